@@ -28,8 +28,8 @@ from webhook.server import Certificate
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webhook.cluster.api import Json
     from webhook.cluster.secret import Step
+    from webhook.objects import JSONObject
 
 pytestmark = pytest.mark.process
 
@@ -43,7 +43,7 @@ NAME = "draguard.draguard-system.svc"
 DAY = timedelta(days=1)
 
 
-def documented_roles() -> list[Json]:
+def documented_roles() -> list[JSONObject]:
     """Return what docs/certificates.md says is to be granted."""
     text = DOCUMENTED.read_text()
     roles = [role for block in re.findall(r"```yaml\n(.+?)```", text, re.DOTALL) for role in yaml.safe_load_all(block)]
@@ -51,7 +51,7 @@ def documented_roles() -> list[Json]:
     return roles
 
 
-def configuration(webhooks: int = 2) -> Json:
+def configuration(webhooks: int = 2) -> JSONObject:
     return {
         "metadata": {"name": "draguard"},
         "webhooks": [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from webhook.allocation.selecting import Chooser
     from webhook.allocation.unused import Unused
     from webhook.allocation.usage import Available
+    from webhook.objects import JSONObject
     from webhook.release import Release
-
-Json = dict[str, Any]
 
 _DEMANDS: Final = 64
 """How many different demands are remembered."""
@@ -73,10 +72,10 @@ class Allocator:
 
     def __init__(
         self,
-        classes: Iterable[Json],
-        slices: Iterable[Json],
-        allocated: Iterable[Json] = (),
-        taint_rules: Iterable[Json] = (),
+        classes: Iterable[JSONObject],
+        slices: Iterable[JSONObject],
+        allocated: Iterable[JSONObject] = (),
+        taint_rules: Iterable[JSONObject] = (),
         *,
         features: Features,
         release: Release = RECORDED,
@@ -104,7 +103,7 @@ class Allocator:
         """The implementation that the release picks: ``stable``, ``incubating`` or ``experimental``."""
         return self._variant.name
 
-    def attempt(self, claims: Sequence[Json]) -> Attempt:
+    def attempt(self, claims: Sequence[JSONObject]) -> Attempt:
         """Prepare an attempt to allocate claims together, on one node after the other.
 
         Args:
@@ -123,7 +122,7 @@ class Allocator:
             known = self._demands[key] = demand, {}
         return Attempt(self, [full_name(claim) for claim in claims], *known)
 
-    def allocate(self, node: Json, claims: Sequence[Json]) -> Result | Failure:
+    def allocate(self, node: JSONObject, claims: Sequence[JSONObject]) -> Result | Failure:
         """Allocate claims on one node; nothing is changed by it.
 
         Args:
@@ -132,7 +131,7 @@ class Allocator:
         """
         return self.attempt(claims).on(node)
 
-    def add(self, claim: Json) -> None:
+    def add(self, claim: JSONObject) -> None:
         """Count a claim's devices as in use from now on, for attempts made later.
 
         Args:
@@ -140,7 +139,7 @@ class Allocator:
         """
         self._usage.add(claim)
 
-    def remove(self, claim: Json) -> None:
+    def remove(self, claim: JSONObject) -> None:
         """Take back what `add` did.
 
         Args:
@@ -155,7 +154,7 @@ class Allocator:
         """Return the claims that use a device, as namespace/name."""
         return tuple(self._usage.pool(driver, pool).holders.get(device, ()))
 
-    def view(self, node: Json) -> NodeView:
+    def view(self, node: JSONObject) -> NodeView:
         """Return what a node can use.
 
         Args:
@@ -368,7 +367,7 @@ class Attempt:
         """Tell whether another order of slices, of claims, or of Go's maps, could give another answer on a node."""
         return self._allocator.depends_on_order(self.demand, view)
 
-    def on(self, node: Json) -> Result | Failure:
+    def on(self, node: JSONObject) -> Result | Failure:
         """Allocate the claims on a node; nothing is changed by it.
 
         Args:
@@ -407,7 +406,7 @@ class Attempt:
             known = self._counted[id(found)] = found, plan.found or found
         return known[1]
 
-    def explain(self, node: Json) -> list[Funnel]:
+    def explain(self, node: JSONObject) -> list[Funnel]:
         """Return how many of a node's devices are left for each request, stage by stage.
 
         Args:
@@ -427,7 +426,7 @@ class Attempt:
             for ask in request.asks
         ]
 
-    def pools(self, node: Json) -> list[Pool]:
+    def pools(self, node: JSONObject) -> list[Pool]:
         """Return the pools with devices for a node, in the order in which they are tried.
 
         Args:

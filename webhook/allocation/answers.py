@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from webhook.allocation.demand import Complaint
 from webhook.allocation.outcome import allocation
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from webhook.allocation.devices import Device
     from webhook.allocation.search import Found
     from webhook.allocation.view import NodeView
-
-Json = dict[str, Any]
+    from webhook.objects import JSONObject
 
 UPSTREAM_SECONDS: Final = 10
 """How long the scheduler searches on a node before it gives the pod up (DRA's filter timeout)."""
@@ -58,10 +57,10 @@ class Result:
         self._found = found
 
     @property
-    def allocations(self) -> list[Json]:
+    def allocations(self) -> list[JSONObject]:
         """One AllocationResult a claim, as in the API; share IDs are numbered."""
         found, demand = self._found, self._attempt.demand
-        made: list[Json] = []
+        made: list[JSONObject] = []
         shares = position = 0
         for claim, picks in zip(demand.claims, found.picks or (), strict=True):
             asks = [request.asks[found.chosen.get(position + place, 0)] for place, request in enumerate(claim.requests)]

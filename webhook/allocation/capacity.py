@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from webhook.formats import Quantity
+    from webhook.objects import JSONObject
 
-Json = dict[str, Any]
 Amounts = dict[str, int]
 """An amount by capacity, in nanos."""
 _NANOS_IN_THOUSANDTH: Final = 10**6
@@ -40,7 +40,9 @@ class Take(NamedTuple):
     is_allowed: bool
 
 
-def take(capacity: Mapping[str, Json], requests: Mapping[str, Any] | None, *, fractions: bool = False) -> Take | None:
+def take(
+    capacity: Mapping[str, JSONObject], requests: Mapping[str, Any] | None, *, fractions: bool = False
+) -> Take | None:
     """Return what a request takes of a device, None if it asks for a capacity that the device does not have.
 
     Args:
@@ -67,7 +69,7 @@ def take(capacity: Mapping[str, Json], requests: Mapping[str, Any] | None, *, fr
     return Take(amounts, limits, texts, is_allowed)
 
 
-def _taken(wanted: Quantity | None, total: Quantity, policy: Json | None, *, fractions: bool) -> Quantity:
+def _taken(wanted: Quantity | None, total: Quantity, policy: JSONObject | None, *, fractions: bool) -> Quantity:
     if wanted is None:
         default = (policy or {}).get("default")
         return total if default is None else decode_quantity(default)
@@ -81,7 +83,7 @@ def _taken(wanted: Quantity | None, total: Quantity, policy: Json | None, *, fra
     return wanted
 
 
-def _rounded_in_range(wanted: Quantity, bounds: Json, *, in_thousandths: bool) -> Quantity:
+def _rounded_in_range(wanted: Quantity, bounds: JSONObject, *, in_thousandths: bool) -> Quantity:
     least = decode_quantity(bounds["min"])
     if wanted < least:
         return least
@@ -97,7 +99,7 @@ def _rounded_in_range(wanted: Quantity, bounds: Json, *, in_thousandths: bool) -
     return whole_quantity(least.value() + step * steps).noted(BINARY_SI)
 
 
-def _has_fractions(bounds: Json) -> bool:
+def _has_fractions(bounds: JSONObject) -> bool:
     """Tell whether a range has fractions, and thousandths are enough for it (``useMilli``)."""
     given = [bounds[name] for name in ("min", "max", "step") if bounds.get(name) is not None]
     amounts = [_thousandths(each) for each in given]
@@ -110,7 +112,7 @@ def _thousandths(value: Any) -> int:
     return -(-amount(decode_quantity(value)) // _NANOS_IN_THOUSANDTH)
 
 
-def _violates(taken: Quantity, policy: Json | None, *, fractions: bool) -> bool:
+def _violates(taken: Quantity, policy: JSONObject | None, *, fractions: bool) -> bool:
     if policy is None:
         return False
     default = policy.get("default")
@@ -131,7 +133,7 @@ def _is_same(one: Quantity, other: Quantity) -> bool:
     return one == other and (one.scale, one.notation, one.spelled) == (other.scale, other.notation, other.spelled)
 
 
-def _is_out_of_range(taken: Quantity, bounds: Json, *, in_thousandths: bool) -> bool:
+def _is_out_of_range(taken: Quantity, bounds: JSONObject, *, in_thousandths: bool) -> bool:
     if bounds.get("max") is not None and taken > decode_quantity(bounds["max"]):
         return True
     if bounds.get("step") is None:

@@ -6,14 +6,14 @@ common; a device without groups may only stand beside others without.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from webhook.allocation.view import NodeView
+    from webhook.objects import JSONObject
 
-Json = dict[str, Any]
 Groups = frozenset[str]
 Place = tuple[str, str]
 """A pool's name and a counter set."""
@@ -21,13 +21,13 @@ Place = tuple[str, str]
 NONE: Final[Groups] = frozenset()
 
 
-def declared(raw: Json) -> Iterator[tuple[str, Groups]]:
+def declared(raw: JSONObject) -> Iterator[tuple[str, Groups]]:
     """Return the groups of a device for each counter set that it draws on; empty for none."""
     for each in raw.get("consumesCounters") or ():
         yield each.get("counterSet", ""), frozenset(each.get("compatibilityGroups") or ())
 
 
-def snapshot(raw: Json) -> Json:
+def snapshot(raw: JSONObject) -> JSONObject:
     """Return a device's groups as an allocation records them; counter sets without are left out."""
     return {
         each.get("counterSet", ""): {"groups": list(each["compatibilityGroups"])}

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from webhook.allocation.devices import Content
     from webhook.allocation.features import Features, Implementation
     from webhook.allocation.selecting import Chooser, Selectors
-
-Json = dict[str, Any]
+    from webhook.objects import JSONObject
 
 LIMIT: Final = 32
 """How many devices a claim may get (AllocationResultsMaxSize)."""
@@ -98,14 +97,14 @@ class Ask:
 
     def __init__(
         self,
-        raw: Json,
+        raw: JSONObject,
         *,
         claim: int,
         place: int,
         name: str,
         parent: str | None,
         alternative: int,
-        class_: Json,
+        class_: JSONObject,
         chooser: Chooser,
         constraints: tuple[int, ...],
         derived: Mapping[str, Derived],
@@ -125,7 +124,7 @@ class Ask:
         self.is_all = raw.get("allocationMode", EXACT) == ALL
         self.count: int = raw.get("count", 1)
         self.is_admin = parent is None and raw.get("adminAccess") is True
-        self.tolerations: Sequence[Json] = raw.get("tolerations") or ()
+        self.tolerations: Sequence[JSONObject] = raw.get("tolerations") or ()
         self.requests: Mapping[str, Any] | None = (raw.get("capacity") or {}).get("requests")
         self._takes: dict[int, Take | None] = {}
         self._tolerated: dict[int, bool] = {}
@@ -174,7 +173,7 @@ class Ask:
         return found
 
 
-def _tolerates(toleration: Json, taint: Json) -> bool:
+def _tolerates(toleration: JSONObject, taint: JSONObject) -> bool:
     """Tell whether a toleration covers a taint (``resourceclaim/devicetoleration.go``)."""
     if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
         return False
@@ -202,7 +201,7 @@ class ClaimDemand(NamedTuple):
         constraints: What makes its constraints, in order.
     """
 
-    raw: Json
+    raw: JSONObject
     requests: tuple[Request, ...]
     constraints: tuple[tuple[type[Constraint], Attribute], ...]
 
@@ -228,8 +227,8 @@ class Demand:
 
     def __init__(
         self,
-        specs: Sequence[Json],
-        classes: Mapping[str, Json],
+        specs: Sequence[JSONObject],
+        classes: Mapping[str, JSONObject],
         selectors: Selectors,
         variant: Implementation,
     ) -> None:
@@ -275,12 +274,12 @@ class Demand:
 
 
 class _Reader(NamedTuple):
-    classes: Mapping[str, Json]
+    classes: Mapping[str, JSONObject]
     selectors: Selectors
     features: Features
     variant: Implementation
 
-    def claim(self, index: int, spec: Json) -> Iterator[Check | ClaimDemand]:
+    def claim(self, index: int, spec: JSONObject) -> Iterator[Check | ClaimDemand]:
         constraints = spec.get("constraints") or ()
         requests = []
         for place, raw in enumerate(spec.get("requests") or ()):
@@ -303,7 +302,7 @@ class _Reader(NamedTuple):
             made.append(kind)
         yield ClaimDemand(spec, tuple(requests), tuple(made))
 
-    def request(self, claim: int, place: int, raw: Json, constraints: Sequence[Json]) -> Iterator[Check]:
+    def request(self, claim: int, place: int, raw: JSONObject, constraints: Sequence[JSONObject]) -> Iterator[Check]:
         name, alternatives = raw.get("name", ""), raw.get("firstAvailable") or ()
         if alternatives and not self.features.PrioritizedList:
             text = f", request {name}: has subrequests, but the DRAPrioritizedList feature is disabled"
@@ -335,12 +334,12 @@ class _Reader(NamedTuple):
 
     def ask(
         self,
-        raw: Json,
+        raw: JSONObject,
         *,
         claim: int,
         place: int,
         parent: str | None,
-        constraints: Sequence[Json],
+        constraints: Sequence[JSONObject],
         alternative: int = 0,
     ) -> Complaint | Ask:
         name = raw.get("name", "")
@@ -393,7 +392,7 @@ class _Reader(NamedTuple):
             takes_fractions=self.features.FractionalCapacityRange,
         )
 
-    def constraint(self, raw: Json) -> tuple[type[Constraint], Attribute] | None:
+    def constraint(self, raw: JSONObject) -> tuple[type[Constraint], Attribute] | None:
         with_lists = self.features.ListTypeAttributes
         if raw.get("matchAttribute") is not None:
             return MatchLists if with_lists else Match, Attribute(raw["matchAttribute"], with_lists=with_lists)

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from webhook.allocation.devices import Content
     from webhook.allocation.selecting import Values
     from webhook.cel.kubernetes.devices import Selector
-
-Json = dict[str, Any]
+    from webhook.objects import JSONObject
 
 _KINDS: Final = {"bool": "bool", "int": "int", "string": "string", "kubernetes.Semver": "version"}
 """The field of an attribute that a value belongs into, by the value's type."""
@@ -40,16 +39,16 @@ class Derived:
     def __init__(self, compiled: Selector | Refusal, values: Values) -> None:
         self._compiled = compiled
         self._values = values
-        self._known: dict[int, Json | str] = {}
+        self._known: dict[int, JSONObject | str] = {}
 
-    def of(self, content: Content) -> Json | str:
+    def of(self, content: Content) -> JSONObject | str:
         """Return the attribute of a device, as in the API, or what is wrong."""
         found = self._known.get(content.index)
         if found is None:
             found = self._known[content.index] = self._evaluate(content)
         return found
 
-    def _evaluate(self, content: Content) -> Json | str:
+    def _evaluate(self, content: Content) -> JSONObject | str:
         if isinstance(self._compiled, Refusal):
             return f"CEL compile error: {self._compiled.detail}"
         try:
@@ -60,7 +59,7 @@ class Derived:
         return f"{RUNTIME}{found}" if isinstance(found, str) else found
 
 
-def _attribute(result: Any) -> Json | str:
+def _attribute(result: Any) -> JSONObject | str:
     """Return a result as an attribute, or why it cannot be one (``valToDeviceAttribute``)."""
     if not isinstance(result, list):
         name = type_of(result).name

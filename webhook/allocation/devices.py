@@ -11,7 +11,7 @@ from collections import defaultdict
 from hashlib import blake2b
 from itertools import count
 from sys import intern
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
     from webhook.formats import Quantity
+    from webhook.objects import JSONObject
 
-Json = dict[str, Any]
 PoolId = tuple[str, str]
 """Driver and name of a pool."""
 
@@ -65,7 +65,7 @@ def quantity_text(nanos: int) -> str:
     return str(whole_quantity(whole).noted(notation))
 
 
-def _is_plain(attribute: Json) -> bool:
+def _is_plain(attribute: JSONObject) -> bool:
     if len(attribute) != 1:
         return False
     [(kind, value)] = attribute.items()
@@ -85,7 +85,7 @@ class Content:
 
     __slots__ = ("_is_plain", "capacity_index", "consumes", "driver", "index", "is_shared", "raw", "taints")
 
-    def __init__(self, index: int, driver: str, raw: Json, taints: Sequence[Json], capacity: int) -> None:
+    def __init__(self, index: int, driver: str, raw: JSONObject, taints: Sequence[JSONObject], capacity: int) -> None:
         self.index = index
         self.driver = driver
         self.raw = raw
@@ -96,12 +96,12 @@ class Content:
         self._is_plain: bool | None = None
 
     @property
-    def attributes(self) -> Mapping[str, Json]:
+    def attributes(self) -> Mapping[str, JSONObject]:
         """Its attributes, as in the API."""
         return self.raw.get("attributes") or {}
 
     @property
-    def capacity(self) -> Mapping[str, Json]:
+    def capacity(self) -> Mapping[str, JSONObject]:
         """Its capacity, as in the API."""
         return self.raw.get("capacity") or {}
 
@@ -112,7 +112,7 @@ class Content:
             self._is_plain = all(_is_plain(each) for each in self.attributes.values())
         return self._is_plain
 
-    def attribute(self, name: str) -> Json | None:
+    def attribute(self, name: str) -> JSONObject | None:
         """Return the attribute of a name, which may be one of the driver's domain (``lookupAttribute``)."""
         attributes = self.attributes
         if name in attributes:
@@ -123,7 +123,7 @@ class Content:
         return None
 
 
-def consumption(raw: Json) -> Counters:
+def consumption(raw: JSONObject) -> Counters:
     """Return what a device takes of its pool's counters, in nanos."""
     found: Counters = {}
     for each in raw.get("consumesCounters") or ():
@@ -179,9 +179,9 @@ class Slice:
         "skipped_operations",
     )
 
-    def __init__(self, raw: Json, order: int) -> None:
-        spec: Json = raw["spec"]
-        pool: Json = spec.get("pool") or {}
+    def __init__(self, raw: JSONObject, order: int) -> None:
+        spec: JSONObject = raw["spec"]
+        pool: JSONObject = spec.get("pool") or {}
         self.name: str = raw["metadata"]["name"]
         self.driver = intern(spec.get("driver", ""))
         self.pool = intern(pool.get("name", ""))
@@ -189,11 +189,11 @@ class Slice:
         self.generation: int = pool.get("generation", 0)
         self.count: int = pool.get("resourceSliceCount", 0)
         self.node_name: str | None = spec.get("nodeName")
-        self.node_selector: Json | None = spec.get("nodeSelector")
+        self.node_selector: JSONObject | None = spec.get("nodeSelector")
         self.serves_all_nodes = spec.get("allNodes") is True
         self.says_per_device = spec.get("perDeviceNodeSelection") is not None
         self.is_per_device = spec.get("perDeviceNodeSelection") is True
-        self.counter_sets: Sequence[Json] = spec.get("sharedCounters") or ()
+        self.counter_sets: Sequence[JSONObject] = spec.get("sharedCounters") or ()
         self.skipped_operations: Sequence[str] = spec.get("skipNodeOperations") or ()
         self.devices: tuple[Device, ...] = ()
 
@@ -209,13 +209,13 @@ class TaintRule(NamedTuple):
     Upstream's tracker merges it into slices (``resourceslice/tracker/tracker.go``).
     """
 
-    taint: Json
+    taint: JSONObject
     driver: str | None
     pool: str | None
     device: str | None
 
     @classmethod
-    def of(cls, raw: Json) -> TaintRule:
+    def of(cls, raw: JSONObject) -> TaintRule:
         """Read a DeviceTaintRule, as in the API."""
         spec = raw["spec"]
         selector = spec.get("deviceSelector") or {}
@@ -247,11 +247,11 @@ class Catalog:
         "with_counters",
     )
 
-    def __init__(self, slices: Iterable[Json], taint_rules: Iterable[Json] = ()) -> None:
+    def __init__(self, slices: Iterable[JSONObject], taint_rules: Iterable[JSONObject] = ()) -> None:
         self._rules = [TaintRule.of(each) for each in taint_rules]
         self._contents: dict[bytes, Content] = {}
         self._numbers = count()
-        self._capacities: dict[bytes, tuple[int, Json]] = {}
+        self._capacities: dict[bytes, tuple[int, JSONObject]] = {}
         self._known_parts: dict[Hashable, int] = {}
         self.slices: list[Slice] = []
         self.shared: list[Slice] = []
@@ -274,7 +274,7 @@ class Catalog:
         """Return a number that stands for some parts, the same for equal ones."""
         return self._known_parts.setdefault(parts, len(self._known_parts))
 
-    def _capacity(self, raw: Json) -> int:
+    def _capacity(self, raw: JSONObject) -> int:
         """Return the number of a device's capacity, which devices with an equal one share."""
         capacity = raw.get("capacity")
         if not capacity:
@@ -286,7 +286,7 @@ class Catalog:
         """Tell whether several drivers have a pool of a name; upstream mixes their counters up."""
         return len(self._drivers_of_pool[name]) > 1
 
-    def _read(self, raw: Json) -> None:
+    def _read(self, raw: JSONObject) -> None:
         slice_ = Slice(raw, len(self.slices))
         rules = [
             rule for rule in self._rules if rule.driver in {None, slice_.driver} and rule.pool in {None, slice_.pool}
@@ -300,7 +300,7 @@ class Catalog:
         self.by_pool[slice_.id].append(slice_)
         self._drivers_of_pool[slice_.pool].add(slice_.driver)
 
-    def _devices(self, raws: Sequence[Json], slice_: Slice, rules: Sequence[TaintRule]) -> Iterator[Device]:
+    def _devices(self, raws: Sequence[JSONObject], slice_: Slice, rules: Sequence[TaintRule]) -> Iterator[Device]:
         contents, driver = self._contents, slice_.driver
         for raw in raws:
             name = intern(raw["name"])

@@ -15,7 +15,7 @@ from webhook.release import Release
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-Json = dict[str, Any]
+    from webhook.objects import JSONObject
 
 _SETS: Final = ("In", "NotIn")
 _PRESENCE: Final = ("Exists", "DoesNotExist")
@@ -48,7 +48,7 @@ def node_matches(node: str, labels: Mapping[str, str], spec: Mapping[str, Any]) 
     return selector is not None and selects(selector, node, labels)
 
 
-def selects(selector: Json, node: str, labels: Mapping[str, str]) -> bool:
+def selects(selector: JSONObject, node: str, labels: Mapping[str, str]) -> bool:
     """Tell whether a node selector selects a node: any of its terms does; an empty term selects nothing.
 
     Raises:
@@ -67,7 +67,7 @@ def terms(selector: Mapping[str, Any] | None) -> int:
     return -1 if selector is None else len(selector.get("nodeSelectorTerms") or ())
 
 
-def term_selects(term: Json, node: str, labels: Mapping[str, str]) -> bool:
+def term_selects(term: JSONObject, node: str, labels: Mapping[str, str]) -> bool:
     """Tell whether a term of a node selector selects a node; a requirement that cannot be parsed holds for none."""
     expressions, fields = term.get("matchExpressions") or [], term.get("matchFields") or []
     if not expressions and not fields:
@@ -77,7 +77,7 @@ def term_selects(term: Json, node: str, labels: Mapping[str, str]) -> bool:
     )
 
 
-def _holds(requirement: Json, labels: Mapping[str, str]) -> bool:
+def _holds(requirement: JSONObject, labels: Mapping[str, str]) -> bool:
     key, operator, values = requirement.get("key", ""), requirement.get("operator"), requirement.get("values") or []
     value = labels.get(key)
     if operator in _SETS:
@@ -90,7 +90,7 @@ def _holds(requirement: Json, labels: Mapping[str, str]) -> bool:
     return numbers[0] > numbers[1] if operator == "Gt" else numbers[0] < numbers[1]
 
 
-def _problems(term: Json, path: str) -> list[str]:
+def _problems(term: JSONObject, path: str) -> list[str]:
     found: list[str] = []
     for index, each in enumerate(term.get("matchExpressions") or []):
         found += _requirement_problems(each, f"{path}.matchExpressions[{index}]")
@@ -99,7 +99,7 @@ def _problems(term: Json, path: str) -> list[str]:
     return found
 
 
-def _requirement_problems(each: Json, path: str) -> list[str]:
+def _requirement_problems(each: JSONObject, path: str) -> list[str]:
     operator, values, key = each.get("operator", ""), each.get("values") or [], each.get("key", "")
     supported = (*_SETS, *_PRESENCE, *_NUMBERS)
     if operator not in supported:
@@ -129,7 +129,7 @@ def _requirement_problems(each: Json, path: str) -> list[str]:
     return found
 
 
-def _field_problems(each: Json, path: str) -> list[str]:
+def _field_problems(each: JSONObject, path: str) -> list[str]:
     operator, values = each.get("operator", ""), each.get("values") or []
     if operator not in _SETS:
         return [_unsupported(operator, path, _SETS)]
@@ -148,7 +148,7 @@ def _go_strings(values: Sequence[str]) -> str:
     return f"[{','.join(map(quoted, values))}]"
 
 
-def _shown(selector: Json) -> str:
+def _shown(selector: JSONObject) -> str:
     """Write a node selector as Go does (gogo protobuf's ``String``)."""
     terms = "".join(
         f"NodeSelectorTerm{{MatchExpressions:{_shown_requirements(term.get('matchExpressions'))},"
@@ -158,7 +158,7 @@ def _shown(selector: Json) -> str:
     return f"&NodeSelector{{NodeSelectorTerms:[]NodeSelectorTerm{{{terms}}},}}"
 
 
-def _shown_requirements(requirements: Sequence[Json] | None) -> str:
+def _shown_requirements(requirements: Sequence[JSONObject] | None) -> str:
     shown = "".join(
         f"NodeSelectorRequirement{{Key:{each.get('key', '')},Operator:{each.get('operator', '')},"
         f"Values:[{' '.join(each.get('values') or [])}],}},"

@@ -15,15 +15,16 @@ if TYPE_CHECKING:
     from webhook.allocation.demand import Ask, ClaimDemand
     from webhook.allocation.state import Pick
     from webhook.allocation.view import NodeView
-
-Json = dict[str, Any]
+    from webhook.objects import JSONObject
 
 
 class UnsupportedSelectorError(Exception):
     """A slice's node selector has more than one term; upstream fails then, for all nodes."""
 
 
-def allocation(claim: ClaimDemand, asks: Sequence[Ask], picks: Sequence[Pick], view: NodeView, *, shares: int) -> Json:
+def allocation(
+    claim: ClaimDemand, asks: Sequence[Ask], picks: Sequence[Pick], view: NodeView, *, shares: int
+) -> JSONObject:
     """Return an AllocationResult, as in the API.
 
     Args:
@@ -43,24 +44,24 @@ def allocation(claim: ClaimDemand, asks: Sequence[Ask], picks: Sequence[Pick], v
             result["shareID"] = f"share-{shares}"
             shares += 1
         results.append(result)
-    devices: Json = {"results": results} if results else {}
+    devices: JSONObject = {"results": results} if results else {}
     is_once = view.variant.configures_once
     config = [*_class_configuration(asks), *_claim_configuration(claim, asks, is_once=is_once)]
     if is_once:
         config = [_for_all(each, asks) for each in config]
     if config:
         devices["config"] = config
-    found: Json = {"devices": devices}
+    found: JSONObject = {"devices": devices}
     selector = node_selector(picks, view)
     if selector is not None:
         found["nodeSelector"] = selector
     return found
 
 
-def _result(pick: Pick, view: NodeView) -> Json:
+def _result(pick: Pick, view: NodeView) -> JSONObject:
     ask, device = pick.ask, view.devices[pick.device]
     raw = device.content.raw
-    result: Json = {
+    result: JSONObject = {
         "request": ask.full_name,
         "driver": device.slice.driver,
         "pool": device.slice.pool,
@@ -83,10 +84,10 @@ def _result(pick: Pick, view: NodeView) -> Json:
     return result
 
 
-def _class_configuration(asks: Sequence[Ask]) -> list[Json]:
+def _class_configuration(asks: Sequence[Ask]) -> list[JSONObject]:
     """Return the configuration of classes; that of each is added once, for all requests of the class."""
-    found: list[Json] = []
-    by_class: dict[str, list[Json]] = {}
+    found: list[JSONObject] = []
+    by_class: dict[str, list[JSONObject]] = {}
     for ask in asks:
         name = ask.class_["metadata"]["name"]
         if name in by_class:
@@ -101,9 +102,9 @@ def _class_configuration(asks: Sequence[Ask]) -> list[Json]:
     return found
 
 
-def _claim_configuration(claim: ClaimDemand, asks: Sequence[Ask], *, is_once: bool) -> list[Json]:
+def _claim_configuration(claim: ClaimDemand, asks: Sequence[Ask], *, is_once: bool) -> list[JSONObject]:
     """Return the configuration of a claim; until 1.36, one that names several requests comes once for each."""
-    found: list[Json] = []
+    found: list[JSONObject] = []
     for config in claim.raw.get("config") or ():
         names = config.get("requests") or ()
         added = {"source": "FromClaim", **({"requests": names} if names else {}), **_device_configuration(config)}
@@ -115,7 +116,7 @@ def _claim_configuration(claim: ClaimDemand, asks: Sequence[Ask], *, is_once: bo
     return found
 
 
-def _for_all(config: Json, asks: Sequence[Ask]) -> Json:
+def _for_all(config: JSONObject, asks: Sequence[Ask]) -> JSONObject:
     """Leave out the requests of a configuration that is for all of them."""
     names = config.get("requests") or ()
     if not names or not all(ask.base in names or ask.full_name in names for ask in asks):
@@ -123,17 +124,17 @@ def _for_all(config: Json, asks: Sequence[Ask]) -> Json:
     return {key: value for key, value in config.items() if key != "requests"}
 
 
-def _device_configuration(config: Json) -> Json:
+def _device_configuration(config: JSONObject) -> JSONObject:
     return {"opaque": config["opaque"]} if config.get("opaque") is not None else {}
 
 
-def node_selector(picks: Sequence[Pick], view: NodeView) -> Json | None:
+def node_selector(picks: Sequence[Pick], view: NodeView) -> JSONObject | None:
     """Return which nodes can use some devices, None for all (``createNodeSelector``).
 
     Raises:
         UnsupportedSelectorError: A slice's node selector has more than one term.
     """
-    terms: dict[str, list[Json]] = {"matchFields": [], "matchExpressions": []}
+    terms: dict[str, list[JSONObject]] = {"matchFields": [], "matchExpressions": []}
     for pick in picks:
         device = view.devices[pick.device]
         name, selector = device.slice.node_name, device.slice.node_selector
@@ -153,14 +154,14 @@ def node_selector(picks: Sequence[Pick], view: NodeView) -> Json | None:
     return {"nodeSelectorTerms": [term]} if term else None
 
 
-def _merge(term: Mapping[str, Any], into: Mapping[str, list[Json]]) -> None:
+def _merge(term: Mapping[str, Any], into: Mapping[str, list[JSONObject]]) -> None:
     for name, known in into.items():
         for each in term.get(name) or ():
             if not any(_is_same(each, other) for other in known):
                 known.append(each)
 
 
-def _is_same(one: Json, other: Json) -> bool:
+def _is_same(one: JSONObject, other: JSONObject) -> bool:
     return (
         one.get("key") == other.get("key")
         and one.get("operator") == other.get("operator")

@@ -12,10 +12,10 @@ from webhook.arguments import check_mapping, check_objects
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Json = dict[str, Any]
+    from webhook.objects import JSONObject
 
 
-def outcome(scenario: Mapping[str, Any]) -> Json:
+def outcome(scenario: Mapping[str, Any]) -> JSONObject:
     """Return what the allocator answers on each node of a scenario; see `webhook.allocate`.
 
     Raises:
@@ -36,7 +36,7 @@ def outcome(scenario: Mapping[str, Any]) -> Json:
         nodes = []
         for node in scenario.get("nodes") or ():
             answer = attempt.on(node)
-            entry: Json = {"node": node["metadata"]["name"], "result": None, "error": None}
+            entry: JSONObject = {"node": node["metadata"]["name"], "result": None, "error": None}
             if isinstance(answer, Result):
                 entry["result"] = answer.allocations
             elif answer.error is not None:

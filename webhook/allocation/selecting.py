@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from webhook.allocation.features import Features
     from webhook.cel.kubernetes.devices import Selector
     from webhook.cel.types.values import Value
+    from webhook.objects import JSONObject
     from webhook.release import Release
-
-Json = dict[str, Any]
 
 _ALWAYS: Final = {("driver",), ("allowMultipleAllocations",)}
 """What is looked at in any case."""
@@ -117,7 +116,7 @@ class Reads(NamedTuple):
         return tuple(parts)
 
 
-def named(values: Mapping[str, Json], driver: str, read: tuple[str, str, str]) -> Json | None:
+def named(values: Mapping[str, JSONObject], driver: str, read: tuple[str, str, str]) -> JSONObject | None:
     """Return what a device has by a name, which may be written with the driver's domain or without; None if nothing.
 
     Args:
@@ -272,7 +271,7 @@ class Values:
             capacity.setdefault(domain, {})[id_] = quantity.parse(str(each.get("value", "0")))
         return _bound(content, attributes, capacity)
 
-    def _value(self, name: str, attribute: Json) -> Any:
+    def _value(self, name: str, attribute: JSONObject) -> Any:
         try:
             if self._with_lists:
                 for kind, scalar in _LISTS.items():
@@ -383,7 +382,7 @@ class Selectors:
         self._compiled: dict[str, _Selector] = {}
         self._choosers: dict[tuple[tuple[str, ...], tuple[str, ...]], Chooser] = {}
 
-    def chooser(self, of_class: Sequence[Json], of_request: Sequence[Json]) -> Chooser:
+    def chooser(self, of_class: Sequence[JSONObject], of_request: Sequence[JSONObject]) -> Chooser:
         """Return what tells which devices a request of a class wants.
 
         Args:
@@ -409,5 +408,5 @@ class Selectors:
         return found
 
 
-def _expressions(selectors: Sequence[Json]) -> tuple[str, ...]:
+def _expressions(selectors: Sequence[JSONObject]) -> tuple[str, ...]:
     return tuple((each.get("cel") or {}).get("expression", "") for each in selectors)

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     from webhook.allocation.devices import Counters, PoolId
     from webhook.allocation.pools import Pool
-
-Json = dict[str, Any]
+    from webhook.objects import JSONObject
 
 
 class PoolUsage:
@@ -32,7 +31,7 @@ class PoolUsage:
         """How many shares of a device are in use."""
         self.capacity: dict[str, dict[str, int]] = {}
         """What is consumed of a device, by capacity."""
-        self.groups: dict[str, Json] = {}
+        self.groups: dict[str, JSONObject] = {}
         """The compatibility groups that were recorded when a device was allocated."""
         self.holders: defaultdict[str, list[str]] = defaultdict(list)
         """The claims that use a device, as namespace/name."""
@@ -62,7 +61,7 @@ class Usage:
             found = self._pools[driver, name] = PoolUsage()
         return found
 
-    def add(self, claim: Json) -> None:
+    def add(self, claim: JSONObject) -> None:
         """Count what an allocated claim uses.
 
         Raises:
@@ -85,7 +84,7 @@ class Usage:
             else:
                 pool.dedicated[device] = pool.dedicated.get(device, 0) + 1
 
-    def remove(self, claim: Json) -> None:
+    def remove(self, claim: JSONObject) -> None:
         """Take back what `add` counted.
 
         Raises:
@@ -129,7 +128,7 @@ def full_name(claim: Mapping[str, Any]) -> str:
     return f"{metadata['namespace']}/{name}" if metadata.get("namespace") else name
 
 
-def _results(claim: Json) -> Iterable[Json]:
+def _results(claim: JSONObject) -> Iterable[JSONObject]:
     allocation = (claim.get("status") or {}).get("allocation") or {}
     for result in (allocation.get("devices") or {}).get("results") or ():
         if not result.get("adminAccess"):

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from webhook.cluster.options import ManagerOptions
-
-    Json = dict[str, Any]
+    from webhook.objects import JSONObject
 
 TIMEOUT = 5.0
 """Seconds without a byte after which a request has failed."""
@@ -105,7 +104,7 @@ class Api:
         self.now = _local_time()
         """The API server's clock at its last answer: it will judge the certificates, so its time is what counts."""
 
-    def get(self, ref: Ref) -> Json:
+    def get(self, ref: Ref) -> JSONObject:
         """Return an object.
 
         Raises:
@@ -114,7 +113,7 @@ class Api:
         """
         return self._ask("GET", ref, None)
 
-    def patch(self, ref: Ref, seen: Json, operations: Sequence[Json]) -> Json:
+    def patch(self, ref: Ref, seen: JSONObject, operations: Sequence[JSONObject]) -> JSONObject:
         """Change an object, if it is still what was seen, and return what it is now.
 
         Args:
@@ -130,7 +129,7 @@ class Api:
         version = {"op": "replace", "path": "/metadata/resourceVersion", "value": seen["metadata"]["resourceVersion"]}
         return self._ask("PATCH", ref, [version, *operations])
 
-    def _ask(self, method: str, ref: Ref, body: Any) -> Json:
+    def _ask(self, method: str, ref: Ref, body: Any) -> JSONObject:
         try:
             status, date, content = self._exchange(method, ref.path, body)
         except (OSError, http.client.HTTPException) as error:

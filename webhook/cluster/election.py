@@ -16,7 +16,8 @@ from webhook.cluster.errors import ClusterError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webhook.cluster.api import Api, Json, Ref
+    from webhook.cluster.api import Api, Ref
+    from webhook.objects import JSONObject
 
 LEASE_SECONDS = 15
 RENEW_SECONDS = 10
@@ -42,7 +43,7 @@ class Election:
         self._lease = lease
         self._identity = identity
         self._clock = clock
-        self._seen: Json | None = None
+        self._seen: JSONObject | None = None
         self._seen_at = clock()
         self._until = self._seen_at
 
@@ -70,7 +71,7 @@ class Election:
             if self._clock() < self._seen_at + _duration(spec):
                 return
         now = _micro_time()
-        taken: Json = {"holderIdentity": self._identity, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": now}
+        taken: JSONObject = {"holderIdentity": self._identity, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": now}
         if holder != self._identity:
             taken |= {"acquireTime": now, "leaseTransitions": (spec.get("leaseTransitions") or 0) + 1}
         self._write(lease, spec | taken)
@@ -94,11 +95,11 @@ class Election:
         except ClusterError as error:
             _log.warning("the others will wait %d s for the lead: %s", LEASE_SECONDS, error)
 
-    def _write(self, lease: Json, spec: Json) -> None:
+    def _write(self, lease: JSONObject, spec: JSONObject) -> None:
         self._api.patch(self._lease, lease, [{"op": "add", "path": "/spec", "value": spec}])
 
 
-def _duration(spec: Json) -> int:
+def _duration(spec: JSONObject) -> int:
     seconds: Any = spec.get("leaseDurationSeconds")
     return seconds if isinstance(seconds, int) else LEASE_SECONDS
 

@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from webhook.cluster.api import Json, Ref
+    from webhook.cluster.api import Ref
     from webhook.cluster.options import Lifetimes, ManagerOptions
+    from webhook.objects import JSONObject
 
     class Decide(Protocol):
         """What :func:`webhook.cluster.rotation.step` does."""
@@ -223,9 +224,9 @@ class Manager:
         finally:
             self._take_up(data)
 
-    def _read_configurations(self) -> dict[Ref, Json | ClusterError]:
+    def _read_configurations(self) -> dict[Ref, JSONObject | ClusterError]:
         """Return those that exist, with what is in the way of reading the others."""
-        found: dict[Ref, Json | ClusterError] = {}
+        found: dict[Ref, JSONObject | ClusterError] = {}
         missing = []
         for ref in self._configurations:
             try:
@@ -239,7 +240,7 @@ class Manager:
         self._missing = missing
         return found
 
-    def _advance(self, secret: Json, data: dict[str, bytes], trusted: list[bytes | None]) -> dict[str, bytes]:
+    def _advance(self, secret: JSONObject, data: dict[str, bytes], trusted: list[bytes | None]) -> dict[str, bytes]:
         """Carry out the next step, if there is one, and return what the Secret holds then."""
         served = self._serving or (self._pair.content() if self._pair else None)
         now, known = self._api.now, (data, self._version, trusted, served)
@@ -260,7 +261,7 @@ class Manager:
         _log.info("%s: %s: %s", self._secret.what, step.kind, step.why)
         return step.data
 
-    def _publish(self, found: Mapping[Ref, Json | ClusterError], data: Mapping[str, bytes]) -> None:
+    def _publish(self, found: Mapping[Ref, JSONObject | ClusterError], data: Mapping[str, bytes]) -> None:
         """Let every webhook that can be reached trust the bundle; then tell of those that cannot."""
         faults, bundle = [], data.get(BUNDLE)
         for ref, configuration in found.items():
@@ -327,7 +328,7 @@ class _Task:
         return ""
 
 
-def _trusted(found: Mapping[Ref, Json | ClusterError]) -> list[bytes | None]:
+def _trusted(found: Mapping[Ref, JSONObject | ClusterError]) -> list[bytes | None]:
     """Return the bundle of every webhook, None in the place of a configuration that could not be read."""
     bundles: list[bytes | None] = []
     for configuration in found.values():
@@ -339,7 +340,7 @@ def _trusted(found: Mapping[Ref, Json | ClusterError]) -> list[bytes | None]:
     return bundles
 
 
-def _changes(configuration: Json, bundle: str) -> list[Json]:
+def _changes(configuration: JSONObject, bundle: str) -> list[JSONObject]:
     """Return the JSON Patch that lets every webhook of a configuration trust a bundle, and touches nothing else."""
     return [
         {"op": "add", "path": f"/webhooks/{place}/clientConfig/caBundle", "value": bundle}
