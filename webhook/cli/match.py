@@ -17,6 +17,7 @@ from webhook.cli.arguments import UsageError
 from webhook.cli.console.output import wants_colors
 from webhook.cli.console.reading import read_sources
 from webhook.cli.options.cluster import read_cluster
+from webhook.cli.options.refused import Refused
 from webhook.cli.options.release import feature_gates, kubernetes
 from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet, rows, shortened
 from webhook.documents import Unreadable
@@ -33,9 +34,10 @@ from webhook.simulation.cluster import DEFAULT_RELEASE
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from webhook.deviceselectors.fleet import Row
+    from webhook.documents import Document
     from webhook.objects import JSONObject
 
 _REASON_MAX = 160
@@ -64,13 +66,15 @@ class Question(NamedTuple):
 def run(arguments: Namespace) -> int:
     """Print for each request which devices match; 1 if none does, or if a selector is an error."""
     stated = kubernetes(arguments) or DEFAULT_RELEASE
-    settings = Settings.of(stated, feature_gates(arguments, stated))
+    gates = feature_gates(arguments, stated)
+    settings = Settings.of(stated, gates)
     if not arguments.paths and not arguments.expression:
         message = "there is nothing to match: give manifests of claims, templates or classes, or -e with a selector"
         raise UsageError(message)
     report = Report()
     inventory = read_cluster(arguments.cluster, report)
-    given = _objects(arguments, inventory, report)
+    documents = list(read_sources(arguments, arguments.paths, kubernetes(arguments)))
+    given = _objects(documents, Refused(documents, inventory, stated, gates), inventory, report)
     for line in as_text(report.findings):
         print(line, file=sys.stderr)
     if report.errors:
@@ -115,11 +119,16 @@ def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet, not_us
     return 0 if len(results) == len(query) and all(_is_fine(found) for _, found in results) else 1
 
 
-def _objects(arguments: Namespace, inventory: Inventory, report: Report) -> list[tuple[str, JSONObject]]:
+def _objects(
+    documents: Iterable[Document | Unreadable], refused: Refused, inventory: Inventory, report: Report
+) -> list[tuple[str, JSONObject]]:
     found = []
-    for document in read_sources(arguments, arguments.paths, kubernetes(arguments)):
+    for document in documents:
         if isinstance(document, Unreadable):
             report.findings.append(unread(document))
+            continue
+        if findings := refused.of(document):
+            report.findings += findings
             continue
         try:
             known = inventory.take(document.data) if isinstance(document.data, dict) else None

@@ -96,7 +96,7 @@ def claims_of(pod: JSONObject, inventory: Inventory, *, groups: bool) -> list[Us
         if name is None and is_owned:
             continue
         if name is None:
-            return Blocked(f'pod "{namespace}/{name_of(pod)}": ResourceClaim not created yet')
+            return not_created(pod)
         claim = inventory.find("ResourceClaim", name, namespace)
         if claim is None:
             return Blocked(f'resourceclaim "{name}" not found')
@@ -111,6 +111,11 @@ def claims_of(pod: JSONObject, inventory: Inventory, *, groups: bool) -> list[Us
         consumer = Consumer(POD_GROUP, name_of(owner), uid_of(owner)) if shared else me
         found.append(Use(entry_name, claim, consumer))
     return found
+
+
+def not_created(pod: JSONObject) -> Blocked:
+    """Say that a pod waits for a claim that is made from a template."""
+    return Blocked(f'pod "{namespace_of(pod)}/{name_of(pod)}": ResourceClaim not created yet')
 
 
 def source(entry: JSONObject, field: str) -> str:

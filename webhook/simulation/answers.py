@@ -73,7 +73,7 @@ class Answers:
         return found
 
     def _notes(self, placement: Placement) -> list[str]:
-        notes = []
+        notes = list(placement.notes)
         if placement.uncertain:
             notes.append(_ORDER)
         settings = self._cluster.settings

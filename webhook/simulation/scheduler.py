@@ -15,12 +15,13 @@ from webhook.inventory.claims import (
     Use,
     allocation_of,
     claims_of,
+    not_created,
     shape_of,
     uid_of,
 )
 from webhook.inventory.extended import leftover
 from webhook.objects import items, mapping, name_of, namespace_of, text
-from webhook.simulation import binding, conditions
+from webhook.simulation import binding, conditions, creation
 from webhook.simulation.affinity import named
 from webhook.simulation.nodes import Demand
 from webhook.simulation.verdicts import Needs, Round, Verdicts
@@ -50,6 +51,7 @@ class Placement(NamedTuple):
         verdicts: The verdict of each node; None if none was asked.
         needs: What it needs; None if no node was asked.
         uncertain: Whether the release could also answer otherwise, as it depends on the order of Go's maps.
+        notes: What else is to be said of it.
     """
 
     pod: JSONObject
@@ -61,6 +63,7 @@ class Placement(NamedTuple):
     verdicts: Verdicts | None = None
     needs: Needs | None = None
     uncertain: bool = False
+    notes: tuple[str, ...] = ()
 
 
 class Scheduler:
@@ -89,6 +92,9 @@ class Scheduler:
         uses = claims_of(pod, cluster.inventory, groups=groups)
         if isinstance(uses, Blocked):
             return Placement(pod, None, None, reason=uses.reason)
+        for use in uses:
+            if why := creation.refusal(use.claim, cluster.inventory, cluster.settings):
+                return self._without_claim(pod, use.claim, why)
         last: Placement | None = None
         for _ in range(len(uses) + 1):
             placement, again = self._try(pod, uses)
@@ -99,6 +105,12 @@ class Scheduler:
             last = placement
             uses = [use._replace(claim=self._current(use.claim)) for use in uses]
         return placement
+
+    def _without_claim(self, pod: JSONObject, claim: JSONObject, why: str) -> Placement:
+        """Tell of a pod that waits for a claim that the API server does not take."""
+        self.cluster.delete(claim)
+        note = f"the API server does not take its claim {namespace_of(claim)}/{name_of(claim)}: {why}"
+        return Placement(pod, None, None, reason=not_created(pod).reason, notes=(note,))
 
     def _placed(self, pod: JSONObject, node: str) -> Placement:
         """Tell of a pod that has its node already: scheduled, or past the scheduler."""

@@ -275,6 +275,11 @@ def admin_label(release: Release) -> str:
     return _ADMIN_LABEL[max(since for since in _ADMIN_LABEL if since <= release)]
 
 
+def admin_refusal(release: Release) -> str:
+    """Return what the API server says of admin access in a namespace without that label."""
+    return f"admin access to devices requires the `{admin_label(release)}: true` label on the containing namespace"
+
+
 def _no_admin(claim: Any, _: Target) -> bool:
     return not _admin_asked(claim.spec)
 
@@ -334,8 +339,7 @@ def admin_access_allocated(claim: View, old: View) -> Iterator[Problem]:
 def _unlabelled(view: View, path: Path, spelled: Path | None) -> Iterator[Problem]:
     if view.admin_namespace:
         return
-    label = admin_label(view.release)
-    detail = f"admin access to devices requires the `{label}: true` label on the containing namespace"
+    detail = admin_refusal(view.release)
     problem = forbidden(path, detail)._replace(spelled=spelled)
     # The namespace is not part of the manifest: without it the answer is unknown.
     yield problem if view.admin_namespace is False else problem._replace(level=WARNING)

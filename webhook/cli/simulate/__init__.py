@@ -13,6 +13,7 @@ from webhook.cli.console.output import wants_colors
 from webhook.cli.console.progress import counting
 from webhook.cli.console.reading import read_sources
 from webhook.cli.options.cluster import malformed, read_cluster
+from webhook.cli.options.refused import Refused
 from webhook.cli.options.release import feature_gates, kubernetes
 from webhook.cli.simulate.references import References
 from webhook.cli.simulate.report import Text, waits
@@ -55,7 +56,10 @@ def run(arguments: Namespace) -> int:
         raise UsageError(message)
     report = Report()
     inventory = read_cluster(arguments.cluster, report)
-    workloads = _workloads(read_sources(arguments, arguments.paths, stated, arguments.namespace), inventory, report)
+    documents = list(read_sources(arguments, arguments.paths, stated, arguments.namespace))
+    gates = feature_gates(arguments, stated)
+    refused = Refused(documents, inventory, stated, gates, namespace=arguments.namespace)
+    workloads = _workloads(documents, refused, inventory, report)
     for line in as_text(report.findings):
         print(line, file=sys.stderr)
     if report.errors:
@@ -78,8 +82,13 @@ def run(arguments: Namespace) -> int:
     return _schedule(scheduler, pods, told, arguments)
 
 
-def _workloads(documents: Iterable[Document | Unreadable], inventory: Inventory, report: Report) -> list[JSONObject]:
-    """Read the manifests: pods and workloads are returned, all else belongs to the cluster."""
+def _workloads(
+    documents: Iterable[Document | Unreadable], refused: Refused, inventory: Inventory, report: Report
+) -> list[JSONObject]:
+    """Read the manifests: pods and workloads are returned, all else belongs to the cluster.
+
+    What the API server refuses is reported, as it can never be there; what is in the cluster was taken once.
+    """
     found: list[JSONObject] = []
     for document in documents:
         if isinstance(document, Unreadable):
@@ -87,6 +96,9 @@ def _workloads(documents: Iterable[Document | Unreadable], inventory: Inventory,
             continue
         obj = document.data
         if not isinstance(obj, dict):
+            continue
+        if findings := refused.of(document):
+            report.findings += findings
             continue
         try:
             known = inventory.take(obj)

@@ -91,6 +91,8 @@ def judge_all(
     """
     gates = feature_gates(arguments, stated)
     namespaces = Namespaces(arguments.namespace_labels, arguments.namespace)
+    for each in cluster.all("Namespace"):  # those among the manifests come later, and count more
+        namespaces.note(each)
     sender = _sender(arguments, stated, namespaces, report)
     locations = pod_locations(arguments)
     references = References(

@@ -1,0 +1,103 @@
+"""What the API server refuses is not simulated: manifests, and claims that are made for pods."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from tests.command import draguard
+from tests.simulation.clusters import claim, device_class, devices, node, pod, template
+from webhook import simulate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Json = dict[str, Any]
+
+ADMIN = "resource.kubernetes.io/admin-access"
+NEEDS_LABEL = f"admin access to devices requires the `{ADMIN}: true` label on the containing namespace"
+
+
+def namespace(**labels: str) -> Json:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": labels}}
+
+
+def file(path: Path, *objects: Json) -> Path:
+    versions = {"Node": "v1", "Pod": "v1", "Namespace": "v1"}
+    path.write_text(
+        yaml.safe_dump_all({"apiVersion": versions.get(each["kind"], "resource.k8s.io/v1"), **each} for each in objects)
+    )
+    return path
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Path:
+    return file(tmp_path / "cluster.yaml", device_class(), devices("a"), node("a"))
+
+
+@pytest.mark.parametrize("command", ["simulate", "match"])
+def test_a_manifest_with_a_misspelt_field(command: str, cluster: Path, tmp_path: Path) -> None:
+    manifests = file(tmp_path / "manifests.yaml", claim(cuont=2), pod(claims={"gpu": "c"}))
+    done = draguard(command, manifests, "--cluster", cluster)
+    assert done.code == 1
+    assert done.out == ""
+    assert "error unknown-field: spec.devices.requests[0].exactly.cuont: strict decoding error: unknown" in done.err
+    assert 'help: did you mean "count"?' in done.err
+
+
+@pytest.mark.parametrize("command", ["simulate", "match"])
+def test_what_is_in_the_cluster_was_taken_once(command: str, cluster: Path, tmp_path: Path) -> None:
+    stored = file(tmp_path / "stored.yaml", claim(cuont=2))
+    manifests = file(tmp_path / "manifests.yaml", template(), pod(claims={"gpu": "c"}))
+    done = draguard(command, manifests, "--cluster", cluster, "--cluster", stored)
+    assert (done.code, done.err) == (0, "")
+
+
+@pytest.mark.parametrize("command", ["simulate", "match"])
+@pytest.mark.parametrize("is_in_cluster", [True, False])
+def test_the_namespace_must_be_labelled_for_admin_access(
+    command: str, cluster: Path, tmp_path: Path, *, is_in_cluster: bool
+) -> None:
+    wanted = [template(adminAccess=True), pod(claims={"gpu": "t"})]
+    for labels, code in (({}, 1), ({ADMIN: "false"}, 1), ({ADMIN: "true"}, 0)):
+        around = file(tmp_path / "namespace.yaml", namespace(**labels))
+        manifests = file(tmp_path / "manifests.yaml", *wanted)
+        options = ("--cluster", around) if is_in_cluster else (around,)
+        done = draguard(command, manifests, "--cluster", cluster, *options)
+        assert (done.code, NEEDS_LABEL in done.err) == (code, code == 1)
+    assert draguard(command, file(tmp_path / "manifests.yaml", *wanted), "--cluster", cluster).code == 0
+
+
+def test_validate_knows_the_namespaces_of_the_cluster(tmp_path: Path) -> None:
+    manifests = file(tmp_path / "manifests.yaml", template(adminAccess=True))
+    for labels, code in (({}, 1), ({ADMIN: "true"}, 0)):
+        done = draguard("validate", manifests, "--cluster", file(tmp_path / "cluster.yaml", namespace(**labels)))
+        assert (done.code, NEEDS_LABEL in done.out) == (code, code == 1)
+        assert "is not known" not in done.out
+    file(tmp_path / "manifests.yaml", template(adminAccess=True), namespace())
+    assert draguard("validate", manifests, "--cluster", tmp_path / "cluster.yaml").code == 1
+
+
+@pytest.mark.parametrize(
+    ("labels", "release", "placed"),
+    [
+        ({}, "1.36", False),
+        ({ADMIN: "true"}, "1.36", True),
+        ({"resource.k8s.io/admin-access": "true"}, "1.36", False),
+        ({"resource.k8s.io/admin-access": "true"}, "1.33", True),
+        ({}, "1.32", True),
+    ],
+)
+def test_a_claim_of_a_stored_template_is_not_made(labels: dict[str, str], release: str, *, placed: bool) -> None:
+    objects = [device_class(), devices("a"), node("a"), template(adminAccess=True), namespace(**labels)]
+    gates = {"DRAAdminAccess": True}
+    (answer,) = simulate(objects, [pod(claims={"gpu": "t"})], kubernetes=release, feature_gates=gates)
+    assert (answer["node"] == "a") == placed
+    if not placed:
+        assert answer["why"]["reason"] == 'pod "default/p": ResourceClaim not created yet'
+        path = "spec.devices.requests[0].adminAccess"
+        assert answer["why"]["notes"] == [
+            f"the API server does not take its claim default/p-gpu-XXXXX: {path}: Forbidden: {NEEDS_LABEL}"
+        ]
