@@ -125,11 +125,11 @@ def _faults(review: Any, sent: Sent) -> Iterable[str]:
         {"op", "path"} <= operation.keys()
         for operation in json.loads(base64.b64decode(response["patch"], validate=True))
     ):
-        yield "the patch is no JSON Patch"
+        yield "the patch is not a JSON Patch"
     if not all(isinstance(text, str) for text in response.get("warnings", ())):
-        yield "a warning is no text"
+        yield "a warning is not text"
     if not all(isinstance(text, str) for text in response.get("auditAnnotations", {}).values()):
-        yield "an audit annotation is no text"
+        yield "an audit annotation is not text"
 
 
 def _faults_of_refusal(status: Any, sent: Sent) -> Iterable[str]:

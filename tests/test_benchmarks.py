@@ -161,10 +161,10 @@ def test_a_good_answer_has_no_fault(response: dict[str, Any]) -> None:
             "the review could not be answered",
         ),
         ({"patch": patch()}, "patch and patchType do not go together"),
-        ({"patchType": "JSONPatch", "patch": patch({"op": "remove"})}, "the patch is no JSON Patch"),
+        ({"patchType": "JSONPatch", "patch": patch({"op": "remove"})}, "the patch is not a JSON Patch"),
         ({"patchType": "JSONPatch", "patch": "&"}, "Error"),
-        ({"warnings": [1]}, "a warning is no text"),
-        ({"auditAnnotations": {"noted": 1}}, "an audit annotation is no text"),
+        ({"warnings": [1]}, "a warning is not text"),
+        ({"auditAnnotations": {"noted": 1}}, "an audit annotation is not text"),
         ({"auditAnnotations": {"noted": float("inf")}}, "Infinity"),
     ],
 )

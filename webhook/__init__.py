@@ -64,7 +64,7 @@ def validate(
     Raises:
         ValueError: ``kubernetes`` is not a known version, ``subresource`` is not a judged subresource, a
             feature gate unknown or locked, or a status is to be judged without ``old``.
-        TypeError: Something in ``obj`` or ``old`` is no JSON value, such as a datetime or a tuple; the text says where.
+        TypeError: Something in ``obj`` or ``old`` is not a JSON value, such as a datetime or a tuple; the text says where.
     """
     from webhook import arguments  # noqa: PLC0415 - `import webhook` stays cheap
     from webhook.api.unserved import no_object  # noqa: PLC0415
@@ -177,7 +177,7 @@ def matches(
     Raises:
         ValueError: The selector cannot be compiled, or fails on this device, which would end the scheduling of a pod;
             the device is malformed or its driver not known; the release or a feature gate is not known.
-        TypeError: Something in ``device`` or ``selector`` is no JSON value; the text says where.
+        TypeError: Something in ``device`` or ``selector`` is not a JSON value; the text says where.
     """
     from webhook import arguments  # noqa: PLC0415 - `import webhook` stays cheap
     from webhook.deviceselectors.matching import match  # noqa: PLC0415

@@ -2,7 +2,7 @@
 
 Two names are near if one is a slip of the other: few letters changed, left out, added or swapped, for the length of the
 word that they are in, as compilers count it (rustc ``rustc_span/src/edit_distance.rs``: a third of the letters). Names
-are compared word by word, because a word that differs as a whole is no slip: ``mig.nvidia.com`` is not
+are compared word by word, because a word that differs as a whole is not a slip: ``mig.nvidia.com`` is not
 ``gpu.nvidia.com`` misspelt, nor ``claim-a`` ``claim-b``, nor ``gpu-0`` ``gpu-1``. How words are joined does not matter.
 """
 

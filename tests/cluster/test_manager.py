@@ -406,7 +406,7 @@ def test_a_leader_that_was_paused_writes_nothing_over_what_is_newer(api: ApiServ
     assert second.rotations == {"renew": 1}
     assert (first.leading, second.leading) == (False, True)
     assert set(bundles(api)) == {held(api)["ca.crt"]}
-    assert first.errors == 0, "a conflict is no error"
+    assert first.errors == 0, "a conflict is not an error"
 
 
 @pytest.mark.parametrize("read", [VALIDATING, MUTATING, SECRET])

@@ -20,7 +20,7 @@ EXEMPT: Literal["exempt"] = "exempt"
 FAILED: Literal["failed"] = "failed"
 """Answering went wrong: the failure policy has decided."""
 MALFORMED: Literal["malformed"] = "malformed"
-"""What was sent is no AdmissionReview."""
+"""What was sent is not an AdmissionReview."""
 Decided = Literal["allowed", "denied", "exempt", "failed", "malformed"]
 
 

@@ -46,7 +46,7 @@ _decode_head = msgspec.json.Decoder(_Review).decode
 
 
 class MalformedReviewError(ValueError):
-    """What was sent is no AdmissionReview; the text says why."""
+    """What was sent is not an AdmissionReview; the text says why."""
 
 
 def parse(body: bytes) -> Any:
@@ -56,7 +56,7 @@ def parse(body: bytes) -> Any:
         body: The JSON, in UTF-8.
 
     Raises:
-        MalformedReviewError: It is no JSON, has numbers that are too large for Go, or is nested too deeply.
+        MalformedReviewError: It is not JSON, has numbers that are too large for Go, or is nested too deeply.
     """
     try:
         try:
@@ -76,7 +76,7 @@ def parse_head(body: bytes) -> Any:
         body: The JSON, in UTF-8.
 
     Raises:
-        MalformedReviewError: It is no JSON, or no API server writes it so.
+        MalformedReviewError: It is not JSON, or no API server writes it so.
     """
     try:
         return _decode_head(body)
@@ -111,7 +111,7 @@ def request_in(review: Any) -> dict[str, Any]:
     """Return the request of an AdmissionReview.
 
     Raises:
-        MalformedReviewError: It is no AdmissionReview, or has no request that could be answered.
+        MalformedReviewError: It is not an AdmissionReview, or has no request that could be answered.
     """
     if not isinstance(review, dict) or review.get("kind") != "AdmissionReview":
         msg = "the request is not an AdmissionReview"
@@ -160,7 +160,7 @@ def name_of(request: Any, obj: Any) -> str:
 
 
 def text_in(value: Any, name: str) -> str:
-    """Read a field of a map: whatever is no text counts as absent, as its text could be of any length."""
+    """Read a field of a map: whatever is not text counts as absent, as its text could be of any length."""
     text = value.get(name) if isinstance(value, dict) else None
     return text if isinstance(text, str) else ""
 

@@ -1,4 +1,4 @@
-"""Why no API server serves an object: it is no object, there is no such kind, or not in that release."""
+"""Why no API server serves an object: it is not an object, there is no such kind, or not in that release."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def unserved(obj: object, kind: Served | None, release: Release) -> list[Problem
 
 
 def no_object(obj: object) -> list[Problem]:
-    """Say why something is no Kubernetes object: it is no JSON object, or has no API version or no kind."""
+    """Say why something is not a Kubernetes object: it is not a JSON object, or has no API version or no kind."""
     if not isinstance(obj, dict):
         return [refused(BAD_REQUEST, Path(), "an object must be a JSON object").named("not-an-object")]
     if obj.get("apiVersion") and obj.get("kind"):

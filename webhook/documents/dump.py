@@ -112,7 +112,7 @@ def _string(text: str) -> str:
 
 
 def _escaped(char: str) -> str:
-    """Escape what is not printable; half a surrogate pair is no text, and becomes U+FFFD as in Go."""
+    """Escape what is not printable; half a surrogate pair is not text, and becomes U+FFFD as in Go."""
     if char.isprintable():
         return char
     return "\\ufffd" if "\ud800" <= char <= "\udfff" else f"\\U{ord(char):08x}"

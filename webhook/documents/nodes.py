@@ -57,7 +57,7 @@ class Node:
 
     @property
     def is_whole(self) -> bool:
-        """Whether its text alone says what it is: it is no alias, and has neither anchor nor tag."""
+        """Whether its text alone says what it is: it is not an alias, and has neither anchor nor tag."""
         return not self.is_anchored and not self.is_tagged
 
     @property

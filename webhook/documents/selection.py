@@ -27,7 +27,7 @@ SUFFIXES: Final = (".json", ".yaml", ".yml")
 """What marks a manifest in a directory (cli-runtime ``FileExtensions``)."""
 
 CONFIGURATION_FILES: Final = (".draguard.yaml", ".draguard.yml")
-"""What draguard's own configuration is called, which is no manifest."""
+"""What draguard's own configuration is called, which is not a manifest."""
 
 HELM: Final = "helm-template"
 TEMPLATE: Final = "template"
@@ -65,7 +65,7 @@ class Selection:
         allow_empty: Whether standard input, files that are named and directories may hold no manifest at all.
         stdin_name: The file that standard input stands for, as an editor gives it; empty if it is none.
         excluded: What the user has excluded; each tells it of a path.
-        own: The real paths of files of draguard itself, which are no manifests.
+        own: The real paths of files of draguard itself, which are not manifests.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class Selection:
         return not mentions_objects(data) or (b"{{" in data and _PLACEHOLDER.search(data) is not None)
 
     def readable(self, data: bytes, documents: Iterable[Document | Unreadable]) -> Iterator[Document | Unreadable]:
-        """Go through the documents of a file; one that cannot be read is left out if it is no manifest, or none yet.
+        """Go through the documents of a file; one that cannot be read is left out if it is not a manifest, or none yet.
 
         Args:
             data: The file.

@@ -194,7 +194,7 @@ def quantity(value: str, _release: int) -> Messages:
 
 
 def without_byte(value: str) -> str:
-    """Leave out the unit byte, which quantities do not have: 10G for 10GB; empty if that is no quantity either."""
+    """Leave out the unit byte, which quantities do not have: 10G for 10GB; empty if that is not a quantity either."""
     near = value.rstrip("Bb")
     return near if near != value and not quantity(near, 0) else ""
 

@@ -153,7 +153,7 @@ class CompiledStruct:
         """Make the walk through one value: what the decoder refuses, then what validation finds in the rest.
 
         Args:
-            otherwise: What is found in a value that is no struct.
+            otherwise: What is found in a value that is not a struct.
         """
         decode = self._decode_opaque if self.target.thorough else None
         walks, inlined, opaque, find_several = self._walks, self._inlined, self.type.opaque, self._several

@@ -57,7 +57,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class PathCheck:
-    """A question about a path that is no resource, `/healthz`."""
+    """A question about a path that is not a resource, `/healthz`."""
 
     cel_type: ClassVar[Type] = PATH_CHECK
 

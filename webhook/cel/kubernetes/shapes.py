@@ -19,7 +19,7 @@ _CALLS: Final = {
     "quantity": "[1-9][0-9]{0,5}(?:[KMGTPE]i|[kMGTPE])?",
     "semver": rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}",
 }
-"""Constants that these functions can read, so that they are no errors."""
+"""Constants that these functions can read, so that they are not errors."""
 _CONSTANTS: Final = (
     *(rf"{sign}\s*{quote}([ !#-&(-~]*){quote}{_ALONE}" for sign in ("==", "!=") for quote in _QUOTES),
     *(rf"{sign}\s*([0-9]{{1,9}}){_ALONE}" for sign in ("==", "!=", "<=", ">=", "<", ">")),

@@ -19,7 +19,7 @@ LITERAL, CLASS, OTHER, CONCATENATION, ALTERNATION, BAR, OPEN, CAPTURE = range(8)
 
 
 class PatternError(Exception):
-    """The text is no regular expression; `str()` is Go's message."""
+    """The text is not a regular expression; `str()` is Go's message."""
 
 
 class Node:

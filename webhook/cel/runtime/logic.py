@@ -166,7 +166,7 @@ def emit_membership(writer: Writer, node: ast.Call, cost: int | CostFunction) ->
 
 
 def emit_membership_of_constants(writer: Writer, item: Expression, container: list[Value]) -> Operand | None:
-    """Writes `x in [1, 2]`: a set of constants, which cel-go looks into at no cost; None if it is no such set."""
+    """Writes `x in [1, 2]`: a set of constants, which cel-go looks into at no cost; None if it is not such a set."""
     if not all(type(each) in _PRIMITIVES for each in container):
         return None
     strings = frozenset(each for each in container if type(each) is str)

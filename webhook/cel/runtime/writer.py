@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from webhook.cel.types.values import Value
 
 NOT_CONSTANT: Final = object()
-"""Stands for the value of what is no constant."""
+"""Stands for the value of what is not a constant."""
 DEEPEST: Final = 10
 """How deep blocks are nested before a function of its own goes on; CPython takes 20 blocks."""
 _WORK_OF_LINE: Final = 4

@@ -69,7 +69,7 @@ class Tokens(NamedTuple):
 
 
 def tokenize(text: str, issues: Issues) -> Tokens:
-    """Splits a text into tokens; what is no token is reported and left out.
+    """Splits a text into tokens; what is not a token is reported and left out.
 
     Args:
         text: The expression.
@@ -115,7 +115,7 @@ def _careful_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def _tokenize_carefully(text: str, issues: Issues) -> Tokens:
-    """Splits a text in which there is something that is no token."""
+    """Splits a text in which there is something that is not a token."""
     token, dead_end = _careful_patterns()
     tokens = Tokens([], [], [])
     offset, end = 0, len(text)

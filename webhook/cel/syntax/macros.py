@@ -104,7 +104,7 @@ def variable(node: Expression, message: str) -> str:
     """The name that a macro's argument gives to its variable.
 
     Raises:
-        MacroError: It is no name, or the accumulator's.
+        MacroError: It is not a name, or the accumulator's.
     """
     if not isinstance(node, ast.Ident):
         raise MacroError(node, message)

@@ -233,7 +233,7 @@ _OWN_CLASSES: Final[dict[Type, type]] = {}
 
 
 def are_comparable(first: Value, second: Value) -> bool:
-    """Whether `first == second` is no error."""
+    """Whether `first == second` is not an error."""
     cls = type(first)
     if second is None:
         return True

@@ -221,7 +221,7 @@ def _bytes_of(name: str) -> bytes:
     """Read a file.
 
     Raises:
-        OSError: It cannot be read, or is no regular file.
+        OSError: It cannot be read, or is not a regular file.
     """
     if os.path.islink(name):  # noqa: PTH114 - names are text here
         raise OSError(0, f"a symbolic link: name the file that it leads to, {os.path.realpath(name)}")
@@ -235,7 +235,7 @@ def _decoded(data: bytes) -> tuple[bytes, str, str]:
     """Return the byte order mark, the encoding and the text of a file.
 
     Raises:
-        UnicodeDecodeError: It is no text.
+        UnicodeDecodeError: It is not text.
     """
     bom, encoding = encoding_of(data)
     return bom, encoding, data[len(bom) :].decode(encoding)
