@@ -96,7 +96,7 @@ def _json() -> str:
     for title, section in sections.items():
         lines += ["", f"## {title}", ""]
         lines += [section["description"], ""] if section is not schema else []
-        lines += ["| key | type | what it is |", "|---|---|---|", *_rows(section)]
+        lines += ["| key | type | description |", "|---|---|---|", *_rows(section)]
     return "\n".join([*lines, ""])
 
 

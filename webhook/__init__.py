@@ -64,7 +64,7 @@ def validate(
     Raises:
         ValueError: ``kubernetes`` is not a known version, ``subresource`` is not a judged subresource, a
             feature gate unknown or locked, or a status is to be judged without ``old``.
-        TypeError: Something in ``obj`` or ``old`` is not a JSON value, such as a datetime or a tuple; the text says where.
+        TypeError: Something in ``obj`` or ``old`` is not a JSON value, such as a datetime; the text names it.
     """
     from webhook import arguments  # noqa: PLC0415 - `import webhook` stays cheap
     from webhook.api.unserved import no_object  # noqa: PLC0415
