@@ -264,10 +264,10 @@ def shown(value: object) -> str:
     text = _begin(value)
     if len(text) > SHOWN:
         if not _is_quotable(0):
-            return text[:SHOWN].translate(_GO_ESCAPES) + "\u2026"
+            return text[:SHOWN].translate(GO_JSON_ESCAPES) + "\u2026"
         text = _to_json().encode(value)
         current().quotable -= len(text)
-    return text.translate(_GO_ESCAPES)
+    return text.translate(GO_JSON_ESCAPES)
 
 
 def cut(text: str, limit: int = SHOWN) -> str:
@@ -311,7 +311,7 @@ def aggregate(errors: Iterable[str]) -> str:
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
-_GO_ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
+GO_JSON_ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 """What Go's ``encoding/json`` escapes besides."""
 _ESCAPES = {
     '"': '\\"',

@@ -204,6 +204,11 @@ def test_actions_warn_and_audit() -> None:
     assert [each["expressionIndex"] for each in noted] == [0, 2]
 
 
+def test_audited_failures_are_json_as_go_writes_it() -> None:
+    verdict = judged({"expression": "false", "message": "a < b && 'é'"}, bound=binding(validationActions=["Audit"]))
+    assert r"a \u003c b \u0026\u0026 'é'" in verdict.audit_annotations[VALIDATION_FAILURE]
+
+
 def test_fifty_failures_are_audited_at_most() -> None:
     verdict = judged(*["false"] * 60, bound=binding(validationActions=["Audit"]))
     assert len(json.loads(verdict.audit_annotations[VALIDATION_FAILURE])) == 50

@@ -110,12 +110,12 @@ def test_what_would_be_replaced_as_a_whole_is_refused(configuration: dict[str, A
     [
         ({"spec": {"priority": "x"}}, ".spec.priority: expected numeric (int or float), got string"),
         ({"spec": {"priority": []}}, ".spec.priority: expected numeric (int or float), got []interface {}"),
-        ({"spec": {"hostIPC": "yes"}}, '.spec.hostIPC: expected boolean, got "yes"'),
-        ({"spec": {"nodeName": 1}}, ".spec.nodeName: expected string, got 1"),
-        ({"spec": []}, ".spec: expected map, got []"),
-        ({"spec": {"containers": {}}}, ".spec.containers: expected list, got {}"),
+        ({"spec": {"hostIPC": "yes"}}, ".spec.hostIPC: expected boolean, got &{yes}"),
+        ({"spec": {"nodeName": 1}}, ".spec.nodeName: expected string, got &value.valueUnstructured{Value:1}"),
+        ({"spec": []}, ".spec: expected map, got &{[]}"),
+        ({"spec": {"containers": {}}}, ".spec.containers: expected list, got &{map[]}"),
         ({"spec": {"nope": 1}}, ".spec.nope: field not declared in schema"),
-        ({"spec": {"overhead": {"cpu": []}}}, ".spec.overhead.cpu: expected any scalar, got []"),
+        ({"spec": {"overhead": {"cpu": []}}}, ".spec.overhead.cpu: expected any scalar, got &{[]}"),
         (
             {"spec": {"containers": [None]}},
             ".spec.containers: element 0: associative list with keys may not have a null element",
@@ -136,7 +136,7 @@ def test_what_would_be_replaced_as_a_whole_is_refused(configuration: dict[str, A
         (
             {"spec": {"tolerations": [{"key": 1}], "priority": "x"}},
             (
-                "errors:\n  .spec.tolerations[0].key: expected string, got 1\n"
+                "errors:\n  .spec.tolerations[0].key: expected string, got &value.valueUnstructured{Value:1}\n"
                 "  .spec.priority: expected numeric (int or float), got string"
             ),
         ),

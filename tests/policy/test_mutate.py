@@ -14,6 +14,7 @@ from webhook.policy.ask.request import request_of
 from webhook.policy.change.mutate import mutate
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds
+from webhook.release import Release
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,6 +133,80 @@ def test_a_patch_that_makes_no_pod_is_an_internal_error(patch: str, text: str) -
     verdict = made(mutating("m", f"[JSONPatch{patch}]", failurePolicy="Ignore"))
     assert (verdict.allowed, verdict.code, verdict.reason) == (False, 500, "InternalError")
     assert verdict.message == f"Internal error occurred: {text}"
+
+
+TYPED = "error applying patch: failed to convert patch object to typed object: "
+CONTAINER = "Object{spec: Object.spec{containers: [Object.spec.containers{name: 'c', {}}]}}"
+GOT = "expected string, got &value.valueUnstructured{Value:{}}"
+
+
+@pytest.mark.parametrize(
+    ("mutation", "text"),
+    [
+        ("Object{spec: null}", ".spec: expected map, got &{NULL_VALUE}"),
+        ("Object{spec: Object.spec{nodeName: null}}", f".spec.nodeName: {GOT.replace('{}', '0')}"),
+        (
+            "Object{spec: Object.spec{nodeName: object.spec.?nope.orValue(null)}}",
+            f".spec.nodeName: {GOT.replace('{}', '0')}",
+        ),
+        ("Object{spec: Object.spec{hostIPC: null}}", ".spec.hostIPC: expected boolean, got &{NULL_VALUE}"),
+        (
+            "Object{spec: Object.spec{priority: null}}",
+            ".spec.priority: expected numeric (int or float), got structpb.NullValue",
+        ),
+        ("Object{spec: Object.spec{priority: 1u}}", ".spec.priority: expected numeric (int or float), got uint64"),
+        (label("a", "null"), f".metadata.labels.a: {GOT.replace('{}', '0')}"),
+        (label("a", "duration('1s')"), f".metadata.labels.a: {GOT.replace('{}', '1000000000')}"),
+        (label("a", "b'xy'"), f".metadata.labels.a: {GOT.replace('{}', '[]uint8{0x78, 0x79}')}"),
+        (label("a", "1u"), f".metadata.labels.a: {GOT.replace('{}', '0x1')}"),
+        (label("a", "[true]"), f".metadata.labels.a: {GOT.replace('{}', '[]ref.Val{true}')}"),
+        ("Object{metadata: {'labels': {'a': 'b'}}}", ".metadata.labels: expected map, got &{map[a:b]}"),
+        (
+            CONTAINER.replace("{}", "resources: {'limits': {'cpu': '1'}}"),
+            '.spec.containers[name="c"].resources.limits: expected map, got &{map[cpu:1]}',
+        ),
+        (
+            "Object{spec: Object.spec{containers: [{'name': 'c', 'image': 'i'}, {'name': 'd'}]}}",
+            ".spec.containers: element 0: associative list with keys may not have non-map elements",
+        ),
+        (
+            "Object{metadata: Object.metadata{creationTimestamp: timestamp('2026-01-01T00:00:00Z')}}",
+            ".metadata.creationTimestamp: expected any scalar, got &{2026-01-01 00:00:00 +0000 UTC}",
+        ),
+    ],
+)
+def test_what_is_in_a_list_or_map_of_an_expression_stays_a_value_of_cel(mutation: str, text: str) -> None:
+    verdict = made(mutating("m", mutation))
+    assert verdict.message == f"policy 'm' with binding 'm' denied request: {TYPED}{text}"
+
+
+def test_what_an_object_has_can_be_applied_again() -> None:
+    obj = {**POD, "metadata": {**POD["metadata"], "annotations": {"a": "b"}}}
+    wanted = {**obj["metadata"], "labels": {**obj["metadata"].get("labels", {}), "a": "b"}}
+    for labelled in ("object.metadata.annotations", "variables.v", "optional.of(object.metadata.annotations)"):
+        policy = mutating(
+            "m",
+            f"Object{{metadata: Object.metadata{{labels: {labelled}}}}}",
+            variables=[{"name": "v", "expression": "object.metadata.annotations"}],
+        )
+        assert made(policy, obj=obj).object["metadata"] == wanted
+    again = mutating("m", "Object{spec: Object.spec{containers: object.spec.containers.filter(c, c.name != '')}}")
+    assert made(again).object == POD
+
+
+@pytest.mark.parametrize(("release", "allowed"), [(34, False), (35, True)])
+def test_lists_may_have_several_items_with_one_key(release: int, allowed: bool) -> None:  # noqa: FBT001
+    env = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}, {"name": "A", "value": "3"}]
+    obj = {**POD, "spec": {"containers": [{"name": "c", "image": "i", "env": env}]}}
+    new = CONTAINER.replace("{}", "env: [Object.spec.containers.env{name: 'A', value: 'new'}]")
+    manifests = mutating("m", new)
+    verdict = mutate(request_of(obj, kinds=Kinds()), load(manifests, Release(release)))
+    assert verdict.allowed is allowed
+    if allowed:
+        wanted = [{"name": "A", "value": "new"}, {"name": "B", "value": "2"}]
+        assert verdict.object["spec"]["containers"][0]["env"] == wanted
+    else:
+        assert verdict.message.endswith('.spec.containers[name="c"].env: duplicate entries for key [name="A"]')
 
 
 def test_every_error_is_a_cause() -> None:

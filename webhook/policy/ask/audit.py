@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
+from webhook.problem import GO_JSON_ESCAPES
+
 if TYPE_CHECKING:
     from webhook.objects import JSONObject
     from webhook.policy.ask.verdict import Decision
@@ -63,5 +65,5 @@ class Audit:
         published = {key: ", ".join(values) for key, values in self._values.items()}
         if self._failures:
             text = json.dumps(self._failures, ensure_ascii=False, separators=(",", ":"))
-            published[self._key] = text
+            published[self._key] = text.translate(GO_JSON_ESCAPES)
         return published

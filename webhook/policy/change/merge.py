@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.policy.change.gotext import Foreign, go_type, plain, sharp
 from webhook.problem import quoted, shown
 from webhook.schema.derive.shape import (
     ATOMIC,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from webhook.schema.derive.shape import Shape
 
 _UNKNOWN: Final = ": field not declared in schema"
+_DUPLICATE: Final = ": duplicate entries for key "
 _STRINGS: Final = frozenset({STRING, TIMESTAMP, BYTES})
 
 
@@ -39,13 +41,14 @@ class MergeError(Exception):
     """An ApplyConfiguration cannot be merged; the text is the API server's."""
 
 
-def apply(obj: JSONObject, configuration: JSONObject, schema: Structure) -> JSONObject:
+def apply(obj: JSONObject, configuration: JSONObject, schema: Structure, *, duplicates: bool = True) -> JSONObject:
     """Merge an ApplyConfiguration into an object; neither is changed.
 
     Args:
         obj: The object.
         configuration: What to merge into it.
         schema: How such objects are made.
+        duplicates: Whether lists in the object may have several items with one key.
 
     Raises:
         MergeError: The configuration is not of the object's type, or would replace something as a whole.
@@ -55,13 +58,14 @@ def apply(obj: JSONObject, configuration: JSONObject, schema: Structure) -> JSON
     if atomics:
         msg = f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {', '.join(atomics)}"
         raise MergeError(msg)
-    _expect_typed(obj, schema, "original", strict=False)  # it may have fields of a release that is not known here
+    # The object may have fields of a release that is not known here.
+    _expect_typed(obj, schema, "original", (_UNKNOWN, _DUPLICATE) if duplicates else (_UNKNOWN,))
     merged: JSONObject = _merged(obj, configuration, schema)
     return merged
 
 
-def _expect_typed(obj: JSONObject, schema: Structure, which: str, *, strict: bool = True) -> None:
-    errors = [error for error in _type_errors(obj, schema) if strict or not error.endswith(_UNKNOWN)]
+def _expect_typed(obj: JSONObject, schema: Structure, which: str, tolerated: tuple[str, ...] = ()) -> None:
+    errors = [error for error in _type_errors(obj, schema) if not any(each in error for each in tolerated)]
     if errors:
         # typed/helpers.go, ValidationErrors.Error
         text = errors[0] if len(errors) == 1 else "errors:\n" + "\n".join(f"  {each}" for each in errors)
@@ -74,9 +78,9 @@ def _type_errors(value: Any, shape: Shape) -> Sequence[str]:
     if value is None or isinstance(shape, Anything):
         return ()
     if isinstance(shape, Structure | MapOf):
-        return _map_errors(value, shape) if isinstance(value, dict) else [f": expected map, got {_text(value)}"]
+        return _map_errors(value, shape) if isinstance(value, dict) else [f": expected map, got {plain(value)}"]
     if isinstance(shape, ListOf):
-        return _list_errors(value, shape) if isinstance(value, list) else [f": expected list, got {_text(value)}"]
+        return _list_errors(value, shape) if isinstance(value, list) else [f": expected list, got {plain(value)}"]
     error = _scalar_error(value, shape.kind)
     return [f": {error}"] if error else ()
 
@@ -106,9 +110,9 @@ def _list_errors(items: list[Any], shape: ListOf) -> Sequence[str]:
             key = _key_of(item, shape)
         except MergeError as fault:
             found.append(f": element {index}: {fault}")
-            continue
+            break  # as upstream, which looks at no further element
         if key in seen:
-            found.append(f": duplicate entries for key {_key_text(key, shape)}")
+            found.append(f"{_DUPLICATE}{_key_text(key, shape)}")
         seen.add(key)
         if errors := _type_errors(item, shape.item):
             found += [f"{_key_text(key, shape)}{error}" for error in errors]
@@ -118,17 +122,12 @@ def _list_errors(items: list[Any], shape: ListOf) -> Sequence[str]:
 def _scalar_error(value: Any, kind: str) -> str:
     if kind == INTEGER:
         fits = type(value) in {int, float}
-        return "" if fits else f"expected numeric (int or float), got {_go_type(value)}"
-    if kind in _STRINGS:
-        return "" if isinstance(value, str) else f"expected string, got {_text(value)}"
+        return "" if fits else f"expected numeric (int or float), got {go_type(value)}"
+    if kind in _STRINGS and not (kind == TIMESTAMP and isinstance(value, list | dict | Foreign)):
+        return "" if isinstance(value, str) else f"expected string, got {sharp(value)}"
     if kind == BOOLEAN:
-        return "" if isinstance(value, bool) else f"expected boolean, got {_text(value)}"
-    return f"expected any scalar, got {_text(value)}" if isinstance(value, list | dict) else ""
-
-
-def _go_type(value: Any) -> str:
-    names = {bool: "bool", str: "string", list: "[]interface {}", dict: "map[string]interface {}"}
-    return names.get(type(value), type(value).__name__)
+        return "" if isinstance(value, bool) else f"expected boolean, got {plain(value)}"
+    return f"expected any scalar, got {plain(value)}" if isinstance(value, list | dict | Foreign) else ""
 
 
 def _text(value: Any) -> str:
@@ -196,23 +195,31 @@ def _merged_lists(old: list[Any], new: list[Any], shape: ListOf) -> list[Any]:
 
     Source: structured-merge-diff ``typed/merge.go``, ``visitListItems``.
     """
-    olds = {_key_of(each, shape): each for each in old}
+    keys = [_key_of(each, shape) for each in old]
+    olds: dict[tuple[Any, ...], Any] = {}
+    for key, each in zip(keys, old, strict=True):
+        olds[key] = None if key in olds else each  # several items with one key are not merged, but replaced
     news = {_key_of(each, shape): each for each in new}
-    left, right = deque(olds), deque(news)
+    left, right = deque(zip(keys, old, strict=True)), deque(news)
     shared = deque(key for key in news if key in olds)
+    merged: set[tuple[Any, ...]] = set()
     out: list[Any] = []
     while left or right:
-        if left and right and left[0] != right[0] and left[0] in news and shared and shared[0] != left[0]:
+        at, item = left[0] if left else ((), None)
+        is_other = bool(left and right) and at != right[0]
+        if is_other and at in news and shared and shared[0] != at:
             left.popleft()  # it comes with the new list, later
-        elif left and left[0] not in news:
-            out.append(olds[left.popleft()])
-        elif right:
+        elif left and at not in news:
+            out.append(item)
+            left.popleft()
+        elif right and not (is_other and at in merged):
             key = right.popleft()
-            if left and left[0] == key:
+            merged.add(key)
+            if left and not is_other:
                 left.popleft()
             if shared and shared[0] == key:
                 shared.popleft()
-            out.append(_merged(olds[key], news[key], shape.item) if key in olds else news[key])
+            out.append(_merged(olds.get(key), news[key], shape.item))
         else:
             left.popleft()
     return out

@@ -24,14 +24,16 @@ from webhook.policy.ask.request import DELETE
 from webhook.policy.ask.verdict import INVALID, Decision, Verdict
 from webhook.policy.change.decoding import DecodingError, expect_decodable
 from webhook.policy.change.merge import MergeError, apply
-from webhook.policy.change.native import MismatchError, check_names, to_json
+from webhook.policy.change.native import MismatchError, Natives, check_names, configuration_of, to_json
 from webhook.policy.change.patch import PatchError, TestFailedError, apply_patch
 from webhook.policy.manifest.kinds import kind_of
 from webhook.policy.manifest.model import DENY, MUTATING, WARN
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from collections.abc import Set as AbstractSet
 
+    from webhook.cel.types.values import Struct
     from webhook.objects import JSONObject
     from webhook.policy.ask.authorizer import Authorizer
     from webhook.policy.ask.params import Fault
@@ -39,8 +41,11 @@ if TYPE_CHECKING:
     from webhook.policy.ask.policyset import PolicySet
     from webhook.policy.ask.request import Request
     from webhook.policy.manifest.model import Mutation, Policy
+    from webhook.release import Release
     from webhook.schema.derive.shape import Structure
 
+_DUPLICATES_SINCE: Final = 35
+"""The first release that merges into lists which have several items with one key, such as environment variables."""
 _FORBIDDEN: Final = 403
 _INTERNAL: Final = 500
 
@@ -190,7 +195,7 @@ class _Mutator:
                 if outcome.error:
                     self._failed(invocation, outcome.error, mutation)
                     continue
-                changed = _changed(obj, mutation, outcome.value, self._session.policies)
+                changed = _changed(obj, mutation, outcome.value, self._session.policies, bindings)
             except (OutOfBudgetError, MutationError, DecodingError) as error:
                 _bear(error, policy)
                 self._failed(invocation, str(error), mutation)
@@ -273,7 +278,9 @@ def _key(invocation: Invocation) -> Key:
     return invocation.hook.policy.name, binding, text(metadata, "namespace"), text(metadata, "name")
 
 
-def _changed(obj: JSONObject, mutation: Mutation, value: Any, policies: PolicySet) -> JSONObject:
+def _changed(
+    obj: JSONObject, mutation: Mutation, value: Any, policies: PolicySet, bindings: Mapping[str, Any]
+) -> JSONObject:
     """Make a change.
 
     Raises:
@@ -290,7 +297,8 @@ def _changed(obj: JSONObject, mutation: Mutation, value: Any, policies: PolicySe
             if schema is None:
                 msg = f"draguard does not know how {kind} of {api_version} is made, and cannot merge into it"
                 raise MutationError(msg)
-            changed = _merged(obj, value, schema)
+            configuration = _configuration(obj, value, bindings)
+            changed = _merged(obj, configuration, schema, policies.release)
     except BudgetExceededError as error:
         if not current().is_offline:
             raise
@@ -301,11 +309,15 @@ def _changed(obj: JSONObject, mutation: Mutation, value: Any, policies: PolicySe
     return _without_nulls(changed) if schema and _has_null(changed) else changed
 
 
-def _merged(obj: JSONObject, value: Any, schema: Structure) -> JSONObject:
+def _configuration(obj: JSONObject, value: Struct, bindings: Mapping[str, Any]) -> JSONObject:
     check_names(value)
-    configuration = to_json(value, exact=True) | {"apiVersion": obj["apiVersion"], "kind": obj["kind"]}
+    natives = Natives((obj, *bindings.values()))
+    return configuration_of(value, natives) | {"apiVersion": obj["apiVersion"], "kind": obj["kind"]}
+
+
+def _merged(obj: JSONObject, configuration: JSONObject, schema: Structure, release: Release) -> JSONObject:
     try:
-        return apply(obj, configuration, schema)
+        return apply(obj, configuration, schema, duplicates=release >= _DUPLICATES_SINCE)
     except MergeError as error:
         msg = f"error applying patch: {error}"
         raise MutationError(msg) from None

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.budget import work
 from webhook.cel import EvaluationError
 from webhook.cel.runtime.temporal import format_duration, format_timestamp
+from webhook.cel.types.base import Type
 from webhook.cel.types.values import BoolKey, Duration, Optional, Struct, Timestamp
+from webhook.policy.change.gotext import Foreign
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _MAX_EXACT: Final = 2**53
 """Whole numbers beyond this are texts in JSON, as protobuf writes them."""
@@ -56,12 +58,76 @@ def _mismatches(value: Any, expected: str) -> Iterator[str]:
                 yield from _mismatches(each, expected)
 
 
-def to_json(value: Any, *, exact: bool = False) -> Any:  # noqa: PLR0911 - a return for each type
+class Natives:
+    """Tells the lists and maps of the objects that expressions look at from those that they make.
+
+    Args:
+        objects: The objects.
+    """
+
+    def __init__(self, objects: Iterable[Any]) -> None:
+        self._objects = objects
+        self._known: set[int] = set()
+
+    def __contains__(self, value: object) -> bool:
+        """Tell whether a list or map is in one of the objects."""
+        if not self._known:
+            left = [each for each in self._objects if isinstance(each, list | dict)]
+            while left:
+                each = left.pop()
+                work(1 + len(each))
+                self._known.add(id(each))
+                left += [one for one in (each if isinstance(each, list) else each.values()) if type(one) in _CONTAINERS]
+        return id(value) in self._known
+
+
+_CONTAINERS: Final = frozenset({list, dict})
+_PLAIN_TYPES: Final = frozenset({bool, str, int, float})
+
+
+def configuration_of(value: Struct, natives: Natives) -> dict[str, Any]:
+    """Return an ``Object{…}`` as the API server hands it to the merge.
+
+    What is in a list or map that an expression makes is converted, but not what is in that again, nor null.
+
+    Args:
+        value: The object.
+        natives: The lists and maps of the objects that expressions look at.
+    """
+    work(1 + len(value))
+    return {name: _field(each, natives) for name, each in value.items()}
+
+
+def _field(value: Any, natives: Natives) -> Any:
+    while isinstance(value, Optional):
+        value = value.value
+        if value is None:
+            return None
+    if type(value) not in _CONTAINERS:
+        return _converted(value, natives)
+    work(1 + len(value))
+    is_flat = _PLAIN_TYPES.issuperset(map(type, value if isinstance(value, list) else value.values()))
+    if not is_flat and value in natives:
+        return value
+    if isinstance(value, list):
+        return [_converted(each, natives) for each in value]
+    return {_key(key): _converted(each, natives) for key, each in value.items()}
+
+
+def _converted(value: Any, natives: Natives) -> Any:
+    if isinstance(value, Struct):
+        return configuration_of(value, natives)
+    if isinstance(value, Type):
+        return value.name
+    is_known = type(value) in _PLAIN_TYPES or (type(value) in _CONTAINERS and value in natives)
+    return value if is_known else Foreign(value)
+
+
+def to_json(value: Any) -> Any:  # noqa: PLR0911 - a return for each type
     """Return a CEL value as plain JSON.
 
     Args:
         value: The value.
-        exact: Whether big whole numbers stay numbers, as in an ApplyConfiguration.
 
     Raises:
         EvaluationError: There is no such JSON.
@@ -70,11 +136,11 @@ def to_json(value: Any, *, exact: bool = False) -> Any:  # noqa: PLR0911 - a ret
     if cls is str or cls is bool or value is None:
         return value
     if cls is list or isinstance(value, dict):
-        return _container(value, exact=exact)
+        return _container(value)
     if isinstance(value, float):
-        return int(value) if not exact and value.is_integer() and abs(value) < _PLAIN else value
+        return int(value) if value.is_integer() and abs(value) < _PLAIN else value
     if isinstance(value, int):
-        return int(value) if exact or abs(value) <= _MAX_EXACT else str(int(value))
+        return int(value) if abs(value) <= _MAX_EXACT else str(int(value))
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, Timestamp):
@@ -82,16 +148,16 @@ def to_json(value: Any, *, exact: bool = False) -> Any:  # noqa: PLR0911 - a ret
     if isinstance(value, Duration):
         return format_duration(value)
     if isinstance(value, Optional) and value.present:
-        return to_json(value.value, exact=exact)
+        return to_json(value.value)
     msg = f"unsupported conversion to JSON: {type(value).__name__}"
     raise EvaluationError(msg)
 
 
-def _container(value: list[Any] | dict[Any, Any], *, exact: bool) -> Any:
+def _container(value: list[Any] | dict[Any, Any]) -> Any:
     work(1 + len(value))  # a value that holds others twice, again and again, would come to JSON without end
     if isinstance(value, list):
-        return [to_json(each, exact=exact) for each in value]
-    return {_key(key): to_json(each, exact=exact) for key, each in value.items()}
+        return [to_json(each) for each in value]
+    return {_key(key): to_json(each) for key, each in value.items()}
 
 
 def _key(key: Any) -> str:
