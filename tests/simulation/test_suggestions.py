@@ -185,8 +185,7 @@ class TestPairs:
     def test_a_reason_of_a_node_and_one_of_its_devices(self) -> None:
         objects = [node("a", {"taints": [DEDICATED]}), device_class(), devices("a", 2), claim(count=3)]
         assert suggested(objects, pod(claims={"gpu": "c"})) == {
-            "with count 2 in request r and if the pod tolerates dedicated=ml:NoSchedule": 1,
-            "if the pod tolerates dedicated=ml:NoSchedule and with count 1 in request r": 1,
+            "if the pod tolerates dedicated=ml:NoSchedule and with count 2 in request r": 1,
         }
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from webhook.allocation.constraints import Attribute, Value
     from webhook.allocation.demand import Ask, Demand
-    from webhook.allocation.devices import Content
+    from webhook.allocation.devices import Content, Device
     from webhook.allocation.unused import Unused
     from webhook.allocation.usage import Available
     from webhook.allocation.view import NodeView
@@ -53,7 +53,8 @@ class DeviceReason(NamedTuple):
         stage: What rules it out: ``class``, ``selector``, ``node``, ``in use``, ``taint``, ``capacity``,
             ``counters`` or ``constraint``; empty if nothing does.
         text: The reason, such as ``taint broken=yes:NoSchedule is not tolerated``.
-        holders: The claims that use it, as namespace/name, if it is in use.
+        holders: The claims that use it, its capacity, or the counters that it draws on, as namespace/name, if those
+            are why.
         lacks: The capacity that is not enough; None if that is not why.
     """
 
@@ -197,12 +198,26 @@ class Funnel:
         for index, device in enumerate(self._view.devices):
             stage, text = self._reason(index)
             driver, pool = device.slice.driver, device.slice.pool
-            holders: tuple[str, ...] = ()
-            if stage == IN_USE:
-                holders = tuple(self._view.usage_of(index).holders.get(device.name, ()))
+            holders = self._holders(index, stage)
             lacks = self._lacks_capacity(index) if stage == CAPACITY else None
             found.append(DeviceReason(driver, pool, device.name, stage, text, holders, lacks))
         return found
+
+    def _holders(self, index: int, stage: str) -> tuple[str, ...]:
+        """Return the claims that use what a device is ruled out for."""
+        device, holders = self._view.devices[index], self._view.usage_of(index).holders
+        if stage in {IN_USE, CAPACITY}:
+            return tuple(holders.get(device.name, ()))
+        if stage != COUNTERS or not holders:
+            return ()
+        pool, sets = self._view.pools[self._view.pool_of[index]], _counter_sets(device)
+        alike = [
+            each.name
+            for slice_ in (*pool.slices, *pool.others)
+            for each in slice_.devices
+            if each.name in holders and not sets.isdisjoint(_counter_sets(each))
+        ]
+        return tuple(dict.fromkeys(holder for name in alike for holder in holders[name]))
 
     # -- the stages
 
@@ -302,6 +317,10 @@ class Funnel:
             if self._value(attribute, index) is None:
                 return f"there is no attribute {attribute.name}, which a constraint is about"
         return ""
+
+
+def _counter_sets(device: Device) -> set[str]:
+    return {counter_set for counter_set, _ in device.content.consumes}
 
 
 def _shown(taint: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Selectors with another threshold: ``memory >= 40Gi`` in place of ``memory >= 80Gi``."""
+"""Selectors with another constant: ``memory >= 40Gi`` for ``memory >= 80Gi``, ``"a100"`` for ``"A100"``."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from webhook.cel.errors import Issues
 from webhook.cel.syntax.ast import Call, Literal
 from webhook.cel.syntax.lexer import tokenize
-from webhook.deviceselectors.parts import label, ordering
+from webhook.deviceselectors.parts import label, ordering, read_of
 from webhook.formats import decode_quantity
+from webhook.spelling import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
-    from webhook.deviceselectors.parts import Parts
+    from webhook.deviceselectors.parts import Parts, Read
     from webhook.formats.quantities import Quantity
 
 _AT_LEAST: Final = frozenset({">", ">="})
@@ -57,6 +58,34 @@ def lowered(parts: Parts, name: str, values: Iterable[str]) -> Iterator[Threshol
             written = json.dumps(value) if is_quantity else value
             changed = _replaced(parts.text, literal.offset, written)
             yield Threshold(f"{name} {found.operator} {value}", changed)
+
+
+def respelt(parts: Parts, values: Callable[[Read], Collection[object]]) -> Iterator[Threshold]:
+    """Return a selector with a value that devices have, where it compares with one that is spelled otherwise.
+
+    Args:
+        parts: The selector.
+        values: Returns the values that devices have of an attribute.
+    """
+    for part in parts.all:
+        if not isinstance(part, Call) or part.function != "_==_":
+            continue
+        for subject, constant in (part.arguments, reversed(part.arguments)):
+            read = read_of(subject)
+            if read is None or not isinstance(constant, Literal):
+                continue
+            meant = _meant(constant.value, values(read))
+            if meant is not None:
+                written = json.dumps(meant)
+                yield Threshold(f"{read.name} = {written}", _replaced(parts.text, constant.offset, written))
+
+
+def _meant(constant: object, values: Collection[object]) -> object:
+    """Return which value a constant probably stands for; None if it is one of them, or if that is unclear."""
+    if any(constant == value and type(constant) is type(value) for value in values):
+        return None
+    spelled = {str(json.loads(json.dumps(value))).lower(): value for value in values}
+    return spelled.get(nearest(str(constant).lower(), spelled))
 
 
 def amount(text: str) -> Quantity | None:

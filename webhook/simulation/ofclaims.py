@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import reads
-from webhook.deviceselectors.thresholds import amount, lowered
+from webhook.deviceselectors.thresholds import amount, lowered, respelt
 from webhook.inventory.claims import allocation_of
 from webhook.objects import items, mapping, name_of, namespace_of, text
 from webhook.simulation.change import Change, in_claim
@@ -15,15 +15,16 @@ from webhook.simulation.rejections import requests
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from webhook.deviceselectors.parts import Read
     from webhook.objects import JSONObject
     from webhook.simulation.cluster import Cluster
     from webhook.simulation.rejections import Group
 
-_COUNTS_MAX: Final = 5
-"""How many smaller counts are tried."""
+_FEWER: Final = 3
+"""How much it takes to get fewer devices, at most: still less than to take them from others."""
+_SCALARS: Final = {"string", "int", "bool", "version"}
 _AMOUNTS_MAX: Final = 4
 """How many smaller amounts of a capacity are tried."""
 _RELEASED_MAX: Final = 6
@@ -46,8 +47,14 @@ def changes(cluster: Cluster, claims: Sequence[JSONObject], groups: Sequence[Gro
                 what = f"without the constraint {field}: {text(constraint, field)}"
                 yield Change(what, 2, f"{index} {what}", in_claim(index, _without_constraint(constraint)))
             for name, asks in requests(claim):
-                lacking = _lacking(groups, f"{namespace_of(claim)}/{name_of(claim)}", name)
-                yield from _Request(cluster, index, name, asks, lacking).changes(error)
+                full_name = f"{namespace_of(claim)}/{name_of(claim)}"
+                alike = [
+                    each
+                    for group in groups
+                    for each in group.requests
+                    if (each["claim"], each["request"]) == (full_name, name)
+                ]
+                yield from _Request(cluster, index, name, asks, alike).changes(error)
 
 
 def releases(cluster: Cluster, groups: Sequence[Group]) -> Iterator[Change]:
@@ -67,11 +74,11 @@ def releases(cluster: Cluster, groups: Sequence[Group]) -> Iterator[Change]:
             yield Change(f"once claim {name} is released{who}", 4, f"claim {name}", released=claim)
 
 
-def _lacking(groups: Sequence[Group], claim: str, request: str) -> dict[str, list[str]]:
+def _lacking(answers: Sequence[JSONObject]) -> dict[str, list[str]]:
     """Return the values of devices that were not enough for a request, by the name of what has them."""
     found: dict[str, dict[str, None]] = {}
-    for each in (each for group in groups for each in group.requests):
-        if (each["claim"], each["request"]) == (claim, request) and (lacking := each["lacking"]):
+    for each in answers:
+        if lacking := each["lacking"]:
             found.setdefault(lacking["name"], {}).update(dict.fromkeys(lacking["values"]))
     return {name: list(values) for name, values in found.items()}
 
@@ -84,17 +91,19 @@ class _Request:
         index: The place of its claim.
         name: Its full name.
         asks: What it asks for.
-        lacking: The values of devices that were not enough for it, by the name of what has them.
+        answers: What is left of the devices of nodes for it.
     """
 
     def __init__(
-        self, cluster: Cluster, index: int, name: str, asks: JSONObject, lacking: Mapping[str, Sequence[str]]
+        self, cluster: Cluster, index: int, name: str, asks: JSONObject, answers: Sequence[JSONObject]
     ) -> None:
         self._cluster = cluster
         self._index = index
         self._name = name
         self._asks = asks
-        self._lacking = lacking
+        self._lacking: Mapping[str, Sequence[str]] = _lacking(answers)
+        self._had = {min(each["enough"], each["constrained"] or each["enough"]) for each in answers}
+        """How many devices nodes could give, each alone."""
 
     def changes(self, error: str) -> Iterator[Change]:
         """Return the changes to the request.
@@ -126,15 +135,19 @@ class _Request:
             return
         unguarded = [read for read in reads(parts.root) if not read.is_guarded] if "no such key" in error else ()
         for read in unguarded:
-            meant = nearest(read.name, _published(self._cluster, read))
-            if meant and meant != read.name and (better := _renamed(expression, read, meant)):
-                what = f"with {meant} in place of {read.name} in the selector of request {self._name}"
-                yield self._change(what, 0, expression, _with_selector(selector, better))
+            known = _published(self._cluster, read.holder)
+            domains = {domain for domain, _ in known}
+            names = {name for domain, name in known if domain == read.domain}
+            slips = (read.name, names, read.offset) if names else (read.domain, domains, read.domain_offset)
+            yield from self._respelt(selector, *slips)
         missing = {read[:3] for read in unguarded}
         if missing:
             better = guarded(expression, missing, settings.release, settings.gates)
             what = f"with the selector of request {self._name} guarded: {better}"
             yield self._change(what, 0, expression, _with_selector(selector, better))
+        for each in respelt(parts, self._values):
+            what = f"with {each.text} in the selector of request {self._name}"
+            yield self._change(what, 0, expression, _with_selector(selector, each.expression))
         what = f"without the selector {parts.wanted()} of request {self._name}"
         less = [
             self._change(
@@ -145,6 +158,18 @@ class _Request:
         ]
         without = self._change(what, 2, expression, _without_selector(selector))
         yield without._replace(closer=lambda _: less)
+
+    def _respelt(self, selector: JSONObject, written: str, known: Iterable[str], offset: int) -> Iterator[Change]:
+        """Write a name that devices publish where a selector reads one that none does."""
+        expression, meant = text(selector, "cel", "expression"), nearest(written, known)
+        if meant and meant != written and (better := _renamed(expression, written, meant, offset)):
+            what = f"with {meant} in place of {written} in the selector of request {self._name}"
+            yield self._change(what, 0, expression, _with_selector(selector, better))
+
+    def _values(self, read: Read) -> set[object]:
+        """Return the values that devices have of an attribute."""
+        found = _published(self._cluster, read.holder).get((read.domain, read.name), ())
+        return {next(iter(each.values())) for each in found if len(each) == 1 and not set(each) - _SCALARS}
 
     def _of_capacity(self) -> Iterator[Change]:
         """Ask for less of a capacity, as much as is left of a device; and for none."""
@@ -161,36 +186,41 @@ class _Request:
             yield self._change(what, 3, "capacity", _setting(capacity={}))
 
     def _of_count(self) -> Iterator[Change]:
-        """Try smaller counts, the greatest first; beyond some, halves."""
+        """Ask for one device, or for as many as there are: as nodes have left, or else half as many again and again."""
         wanted: Any = self._asks.get("count") or 1
-        counts: list[int] = []
-        count = wanted - 1
-        while count > 0 and len(counts) < _COUNTS_MAX:
-            counts.append(count)
-            count = count - 1 if len(counts) < _COUNTS_MAX - 2 else count // 2
-        for each in counts:
-            what = f"with count {each} in request {self._name}"
-            yield self._change(what, 1 + (wanted - each), "count", _setting(count=each))
+        if wanted > 1:
+            halves = {1 << bits for bits in range(wanted.bit_length())}
+            counts = [*sorted(self._had, reverse=True), wanted - 1, *sorted(halves, reverse=True)]
+            less = [self._with_count(wanted, each) for each in dict.fromkeys(counts) if 1 < each < wanted]
+            yield self._with_count(wanted, 1)._replace(closer=lambda _: less)
+
+    def _with_count(self, wanted: int, count: int) -> Change:
+        what = f"with count {count} in request {self._name}"
+        return self._change(what, min(wanted - count, _FEWER) + 1, "count", _setting(count=count))
 
 
-def _published(cluster: Cluster, read: Read) -> set[str]:
-    """Return the names that devices publish where a selector reads one."""
-    found: set[str] = set()
+def _published(cluster: Cluster, holder: str) -> dict[tuple[str, str], list[JSONObject]]:
+    """Return what devices publish, by domain and name.
+
+    Args:
+        cluster: The cluster.
+        holder: ``attributes`` or ``capacity``.
+    """
+    found: dict[tuple[str, str], list[JSONObject]] = {}
     for each in cluster.inventory.all("ResourceSlice"):
         driver = text(each, "spec", "driver")
         for device in items(each, "spec", "devices"):
-            for name in mapping(device, read.holder):
-                domain, given, rest = name.partition("/")
-                if (domain if given else driver) == read.domain:
-                    found.add(rest if given else name)
+            for full_name, value in mapping(device, holder).items():
+                domain, given, name = full_name.rpartition("/")
+                found.setdefault((domain if given else driver, name), []).append(value)
     return found
 
 
-def _renamed(expression: str, read: Read, name: str) -> str:
-    """Write another name where a selector reads one; empty if it is spelled otherwise there."""
-    start = read.offset + (expression[read.offset : read.offset + 1] in {'"', "'"})
-    end = start + len(read.name)
-    return f"{expression[:start]}{name}{expression[end:]}" if expression[start:end] == read.name else ""
+def _renamed(expression: str, written: str, meant: str, offset: int) -> str:
+    """Write another name at a place of an expression; empty if the name is spelled otherwise there."""
+    start = offset + (expression[offset : offset + 1] in {'"', "'"})
+    end = start + len(written)
+    return f"{expression[:start]}{meant}{expression[end:]}" if expression[start:end] == written else ""
 
 
 def _setting(**fields: Any) -> Callable[[JSONObject], object]:

@@ -121,8 +121,7 @@ class Explainer:
             for each in self._funnels(attempt, node):
                 if (each.claim, each.request) == (funnel.claim, funnel.request):
                     reasons = each.reasons()
-                    held = [reason for reason in reasons if reason.stage == "in use"]
-                    holders.update(holder for reason in held for holder in reason.holders)
+                    holders.update(holder for reason in reasons for holder in reason.holders)
                     blames.update(self._blames(funnel, reasons))
                     for one in each.unused:
                         unused[one.pool] = {"pool": one.pool, "devices": one.devices, "why": one.why}

@@ -6,9 +6,11 @@ from itertools import combinations, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.api.versions import NEWEST
+from webhook.objects import name_of
 from webhook.simulation import ofclaims, ofnodes
 from webhook.simulation.affinity import named
 from webhook.simulation.cluster import Cluster, Settings
+from webhook.simulation.ofpools import completed
 from webhook.simulation.verdicts import Round, Verdicts
 
 if TYPE_CHECKING:
@@ -23,12 +25,14 @@ _TRIED_MAX: Final = 24
 """How many single changes are tried."""
 _PAIRED_MAX: Final = 60
 """How many times two changes are tried together, if none helps alone."""
-_CLOSER_MAX: Final = 4
+_CLOSER_MAX: Final = 8
 """How many changes that do less are tried in place of one that helps."""
 _NODES_MAX: Final = 2000
 """On how many nodes a change is tried."""
 _ASKED_MAX: Final = 100_000
 """How many times nodes are asked about one pod, all changes together."""
+_POOLS_MAX: Final = 3
+"""How many incomplete pools are named."""
 _WAIT: Final = 5
 """How much it takes to update the cluster: more than any change of a pod."""
 
@@ -101,6 +105,11 @@ class Suggestions:
         best = [(each.size, -each.nodes, each.text) for each in found if each.nodes]
         if nodes := self._on_newer_release(needs):
             best.append((_WAIT, -nodes, f"on Kubernetes 1.{cluster.settings.release + 1}"))
+        pools = completed(cluster.inventory.all("ResourceSlice"))
+        if pools and (nodes := self._once_published(needs, [each for slices in pools.values() for each in slices])):
+            names = ", ".join("/".join(each) for each in list(pools)[:_POOLS_MAX])
+            which = f"pool {names} is" if len(pools) == 1 else f"{len(pools)} pools ({names}) are"
+            best.append((_WAIT, -nodes, f"once {which} complete"))
         best.sort(key=lambda each: each[:2])
         return [Suggestion(what, -nodes) for _, nodes, what in best], len(tried) + len(pairs)
 
@@ -114,9 +123,26 @@ class Suggestions:
             newer = Cluster(cluster.inventory, Settings.of(f"1.{release}"))
         except ValueError:
             return 0
-        newer.nodes = cluster.nodes
-        verdicts = Verdicts(newer)
-        verdicts.update(Round(newer, needs))
+        return self._fitting_in(newer, needs)
+
+    def _once_published(self, needs: Needs, slices: Sequence[JSONObject]) -> int:
+        """Count the nodes that would take the pod with other slices in the place of those of the same names."""
+        cluster = self._cluster
+        inventory = cluster.inventory
+        if len(cluster.nodes) > _NODES_MAX:
+            return 0
+        before = [inventory.find("ResourceSlice", name_of(each)) or each for each in slices]
+        for each in slices:
+            inventory.put(each)
+        later = Cluster(inventory, cluster.settings)
+        for each in before:
+            inventory.put(each)
+        return self._fitting_in(later, needs)
+
+    def _fitting_in(self, other: Cluster, needs: Needs) -> int:
+        other.nodes = self._cluster.nodes
+        verdicts = Verdicts(other)
+        verdicts.update(Round(other, needs))
         return 0 if verdicts.errors else len(verdicts.fitting)
 
     def _try(self, needs: Needs, changes: tuple[Change, ...]) -> Iterator[_Found]:

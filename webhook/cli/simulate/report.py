@@ -210,12 +210,18 @@ def _wanted(wanted: int) -> str:
 def _because(request: JSONObject, key: str) -> str:
     if key == "seen":
         return ""
-    if key == "free" and request["heldBy"]:
-        holders = request["heldBy"]
-        named = [_holder(each) for each in holders[:_HOLDERS_MAX]]
-        more = f", and {counted(len(holders) - _HOLDERS_MAX, 'other claim')}" if len(holders) > _HOLDERS_MAX else ""
-        return f": held by {', '.join(named)}{more}"
-    return f": {request['because']}" if request["because"] else ""
+    held = _held(request["heldBy"]) if key in {"free", "enough"} else ""
+    because = "" if held and key == "free" else request["because"]
+    said = ", ".join(filter(None, (because, held)))
+    return f": {said}" if said else ""
+
+
+def _held(holders: Sequence[JSONObject]) -> str:
+    if not holders:
+        return ""
+    named = [_holder(each) for each in holders[:_HOLDERS_MAX]]
+    more = f", and {counted(len(holders) - _HOLDERS_MAX, 'other claim')}" if len(holders) > _HOLDERS_MAX else ""
+    return f"held by {', '.join(named)}{more}"
 
 
 def _holder(holder: JSONObject) -> str:
