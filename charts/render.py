@@ -118,6 +118,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _merge(values: dict[str, Any], more: Mapping[str, Any]) -> None:
+    """Put values over others, as ``webhook/sources/helmlibrary.py`` does; this script runs without draguard."""
     for key, value in more.items():
         held = values.get(key)
         if isinstance(held, dict) and isinstance(value, dict):
