@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import json
+import socket
 import time
 import weakref
 from collections import Counter
@@ -10,8 +12,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from webhook.admission import Call
-from webhook.server import Reloaded
+from benchmarks.reviews import POLICIES, reviews
+from tests.serving import echo, eventually, exchange, post, serving
+from webhook.admission import Call, ReviewOptions, answer
+from webhook.documents import Document, read
+from webhook.policy.load import load
+from webhook.server import Reloaded, create_app
 from webhook.server.http.inline import ExceededError, Inline
 from webhook.server.keeping import keep, kept_survivors
 
@@ -19,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from webhook.admission import Answer
+    from tests.serving import Served
+    from webhook.admission import Answer, Endpoint
 
 
 class Cyclic:
@@ -96,3 +103,57 @@ def test_what_was_kept_is_let_go_once_it_is_replaced(tmp_path: Path) -> None:
             gc.collect()
     assert [each() is not None for each in made] == [False, False, False, True]
     assert reloaded.value is made[-1]()
+
+
+def own() -> Counter[str]:
+    """Count the objects of draguard's own types."""
+    found = (type(each) for each in gc.get_objects())
+    return Counter(each.__name__ for each in found if str(each.__module__).startswith("webhook."))
+
+
+def test_nothing_of_a_review_needs_collecting() -> None:
+    options = ReviewOptions(policies=load(each.data for each in read([POLICIES]) if isinstance(each, Document)))
+    bodies = [json.dumps(each).encode() for each in reviews().values()]
+
+    def ask() -> None:
+        endpoints: tuple[Endpoint, ...] = ("validate", "mutate")
+        for body in bodies:
+            for endpoint in endpoints:
+                assert answer(body, Call(endpoint), options).status == 200
+
+    for _ in range(20):
+        ask()
+    gc.collect()
+    gc.disable()
+    try:
+        before = own()
+        for _ in range(10):
+            ask()
+        assert own() - before == Counter()
+    finally:
+        gc.enable()
+
+
+@pytest.mark.process
+def test_nothing_of_a_connection_needs_collecting() -> None:
+    def connect(served: Served) -> None:
+        exchange(served, post("Content-Length: 1\r\nConnection: close\r\n", b"1"))
+        exchange(served, b"no HTTP\r\n\r\n")
+        with socket.create_connection((served.host, served.port)) as plain:
+            plain.sendall(b"no TLS\r\n\r\n")
+            while plain.recv(100):
+                pass
+        assert eventually(lambda: len(served.server.port.crowd) == 0)
+
+    with serving(create_app(echo)) as served:
+        for _ in range(3):
+            connect(served)
+        gc.collect()
+        gc.disable()
+        try:
+            before = own()
+            for _ in range(5):
+                connect(served)
+            assert eventually(lambda: own() - before == Counter())
+        finally:
+            gc.enable()

@@ -6,7 +6,7 @@ Follows apiserver ``pkg/admission/plugin/policy/generic/policy_dispatcher.go`` a
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel import Meter
 from webhook.cel.kubernetes.environments import CALL_LIMIT
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from webhook.policy.ask.policyset import PolicySet
     from webhook.policy.ask.request import Request
     from webhook.policy.manifest.kinds import Kind
+
+
+_NOTHING: Final = object()
+"""No object: what has not been looked at."""
 
 
 class Session(Setting):
@@ -45,7 +49,7 @@ class Session(Setting):
         self.policies = policies
         self.meter = Meter(CALL_LIMIT, deadline)
         self._quick_bindings: dict[str, Any] = {"oldObject": request.old_object}
-        self._seen: object = self
+        self._seen: object = _NOTHING
         self._is_plain = False
         self._authorizer = authorizer
         self._objects: dict[tuple[str, Kind], JSONObject | None] = {}

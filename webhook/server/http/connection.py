@@ -58,8 +58,6 @@ class Connection(asyncio.Protocol):
         self.address = ""
         self._app = port.app
         self._loop = asyncio.get_running_loop()
-        self._parser: Any = HttpRequestParser(self)
-        self._parser.set_dangerous_leniencies(lenient_data_after_close=True)  # or it refuses the request before it, too
         self._client = ""
         self._peer: tuple[str, int] | None = None
         self._forbidden = ""
@@ -99,6 +97,8 @@ class Connection(asyncio.Protocol):
             gate.above = self
             self._transports = transport, gate.raw
         self._outlet = Outlet(self, port.crowd, self._transports, port.limits.stalled_seconds)
+        self._parser: Any = HttpRequestParser(self)
+        self._parser.set_dangerous_leniencies(lenient_data_after_close=True)  # or it refuses the request before it, too
         port.connections.add(self)
         port.crowd.enter(self)
         if transport.is_closing():
