@@ -7,6 +7,7 @@ from typing import Any
 from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, POD, POLICY, binding, policy, spec
 from webhook.policy.ask.policyset import Given, PolicySet
 from webhook.policy.load import load
+from webhook.policy.manifest.kinds import Kind
 
 
 def rules(policies: PolicySet) -> list[tuple[str, str]]:
@@ -19,6 +20,21 @@ def test_policies_and_their_bindings_are_found() -> None:
     (hook,), (mutating,) = policies.validating, policies.mutating
     assert (hook.policy.name, [each.name for each in hook.bindings]) == ("p.example.com", ["b"])
     assert (mutating.policy.name, [each.name for each in mutating.bindings]) == ("m.example.com", ["m"])
+
+
+def test_kinds_of_custom_resource_definitions_are_known() -> None:
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com",
+            "names": {"kind": "Widget", "plural": "widgets"},
+            "scope": "Cluster",
+            "versions": [{"name": "v1", "served": True}],
+        },
+    }
+    assert load([definition]).kinds.is_namespaced(Kind("example.com", "v1", "Widget")) is False
 
 
 def test_findings_say_where_the_manifest_stands() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from webhook.api.versions import NEWEST
@@ -108,7 +107,7 @@ class _Read:
         )
         return PolicySet(
             release=self._release,
-            kinds=Kinds(self._release, chain.from_iterable(definitions)),
+            kinds=Kinds(self._release, definitions),
             validating=tuple(self._hooks(VALIDATING)),
             mutating=tuple(self._hooks(MUTATING)),
             policies=tuple(self._policies.values()),
