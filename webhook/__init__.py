@@ -25,18 +25,20 @@ __version__ = "0.1.0"
 set_limits()
 
 
-def __getattr__(name: str) -> Any:
-    """Import the classes of findings when they are asked for: `draguard --version` needs none."""
-    if name == "Finding":
-        from webhook.findings import Finding  # noqa: PLC0415 - as above
+if not TYPE_CHECKING:  # so that mypy finds imports of names that do not exist
 
-        return Finding
-    if name in {"Path", "Problem"}:
-        from webhook import problem  # noqa: PLC0415 - as above
+    def __getattr__(name: str) -> Any:
+        """Import the classes of findings when they are asked for: `draguard --version` needs none."""
+        if name == "Finding":
+            from webhook.findings import Finding  # noqa: PLC0415 - as above
 
-        return getattr(problem, name)
-    message = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(message)
+            return Finding
+        if name in {"Path", "Problem"}:
+            from webhook import problem  # noqa: PLC0415 - as above
+
+            return getattr(problem, name)
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
 
 
 def validate(
