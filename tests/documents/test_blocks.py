@@ -23,6 +23,7 @@ MANIFESTS = [
     *(each for file in FILES for each in re.split(r"(?m)^---.*\n", file.read_text("utf-8")) if each.strip()),
     "a:\n- b: 1\n  c:\n  - d\n  - e: f\n    g: h\n- i\nj: k\n",
     "a:\n  - b:\n    - c\n  -  d\n  - e:\n    f: 'g h'  # i\nk: {}\nl: []\nm: \"\"\n",
+    'a: ["b", "c d"]\ne:\n- f: [ "g" , "" ]  # h\n- ["i", ]\nj: ["k: l", "#"]\n',
 ]
 PIECES = [
     *(
@@ -176,6 +177,26 @@ def test_what_is_not_simple_is_left_to_libyaml(text: str) -> None:
     assert read_blocks(text) is None
 
 
+def test_a_line_that_is_read_again_makes_lists_and_maps_of_its_own() -> None:
+    text = 'a: ["b"]\nc: {}\n'
+    first, second = read_blocks(text), read_blocks(text)
+    assert first == second == {"a": ["b"], "c": {}}
+    assert first is not None
+    assert second is not None
+    assert all(first[key] is not second[key] for key in first)
+
+
+def test_keys_that_are_not_indented_are_found_without_libyaml() -> None:
+    read = [text for text in MANIFESTS if read_blocks(text)]
+    for simple in parse("---\n".join(read)):
+        assert isinstance(simple, Document)
+        for key in [*simple.data, "absent"]:
+            place = simple.position((key,))
+            simple.origin.is_simple = False
+            assert simple.position((key,)) == place
+            simple.origin.is_simple = True
+
+
 def test_findings_know_their_lines() -> None:
     (document,) = parse("a:\n# b\n- c: d\n  e:\n  - f\n")
     assert isinstance(document, Document)
@@ -184,7 +205,16 @@ def test_findings_know_their_lines() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["a: " + "b " * 50_000, "a: " + "# " * 50_000, "- " * 50_000, "a" * 100_000 + ":", " " * 100_000]
+    "line",
+    [
+        "a: " + "b " * 50_000,
+        "a: [" + '"b", ' * 50_000,
+        "a: [" + '""' * 50_000,
+        "a: " + "# " * 50_000,
+        "- " * 50_000,
+        "a" * 100_000 + ":",
+        " " * 100_000,
+    ],
 )
 def test_long_lines_take_linear_time(line: str) -> None:
     text = "\n".join([line] * 5)

@@ -1,4 +1,4 @@
-"""Reads simple manifests, block mappings and lists of short scalars, in a fraction of libyaml's time.
+"""Reads simple manifests, block mappings and lists of short scalars or quoted texts, in a fraction of libyaml's time.
 
 Only what can be read in one way is read here; libyaml reads all else, and knows where everything is. Tests hold both
 equal on changed manifests.
@@ -7,7 +7,7 @@ equal on changed manifests.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from webhook.documents.scalars import KEY_STARTS, WORDS, ScalarError, plain
@@ -17,14 +17,14 @@ _LONGEST: Final = 1 << 20
 _DEEPEST: Final = 64
 
 _QUOTES: Final = frozenset("\"'")
-_EMPTY: Final[dict[str, type[dict[str, Any] | list[Any]]]] = {"{}": dict, "[]": list}
 _SPECIAL: Final = KEY_STARTS | _QUOTES | {"{", "["}
 """First characters of values that may mean something else than the string they spell."""
 
 _KEY: Final = "[A-Za-z][A-Za-z0-9_./-]{0,200}+"
 _PLAIN: Final = r"(?:[A-Za-z0-9/._]|-(?=[!-~]))(?:[!-\"$-9;-~]++|:(?=[!-~])|(?<! )#| ++(?=[!-\"$-~]))*+"
 _QUOTED: Final = r"\"[ !#-\[\]-~]*+\"|'[ -&(-~]*+'"
-_VALUE: Final = rf"({_PLAIN}|{_QUOTED}|\[\]|\{{\}})"
+_TEXTS: Final = r"\[ *+(?:\"[ !#-\[\]-~]*+\"(?: *+, *+|(?= *+\])))*+ *+\]"
+_VALUE: Final = rf"({_PLAIN}|{_QUOTED}|{_TEXTS}|\{{\}})"
 _ENTRY: Final = rf"( *+)(?:(- )?+({_KEY}):(?: ++{_VALUE})?+|- {_VALUE})(?: ++#[ -~]*+)?+"
 _match_line: Final = re.compile(rf"(?:{_ENTRY}| *+(?:#[ -~]*+)?+) *+").fullmatch
 """Reads a line as indentation, dash, key and value, or as indentation and item; or as blank."""
@@ -35,7 +35,7 @@ _REMEMBERED_LENGTH: Final = 200
 _Line = tuple[int, int, str, Any, bool]
 """Where a line begins, where what is behind its dash begins, its key, its value, and whether it is an item of a list.
 
-Without a value that is `_PENDING`. A class stands for an empty value of it, of which each object has its own.
+Without a value that is `_PENDING`. What makes a list or a map stands for it, as each object has its own.
 """
 _BLANK: Final = None
 _PENDING: Final = object()
@@ -104,7 +104,7 @@ def _mapping(lines: list[_Line | None]) -> dict[str, Any] | None:  # noqa: C901,
             column, within = around.pop()
         if start != column or is_item is not (type(within) is list) or len(around) > _DEEPEST:
             return None
-        if type(value) is type:
+        if type(value) is partial:
             value = value()
         if not key:
             within.append(value)
@@ -126,6 +126,8 @@ def _mapping(lines: list[_Line | None]) -> dict[str, Any] | None:  # noqa: C901,
 def _scalar(text: str) -> Any:
     if text[0] in _QUOTES:
         return text[1:-1]
-    if text in _EMPTY:
-        return _EMPTY[text]
+    if text == "{}":
+        return partial(dict)
+    if text[0] == "[":
+        return partial(list, text.split('"')[1::2])
     return plain(text)

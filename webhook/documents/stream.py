@@ -133,6 +133,8 @@ class Origin:
         self.start = start
         self.end = end
         self.is_json = is_json
+        self.is_simple = False
+        """Whether each line that is not indented begins with a key."""
 
     @cached_property
     def _outline(self) -> Outline:
@@ -143,7 +145,16 @@ class Origin:
 
     def position(self, path: Sequence[str | int]) -> Position:
         """Return where a field is in the file."""
-        return self.source.position(self.start + self._outline.locate(path))
+        top = self._top(path[0]) if self.is_simple and len(path) == 1 else None
+        return self.source.position(self.start + self._outline.locate(path) if top is None else top)
+
+    def _top(self, key: str | int) -> int | None:
+        """Find a key whose line is not indented; None if there is none."""
+        text, line = self.source.text, f"{key}:"
+        if text.startswith(line, self.start, self.end):
+            return self.start
+        found = text.find(f"\n{line}", self.start, self.end)
+        return None if found < 0 else found + 1
 
     def template(self) -> str:
         """Return the file that a comment of Helm names."""
@@ -310,6 +321,7 @@ def _yaml_documents(
             yield source.unreadable(fault.offset, fault.message, fault.hint)
         elif composed.value is not None:
             index, origin = next(indexes), Origin(source, begin, begin + len(chunk), is_json=False)
+            origin.is_simple = composed.is_simple
             if composed.repeated:
                 yield from origin.repeated()
             else:
@@ -329,7 +341,7 @@ def _composed(text: str) -> Composed:
     """
     value = read_blocks(text)
     if value is not None:
-        return Composed(value)
+        return Composed(value, is_simple=True)
     from webhook.documents.compose import compose  # noqa: PLC0415 - what is simple needs no libyaml
 
     return compose(text)

@@ -57,6 +57,8 @@ class Inventory:
 
     def __init__(self, objects: Iterable[JSONObject] = ()) -> None:
         self._kinds: dict[str, dict[tuple[str, str], JSONObject]] = {}
+        self._older: dict[str, set[tuple[str, str]]] = {}
+        """Those that are kept in an older version, as nothing has asked for them so far."""
         for obj in objects:
             self.add(obj)
 
@@ -117,8 +119,18 @@ class Inventory:
         if not _has_newest(version, kind):
             self.note(kind, name, namespace_of(obj) if namespaced else "")
             return False
-        self._kinds.setdefault(kind, {})[namespace_of(obj) if namespaced else "", name] = newest(obj)
+        key = namespace_of(obj) if namespaced else "", name
+        self._kinds.setdefault(kind, {})[key] = obj
+        if version not in _NEWEST:
+            self._older.setdefault(kind, set()).add(key)
         return True
+
+    def _convert(self, kind: str, keys: Iterable[tuple[str, str]]) -> None:
+        """Convert what is kept in an older version."""
+        known = self._kinds[kind]
+        for key in keys:
+            known[key] = newest(known[key])
+        self._older[kind].difference_update(keys)
 
     def put(self, obj: JSONObject) -> None:
         """Take up what :meth:`take` has returned, or what was made of that: it is not decoded again."""
@@ -133,7 +145,9 @@ class Inventory:
 
     def discard(self, kind: str, name: str, namespace: str = "") -> JSONObject | None:
         """Forget an object; return it, None if there was none."""
-        return self._kinds.get(kind, {}).pop((namespace, name), None)
+        obj = self.find(kind, name, namespace)
+        self._kinds.get(kind, {}).pop((namespace, name), None)
+        return obj
 
     def knows(self, kind: str) -> bool:
         """Tell whether anything is known of a kind, so that what is missing is missing in the cluster, too."""
@@ -141,6 +155,8 @@ class Inventory:
 
     def all(self, kind: str) -> list[JSONObject]:
         """Return the objects of a kind, in the order in which they came."""
+        if older := self._older.get(kind):
+            self._convert(kind, tuple(older))
         return list(self._kinds.get(kind, {}).values())
 
     def names(self, kind: str) -> Iterator[tuple[str, str]]:
@@ -155,7 +171,10 @@ class Inventory:
             name: The name.
             namespace: The namespace; nothing for kinds without.
         """
-        return self._kinds.get(kind, {}).get((namespace, name))
+        key = namespace, name
+        if key in self._older.get(kind, ()):
+            self._convert(kind, [key])
+        return self._kinds.get(kind, {}).get(key)
 
     def running(self) -> Iterator[JSONObject]:
         """Return the pods that a node has and that have not ended, so that they use its resources."""

@@ -193,6 +193,10 @@ def requests_that_exist(devices: View) -> Iterator[Problem]:
 
 def _nothing_derived(devices: Any, _: Target) -> bool:
     for request in devices.requests:
+        if type(request) is dict:  # of v1beta1, where it is a request and what it asks for at once
+            if any("derivedAttributes" in each for each in (request, *(request.get("firstAvailable") or ()))):
+                return False
+            continue
         if request.exactly and request.exactly.derivedAttributes:
             return False
         for alternative in request.firstAvailable or ():
