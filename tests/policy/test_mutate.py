@@ -68,6 +68,9 @@ def test_nothing_is_changed_in_a_delete() -> None:
     assert (verdict.allowed, verdict.object, verdict.decisions) == (True, None, ())
 
 
+NO_JSON = "JSONPath valueExpression evaluated to a type that could not marshal to JSON: "
+
+
 @pytest.mark.parametrize(
     ("mutation", "text"),
     [
@@ -106,7 +109,21 @@ def test_nothing_is_changed_in_a_delete() -> None:
                 "matches field name path from root Object type"
             ),
         ),
-        ("[JSONPatch{op: 'add', path: '/spec/x', value: type(1)}]", "unsupported conversion to JSON: Type"),
+        *(
+            (f"[JSONPatch{{op: 'add', path: '/spec/x', value: {value}}}]", f"{NO_JSON}{text}")
+            for value, text in (
+                ("type(1)", "type conversion not supported for 'type'"),
+                ("quantity('1')", "type conversion error from 'Quantity' to '*structpb.Value'"),
+                ("[ip('1.1.1.1')]", "type conversion error from 'IP' to '*structpb.Value'"),
+                ("authorizer", "type conversion error from 'kubernetes.authorization.Authorizer' to '*structpb.Value'"),
+                ("optional.none()", "optional.none() dereference"),
+                ("{1: 'a'}", "unsupported type conversion from 'int' to string"),
+                ("{1u: 'a'}", "unsupported type conversion from 'uint' to string"),
+                ("{true: 'a'}", "type conversion error from bool to 'string'"),
+                ("Object.spec.x{a: null}", "proto: invalid type: structpb.NullValue"),
+                ("Object.spec.x{a: {'b': {}}}", "proto: invalid type: map[ref.Val]ref.Val"),
+            )
+        ),
     ],
 )
 def test_an_error_is_what_the_failure_policy_says(mutation: str, text: str) -> None:
@@ -144,6 +161,7 @@ GOT = "expected string, got &value.valueUnstructured{Value:{}}"
     ("mutation", "text"),
     [
         ("Object{spec: null}", ".spec: expected map, got &{NULL_VALUE}"),
+        ("Object{a: 1, b: 2}", ".a: field not declared in schema"),
         ("Object{spec: Object.spec{nodeName: null}}", f".spec.nodeName: {GOT.replace('{}', '0')}"),
         (
             "Object{spec: Object.spec{nodeName: object.spec.?nope.orValue(null)}}",
@@ -233,7 +251,8 @@ def test_values_of_patches_become_json() -> None:
             ("o", "optional.of(1.5)"),
             ("t", "timestamp('2026-01-01T00:00:00Z')"),
             ("l", "[1, 2]"),
-            ("m", "{true: null}"),
+            ("m", "{'k': null}"),
+            ("n", "Object.spec.n{b: b'xy', i: 9007199254740993, u: 1u}"),
         )
     ]
     rules = {"matchConstraints": {"resourceRules": [ANYTHING]}}
@@ -245,7 +264,8 @@ def test_values_of_patches_become_json() -> None:
         "o": 1.5,
         "t": "2026-01-01T00:00:00Z",
         "l": [1, 2],
-        "m": {"true": None},
+        "m": {"k": None},
+        "n": {"b": "eHk=", "i": 9007199254740993, "u": 1},
     }
 
 

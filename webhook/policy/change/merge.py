@@ -92,9 +92,10 @@ def _map_errors(value: JSONObject, shape: MapOf | Structure) -> Sequence[str]:
         item = field(key)
         if item is None:
             found.append(f".{key}{_UNKNOWN}")
-        elif type(each) is str and isinstance(item, Scalar) and item.kind in _STRINGS:
+            break  # as upstream, which looks at no further field
+        if type(each) is str and isinstance(item, Scalar) and item.kind in _STRINGS:
             continue  # as most are
-        elif errors := _type_errors(each, item):
+        if errors := _type_errors(each, item):
             found += [f".{key}{error}" for error in errors]
     return found
 

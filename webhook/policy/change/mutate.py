@@ -289,15 +289,16 @@ def _changed(
     """
     api_version, kind = text(obj, "apiVersion"), text(obj, "kind")
     schema = schema_of(api_version, kind)
+    natives = Natives((obj, *bindings.values()))
     try:
         if mutation.patch_type == "JSONPatch":
-            changed = _patched(obj, value)
+            changed = _patched(obj, value, natives)
             expect_decodable(changed, obj, policies)
         else:
             if schema is None:
                 msg = f"draguard does not know how {kind} of {api_version} is made, and cannot merge into it"
                 raise MutationError(msg)
-            configuration = _configuration(obj, value, bindings)
+            configuration = _configuration(obj, value, natives)
             changed = _merged(obj, configuration, schema, policies.release)
     except BudgetExceededError as error:
         if not current().is_offline:
@@ -309,9 +310,8 @@ def _changed(
     return _without_nulls(changed) if schema and _has_null(changed) else changed
 
 
-def _configuration(obj: JSONObject, value: Struct, bindings: Mapping[str, Any]) -> JSONObject:
+def _configuration(obj: JSONObject, value: Struct, natives: Natives) -> JSONObject:
     check_names(value)
-    natives = Natives((obj, *bindings.values()))
     return configuration_of(value, natives) | {"apiVersion": obj["apiVersion"], "kind": obj["kind"]}
 
 
@@ -323,12 +323,12 @@ def _merged(obj: JSONObject, configuration: JSONObject, schema: Structure, relea
         raise MutationError(msg) from None
 
 
-def _patched(obj: JSONObject, value: list[Any]) -> JSONObject:
+def _patched(obj: JSONObject, value: list[Any], natives: Natives) -> JSONObject:
     operations = []
     for each in value:
         check_names(each.get("value"))
         operation = {name: each.get(name, "") for name in ("op", "path", "from")}
-        operations.append(operation | ({"value": to_json(each["value"])} if "value" in each else {}))
+        operations.append(operation | ({"value": to_json(each["value"], natives)} if "value" in each else {}))
     try:
         return apply_patch(obj, operations)
     except TestFailedError:

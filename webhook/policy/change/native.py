@@ -12,8 +12,8 @@ from webhook.budget import work
 from webhook.cel import EvaluationError
 from webhook.cel.runtime.temporal import format_duration, format_timestamp
 from webhook.cel.types.base import Type
-from webhook.cel.types.values import BoolKey, Duration, Optional, Struct, Timestamp
-from webhook.policy.change.gotext import Foreign
+from webhook.cel.types.values import BoolKey, Duration, Optional, Struct, Timestamp, UInt
+from webhook.policy.change.gotext import Foreign, go_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -123,20 +123,31 @@ def _converted(value: Any, natives: Natives) -> Any:
     return value if is_known else Foreign(value)
 
 
-def to_json(value: Any) -> Any:  # noqa: PLR0911 - a return for each type
-    """Return a CEL value as plain JSON.
+def to_json(value: Any, natives: Natives) -> Any:
+    """Return the value of a JSON Patch's operation as plain JSON.
 
     Args:
         value: The value.
+        natives: The lists and maps of the objects that expressions look at.
 
     Raises:
         EvaluationError: There is no such JSON.
     """
+    try:
+        return _json(value, natives)
+    except EvaluationError as error:
+        msg = f"JSONPath valueExpression evaluated to a type that could not marshal to JSON: {error}"
+        raise EvaluationError(msg) from None
+
+
+def _json(value: Any, natives: Natives) -> Any:  # noqa: PLR0911 - a return for each type
     cls = type(value)
     if cls is str or cls is bool or value is None:
         return value
-    if cls is list or isinstance(value, dict):
-        return _container(value)
+    if cls is Struct:
+        return _proto(configuration_of(value, natives))
+    if cls is list or cls is dict:
+        return _container(value, natives)
     if isinstance(value, float):
         return int(value) if value.is_integer() and abs(value) < _PLAIN else value
     if isinstance(value, int):
@@ -148,16 +159,55 @@ def to_json(value: Any) -> Any:  # noqa: PLR0911 - a return for each type
     if isinstance(value, Duration):
         return format_duration(value)
     if isinstance(value, Optional) and value.present:
-        return to_json(value.value)
-    msg = f"unsupported conversion to JSON: {type(value).__name__}"
+        return _json(value.value, natives)
+    raise EvaluationError(_unconvertible(value))
+
+
+def _unconvertible(value: Any) -> str:
+    if isinstance(value, Optional):
+        return "optional.none() dereference"
+    if isinstance(value, Type):
+        return "type conversion not supported for 'type'"
+    name: str = value.cel_type.name
+    shown = name if name.startswith("kubernetes.authorization.") else name.rpartition(".")[2]
+    return f"type conversion error from '{shown}' to '*structpb.Value'"
+
+
+def _proto(value: Any) -> Any:
+    """Return what is in an object as ``structpb.NewStruct`` takes it."""
+    if isinstance(value, list):
+        return [_proto(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _proto(each) for key, each in value.items()}
+    if not isinstance(value, Foreign):
+        return value
+    if isinstance(value.value, bytes):
+        return base64.b64encode(value.value).decode()
+    if isinstance(value.value, UInt):
+        return int(value.value)
+    msg = f"proto: invalid type: {go_type(value)}"
     raise EvaluationError(msg)
 
 
-def _container(value: list[Any] | dict[Any, Any]) -> Any:
+def _container(value: list[Any] | dict[Any, Any], natives: Natives) -> Any:
     work(1 + len(value))  # a value that holds others twice, again and again, would come to JSON without end
     if isinstance(value, list):
-        return [to_json(each) for each in value]
-    return {_key(key): to_json(each) for key, each in value.items()}
+        return [_json(each, natives) for each in value]
+    return {_json_key(key): _json(each, natives) for key, each in value.items()}
+
+
+def _json_key(key: Any) -> str:
+    if isinstance(key, str):
+        return key
+    raise EvaluationError(_KEY_ERRORS.get(type(key), _KEY_ERRORS[float]))
+
+
+_KEY_ERRORS: Final = {
+    BoolKey: "type conversion error from bool to 'string'",
+    UInt: "unsupported type conversion from 'uint' to string",
+    int: "unsupported type conversion from 'int' to string",
+    float: "type conversion error from Double to 'string'",
+}
 
 
 def _key(key: Any) -> str:
