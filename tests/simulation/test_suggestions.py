@@ -176,6 +176,17 @@ class TestCapacity:
         }
 
 
+class TestExtendedResources:
+    @pytest.mark.parametrize("field", ["requests", "limits"])
+    def test_as_many_as_fit_are_asked_for(self, field: str) -> None:
+        objects = [device_class(extendedResourceName="example.com/gpu"), devices("a", 2), devices("b", 1)]
+        containers = [{"name": "c", "image": "i", "resources": {field: {"example.com/gpu": "4"}}}]
+        assert suggested([*objects, node("a"), node("b")], pod(containers=containers)) == {
+            "with example.com/gpu 2 in place of 4": 1,
+            "with example.com/gpu 1 in place of 4": 2,
+        }
+
+
 class TestPairs:
     def test_two_reasons_of_a_node(self) -> None:
         objects = [node("a", labels={"zone": "a"}, cpu="16")]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.api.versions import NEWEST
 from webhook.objects import name_of
-from webhook.simulation import ofclaims, ofnodes
+from webhook.simulation import ofclaims, ofextended, ofnodes
 from webhook.simulation.affinity import named
 from webhook.simulation.cluster import Cluster, Settings
 from webhook.simulation.ofpools import completed
@@ -91,6 +91,7 @@ class Suggestions:
         cluster = self._cluster
         every = [
             *ofclaims.changes(cluster, needs.claims, groups, error),
+            *ofextended.changes(cluster, needs, groups),
             *ofnodes.changes(needs.demand, cluster.nodes[:_NODES_MAX], cluster.extended.has),
             *ofclaims.releases(cluster, groups),
         ]
