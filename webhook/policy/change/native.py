@@ -95,7 +95,7 @@ def configuration_of(value: Struct, natives: Natives) -> dict[str, Any]:
         natives: The lists and maps of the objects that expressions look at.
     """
     work(1 + len(value))
-    return {name: _field(each, natives) for name, each in value.items()}
+    return {name: each if type(each) is str else _field(each, natives) for name, each in value.items()}
 
 
 def _field(value: Any, natives: Natives) -> Any:
@@ -106,8 +106,8 @@ def _field(value: Any, natives: Natives) -> Any:
     if type(value) not in _CONTAINERS:
         return _converted(value, natives)
     work(1 + len(value))
-    is_flat = _PLAIN_TYPES.issuperset(map(type, value if isinstance(value, list) else value.values()))
-    if not is_flat and value in natives:
+    classes = {*map(type, value if isinstance(value, list) else value.values())}
+    if Struct not in classes and not classes <= _PLAIN_TYPES and value in natives:
         return value
     if isinstance(value, list):
         return [_converted(each, natives) for each in value]
@@ -115,12 +115,12 @@ def _field(value: Any, natives: Natives) -> Any:
 
 
 def _converted(value: Any, natives: Natives) -> Any:
-    if isinstance(value, Struct):
+    cls = type(value)
+    if cls is Struct:
         return configuration_of(value, natives)
-    if isinstance(value, Type):
-        return value.name
-    is_known = type(value) in _PLAIN_TYPES or (type(value) in _CONTAINERS and value in natives)
-    return value if is_known else Foreign(value)
+    if cls in _PLAIN_TYPES or (cls in _CONTAINERS and value in natives):
+        return value
+    return value.name if cls is Type else Foreign(value)
 
 
 def to_json(value: Any, natives: Natives) -> Any:
