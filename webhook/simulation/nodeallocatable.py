@@ -1,21 +1,29 @@
 """Devices that are part of a node's cpu or memory (DRANodeAllocatableResources).
 
-Follows ``plugins/dynamicresources/nodeallocatabledynamicresources.go`` of 1.36.
+Follows ``plugins/dynamicresources/nodeallocatabledynamicresources.go``: that of 1.36, and a later one for 1.37. What
+pods state for all their containers together (``spec.resources``) is not compared with what their devices take.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
 
+from webhook.allocation.devices import amount
 from webhook.formats import decode_quantity
 from webhook.inventory.claims import allocation_of
 from webhook.inventory.resources import amounts
 from webhook.objects import at, items, mapping, text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from webhook.objects import JSONObject
+
+_MAPPINGS: Final = "nodeAllocatableResourceMappings"
+"""What 1.36 calls it; `nodeAllocatableResources` has more in it."""
+_RESOURCES: Final = "nodeAllocatableResources"
+_NANOS: Final = 10**9
 
 
 class NodeAllocatable:
@@ -30,22 +38,27 @@ class NodeAllocatable:
         for each in slices:
             pool = text(each, "spec", "driver"), text(each, "spec", "pool", "name")
             for device in items(each, "spec", "devices"):
-                if mapping(device, "nodeAllocatableResourceMappings"):
+                if mapping(device, _MAPPINGS) or mapping(device, _RESOURCES):
                     self._devices[(*pool, text(device, "name"))] = device
 
-    def taken(self, results: Iterable[JSONObject]) -> dict[str, int]:
-        """Return what allocated devices take of a node, by resource.
+    def taken(self, results: Iterable[JSONObject], containers: int) -> dict[str, int]:
+        """Return what the devices of a claim take of a node, by resource.
 
         Args:
-            results: Results of allocations.
+            results: The results of its allocation.
+            containers: How many containers use the claim.
         """
-        total: dict[str, int] = {}
+        total: Counter[str] = Counter()
         for result in results:
-            device = self._devices.get((text(result, "driver"), text(result, "pool"), text(result, "device")))
-            for resource, each in mapping(device, "nodeAllocatableResourceMappings").items():
-                for name, value in amounts({resource: _amount(each, device, result)}).items():
-                    total[name] = total.get(name, 0) + value
-        return total
+            device = self._device(result)
+            for resource, each in mapping(device, _MAPPINGS).items():
+                total.update(amounts({resource: _mapped(each, result, device)}))
+            for resource, each in mapping(device, _RESOURCES).items():
+                total.update(amounts({resource: _mapped(mapping(each, "mapping"), result)}))
+                overhead = amounts({resource: at(each, "overhead", "perPod") or "0"})[resource]
+                overhead += containers * amounts({resource: at(each, "overhead", "perContainer") or "0"})[resource]
+                total[resource] += overhead
+        return dict(total)
 
     def refusal(self, claims: Sequence[JSONObject], uid: str) -> str:
         """Say why a pod cannot use claims that others use; nothing if it can.
@@ -55,23 +68,60 @@ class NodeAllocatable:
             uid: The pod's UID.
         """
         for claim in claims:
-            results = items(allocation_of(claim), "devices", "results")
             others = [each for each in items(claim, "status", "reservedFor") if text(each, "uid") != uid]
-            if others and self.taken(results):
-                return (
-                    f"node allocatable resource claim {text(claim, 'metadata', 'name')} is already used by another pod"
-                )
+            devices = [self._device(each) for each in items(allocation_of(claim), "devices", "results")]
+            name = text(claim, "metadata", "name")
+            if others and any(mapping(each, _MAPPINGS) for each in devices):
+                return f"node allocatable resource claim {name} is already used by another pod"
+            mapped = [one for each in devices for one in mapping(each, _RESOURCES).values() if mapping(one, "mapping")]
+            if others and mapped:
+                return f"node allocatable resource claim {name} has a mapped device and cannot be shared across pods"
         return ""
 
+    def error(self, claim: JSONObject, results: Iterable[JSONObject]) -> str:
+        """Say what makes the scheduler give a pod up: a device mapped by a capacity of which nothing is consumed.
 
-def _amount(mapping_: object, device: JSONObject | None, result: JSONObject) -> str:
-    """Return what a device takes of a resource: so much a device, or so much a unit of one of its capacities."""
-    factor = str(at(mapping_, "allocationMultiplier") or "1")
-    key = text(mapping_, "capacityKey")
+        Args:
+            claim: A claim of the pod.
+            results: The results of its allocation.
+        """
+        for result in results:
+            for resource, each in mapping(self._device(result), _RESOURCES).items():
+                key = text(each, "mapping", "capacityKey")
+                if key and not mapping(result, "consumedCapacity"):
+                    return (
+                        f"claim {text(claim, 'metadata', 'namespace')}/{text(claim, 'metadata', 'name')}, device "
+                        f"{text(result, 'device')}: ConsumedCapacity is nil, but Capacity key '{key}' is set in "
+                        f"NodeAllocatableResources for resource {resource}"
+                    )
+        return ""
+
+    def _device(self, result: JSONObject) -> JSONObject | None:
+        return self._devices.get((text(result, "driver"), text(result, "pool"), text(result, "device")))
+
+
+def mentions(pod: JSONObject) -> Mapping[str, int]:
+    """Count the containers that use each claim of a pod, by its name in the pod."""
+    containers = [*items(pod, "spec", "initContainers"), *items(pod, "spec", "containers")]
+    return Counter(text(each, "name") for one in containers for each in items(one, "resources", "claims"))
+
+
+def _mapped(each: object, result: JSONObject, device: JSONObject | None = None) -> str:
+    """Return what a device takes of a resource: so much a device, or so much a unit of one of its capacities.
+
+    Args:
+        each: What says so.
+        result: The result of the allocation.
+        device: The device, if what is taken of it counts in full where nothing is consumed.
+    """
+    key: Any = text(each, "capacityKey")
+    multiplier = "capacityMultiplier" if key else "deviceMultiplier"
+    factor = at(each, "allocationMultiplier") or at(each, multiplier)
     if not key:
-        return factor
+        return str(factor or ("1" if device else "0"))
     consumed = at(result, "consumedCapacity", key) or at(device, "capacity", key, "value") or "0"
     try:
-        return str(decode_quantity(consumed).value() * decode_quantity(factor).value())
+        product = amount(decode_quantity(consumed)) * amount(decode_quantity(factor or "1")) // _NANOS
     except ValueError:
         return "0"
+    return f"{product}n"

@@ -6,6 +6,7 @@ are asked again whose pods or devices have changed.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.allocation import Failure
@@ -15,10 +16,11 @@ from webhook.objects import items, mapping, text
 from webhook.simulation.affinity import selects
 from webhook.simulation.binding import is_unavailable
 from webhook.simulation.cluster import EVERYWHERE
+from webhook.simulation.nodeallocatable import mentions
 from webhook.simulation.nodes import Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from webhook.allocation import Attempt, Result
     from webhook.objects import JSONObject
@@ -135,8 +137,8 @@ class Round:
             return _failure(result)
         if unavailable:
             return Verdict(Refusal(("resourceclaim not available on the node",)), unavailable=unavailable)
-        if refusal := self._shortage(node, result):
-            return Verdict(refusal, by_devices=True)
+        if shortage := self._shortage(node, result):
+            return shortage
         if result is None:
             return Verdict()
         return Verdict(score=_score(self.claims_on(node), result.devices), uncertain=result.depends_on_order)
@@ -155,23 +157,40 @@ class Round:
         devices = self.cluster.node_allocatable
         if devices is None:
             return {}
-        allocations = [*(allocation_of(each) for each in self.needs.claims), *(result.allocations if result else ())]
-        return devices.taken(one for each in allocations for one in items(each, "devices", "results"))
+        total: Counter[str] = Counter()
+        for _, results, containers in self._given(result):
+            total.update(devices.taken(results, containers))
+        return dict(total)
 
-    def _shortage(self, node: int, result: Result | None) -> Refusal | None:
+    def _given(self, result: Result | None) -> Iterator[tuple[JSONObject, list[JSONObject], int]]:
+        """Return the pod's claims with their devices, and how many containers use each."""
+        used = mentions(self.needs.pod)
+        names = [text(each, "name") for each in items(self.needs.pod, "spec", "resourceClaims")]
+        made = iter(result.allocations if result else ())
+        for index, claim in enumerate(self.needs.claims):
+            containers = used.get(names[index], 0) if index < len(names) else 0
+            allocation = allocation_of(claim) or next(made, {})
+            yield claim, items(allocation, "devices", "results"), containers
+        for allocation in made:
+            yield {}, items(allocation, "devices", "results"), 0
+
+    def _shortage(self, node: int, result: Result | None) -> Verdict | None:
         """Say why a node cannot give what the pod's devices stand for; None if it can."""
         devices = self.cluster.node_allocatable
         if devices is None:
             return None
+        for claim, results, _ in self._given(result):
+            if error := devices.error(claim, results):
+                return Verdict(Refusal((error,)), error=error, by_devices=True)
         if reason := devices.refusal(self.needs.claims, uid_of(self.needs.pod)):
-            return Refusal((reason,))
+            return Verdict(Refusal((reason,)), by_devices=True)
         state, wanted = self.cluster.nodes[node], self.needs.demand.requests
         missing = [
             f"Insufficient {name}"
             for name, taken in self.taken(result).items()
             if taken + wanted.get(name, 0) > state.allocatable.get(name, 0) - state.used.get(name, 0)
         ]
-        return Refusal(tuple(missing)) if missing else None
+        return Verdict(Refusal(tuple(missing)), by_devices=True) if missing else None
 
 
 def _failure(failure: Failure) -> Verdict:
