@@ -66,9 +66,15 @@ def test_readme_shows_what_draguard_says() -> None:
     assert PICTURE.read_text(encoding="utf-8") == picture(), "python -m tests.terminal draws it anew"
 
 
-def test_the_story_shows_what_draguard_says() -> None:
+def test_the_story_shows_what_draguard_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("examples").symlink_to(ROOT / "examples")
     story = (ROOT / "docs" / "simulate.md").read_text(encoding="utf-8")
-    example = ROOT / "examples" / "simulate"
-    told = draguard("simulate", example / "deployment.yaml", "--cluster", example / "cluster.yaml").out
-    assert told in story
-    assert "what would help:" in told
+    told = re.findall(r"^\$ (.*)\n((?:(?!```|\$).*\n)*)", story, re.MULTILINE)
+    assert [each.split()[0] for each, _ in told] == ["draguard", "draguard", "sed", "draguard", "draguard"]
+    for command, said in told:
+        if command.startswith("sed"):
+            edited = Path("examples/simulate/deployment.yaml").read_text(encoding="utf-8").replace("80Gi", "40Gi")
+            Path("smaller.yaml").write_text(edited, encoding="utf-8")
+        else:
+            assert draguard(*command.split()[1:]).out == said
