@@ -29,7 +29,9 @@ class Gate(SSLProtocol):  # type: ignore[misc]
 
     is_busy = False
 
-    def __init__(self, crowd: Crowd, context: ssl.SSLContext, limits: Limits, connection: asyncio.Protocol) -> None:
+    def __init__(
+        self, crowd: Crowd, context: ssl.SSLContext, limits: Limits, connection: asyncio.BufferedProtocol
+    ) -> None:
         super().__init__(
             asyncio.get_running_loop(),
             connection,
@@ -40,7 +42,7 @@ class Gate(SSLProtocol):  # type: ignore[misc]
             ssl_shutdown_timeout=limits.closing_seconds,
         )
         self._crowd = crowd
-        self.above: asyncio.Protocol | None = None
+        self.above: asyncio.BufferedProtocol | None = None
         """The connection, from its beginning to its end."""
         self.address = ""
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from webhook.server.http.crowd import Crowd
     from webhook.server.http.limits import Limits
     from webhook.server.http.pages import Pages
     from webhook.server.tls.clients import Clients
+
+
+_ROOM: Final = 1 << 16
+"""Bytes that are taken in at once; the kernel keeps about as many of a connection."""
 
 
 class Ready(Protocol):
@@ -39,6 +43,8 @@ class Port:
         self.clients = clients
         self.request_bytes = 2 * app.bodies.limit + limits.header_bytes
         """The longest request, as sent: its header, its body, and the framing of chunks, which may double a body."""
+        self.room = memoryview(bytearray(_ROOM))
+        """Where what comes in lies until it is parsed, of one connection at a time."""
         self.connections: set[Ready] = set()
         """Those that are ready for requests."""
         self.headers = b""
