@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from webhook.release import Release
 
-    Change: TypeAlias = Literal["replace", "quote", "rename", "respell", "remove", "nest", "unwrap", "separate"]
+    Change: TypeAlias = Literal["replace", "quote", "rename", "respell", "remove", "nest", "unwrap", "wrap", "separate"]
 
 ERROR = "error"
 """The API server refuses the object."""
@@ -78,8 +78,9 @@ class Fix(NamedTuple):
         change: ``replace`` writes another value. ``quote`` puts what is written in quotes. ``rename`` gives the field
             another name. ``respell`` writes another name of an object or of a part of one, here and wherever the old
             one refers to it. ``remove`` leaves the item of a list out. ``nest`` moves the field into a map beside it.
-            ``unwrap`` puts the fields of a map in its place. ``separate`` puts ``---`` above the line.
-        value: The other value, the other name, or the map's field.
+            ``unwrap`` puts the fields of a map in its place. ``wrap`` puts a value into a map or a list. ``separate``
+            puts ``---`` above the line.
+        value: The other value, the other name, or the map's field; for ``wrap``, nothing stands for a list.
         safe: Whether it is certain that this is what was meant.
         below: The field that changes, of the map at the place of the finding; empty for the place itself.
     """

@@ -9,7 +9,7 @@ from webhook.documents import Document
 from webhook.documents.edits import Edit, OverlapError, apply
 from webhook.fixing.nodes import find, tree_of
 from webhook.fixing.references import References
-from webhook.fixing.scalars import key, quoted, rewritten
+from webhook.fixing.scalars import key, quoted, rewritten, wrapped
 from webhook.fixing.structure import nested, removed, unwrapped
 
 if TYPE_CHECKING:
@@ -88,6 +88,8 @@ class Planner:
             edit = rewritten(text, found.node, fix.value, in_braces=in_braces)
         elif fix.change == "quote":
             edit = quoted(text, found.node)
+        elif fix.change == "wrap":
+            edit = wrapped(text, found.node, str(fix.value), is_json=document.is_json)
         elif fix.change == "rename":
             is_free = found.entry and found.around and found.around.entry(fix.value) is None
             edit = key(found.entry.key, str(fix.value)) if is_free and found.entry else None

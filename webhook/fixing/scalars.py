@@ -52,6 +52,25 @@ def quoted(text: str, node: Node) -> Edit | None:
     return Edit(node.start, node.end, f'"{written}"')
 
 
+def wrapped(text: str, node: Node, field: str, *, is_json: bool) -> Edit | None:
+    """Return the edit that puts a value into a map or a list in braces; None if it has lines of its own.
+
+    Args:
+        text: The file's text.
+        node: The value.
+        field: The map's field; empty for a list.
+        is_json: Whether the text is JSON.
+    """
+    is_block = not node.style and (node.entries is not None or node.items is not None)
+    if is_block or node.style in tuple(_BLOCK) or not node.is_whole:
+        return None
+    inner = text[node.start : node.end]
+    if not node.style and not is_json and not _reads_alike(inner):
+        inner = _whole(node.value, "'", in_braces=True)
+    name = json.dumps(field) if is_json else field
+    return Edit(node.start, node.end, f"{{{name}: {inner}}}" if field else f"[{inner}]")
+
+
 def key(node: Node, name: str) -> Edit:
     """Return the edit that writes another key, in quotes if this one is."""
     return Edit(node.start, node.end, f"{node.style}{name}{node.style}")
@@ -72,6 +91,14 @@ def _reads_as(written: str, value: str, *, in_braces: bool) -> bool:
     except Fault:
         return False
     return bool(read == {"a": [value] if in_braces else value})
+
+
+def _reads_alike(written: str) -> bool:
+    """Tell whether YAML reads a value without quotes in braces as it does elsewhere."""
+    try:
+        return bool(compose(f"a: [{written}]").value["a"] == [compose(f"a: {written}").value["a"]])
+    except (Fault, LookupError, TypeError):
+        return False
 
 
 def _changed_part(text: str, node: Node, value: str) -> Edit | None:

@@ -76,7 +76,7 @@ def refuses(findings: Iterable[Finding]) -> bool:
     return any(isinstance(each, Misfit) and each.refuses for each in findings)
 
 
-def wrong_type(value: object, owner: str, go_type: str, got: str = "", hint: str = "") -> tuple[Misfit]:
+def wrong_type(value: object, owner: str, go_type: str, got: str = "", advice: Advice | None = None) -> tuple[Misfit]:
     """Say that a value is not of a field's type.
 
     Args:
@@ -84,7 +84,7 @@ def wrong_type(value: object, owner: str, go_type: str, got: str = "", hint: str
         owner: The Go struct that holds the field.
         go_type: The field's Go type, such as ``[]string``.
         got: What the value is, where naming its JSON type is not enough.
-        hint: How to mend it, where the types alone do not say so.
+        advice: How to mend it, where the types alone do not say so.
     """
 
     def describe(path: Path) -> str:
@@ -94,7 +94,7 @@ def wrong_type(value: object, owner: str, go_type: str, got: str = "", hint: str
         return f"json: cannot unmarshal {got or kind_of(value)} into {place} of type {go_type}"
 
     def suggest() -> Advice:
-        return Advice(hint) if hint else _conversion_hint(value, go_type.removeprefix("*"))
+        return advice or _conversion_hint(value, go_type.removeprefix("*"))
 
     return (Misfit(Path(), WRONG_TYPE, describe, suggest),)
 
@@ -154,7 +154,7 @@ def _conversion_hint(value: object, go_type: str) -> Advice:
         return Advice("leave out the quotes: true or false", fix)
     kind = kind_of(value)
     if go_type.startswith("[]") and kind != "array":
-        return Advice("write a list: a `-` before each entry")
+        return Advice("write a list: a `-` before each entry", Fix("wrap"))
     if go_type.startswith("map[") and kind != "object":
         return Advice("write a map: a line `key: value` for each entry")
     return _MEANT.get((kind, "string" if "." in go_type else go_type), Advice())

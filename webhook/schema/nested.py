@@ -6,7 +6,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.problem import Path, Problem, invalid, required
+from webhook.problem import Advice, Fix, Path, Problem, invalid, required
 from webhook.schema.compiled import compile_struct
 from webhook.schema.decoding import wrong_type
 from webhook.schema.fields import IMMUTABLE, NOTHING, CompiledField, Default, Field
@@ -71,7 +71,11 @@ class Nested(Field):
         def walk_no_struct(value: Any) -> Sequence[Finding]:
             if value is None:
                 return missing if pointer else struct.walk({})
-            return wrong_type(value, owner, go_type, hint=f"write a map, with {_some(struct.wire)}")
+            meant = self.type.shorthand.get(type(value), "")
+            is_clear = len(set(self.type.shorthand.values())) == 1
+            fix = Fix("wrap", meant, safe=is_clear) if meant else None
+            hint = f"write a map: {{{meant}: …}}" if meant else f"write a map, with {_some(struct.wire)}"
+            return wrong_type(value, owner, go_type, advice=Advice(hint, fix))
 
         def canonical(value: Any) -> Any:
             if value is None:

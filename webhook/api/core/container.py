@@ -38,6 +38,8 @@ class ResourceList(Map):
 class ResourceClaim(V1Struct):
     """A claim of the pod that the container uses."""
 
+    shorthand: ClassVar = {str: "name"}
+
     name = Text("The claim, as spec.resourceClaims calls it.")
     request = Text("One of the claim's requests; all of them if empty.", since=REQUESTS_SINCE)
 

@@ -6,7 +6,7 @@ Rules follow ``validateRequestPolicy`` in ``pkg/apis/resource/validation/validat
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from webhook.api.core.values import Quantity
 from webhook.formats.quantities import Quantity as Value
@@ -48,6 +48,7 @@ class DeviceCapacity(Struct):
     """A capacity of a device."""
 
     plain = "value"
+    shorthand: ClassVar = {str: "value", int: "value"}
 
     value = Quantity("How much there is.")
     requestPolicy = Nested(

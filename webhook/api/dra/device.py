@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from webhook import formats
 from webhook.api.core.nodeselector import NodeSelector
@@ -63,6 +63,8 @@ def values(item: Field, doc: str) -> Array:
 
 class DeviceAttribute(Struct):
     """A property of a device: one value, or a list of values of one kind."""
+
+    shorthand: ClassVar = {str: "string", int: "int", bool: "bool"}
 
     tagged = frozenset({"one-attribute-value"})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from webhook.api.dra.names import TAGGED
 from webhook.budget import BudgetExceededError, current
@@ -54,6 +54,8 @@ def compiled(expression: str, target: Target) -> Iterator[Problem]:
 
 class CELDeviceSelector(Struct):
     """A CEL expression that picks devices."""
+
+    shorthand: ClassVar = {str: "expression"}
 
     expression = Text("True for suitable devices, of which it sees `device`.", checked_by=cel_selector, always=True)
 
