@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.inventory import CLAIMS
@@ -29,10 +30,7 @@ def look(obj: JSONObject, kind: str, context: Context, skipped: Counter[str] | N
     """
     _declare_rules(obj, kind, context)
     said_by: dict[Path, str] = {}
-    has_devices = context.fleet is not None
-    for each in tuple(RULES.values()):
-        if kind not in each.kinds or (each.beside_devices and not has_devices):
-            continue
+    for each in _rules(kind, len(RULES), has_devices=context.fleet is not None):
         for problem in each.check(obj, context):
             if said_by.get(problem.path, each.name) != each.name:  # rules come in the order of how much they explain
                 continue
@@ -45,6 +43,12 @@ def look(obj: JSONObject, kind: str, context: Context, skipped: Counter[str] | N
             yield problem._replace(rule=each.name, level=each.level)
 
 
+@cache
+def _rules(kind: str, _declared: int, *, has_devices: bool) -> list[Rule]:
+    """Return the rules that look at a kind, of those that are declared so far."""
+    return [each for each in RULES.values() if kind in each.kinds and (has_devices or not each.beside_devices)]
+
+
 def _declare_rules(obj: JSONObject, kind: str, context: Context) -> None:
     """Declare the rules that may say something about an object."""
     if context.inventory.knows("ResourceSlice"):
@@ -52,7 +56,7 @@ def _declare_rules(obj: JSONObject, kind: str, context: Context) -> None:
         return
     if kind not in _SELECTING:
         _rules_of_others()
-    if _has_selectors(obj.get("spec")):
+    elif _has_selectors(obj.get("spec")):
         _rules_of_selectors()
 
 
