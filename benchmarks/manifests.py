@@ -37,27 +37,50 @@ spec:
     kind: ClaimParameters
     name: large-black-cat-claim-parameters
 """
+SELECTING = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata:
+  name: claim-{number}
+  namespace: default
+  labels:
+    app.kubernetes.io/name: cats
+spec:
+  devices:
+    requests:
+    - name: cat
+      exactly:
+        deviceClassName: cats.example.com
+        selectors:
+        - cel:
+            expression: device.attributes["cats.example.com"].breed == "breed-{number}"
+"""
+"""Each claim has another selector."""
 
 
 def main() -> None:
     """Print the figures."""
     with tempfile.TemporaryDirectory() as directory:
-        one, many = Path(directory, "one"), Path(directory, "many")
-        documents = [CLAIM.format(number=number) for number in range(DOCUMENTS)]
-        one.mkdir()
-        (one / "claims.yaml").write_text("---\n".join(documents), encoding="utf-8")
-        many.mkdir()
-        share = DOCUMENTS // FILES
-        for number in range(FILES):
-            text = "---\n".join(documents[number * share : (number + 1) * share])
-            (many / f"claims-{number}.yaml").write_text(text, encoding="utf-8")
-        for folder in (one, many):
-            compare(folder)
+        for claim in (CLAIM, SELECTING):
+            documents = [claim.format(number=number) for number in range(DOCUMENTS)]
+            for files in (1, FILES):
+                folder = Path(directory, f"{claim is CLAIM}-{files}")
+                folder.mkdir()
+                share = DOCUMENTS // files
+                for number in range(files):
+                    text = "---\n".join(documents[number * share : (number + 1) * share])
+                    (folder / f"claims-{number}.yaml").write_text(text, encoding="utf-8")
+                compare(folder, "classic" if claim is CLAIM else "selecting")
     start_up()
 
 
-def compare(folder: Path) -> None:
-    """Print what a folder takes."""
+def compare(folder: Path, what: str) -> None:
+    """Print what a folder takes.
+
+    Args:
+        folder: The folder.
+        what: What the claims in it are.
+    """
     files = sorted(folder.iterdir())
 
     def load() -> None:
@@ -69,7 +92,7 @@ def compare(folder: Path) -> None:
             draguard(["validate", str(folder)])
 
     baseline, ours = interleaved(load, validate, rounds=3)
-    print(f"{DOCUMENTS} documents in {len(files)} files: CSafeLoader alone {baseline:.2f} s, ", end="")
+    print(f"{DOCUMENTS} {what} claims in {len(files)} files: CSafeLoader alone {baseline:.2f} s, ", end="")
     print(f"draguard validate {ours:.2f} s: {ours / baseline:.2f} x (aim 1.5 x)")
 
 
