@@ -1,4 +1,4 @@
-"""Devices that are part of a node's cpu or memory, as Kubernetes 1.37 publishes them."""
+"""Devices that are part of a node's cpu or memory."""
 
 from __future__ import annotations
 
@@ -65,3 +65,15 @@ def test_claims_with_mapped_devices_are_of_one_pod(resources: JSONObject, is_sha
     assert (told["node"] == "a") == is_shared
     if not is_shared:
         assert "claim c has a mapped device and cannot be shared across pods" in told["condition"]["message"]
+
+
+@pytest.mark.parametrize("is_used", [True, False])
+def test_in_1_36_a_container_must_use_a_claim_with_mapped_devices(is_used: bool) -> None:  # noqa: FBT001
+    mapped = devices("a", 1, nodeAllocatableResourceMappings={"cpu": {"allocationMultiplier": "1"}})
+    wanted = pod(claims={"gpu": "c"})
+    if not is_used:
+        del wanted["spec"]["containers"][0]["resources"]["claims"]
+    (told,) = simulate([device_class(), mapped, node("a"), claim()], [wanted], feature_gates=GATES)
+    assert (told["node"] == "a") == is_used
+    if not is_used:
+        assert "claim c: node-allocatable resource claim not referenced by any" in told["condition"]["message"]

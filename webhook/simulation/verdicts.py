@@ -179,9 +179,11 @@ class Round:
         devices = self.cluster.node_allocatable
         if devices is None:
             return None
-        for claim, results, _ in self._given(result):
+        for claim, results, containers in self._given(result):
             if error := devices.error(claim, results):
                 return Verdict(Refusal((error,)), error=error, by_devices=True)
+            if reason := devices.unused(claim, results, containers):
+                return Verdict(Refusal((reason,)), by_devices=True)
         if reason := devices.refusal(self.needs.claims, uid_of(self.needs.pod)):
             return Verdict(Refusal((reason,)), by_devices=True)
         state, wanted = self.cluster.nodes[node], self.needs.demand.requests
