@@ -273,6 +273,15 @@ class TestComments:
         text = "kind: Pod\napiVersion: v1\nmetadata: {name: p} # draguard: ignore[required] why\n"
         assert rules(self.validate(tmp_path, text)) == [("warning", "unused-suppression")]
 
+    def test_of_very_many_comments_the_rest_is_reported_once(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("webhook.suppression.statements.MOST_FINDINGS", 3)
+        document = f"# draguard: nothing\n# draguard: nothing\n{claim()}"
+        done = self.validate(tmp_path, "---\n".join([document] * 4))
+        assert rules(done) == [("warning", "malformed-suppression")] * 4
+        assert "more than 3 in the file" in done.out
+
 
 class TestAnnotations:
     def test_an_annotation_is_about_its_object(self, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from webhook.findings import Finding, Identity
     from webhook.report.model import Report, Tested
 
-_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NO_XML = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class _Case(NamedTuple):
@@ -154,5 +154,5 @@ def _attributes(**values: str | int) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Write a text as XML takes it; what XML cannot say at all becomes a question mark."""
+    """Write a text as XML takes it; what it cannot say, or a terminal obeys, becomes a question mark."""
     return escape(_NO_XML.sub("?", text)).replace("\n", "&#10;").replace("\t", "&#9;").replace("\r", "&#13;")

@@ -7,9 +7,11 @@ document as a whole: ``# draguard: ignore[unknown-field] the driver reads it``. 
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.findings import Finding, Identity, Suppression, found, identity
+from webhook.limits import MOST_FINDINGS
 from webhook.patterns import Pattern
 from webhook.problem import WARNING, Key, Path, Problem
 from webhook.suppression.names import is_known, names, names_in, suggestion
@@ -104,6 +106,7 @@ class Statements:
         self.findings: list[Finding] = []
         """What is wrong with them."""
         self._files: set[str] = set()
+        self._comments = Counter[str]()
         self._places: dict[Place, list[Statement]] = {}
         self._seen: set[Place] = set()
 
@@ -115,7 +118,7 @@ class Statements:
 
     def _note_comments(self, document: Document) -> None:
         whole = Place(document.source, document.index + 1)
-        if whole in self._seen:  # the items of a list share them
+        if whole in self._seen or self._comments[document.source] > MOST_FINDINGS:  # the items of a list share them
             return
         self._seen.add(whole)
         for comment in document.comments(MARK):
@@ -129,6 +132,10 @@ class Statements:
                 identity(document.data),
                 rendered=document.rendered,
             )
+            self._comments[document.source] += 1
+            if self._comments[document.source] > MOST_FINDINGS:
+                self._malformed(where, f"is one of more than {MOST_FINDINGS:,} in the file", "")
+                return
             match = _IGNORE.match(comment.text)
             if match is None:
                 self._malformed(where, "is not an instruction that draguard knows", f"write {_EXAMPLE}")
