@@ -48,6 +48,15 @@ def test_a_manifest_with_a_misspelt_field(command: str, cluster: Path, tmp_path:
 
 
 @pytest.mark.parametrize("command", ["simulate", "match"])
+def test_an_error_in_a_selector_is_shown_at_its_character(command: str, cluster: Path, tmp_path: Path) -> None:
+    selectors = [{"cel": {"expression": "device.driver == 7"}}]
+    manifests = file(tmp_path / "manifests.yaml", claim(selectors=selectors), pod(claims={"gpu": "c"}))
+    done = draguard(command, manifests, "--cluster", cluster)
+    assert "cel.expression: found no matching overload for '_==_' applied to '(string, int)'" in done.err
+    assert "help: both sides must have one type, and are string and int" in done.err
+
+
+@pytest.mark.parametrize("command", ["simulate", "match"])
 def test_what_is_in_the_cluster_was_taken_once(command: str, cluster: Path, tmp_path: Path) -> None:
     stored = file(tmp_path / "stored.yaml", claim(cuont=2))
     manifests = file(tmp_path / "manifests.yaml", template(), pod(claims={"gpu": "c"}))

@@ -6,10 +6,10 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from webhook.api.claimed import is_pod_without_claims
+from webhook.cli.console.expressions import located
 from webhook.cli.options.namespaces import Namespaces
 from webhook.documents import Document
 from webhook.engine.manifests import review
-from webhook.findings import found
 from webhook.limits import MOST_FINDINGS
 from webhook.problem import ERROR
 from webhook.references.hints import hint_of
@@ -72,4 +72,4 @@ class Refused:
         for problem in outcome.problems:
             if problem.level == ERROR:
                 hint = problem.hint or hint_of(problem, obj).hint
-                yield found(problem._replace(hint=hint), document, self._release)
+                yield located(problem._replace(hint=hint), document, self._release)
