@@ -7,7 +7,7 @@ import pytest
 from webhook.cel.kubernetes.quantity import parse
 from webhook.deviceselectors.fleet import EVERYWHERE, shortened
 from webhook.deviceselectors.guarding import guarded
-from webhook.deviceselectors.parts import Parts, parts_of
+from webhook.deviceselectors.parts import Parts, _kept, parts_of
 from webhook.deviceselectors.reads import depends_on_device, drivers, reads
 from webhook.release import Release
 
@@ -129,3 +129,11 @@ def test_many_nodes_are_shortened() -> None:
     assert shortened(tuple("abcde")) == "a … e (5 nodes)"
     assert shortened((EVERYWHERE,)) == "any node"
     assert shortened((EVERYWHERE, "a")) == "any node, a"
+
+
+def test_parts_are_kept_as_long_as_there_is_room() -> None:
+    long = [f'device.driver == "{number}"' + ' || device.driver == "a"' * 300 for number in range(40)]
+    parts = [parts_of(each, Release(36)) for each in long]
+    assert parts_of(long[-1], Release(36)) is parts[-1] is not None
+    assert parts_of(long[0], Release(36)) is not parts[0]
+    assert _kept.size <= _kept.most

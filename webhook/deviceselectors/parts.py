@@ -7,9 +7,9 @@ wanted: ``memory is 40Gi, wanted >= 80Gi``.
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from webhook.cel.cache import Cache
 from webhook.cel.checker.scope import Checked
 from webhook.cel.errors import CelError
 from webhook.cel.kubernetes.devices import MAX_COST, selector_environment
@@ -200,13 +200,23 @@ def start_of(part: Expression) -> int:
     return min([part.offset - len(name), *map(start_of, part.children())])
 
 
-@lru_cache(maxsize=1024)
+_BYTES: Final = 20_000
+"""How much memory the parts of a selector take in any case."""
+_BYTES_A_CHARACTER: Final = 400
+_kept: Final[Cache[Parts | bool]] = Cache(64 << 20)
+
+
 def parts_of(expression: str, release: Release, gates: frozenset[str] = frozenset()) -> Parts | None:
     """Take a selector apart; None if it cannot be compiled."""
-    try:
-        return Parts(expression, release, gates)
-    except CelError:
-        return None
+    key = expression, release, gates
+    known = _kept.get(key)
+    if known is None:
+        try:
+            known = Parts(expression, release, gates)
+        except CelError:
+            known = False
+        _kept.put(key, known, _BYTES + _BYTES_A_CHARACTER * len(expression))
+    return known if isinstance(known, Parts) else None
 
 
 def _flat(node: Expression, function: str) -> Iterator[Expression]:
