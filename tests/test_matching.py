@@ -99,7 +99,7 @@ def test_constants_do_not_look_at_the_device(expression: str, depends: bool) -> 
 
 
 def test_what_cannot_be_compiled_has_no_parts() -> None:
-    assert parts_of("device.", 36) is None
+    assert parts_of("device.", Release(36)) is None
 
 
 @pytest.mark.parametrize(
