@@ -138,6 +138,8 @@ class EnvironmentOptions:
             EnableErrorOnBadPresenceTest); Kubernetes has them false and absent.
         strict_map_keys: Whether `{1: 2, 1: 3}` and `{1.5: 2}` are errors, as the CEL specification wants and cel-go
             does not.
+        strict_optionals: Whether `or` and `orValue` of a value that is not optional are errors; Kubernetes returns the
+            value until 1.36.
         quoted_fields: Whether a.`b-c` may be written (cel-go EnableIdentifierEscapeSyntax).
     """
 
@@ -148,4 +150,5 @@ class EnvironmentOptions:
     presence_test_cost: int = 1
     strict_presence_test: bool = False
     strict_map_keys: bool = False
+    strict_optionals: bool = False
     quoted_fields: bool = True

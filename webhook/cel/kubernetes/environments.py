@@ -46,8 +46,8 @@ _VALIDATED_SINCE: Final = 29
 _FORMATS_SINCE: Final = 31
 _COSTS_SINCE: Final = 32
 """The first release in which Kubernetes' own functions cost something when they are called, by default."""
-_QUOTED_SINCE: Final = 37
-"""The first release whose cel-go takes fields in backquotes by default."""
+_NEWER_CEL_SINCE: Final = 37
+"""The first release whose cel-go takes fields in backquotes, and `or` and `orValue` of optionals only."""
 _ALWAYS: Final = 0
 _NEVER: Final = 1000
 
@@ -118,7 +118,8 @@ def environment(release: Release, *, stored: bool = False) -> Environment:
             homogeneous_literals=release < _VALIDATED_SINCE,
             cross_type_numeric=usable >= _CROSS_TYPE_SINCE,
             presence_test_cost=0,
-            quoted_fields=release >= _QUOTED_SINCE,
+            strict_optionals=release >= _NEWER_CEL_SINCE,
+            quoted_fields=release >= _NEWER_CEL_SINCE,
         ),
     )
 

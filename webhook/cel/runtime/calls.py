@@ -420,6 +420,9 @@ def emit_choice(writer: Writer, node: ast.Call) -> Operand:
     result = writer.name()
     with writer.block(f"if type({operand.text}) is not Optional:"):
         writer.line(f"{result} = {operand.text}")
+        if writer.scope.options.strict_optionals:
+            refused = writer.given(operators.no_such_overload())
+            writer.line(f"if type({result}) is not EvaluationError: {result} = {refused}")
     with writer.block(f"elif {operand.text}.present:"):
         writer.line(f"{result} = {operand.text}{'.value' if node.function == 'orValue' else ''}")
     with writer.block("else:"):
