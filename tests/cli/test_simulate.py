@@ -134,6 +134,15 @@ class TestWrongUse:
         assert message in done.err
         assert done.code == 2
 
+    def test_workloads_without_pods(self, tmp_path: Path) -> None:
+        workload = tmp_path / "deployment.yaml"
+        spec = {"replicas": 0, "template": {"spec": {"containers": []}}}
+        workload.write_text(
+            json.dumps({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec})
+        )
+        done = draguard("simulate", workload, "--cluster", CLUSTER)
+        assert (done.code, "the workloads have no replicas, or are DaemonSets" in done.err) == (2, True)
+
     def test_more_pods_than_a_cluster_has(self, tmp_path: Path) -> None:
         workload = tmp_path / "deployment.yaml"
         spec = {"replicas": 1_000_000_000, "template": {"spec": {"containers": []}}}

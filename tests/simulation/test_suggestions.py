@@ -84,13 +84,13 @@ class TestSelection:
             "without the pod's node affinity": 1
         }
 
-    def test_a_pod_of_a_daemon_set_stays_on_its_node(self) -> None:
-        template = {"spec": {"containers": [], "nodeSelector": {"zone": "b"}}}
-        workload = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "d"}, "spec": {}}
-        workload["spec"] = {"template": template}
-        answers = simulate([node("a"), node("b", labels={"zone": "b"})], [workload])
-        assert [each["node"] for each in answers] == [None, "b"]
-        assert answers[0]["why"]["help"] == [{"change": "without the pod's nodeSelector", "nodes": 1}]
+    def test_a_pod_that_is_for_one_node_stays_so(self) -> None:
+        field = {"key": "metadata.name", "operator": "In", "values": ["a"]}
+        term = {"matchExpressions": [{"key": "zone", "operator": "Exists"}], "matchFields": [field]}
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+        assert suggested([node("a"), node("b")], pod(affinity={"nodeAffinity": required})) == {
+            "without the pod's node affinity": 1
+        }
 
 
 class TestResources:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.simulation.clusters import node
 from webhook.inventory import MalformedError
 from webhook.simulation.workloads import is_workload, pods_of
 
@@ -21,7 +22,7 @@ def workload(api_version: str, kind: str, **spec: Any) -> JSONObject:
 
 
 def names(obj: JSONObject, nodes: tuple[str, ...] = ("a", "b")) -> list[str]:
-    return [each["metadata"]["name"] for each in pods_of(obj, nodes)]
+    return [each["metadata"]["name"] for each in pods_of(obj, [node(name) for name in nodes])]
 
 
 @pytest.mark.parametrize(
@@ -48,15 +49,54 @@ def test_have_the_namespace_and_labels_of_their_workload() -> None:
     assert (pod["metadata"]["namespace"], pod["metadata"]["labels"]) == ("n", {"app": "a"})
 
 
+def on_nodes(*each: JSONObject, **spec: object) -> list[str]:
+    """Return the nodes for which a DaemonSet makes pods."""
+    made = pods_of(workload("apps/v1", "DaemonSet", template={"spec": spec}), each)
+    return [pod["metadata"]["name"].removeprefix("w-") for pod in made]
+
+
+def tainted(key: str, effect: str = "NoSchedule") -> JSONObject:
+    return node("a", {"taints": [{"key": key, "effect": effect}]})
+
+
 def test_of_a_daemon_set_are_bound_to_their_nodes() -> None:
     term = {"matchExpressions": [{"key": "k", "operator": "Exists"}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
-    template = {"spec": {"affinity": {"nodeAffinity": required}}}
-    (pod,) = pods_of(workload("apps/v1", "DaemonSet", template=template), ["a"])
-    terms = pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    affinity = {"nodeAffinity": required, "podAffinity": {}}
+    nodes = [node("a", labels={"k": ""}), node("b")]
+    assert on_nodes(*nodes, affinity=affinity) == ["a"]
+    (pod,) = pods_of(workload("apps/v1", "DaemonSet", template={"spec": {"affinity": affinity}}), nodes)
     field = {"key": "metadata.name", "operator": "In", "values": ["a"]}
-    assert terms == {"nodeSelectorTerms": [{**term, "matchFields": [field]}]}
-    assert pod["spec"]["tolerations"][0]["key"] == "node.kubernetes.io/unschedulable"
+    only = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": [field]}]}}
+    assert pod["spec"]["affinity"] == {"nodeAffinity": only, "podAffinity": {}}
+
+
+def test_of_a_daemon_set_are_for_the_nodes_that_take_them() -> None:
+    assert on_nodes(node("a"), node("b", labels={"zone": "b"}), nodeSelector={"zone": "b"}) == ["b"]
+    assert on_nodes(tainted("k")) == []
+    assert on_nodes(tainted("k", "PreferNoSchedule")) == ["a"]
+    assert on_nodes(tainted("k"), tolerations=[{"key": "k", "operator": "Exists"}]) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("key", "effect", "is_tolerated"),
+    [
+        ("not-ready", "NoExecute", True),
+        ("not-ready", "NoSchedule", False),
+        ("unreachable", "NoExecute", True),
+        ("disk-pressure", "NoSchedule", True),
+        ("memory-pressure", "NoSchedule", True),
+        ("pid-pressure", "NoSchedule", True),
+        ("unschedulable", "NoSchedule", True),
+        ("network-unavailable", "NoSchedule", False),
+    ],
+)
+def test_of_a_daemon_set_tolerate_a_nodes_state(key: str, effect: str, *, is_tolerated: bool) -> None:
+    assert on_nodes(tainted(f"node.kubernetes.io/{key}", effect)) == (["a"] if is_tolerated else [])
+
+
+def test_of_a_daemon_set_on_the_hosts_network_need_no_other() -> None:
+    assert on_nodes(tainted("node.kubernetes.io/network-unavailable"), hostNetwork=True) == ["a"]
 
 
 def test_a_pod_is_a_workload_too() -> None:

@@ -31,7 +31,7 @@ def simulate(
 ) -> list[dict[str, Any]]:
     """Schedule pods into a cluster; see :func:`webhook.simulate`."""
     inventory = Inventory(_listed(objects))
-    nodes = [name for _, name in inventory.names("Node")]
+    nodes = inventory.all("Node")
     made = (pod for each in _listed(pods) for pod in pods_of({"apiVersion": "v1", "kind": "Pod", **each}, nodes))
     given = [taken for pod in made if (taken := inventory.take(pod))]
     scheduler = Scheduler(Cluster(inventory, Settings.of(kubernetes, feature_gates)))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.templates import pod_template
+from webhook.engine.prescheduled import REQUIRED
 from webhook.inventory import MalformedError
 from webhook.inventory.claims import MADE
 from webhook.objects import at, items, mapping, name_of, namespace_of, number, text
-from webhook.simulation.affinity import UNSCHEDULABLE
+from webhook.simulation.affinity import BLOCKING, UNSCHEDULABLE, tolerates, wants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,6 +17,17 @@ if TYPE_CHECKING:
     from webhook.objects import JSONObject
 
 _NUMBERED: Final = frozenset({"StatefulSet"})
+_TOLERATED: Final = (
+    {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"},
+    {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"},
+    {"key": "node.kubernetes.io/disk-pressure", "effect": "NoSchedule"},
+    {"key": "node.kubernetes.io/memory-pressure", "effect": "NoSchedule"},
+    {"key": "node.kubernetes.io/pid-pressure", "effect": "NoSchedule"},
+    UNSCHEDULABLE,
+)
+"""The taints that the pods of a DaemonSet tolerate."""
+_OF_HOST_NETWORK: Final = ({"key": "node.kubernetes.io/network-unavailable", "effect": "NoSchedule"},)
+"""Those that they tolerate, too, if they use the node's network."""
 
 
 def is_workload(obj: JSONObject) -> bool:
@@ -23,34 +35,60 @@ def is_workload(obj: JSONObject) -> bool:
     return pod_template(obj) is not None
 
 
-def pods_of(obj: JSONObject, nodes: Sequence[str]) -> Iterator[JSONObject]:
+def pods_of(obj: JSONObject, nodes: Sequence[JSONObject]) -> Iterator[JSONObject]:
     """Return the pods that an object is, or makes.
 
     Args:
         obj: A pod, or a workload with a pod template.
-        nodes: The names of the nodes; a DaemonSet makes a pod for each.
+        nodes: The nodes; a DaemonSet makes a pod for each that its pods may go to.
+
+    Raises:
+        MalformedError: It has no pod template.
+    """
+    one = sample(obj)
+    if one is None:
+        return
+    if one is obj:
+        yield obj
+    elif text(obj, "kind") == "DaemonSet":
+        for node in nodes:
+            if pod := _of_daemon_set(one, obj, node):
+                yield pod
+    else:
+        count = replicas_of(obj)
+        for index in range(count):
+            suffix = str(index) if text(obj, "kind") in _NUMBERED else MADE if count == 1 else f"{MADE}-{index}"
+            yield _named(one, obj, suffix)
+
+
+def sample(obj: JSONObject) -> JSONObject | None:
+    """Return a pod as an object makes them, or is one; None if it makes none.
+
+    Args:
+        obj: A pod, or a workload with a pod template.
 
     Raises:
         MalformedError: It has no pod template.
     """
     steps = pod_template(obj)
-    if steps is None:
-        return
     if not steps:
-        yield obj
-        return
+        return None if steps is None else obj
     template: Any = at(obj, *steps)
     if not isinstance(template, dict) or not isinstance(template.get("spec"), dict):
         message = f"{text(obj, 'kind')} {name_of(obj)}: {'.'.join(steps)} is not a pod template with a spec"
         raise MalformedError(message)
-    if text(obj, "kind") == "DaemonSet":
-        for node in nodes:
-            yield _pod(obj, template, MADE, node)
-        return
-    count = replicas_of(obj)
-    for index in range(count):
-        suffix = str(index) if text(obj, "kind") in _NUMBERED else MADE if count == 1 else f"{MADE}-{index}"
-        yield _pod(obj, template, suffix)
+    metadata = mapping(template, "metadata")
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"{name_of(obj)}-{MADE}",
+            "namespace": namespace_of(obj),
+            "labels": mapping(metadata, "labels"),
+            "annotations": mapping(metadata, "annotations"),
+        },
+        "spec": template["spec"],
+    }
 
 
 def replicas_of(obj: JSONObject) -> int:
@@ -66,32 +104,25 @@ def replicas_of(obj: JSONObject) -> int:
     return 1 if replicas is None else replicas
 
 
-def _pod(owner: JSONObject, template: JSONObject, suffix: str, node: str | None = None) -> JSONObject:
-    spec = dict(mapping(template, "spec"))
-    if node is not None:
-        spec = _on(spec, node)
-    metadata = mapping(template, "metadata")
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": f"{name_of(owner)}-{suffix}" if node is None else f"{name_of(owner)}-{node}",
-            "namespace": namespace_of(owner),
-            "labels": mapping(metadata, "labels"),
-            "annotations": mapping(metadata, "annotations"),
-        },
-        "spec": spec,
-    }
+def _named(pod: JSONObject, owner: JSONObject, suffix: str) -> JSONObject:
+    return {**pod, "metadata": {**pod["metadata"], "name": f"{name_of(owner)}-{suffix}"}, "spec": dict(pod["spec"])}
 
 
-def _on(spec: JSONObject, node: str) -> JSONObject:
-    """Make a DaemonSet's pod one for a node, as its controller does."""
-    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
-    affinity = dict(mapping(spec, "affinity"))
-    required = "requiredDuringSchedulingIgnoredDuringExecution"
-    known = mapping(affinity, "nodeAffinity")
-    terms = items(known, required, "nodeSelectorTerms")
-    both = [{**each, **term} for each in terms] or [term]
-    affinity["nodeAffinity"] = {**known, required: {"nodeSelectorTerms": both}}
-    tolerations = [*items(spec, "tolerations"), {**UNSCHEDULABLE, "operator": "Exists"}]
-    return {**spec, "affinity": affinity, "tolerations": tolerations}
+def _of_daemon_set(pod: JSONObject, owner: JSONObject, node: JSONObject) -> JSONObject | None:
+    """Make a DaemonSet's pod for a node, as its controller does; None if it makes none there.
+
+    Follows ``pkg/controller/daemon/daemon_controller.go`` (predicates) and ``util/daemonset_util.go``.
+    """
+    spec = pod["spec"]
+    tolerated = [*_TOLERATED, *(_OF_HOST_NETWORK if spec.get("hostNetwork") is True else ())]
+    tolerations = [*items(spec, "tolerations"), *({**each, "operator": "Exists"} for each in tolerated)]
+    taints = [each for each in items(node, "spec", "taints") if text(each, "effect") in BLOCKING]
+    if not wants(spec, node) or not all(tolerates(tolerations, each) for each in taints):
+        return None
+    name = {"key": "metadata.name", "operator": "In", "values": [name_of(node)]}
+    required = {REQUIRED[-1]: {"nodeSelectorTerms": [{"matchFields": [name]}]}}
+    around = mapping(spec, "affinity")
+    affinity = {**around, "nodeAffinity": {**mapping(around, "nodeAffinity"), **required}}
+    placed = _named(pod, owner, name_of(node))
+    placed["spec"] |= {"affinity": affinity, "tolerations": tolerations}
+    return placed

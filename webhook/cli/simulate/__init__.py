@@ -29,7 +29,7 @@ from webhook.simulation.answers import NOT_SIMULATED, Answers
 from webhook.simulation.cluster import DEFAULT_RELEASE
 from webhook.simulation.queue import in_order
 from webhook.simulation.replicas import fit
-from webhook.simulation.workloads import is_workload, pods_of
+from webhook.simulation.workloads import is_workload, pods_of, sample
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _try_pod(workload: JSONObject) -> None:
     Raises:
         MalformedError: It cannot be decoded.
     """
-    for pod in islice(pods_of(workload, ["node"]), 1):
+    if (pod := sample(workload)) is not None:
         Inventory().take(pod)
 
 
@@ -162,9 +162,9 @@ def _suggestion(name: str, known: Sequence[str]) -> str:
     return f": there are {listed(known)}" if known else ": there is none"
 
 
-def _pods(workloads: Iterable[JSONObject], inventory: Inventory, arguments: Namespace) -> list[JSONObject]:
+def _pods(workloads: Sequence[JSONObject], inventory: Inventory, arguments: Namespace) -> list[JSONObject]:
     """Return the pods to schedule: those given; the pending ones of the cluster if requested, or if none are given."""
-    nodes = _names(inventory, "Node")
+    nodes = inventory.all("Node")
     found = list(islice((pod for workload in workloads for pod in pods_of(workload, nodes)), _PODS_MAX + 1))
     if len(found) > _PODS_MAX:
         message = (
@@ -175,7 +175,10 @@ def _pods(workloads: Iterable[JSONObject], inventory: Inventory, arguments: Name
         known = {(namespace_of(pod), name_of(pod)) for pod in found}
         found += [each for each in inventory.pending() if (namespace_of(each), name_of(each)) not in known]
     if not found and arguments.paths and not arguments.pending:
-        message = "there are no pods to schedule: give manifests of pods or workloads, or --pending"
+        why = "give manifests of pods or workloads, or --pending"
+        if workloads:
+            why = "the workloads have no replicas, or are DaemonSets that no node takes"
+        message = f"there are no pods to schedule: {why}"
         raise UsageError(message)
     if not nodes:
         message = (
