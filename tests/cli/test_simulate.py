@@ -396,6 +396,10 @@ class TestText:
         text = self.told(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
         short = "counter memory of set: 4Gi is left, 3 devices consume 6Gi at least; 3 are wanted"
         assert f"3 devices, 3 of the class, 2 together: {short}" in text
+        held = [clusters.allocated(f"held{number}", "a", f"d{number}") for number in range(2)]
+        text = self.told(tmp_path, *objects[:-1], *held, clusters.claim(), clusters.pod(claims={"gpu": "c"}))
+        short = "counter memory of set: 0 is left, 2Gi is consumed, held by claim default/held0, claim default/held1"
+        assert f"1 free, 0 with enough capacity: {short}\n" in text
 
     @pytest.mark.parametrize(
         ("nodes", "told"), [(1, "a\n"), (2, "a (or 1 other node that suits it as well)\n"), (3, "a (or one of 2 other")]
