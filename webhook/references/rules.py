@@ -6,6 +6,7 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from webhook.budget import current, work
 from webhook.inventory.objects import without_nulls
 from webhook.problem import WARNING, Advice, Fix, Path, Problem
 from webhook.references.alike import Alike
@@ -25,6 +26,8 @@ NOTE: Final = "note"
 """The level of what is legal and sometimes meant."""
 
 _LISTED: Final = 5
+_UNITS_A_NAME: Final = 7
+"""What it takes to compare a name with another one."""
 
 
 class Context:
@@ -192,21 +195,34 @@ def instead(name: str, names: Iterable[str], what: str) -> str:
         what: What they name, such as ``device classes``.
     """
     known = list(names)
-    if near := nearest(name, known):
+    return _instead(_near(name, known), known, what)
+
+
+def _instead(near: str, known: list[str], what: str) -> str:
+    if near:
         return f'{MEANT} "{near}"?'
     return f"{what}: {listed(known)}" if known else f"there are no {what}"
+
+
+def _near(name: str, known: list[str]) -> str:
+    """Return the name that was probably meant, unless to seek it takes more than half of the work that is left."""
+    units = _UNITS_A_NAME * len(known)
+    if units > current().left // 2:
+        return ""
+    work(units)
+    return nearest(name, known)
 
 
 def in_place(name: str, names: Iterable[str], what: str) -> Advice:
     """Say which name to write in the place of a value; the arguments are those of :func:`instead`."""
     known = list(names)
-    near = nearest(name, known)
-    return Advice(instead(name, known, what), Fix("replace", near, safe=False) if near else None)
+    near = _near(name, known)
+    return Advice(_instead(near, known, what), Fix("replace", near, safe=False) if near else None)
 
 
 def in_expression(expression: str, name: str, names: Iterable[str], what: str) -> Advice:
     """Say which name to write in an expression; the other arguments are those of :func:`instead`."""
     known = list(names)
-    near = nearest(name, known)
+    near = _near(name, known)
     mended = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", lambda _: near, expression)
-    return Advice(instead(name, known, what), Fix("replace", mended, safe=False) if near else None)
+    return Advice(_instead(near, known, what), Fix("replace", mended, safe=False) if near else None)

@@ -1,0 +1,27 @@
+"""Names that were probably meant are sought while there is work left to be done."""
+
+from __future__ import annotations
+
+from webhook.budget import Budget, limited
+from webhook.references.rules import in_place, instead
+
+NAMES = [f"gpu{number}.example.com" for number in range(1000)]
+
+
+def test_a_name_is_sought_among_any_number_without_a_budget() -> None:
+    assert instead("gpu7.exmaple.com", NAMES, "classes") == 'did you mean "gpu7.example.com"?'
+
+
+def test_a_name_takes_half_of_what_is_left_at_most() -> None:
+    with limited(Budget(100_000)) as budget:
+        told = [in_place("gpu7.exmaple.com", NAMES, "classes").fix is not None for _ in range(30)]
+        assert budget.left > 7_000
+    assert told == sorted(told, reverse=True)
+    assert (told[0], told[-1]) == (True, False)
+
+
+def test_names_are_listed_where_none_is_sought() -> None:
+    with limited(Budget(100)):
+        hint = instead("gpu7.exmaple.com", NAMES, "classes")
+    assert hint.startswith("classes: gpu0.example.com, ")
+    assert hint.endswith(" and 995 more")
