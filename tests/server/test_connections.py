@@ -93,6 +93,17 @@ class TestRequests:
             received = exchange(slow, post("Content-Length: 1\r\n", b"1") + b"GET /heal")
         assert statuses(received) == [200, 408]
 
+    def test_those_of_several_connections_may_come_in_pieces_by_turns(self, served: Served) -> None:
+        letters = [b"abcdefghi", b"ABCDEFGHI", b"123456789"]
+        requests = [post("Content-Length: 9\r\n", body) for body in letters]
+        with ExitStack() as stack:
+            connections = [stack.enter_context(served.socket()) for _ in requests]
+            for start in range(0, len(requests[0]), 20):
+                for connection, request in zip(connections, requests, strict=True):
+                    connection.sendall(request[start : start + 20])
+            for connection, body in zip(connections, letters, strict=True):
+                assert body in answered(connection)
+
     def test_one_may_come_in_pieces(self, served: Served) -> None:
         request = post("Content-Length: 2\r\nConnection: close\r\n", b"{}")
         pieces = [request[start : start + 40] for start in range(0, len(request), 40)]
