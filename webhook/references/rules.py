@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.budget import current, work
 from webhook.inventory.objects import without_nulls
+from webhook.objects import text
 from webhook.problem import WARNING, Advice, Fix, Path, Problem
 from webhook.references.alike import Alike
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from webhook.deviceselectors.fleet import Fleet
     from webhook.drivers import Profile
@@ -28,6 +29,11 @@ NOTE: Final = "note"
 _LISTED: Final = 5
 _UNITS_A_NAME: Final = 7
 """What it takes to compare a name with another one."""
+
+
+def pool_of(each: JSONObject) -> tuple[str, str]:
+    """Return driver and name of a slice's pool."""
+    return text(each, "spec", "driver"), text(each, "spec", "pool", "name")
 
 
 class Context:
@@ -79,6 +85,14 @@ class Context:
             return Fleet(slices, self.release, self.gates)
         except ValueError:  # no allocator of that release has these features
             return None
+
+    @cached_property
+    def pools(self) -> Mapping[tuple[str, str], Sequence[JSONObject]]:
+        """The slices of each pool, by its driver and name."""
+        found: dict[tuple[str, str], list[JSONObject]] = {}
+        for each in self.inventory.all("ResourceSlice"):
+            found.setdefault(pool_of(each), []).append(each)
+        return found
 
     @cached_property
     def scene(self) -> Scene | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook.objects import items, name_of, number, text
-from webhook.references.rules import finding, listed, rule
+from webhook.references.rules import finding, listed, pool_of, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -13,10 +13,6 @@ if TYPE_CHECKING:
     from webhook.objects import JSONObject
     from webhook.problem import Problem
     from webhook.references.rules import Context
-
-
-def _pool(each: JSONObject) -> tuple[str, str]:
-    return text(each, "spec", "driver"), text(each, "spec", "pool", "name")
 
 
 def _generation(each: JSONObject) -> int:
@@ -32,9 +28,9 @@ def pool_contradiction(each: JSONObject, context: Context) -> Iterator[Problem]:
     generation are ignored.
     """
     path = ("spec", "pool")
-    same = [one for one in context.inventory.all("ResourceSlice") if _pool(one) == _pool(each)]
+    same = context.pools.get(pool_of(each), ())
     newest = max(map(_generation, same), default=0)
-    pool = "/".join(_pool(each))
+    pool = "/".join(pool_of(each))
     if _generation(each) < newest:
         own = _generation(each)
         message = f"pool {pool} has slices of generation {newest}: this one, of generation {own}, is ignored"
