@@ -28,7 +28,7 @@ set_limits()
 if not TYPE_CHECKING:  # so that mypy finds imports of names that do not exist
 
     def __getattr__(name: str) -> Any:
-        """Import the classes of findings when they are asked for: `draguard --version` needs none."""
+        """Import the classes of findings on first use: `draguard --version` needs none."""
         if name == "Finding":
             from webhook.findings import Finding  # noqa: PLC0415 - as above
 
@@ -50,9 +50,9 @@ def validate(
     feature_gates: Mapping[str, bool] | None = None,
     namespace_labels: Mapping[str, str] | None = None,
 ) -> list[Problem]:
-    """Say what the API server of a Kubernetes release would say of an object; an empty list means that it takes it.
+    """Validate an object as the API server of a Kubernetes release would; an empty list means that it is accepted.
 
-    Kinds that have nothing to do with Dynamic Resource Allocation are not judged: nothing is said of them.
+    Kinds that have nothing to do with Dynamic Resource Allocation are not judged: the list is empty for them.
 
     Args:
         obj: The object as a client would submit it, as plain dicts: unknown fields and wrong types are findings.
@@ -64,9 +64,9 @@ def validate(
         namespace_labels: The labels of the object's namespace.
 
     Raises:
-        ValueError: ``kubernetes`` is not a known version, ``subresource`` is not a judged subresource, a
-            feature gate unknown or locked, or a status is to be judged without ``old``.
-        TypeError: Something in ``obj`` or ``old`` is not a JSON value, such as a datetime; the text names it.
+        ValueError: ``kubernetes`` is not a known version, ``subresource`` is not a judged subresource, a feature gate
+            is unknown or locked, or a status is judged without ``old``.
+        TypeError: A value in ``obj`` or ``old`` is not a JSON value, such as a datetime; the message names it.
     """
     from webhook import arguments  # noqa: PLC0415 - `import webhook` stays cheap
     from webhook.api.unserved import no_object  # noqa: PLC0415
@@ -109,31 +109,31 @@ def check_files(
     groups: Sequence[str] = (),
     all_pods: bool = False,
 ) -> list[Finding]:
-    """Validate the manifests in files, as ``draguard validate`` does; an empty list means that nothing was found.
+    """Validate the manifests in files, as ``draguard validate`` does; an empty list means no findings.
 
-    What comments and annotations in the files suppress is left out. No configuration file is read.
+    Findings that comments and annotations in the files suppress are left out. No configuration file is read.
 
     Args:
-        paths: Files, directories, globs, and directories of Helm charts or kustomizations; one of them, or several.
+        paths: One or more files, directories, globs, and directories of Helm charts or kustomizations.
         kubernetes: The release, such as ``"1.34"``, or several; None for the newest that serves each object's version.
         feature_gates: Gates that differ from the release's defaults, by name.
         namespace_labels: The labels of namespaces, by name.
-        policies: Files or directories of policies and bindings, and of objects that they look at.
+        policies: Files or directories of policies and bindings, and of the objects that they read.
         old: Files or directories with an earlier state of the same objects.
-        cluster: Files or directories with what is in the cluster, as ``kubectl get -o yaml`` prints it.
-        user: Who sends the objects, for policies.
+        cluster: Files or directories with the cluster's objects, as ``kubectl get -o yaml`` prints them.
+        user: The user who sends the objects, for policies.
         groups: The groups of that user.
-        all_pods: Whether pods and workloads without claims are judged, too.
+        all_pods: Whether to judge pods and workloads without claims, too.
 
     Returns:
         The findings, in the order of the files. Each has ``problem`` (with ``level``, ``rule``, ``field``, ``message``
         and ``hint``), ``file``, ``line``, ``column``, ``identity`` (of the object), ``kubernetes`` (the release) and
-        ``origin`` (the policy, if one says so); as a string, it is one line. A file that cannot be read, or that does
-        not exist, is a finding, too.
+        ``origin`` (the policy, if the finding is a policy's). ``str()`` gives one line. A file that is missing or
+        unreadable is a finding, too.
 
     Raises:
-        ValueError: A release or a feature gate is not known, a label is malformed, or there is nothing to render a
-            chart or a kustomization with.
+        ValueError: A release or a feature gate is not known, a label is malformed, or the program that renders a chart
+            or kustomization is missing.
     """
     from webhook import arguments  # noqa: PLC0415 - `import webhook` stays cheap
     from webhook.cli.validate import checking  # noqa: PLC0415
@@ -168,18 +168,17 @@ def matches(
         selector: A CEL expression, a selector as a request or a class has it (``{"cel": {"expression": ...}}``), or
             several, which must all match.
         device: The device, as a ResourceSlice lists it, with ``attributes`` and ``capacity``.
-        driver: The device's driver; if not given, what ``device`` has as ``driver``.
-        kubernetes: The release, such as ``"1.36"``; None for the newest that is known here.
+        driver: The device's driver; by default the field ``driver`` of ``device``.
+        kubernetes: The release, such as ``"1.36"``; None for the newest known one.
         feature_gates: Gates that differ from the release's defaults, by name.
 
     Returns:
-        An object that is true if the device matches; if it does not, its ``reason`` says what keeps the device out,
-        where that is known.
+        An object that is true if the device matches; if it does not, its ``reason`` explains why, where that is known.
 
     Raises:
         ValueError: The selector cannot be compiled, or fails on this device, which would end the scheduling of a pod;
-            the device is malformed or its driver not known; the release or a feature gate is not known.
-        TypeError: Something in ``device`` or ``selector`` is not a JSON value; the text says where.
+            the device is malformed or its driver unknown; the release or a feature gate is unknown.
+        TypeError: A value in ``device`` or ``selector`` is not a JSON value; the message says where.
     """
     from webhook import arguments  # noqa: PLC0415 - `import webhook` stays cheap
     from webhook.deviceselectors.matching import match  # noqa: PLC0415
@@ -192,12 +191,12 @@ def matches(
 
 
 def convert(obj: dict[str, Any], api_version: str) -> dict[str, Any]:
-    """Return an object of ``resource.k8s.io`` in another version, as the API server would give it there.
+    """Convert an object of ``resource.k8s.io`` to another version, as the API server would.
 
-    Fields that draguard does not know stay in the struct that they are in; defaults are not set.
+    Unknown fields stay in their struct; defaults are not set.
 
     Args:
-        obj: The object in any version, as plain dicts; it is not changed.
+        obj: The object in any version, as plain dicts; left unchanged.
         api_version: Group and version, such as ``"resource.k8s.io/v1"``.
 
     Raises:
@@ -214,23 +213,23 @@ def convert(obj: dict[str, Any], api_version: str) -> dict[str, Any]:
 
 
 def allocate(scenario: Mapping[str, Any]) -> dict[str, Any]:
-    """Say which devices the scheduler's allocator gives to claims, on each of some nodes, or why it gives none.
+    """Allocate devices to claims on each of some nodes as the scheduler's allocator would, or explain why it cannot.
 
-    Nothing is allocated: each node is asked alike.
+    Each node is tried separately, with the same devices available.
 
     Args:
-        scenario: A cluster and what is wanted of it, as plain dicts of ``resource.k8s.io/v1`` and ``v1``: ``classes``,
-            ``slices``, ``nodes``, ``claims`` (to be allocated together, in this order), ``allocated`` (claims with an
-            allocation, which use devices) and ``taintRules``; ``features``, the allocator's features that are on, such
-            as ``{"PrioritizedList": True}``; ``release``, the minor of Kubernetes 1.x (36); ``enable``, the
-            implementations to choose from (all).
+        scenario: A cluster and the claims to allocate, as plain dicts of ``resource.k8s.io/v1`` and ``v1``:
+            ``classes``, ``slices``, ``nodes``, ``claims`` (to be allocated together, in this order), ``allocated``
+            (claims with an allocation, which use devices) and ``taintRules``; ``features``, the allocator's features
+            that are on, such as ``{"PrioritizedList": True}``; ``release``, the minor of Kubernetes 1.x (36);
+            ``enable``, the implementations to choose from (all).
 
     Returns:
         ``implementation`` (``stable``, ``incubating`` or ``experimental``) and ``nodes``: for each its name, ``node``;
         ``result``, an AllocationResult for each claim, or None; ``error`` and ``errorScope``, if there is one: ``node``
-        if only this node is out, ``abort`` if the scheduler gives the pod up; ``dependsOnOrder`` where another order of
-        slices or claims could give another answer; ``timedOut`` where the scheduler would search for more than ten
-        seconds, and give the pod up instead (``node …: timed out trying to allocate devices``). Share IDs are random
+        if only this node is ruled out, ``abort`` if the scheduler gives up on the pod; ``dependsOnOrder`` where another
+        order of slices or claims could give another result; ``timedOut`` where the scheduler would search for more than
+        ten seconds and give up on the pod (``node …: timed out trying to allocate devices``). Share IDs are random
         upstream; here they are ``share-0`` and so on.
 
     Raises:
@@ -248,13 +247,13 @@ def simulate(
     kubernetes: str | None = None,
     feature_gates: Mapping[str, bool] | None = None,
 ) -> list[dict[str, Any]]:
-    """Schedule pods into a cluster as kube-scheduler would, one after another, and say why.
+    """Schedule pods into a cluster as kube-scheduler would, one after another, and explain the result.
 
     Pods are tried by priority, then by age, then in the order given; each uses up devices, cpu and memory. Affinity to
     other pods, topology spread, volumes, preemption, and scores other than those of devices are not simulated.
 
     Args:
-        objects: What is in the cluster, as plain dicts with ``kind``: DeviceClasses, ResourceSlices, ResourceClaims,
+        objects: The cluster's objects, as plain dicts with ``kind``: DeviceClasses, ResourceSlices, ResourceClaims,
             ResourceClaimTemplates, DeviceTaintRules, Nodes, Pods, PodGroups, PriorityClasses; in any version that a
             release serves, or lists of them as kubectl prints. Other kinds are ignored.
         pods: The pods to schedule, or workloads that make them, such as Deployments.
@@ -263,11 +262,11 @@ def simulate(
 
     Returns:
         For each pod, in the order given: ``namespace``; ``name``; ``node``, None if there is none; ``condition``: its
-        condition PodScheduled with ``status``, ``reason`` and ``message`` as the scheduler writes them, None if it
-        would not even try or still waits; ``claims``: the allocation of each of its claims that has one, by the
-        claim's name; ``candidates``: the nodes that suit it equally well, of which the scheduler picks one at random;
-        ``why``: ``reason`` (a sentence), ``nodes`` (groups of nodes that refuse the pod alike), ``help`` (changes that
-        help, and to how many nodes each leads), ``tried`` (how many changes were tried) and ``notes``.
+        condition PodScheduled with ``status``, ``reason`` and ``message`` as the scheduler writes them, None if the
+        scheduler would not try the pod or still waits; ``claims``: the allocation of each of its claims that has one,
+        by the claim's name; ``candidates``: the equally good nodes, from which the scheduler picks one at random;
+        ``why``: ``reason`` (a sentence), ``nodes`` (groups of nodes that reject the pod for the same reason), ``help``
+        (changes that help, and how many nodes each opens), ``tried`` (how many changes were tried) and ``notes``.
 
     Raises:
         ValueError: An object cannot be decoded, or ``kubernetes`` or a feature gate is not known.

@@ -1,4 +1,4 @@
-"""Checks the arguments of public functions: errors name the argument, and say what it should be."""
+"""Checks the arguments of public functions; errors name the argument and the type it should have."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _INSTEAD: Final = {
     "set": "a list",
     "tuple": "a list",
 }
-"""What JSON has in the place of a type."""
+"""The JSON counterpart of a Python type."""
 _SCALARS: Final = (str, int, float, type(None))
 
 
@@ -71,7 +71,7 @@ def check_objects(name: str, value: Any, *required: str) -> None:
     Args:
         name: The argument.
         value: What was given.
-        required: The fields that each must have, and that are objects.
+        required: The fields that each must have, with objects as values.
 
     Raises:
         ValueError: It is another type.
@@ -93,7 +93,7 @@ def check_json(name: str, obj: Any) -> None:
         obj: What was given.
 
     Raises:
-        TypeError: Something in it is of another type; the text says where, and what to give instead.
+        TypeError: A value in it has another type; the message says where, and what to pass instead.
     """
     left: list[tuple[Any, Any]] = [((), obj)]  # the steps are linked: paths of deep values would take quadratic time
     while left:

@@ -1,9 +1,9 @@
 """The budget of a review or document: how much work it may cost, and its deadline.
 
 Selectors and patterns come from any client, and compiling them takes time before any limit of an evaluation counts.
-Whatever is parsed, expanded, checked, estimated, compiled or searched spends units of the budget in force; a unit is
-about a microsecond. Functions that go through large values spend from it, too, and so does evaluation, beside the
-limits of its `Meter`.
+Parsing, expanding, checking, estimating, compiling and searching spend units of the budget in force; a unit is
+about a microsecond. Functions that traverse large values spend from it, too, and so does evaluation, besides the limits
+of its `Meter`.
 
 Put a budget in force for a review::
 
@@ -16,14 +16,14 @@ Put a budget in force for a review::
     with limited(Budget(REVIEW, deadline)):       # in that process
         return answer(review)                     # or an error: the failure policy decides
 
-`deadline` is by `time.monotonic`, in seconds. After it `DeadlineExceededError` is raised, before it
-`BudgetExceededError` when the units are spent; nothing in the engine absorbs either. A budget that was exceeded stays
-so: all further work is refused at once.
+`deadline` is a `time.monotonic` time in seconds. `DeadlineExceededError` is raised after it, `BudgetExceededError` when
+the units are spent before it; nothing in the engine catches either. An exceeded budget stays exceeded: all further work
+is refused at once.
 
-With `is_offline`, rules report an expression that exceeds the budget as a finding of its own, and compile errors show
-all that is wrong; else reports are cut (`MAX_REPORT`), since a review's answer must stay small.
+With `is_offline`, rules report an expression that exceeds the budget as a separate finding, and compile errors are
+shown in full; otherwise reports are cut (`MAX_REPORT`), since a review's response must stay small.
 
-A budget belongs to one thread and its context (`contextvars`). Without one in force nothing is limited.
+A budget belongs to one thread and its context (`contextvars`). Without a budget in force nothing is limited.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 INLINE: Final = 10_000
-"""What a review may take beside others, on an event loop: some ten milliseconds."""
+"""The budget of a review that shares an event loop with others: some ten milliseconds."""
 REVIEW: Final = 2_000_000
-"""What a review may take in a process of its own, and the rules for a document offline."""
+"""The budget of a review in its own process, and of the rules for a document offline."""
 DOCUMENT: Final = 10_000_000
-"""What policies may take for a document offline, and a policy where it is loaded."""
+"""The budget of policies for a document offline, and of loading a policy."""
 UNLIMITED: Final = 2**62
 QUOTABLE: Final = 1 << 22
-"""How many characters of long values findings about a document may quote together; a review's quote none in full."""
+"""How many characters of long values all findings of a document may quote; a review's findings quote none in full."""
 MAX_REPORT: Final = 4096
 """How many characters of a compile error a review keeps."""
 
 _STRIDE: Final = 1000
-"""How many units are spent between two looks at the clock."""
+"""How many units are spent between two checks of the clock."""
 
 
 class BudgetExceededError(Exception):
@@ -67,12 +67,12 @@ class DeadlineExceededError(Exception):
 
 
 class Budget:
-    """Units of work that may be spent, and until when.
+    """The units of work that may be spent, and the deadline.
 
     Args:
-        units: How many.
+        units: The number of units.
         deadline: When work ends, by `time.monotonic` in seconds; None for never.
-        is_offline: Whether what exceeds it becomes a finding, and errors are shown in full.
+        is_offline: Whether exceeding it becomes a finding, and errors are shown in full.
     """
 
     __slots__ = ("_reserve", "_share", "deadline", "is_offline", "quotable")
@@ -113,13 +113,13 @@ class Budget:
 
 
 NONE: Final = Budget(is_offline=True)
-"""What is in force where no budget is: it limits nothing."""
+"""The default, which limits nothing."""
 _in_force: ContextVar[Budget] = ContextVar("budget", default=NONE)
 
 current = _in_force.get
 """Return the budget in force."""
 enter = _in_force.set
-"""Put a budget in force, and return what `leave` takes: for reviews, of which `limited` would take 2 us more."""
+"""Put a budget in force, and return the token for `leave`; for reviews, since `limited` would take 2 us longer."""
 leave = _in_force.reset
 """Put the earlier budget in force again."""
 
@@ -136,7 +136,7 @@ def work(units: int) -> None:
 
 @contextmanager
 def limited(budget: Budget) -> Iterator[Budget]:
-    """Put a budget in force for what is done within the `with` block."""
+    """Put a budget in force within the `with` block."""
     token = _in_force.set(budget)
     try:
         yield budget

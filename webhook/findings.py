@@ -1,4 +1,4 @@
-"""What was found, where, and about which object."""
+"""Findings: a problem, its place and its object."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from webhook.documents import Document, Unreadable
 
 UNREADABLE = "unreadable"
-"""The rule that is broken by what cannot be read as Kubernetes reads it."""
+"""The rule for text that Kubernetes cannot read."""
 
 NOTE = "note"
 """The level of findings that neither refuse a request nor warn its user, such as those for the audit log."""
 
 
 class Identity(NamedTuple):
-    """Which object something is about; what is missing is empty."""
+    """The identity of an object; missing parts are empty."""
 
     api_version: str = ""
     kind: str = ""
@@ -26,7 +26,7 @@ class Identity(NamedTuple):
 
 
 def identity(obj: object) -> Identity:
-    """Read which object a JSON value is."""
+    """Return the identity of a JSON value."""
     if not isinstance(obj, dict):
         return Identity()
     version, kind, metadata = obj.get("apiVersion"), obj.get("kind"), obj.get("metadata")
@@ -46,7 +46,7 @@ class Origin(NamedTuple):
         kind: The policy's kind.
         name: The policy's name.
         binding: The binding's name; empty if the policy itself is at fault.
-        params: The parameters that it was asked with, such as ``default/limits``; empty if there are none.
+        params: The parameters of the evaluation, such as ``default/limits``; empty if there are none.
         field: The expression, such as ``spec.validations[0].expression``; empty for the policy as a whole.
         file: The policy's file.
         line: The line, from 1; 0 if it is not known.
@@ -72,7 +72,7 @@ class Suppression(NamedTuple):
         kind: ``inline`` (a comment in the file), ``annotation`` (of the object), ``path`` (of the configuration file),
             ``option`` (a rule's level is off, or it is not selected), ``baseline``, or ``revision`` (the finding was
             there before, see ``--new-only``).
-        reason: Why, in the words of who suppressed it; empty if they gave none.
+        reason: The reason that the user gave; empty if none was given.
     """
 
     kind: str
@@ -80,14 +80,14 @@ class Suppression(NamedTuple):
 
 
 class Fingerprint(NamedTuple):
-    """What makes a finding the same one in another run: no lines, for these change with every edit.
+    """Identifies the same finding across runs; without lines, which change with every edit.
 
     Args:
         rule: The rule; of a policy, ``policy/NAME``.
         kind: The object's kind.
         namespace: The object's namespace.
         name: The object's name.
-        file: The file, only of objects without a name.
+        file: The file, only for objects without a name.
         path: The field in the manifest, such as ``spec.devices.requests[0].name``.
     """
 
@@ -110,17 +110,17 @@ class Finding(NamedTuple):
         text: The line itself.
         document: Which document of the file, from 1; 0 if it could not be read.
         identity: The object.
-        kubernetes: The release that was asked, such as ``1.30``.
-        origin: Which policy says so; None if it is a rule of the API server.
-        brief: What text shows in the place of the message, where that is long.
+        kubernetes: The release that was judged by, such as ``1.30``.
+        origin: The policy it comes from; None for a rule of the API server.
+        brief: A short form for the text format, where the message is long.
         suppression: Why it is not reported; None if it is.
         rendered: Whether a program wrote the text.
-        placed: Whether the line is still one of the file: of a template, or of a resource of a kustomization.
-        written: The line that the program wrote, if that of the file is another.
-        template: What the object was rendered from: a template, as Helm names it, or a kustomization; empty if unknown.
-        releases: The releases that say so, where several were asked.
-        key_line: The line of the field's key, of what is further down in a text of several lines; else 0.
-        within: Where the object is in its document, such as ``("items", 0)``; empty if it is the document.
+        placed: Whether the line is one of a source file: a template, or a resource of a kustomization.
+        written: The line in the program's output, if it differs from the file's.
+        template: The template, as Helm names it, or kustomization that the object was rendered from; empty if unknown.
+        releases: The releases with this finding, where several were judged by.
+        key_line: The line of the field's key, if the finding is further down in a text of several lines; else 0.
+        within: Where the object is in its document, such as ``("items", 0)``; empty if it is the whole document.
     """
 
     problem: Problem
@@ -143,13 +143,13 @@ class Finding(NamedTuple):
     within: tuple[str | int, ...] = ()
 
     def __str__(self) -> str:
-        """Spell the finding in a line, as compilers do."""
+        """Write the finding on one line, as compilers do."""
         place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
         return f"{place}: {self.problem.level} {self.problem.rule}: {str(self.problem).removeprefix(': ')}"
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """What makes this the same finding in another run."""
+        """Identifies the same finding in another run."""
         problem, about, origin = self.problem, self.identity, self.origin
         rule = f"{problem.rule}/{origin.name}" if origin else problem.rule
         file = "" if about.name else self.file
@@ -157,7 +157,7 @@ class Finding(NamedTuple):
 
 
 def found(problem: Problem, document: Document, kubernetes: str = "") -> Finding:
-    """Say where in its file a problem of a document is."""
+    """Locate a document's problem in its file."""
     place = document.position(problem.path)
     about = identity(document.data)
     text = document.line(place.line)
@@ -167,6 +167,6 @@ def found(problem: Problem, document: Document, kubernetes: str = "") -> Finding
 
 
 def unread(what: Unreadable) -> Finding:
-    """Turn what could not be read into a finding; its line is 0 if that is a whole file."""
+    """Turn an unreadable file or document into a finding; its line is 0 for a whole file."""
     problem = Problem(ERROR, UNREADABLE, BAD_REQUEST, Path(), what.message, what.hint, fix=what.fix)
     return Finding(problem, what.source, what.line, what.column, what.excerpt)

@@ -16,7 +16,7 @@ _NONE: Final[JSONObject] = {}
 
 
 def at(obj: Any, *path: str) -> Any:
-    """Return what is at a path of field names, None if there is nothing."""
+    """Return the value at a path of field names, None if there is none."""
     for step in path:
         if not isinstance(obj, dict):
             return None
@@ -55,7 +55,7 @@ def number(obj: Any, *path: str) -> int | None:
 
 
 def metadata_of(obj: object) -> Mapping[str, Any]:
-    """Return an object's metadata, whatever it is."""
+    """Return an object's metadata, of any type."""
     metadata = obj.get("metadata") if isinstance(obj, dict) else None
     return metadata if isinstance(metadata, dict) else _NONE
 
@@ -73,6 +73,6 @@ def namespace_of(obj: object) -> str:
 
 
 def labels_of(obj: object) -> dict[str, str]:
-    """Return an object's labels, those that are texts."""
+    """Return an object's labels whose values are texts."""
     labels = mapping(obj, "metadata", "labels")
     return {key: value for key, value in labels.items() if isinstance(key, str) and isinstance(value, str)}

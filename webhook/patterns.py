@@ -1,4 +1,4 @@
-"""Regular expressions compiled when they are first used: to compile all takes longer than to judge a manifest."""
+"""Regular expressions compiled on first use: compiling all of them takes longer than judging a manifest."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ class Pattern:
 
     Args:
         text: The expression.
-        flags: Those of :mod:`re`.
+        flags: Flags of :mod:`re`.
     """
 
     def __init__(self, text: str | bytes, flags: int = 0) -> None:
         self._text, self._flags = text, flags
 
     def __getattr__(self, name: str) -> Any:
-        """Compile the expression, and keep the method that was asked for."""
+        """Compile the expression, and keep the requested method."""
         found = getattr(re.compile(self._text, self._flags), name)
         setattr(self, name, found)
         return found

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ERROR = "error"
 """The API server refuses the object."""
 WARNING = "warning"
-"""The API server takes the object, yet it cannot work, or not as written."""
+"""The API server accepts the object, but it cannot work, or not as written."""
 
 BAD_REQUEST = "BadRequest"
 
@@ -46,7 +46,7 @@ class Path(tuple["str | int", ...]):
     __slots__ = ()
 
     def __truediv__(self, step: str | int) -> Path:
-        """Go one step down, into a field, a list item or a map's :class:`Key`."""
+        """Append a step: a field, a list index or a map's :class:`Key`."""
         return Path((*self, step))
 
     def __str__(self) -> str:
@@ -56,12 +56,12 @@ class Path(tuple["str | int", ...]):
 
 
 def at(value: Any, path: Iterable[str | int], absent: Any = None) -> Any:
-    """Return what is at a path in a JSON value.
+    """Return the value at a path in a JSON value.
 
     Args:
         value: The value, of any shape.
         path: The steps.
-        absent: What to return if there is nothing at the path.
+        absent: The value to return if there is none at the path.
     """
     for step in path:
         try:
@@ -72,17 +72,17 @@ def at(value: Any, path: Iterable[str | int], absent: Any = None) -> Any:
 
 
 class Fix(NamedTuple):
-    """What to change at the place of a finding; :mod:`webhook.fixing` turns it into edits of a file.
+    """A change at the place of a finding; :mod:`webhook.fixing` turns it into edits of a file.
 
     Args:
-        change: ``replace`` writes another value. ``quote`` puts what is written in quotes. ``rename`` gives the field
-            another name. ``respell`` writes another name of an object or of a part of one, here and wherever the old
-            one refers to it. ``remove`` leaves the item of a list out. ``nest`` moves the field into a map beside it.
-            ``unwrap`` puts the fields of a map in its place. ``wrap`` puts a value into a map or a list. ``separate``
-            puts ``---`` above the line.
-        value: The other value, the other name, or the map's field; for ``wrap``, nothing stands for a list.
-        safe: Whether it is certain that this is what was meant.
-        below: The field that changes, of the map at the place of the finding; empty for the place itself.
+        change: ``replace`` writes another value. ``quote`` puts the text of the value in quotes. ``rename`` gives the
+            field another name. ``respell`` writes another name of an object or of a part of one, here and wherever the
+            old one refers to it. ``remove`` removes the item of a list. ``nest`` moves the field into a map beside
+            it. ``unwrap`` puts the fields of a map in its place. ``wrap`` puts a value into a map or a list.
+            ``separate`` puts ``---`` above the line.
+        value: The other value, the other name, or the map's field; for ``wrap``, an empty value means a list.
+        safe: Whether the change is certainly what the user meant.
+        below: The field to change in the map at the place of the finding; empty for the place itself.
     """
 
     change: Change
@@ -92,11 +92,11 @@ class Fix(NamedTuple):
 
 
 class Advice(NamedTuple):
-    """How to mend something.
+    """How to fix a problem.
 
     Args:
-        hint: In words; empty if that is unknown.
-        fix: What to change; None if that is not certain enough.
+        hint: The advice in words; empty if unknown.
+        fix: The change; None if it is not certain enough.
     """
 
     hint: str = ""
@@ -107,15 +107,15 @@ class Problem(NamedTuple):
     """One finding about one field of one object.
 
     Args:
-        level: ``"error"`` if the API server refuses the object, ``"warning"`` if it takes it although it cannot work.
+        level: ``"error"`` if the API server refuses the object, ``"warning"`` if it accepts an object that cannot work.
         rule: The stable name of the rule, as ``draguard explain`` knows it.
-        reason: Kubernetes' cause, such as ``FieldValueInvalid``; ``BadRequest`` for what cannot be decoded.
+        reason: Kubernetes' cause, such as ``FieldValueInvalid``; ``BadRequest`` for a value that cannot be decoded.
         path: Where the value sits in the submitted document.
-        message: What the API server says of it.
-        hint: How to mend it, where that is known.
-        spelled: The path as the API server spells it, where that is not ``path``.
-        fix: What to change at ``path``, where that is certain.
-        character: Where in the expression at ``path`` it is, in code points; None if it is about all of it.
+        message: The API server's message.
+        hint: How to fix it, where that is known.
+        spelled: The API server's spelling of the path, where it differs from ``path``.
+        fix: The change at ``path``, where that is certain.
+        character: The offset in the expression at ``path``, in code points; None if the whole expression is meant.
     """
 
     level: str
@@ -138,7 +138,7 @@ class Problem(NamedTuple):
         return self.below((step,), (step,))
 
     def below(self, steps: Sequence[str | int], spelled: Sequence[str | int]) -> Problem:
-        """Return the same finding as seen from ``steps`` above, which the API server spells ``spelled``."""
+        """Return the same finding as seen from ``steps`` above, a path that the API server spells ``spelled``."""
         path = Path((*steps, *self.path))
         if self.spelled is None and steps == spelled:
             shown = None
@@ -156,7 +156,7 @@ class Problem(NamedTuple):
 
 
 def refused(reason: str, path: Path, message: str) -> Problem:
-    """Report what the API server refuses before or beside the validation of fields, with its own reason."""
+    """Report a refusal before or beside the validation of fields, with its own reason."""
     return _error(reason, path, message)
 
 
@@ -171,12 +171,12 @@ def invalid(path: Path, value: object, detail: str) -> Problem:
 
 
 def type_invalid(path: Path, value: object, detail: str) -> Problem:
-    """Report a value that is not of the expected kind; early releases took bad identifiers for that."""
+    """Report a value of the wrong type; early releases reported malformed identifiers so."""
     return _error("FieldValueTypeInvalid", path, _with(f"Invalid value: {shown(value)}", detail))
 
 
 def internal(path: Path, detail: str) -> Problem:
-    """Report that the API server finds an error of its own."""
+    """Report an internal error of the API server."""
     return _error("InternalError", path, _with("Internal error", detail))
 
 
@@ -233,7 +233,7 @@ def too_many(path: Path, count: int, limit: int, release: Release) -> Problem:
 
 
 def null(release: Release) -> str | None:
-    """Return what stands for an absent value in messages; before Kubernetes 1.34 it was quoted like a text."""
+    """Return the placeholder for an absent value in messages; before Kubernetes 1.34 it was quoted like a text."""
     return None if release >= _PLAIN_NULL_SINCE else "null"
 
 
@@ -248,7 +248,7 @@ def quoted(text: str) -> str:
 
 
 SHOWN: Final = 1000
-"""How many characters of a value are shown where not all of them can be: in a review's answer, or in many findings."""
+"""How many characters of a long value are shown in a review's response, or in many findings."""
 
 
 def shown(value: object) -> str:
@@ -272,7 +272,7 @@ def shown(value: object) -> str:
 
 
 def cut(text: str, limit: int = SHOWN) -> str:
-    """Shorten a text, and say by how much."""
+    """Shorten a text, and note by how much."""
     return text if len(text) <= limit else text[:limit] + _left_out(len(text) - limit)
 
 
@@ -289,7 +289,7 @@ def _is_quotable(length: int) -> bool:
 
 
 def _begin(value: object) -> str:
-    """Return the beginning of a value's JSON, and a little more than is shown of it."""
+    """Return the beginning of a value's JSON, a little more than is shown."""
     length, parts = 0, []
     for part in _to_json().iterencode(value):
         parts.append(part)
@@ -313,7 +313,7 @@ def aggregate(errors: Iterable[str]) -> str:
 
 
 GO_JSON_ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
-"""What Go's ``encoding/json`` escapes besides."""
+"""The characters that Go's ``encoding/json`` escapes in addition."""
 _ESCAPES = {
     '"': '\\"',
     "\\": "\\\\",

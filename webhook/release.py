@@ -9,10 +9,10 @@ Release = NewType("Release", int)
 
 
 def span(first: int, last: int) -> str:
-    """Name the first and the last of some releases."""
+    """Write a span of releases by its first and last one."""
     return f"1.{first}" if first == last else f"1.{first} to 1.{last}"
 
 
 def releases(first: int, last: int) -> list[Release]:
-    """Return all releases from one to another, both included."""
+    """Return all releases between two releases, both included."""
     return [Release(each) for each in range(first, last + 1)]

@@ -1,8 +1,8 @@
-"""The known name that an unknown one probably stands for.
+"""Suggests the known name that a misspelt one probably stands for.
 
-Two names are near if one is a slip of the other: few letters changed, left out, added or swapped, for the length of the
-word that they are in, as compilers count it (rustc ``rustc_span/src/edit_distance.rs``: a third of the letters). Names
-are compared word by word, because a word that differs as a whole is not a slip: ``mig.nvidia.com`` is not
+Two names are near if one is a slip of the other: few letters changed, left out, added or swapped in relation to the
+length of the word, as compilers count it (rustc ``rustc_span/src/edit_distance.rs``: a third of the letters). Names are
+compared word by word, because a word that differs as a whole is not a slip: ``mig.nvidia.com`` is not
 ``gpu.nvidia.com`` misspelt, nor ``claim-a`` ``claim-b``, nor ``gpu-0`` ``gpu-1``. How words are joined does not matter.
 """
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 _WORD: Final = Pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_]")
 _LONGEST: Final = 253
-"""The most characters of a name that is compared."""
+"""The most characters of a name to compare."""
 _LETTERS_A_SLIP: Final = 3
 _MOST_SLIPS: Final = 3
 _SHORT: Final = 4
-"""The most letters of a word that is another one with another first letter: ``cpu`` is not ``gpu``."""
+"""The most letters of a word whose first letter must match: ``cpu`` is not ``gpu``."""
 _LONG: Final = 5
-"""The fewest letters of a word that is hardly another word once it is mistyped."""
+"""The fewest letters of a word that rarely becomes another known word when mistyped."""
 _SHORTENED: Final = 4
-"""The fewest letters of a word, or of a whole name, that stands for a longer one that begins with it."""
+"""The fewest letters of a prefix, of a word or of a whole name, that stands for the longer form."""
 _NEVER: Final = _MOST_SLIPS + 1
 
 
@@ -33,18 +33,18 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """Return the name that was probably meant; empty if none is near.
 
     Args:
-        name: What was written.
-        known: The names that there are.
+        name: The name as written.
+        known: The known names.
     """
     return next(iter(near(name, known)), "")
 
 
 def near(name: str, known: Iterable[str]) -> list[str]:
-    """Return the names that are nearest to one that was written, in their order; none if none is near.
+    """Return the known names that are nearest to a written one, in their order; empty if none is near.
 
     Args:
-        name: What was written.
-        known: The names that there are.
+        name: The name as written.
+        known: The known names.
     """
     if not name or len(name) > _LONGEST:
         return []
@@ -60,13 +60,13 @@ def near(name: str, known: Iterable[str]) -> list[str]:
 
 
 def mistyped(name: str, known: Iterable[str]) -> str:
-    """Return the name that was meant by one that can hardly be another one; empty if there is none.
+    """Return the name that a mistyped one certainly stands for; empty if there is none.
 
-    One word of both differs, a long one: in it a letter is missing or doubled, or two neighbours are swapped.
+    The names differ in one long word: a letter is missing or doubled, or two neighbours are swapped.
 
     Args:
-        name: What was written.
-        known: The names that there are.
+        name: The name as written.
+        known: The known names.
     """
     if len(name) > _LONGEST:
         return ""
@@ -96,7 +96,7 @@ def _words(name: str) -> list[str]:
 
 
 def _slips(written: list[str], meant: list[str], most: int) -> int:
-    """Count the slips between two names; more than may be if they are not near."""
+    """Count the slips between two names; above the bound if they are not near."""
     if len(written) == len(meant):
         slips = 0
         for one, other in zip(written, meant, strict=True):
@@ -115,7 +115,7 @@ def _slips(written: list[str], meant: list[str], most: int) -> int:
 
 
 def _bound(written: str, meant: str) -> int:
-    """Return how many slips may be between two words: none between numbers, nor at the start of a short word."""
+    """Return how many slips are allowed between two words: none in numbers or at the start of a short word."""
     if written.isdigit() or meant.isdigit() or (written[0] != meant[0] and len(written) <= _SHORT):
         return 0
     return min((len(written) + 1) // _LETTERS_A_SLIP, _MOST_SLIPS)
@@ -126,7 +126,7 @@ def _is_shortened(one: str, other: str) -> bool:
 
 
 def _distance(one: str, other: str, most: int) -> int:
-    """Count the letters changed, left out, added or swapped with the next one; more than may be beyond a bound."""
+    """Count the letters changed, left out, added or swapped with the next one; stop above a bound."""
     if abs(len(one) - len(other)) > most:
         return _NEVER
     before: list[int] = []
@@ -146,7 +146,7 @@ def _distance(one: str, other: str, most: int) -> int:
 
 
 def _parts_of(name: str, words: list[str], known: Iterable[str]) -> list[str]:
-    """Return the only field that begins with what was written, ends with several words of it, or is it but for Name."""
+    """Return the only field that begins with the written name, ends with several words of it, or adds only Name."""
     if len(name) < _SHORTENED or not name.isalnum():
         return []
     found = [

@@ -1,8 +1,8 @@
-"""What validation would find in an object that cannot be decoded, so that all findings come in one run.
+"""Validates objects that cannot be decoded, so that all findings are reported in one run.
 
-The API server stops at what it cannot decode. Here the object is mended as the hints say, where they leave no choice,
-and validated then: a quoted number becomes a number, a misspelt field the one that was meant. What cannot be mended
-silences only the rules that may read it.
+The API server stops at the first part that it cannot decode. Here the object is mended first, as far as the hints are
+unambiguous: a quoted number becomes a number, a misspelt field the intended one. A part that cannot be mended silences
+only the rules that may read it.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     Judged = Callable[[dict[str, Any], Sequence[Misfit], Sequence[Problem]], Sequence[Problem]]
 
 MOST: Final = 100
-"""So many misfits are mended."""
+"""The most misfits to mend."""
 _DIGITS: Final = 19
-"""An integer that Kubernetes takes has no more."""
+"""The most digits of an integer that Kubernetes accepts."""
 _BOOLEANS: Final = {"true": True, "false": False}
 
 
@@ -35,10 +35,10 @@ class _Mended(NamedTuple):
 
     Args:
         obj: The object.
-        misfits: What is still wrong with it.
-        problems: What validation finds in it.
-        written: How fields that were meant are written, by their paths.
-        doubtful: Where something is missing that may have been meant.
+        misfits: The misfits that remain.
+        problems: The findings of its validation.
+        written: The fields as written, by the paths of the intended ones.
+        doubtful: The paths of missing fields that may have been misspelt.
     """
 
     obj: dict[str, Any]
@@ -51,14 +51,14 @@ class _Mended(NamedTuple):
 def beyond(
     struct: CompiledStruct, obj: dict[str, Any], old: Any, misfits: Sequence[Misfit], judged: Judged
 ) -> Iterator[Problem]:
-    """Go through what validation finds once an object is mended.
+    """Yield the findings of validation in a mended object.
 
     Args:
         struct: Its type.
         obj: The object.
         old: The stored object, for an update.
-        misfits: What cannot be decoded.
-        judged: Judges an object that can be decoded.
+        misfits: The parts that cannot be decoded.
+        judged: The function that judges a decodable object.
     """
     mended = _mended(struct, obj, old, [each for each in misfits if each.rule != GATE_OFF][:MOST])
     rest = [misfit for misfit in mended.misfits if misfit.rule != GATE_OFF]
@@ -71,7 +71,7 @@ def beyond(
     around = mended.doubtful | {Path(misfit.path[:-1]) for misfit in rest}
     for problem in problems:
         there = _there(mended.obj, problem.path)
-        # What seems to be missing may be what could not be mended.
+        # A field that seems to be missing may be one that could not be mended.
         if problem.path not in around and (there == problem.path or there not in around):
             written = _written(problem.path, mended.written)
             spelled = problem.path if problem.spelled is None else problem.spelled
@@ -82,7 +82,7 @@ def beyond(
 def _mended(struct: CompiledStruct, obj: dict[str, Any], old: Any, misfits: Sequence[Misfit]) -> _Mended:
     obj = deepcopy(obj)
     written, doubtful = dict[Path, Path](), set[Path]()
-    for misfit in reversed(misfits):  # what is further down has the paths that were submitted
+    for misfit in reversed(misfits):  # findings further down have the submitted paths
         around, name = at(obj, misfit.path[:-1]), misfit.path[-1]
         if misfit.rule != UNKNOWN_FIELD:
             if isinstance(around[name], bool):  # yes and no may have been meant, or on and off
@@ -115,7 +115,7 @@ def _walked(struct: CompiledStruct, obj: dict[str, Any], old: Any) -> tuple[Sequ
 
 
 def _converted(value: Any) -> Any:
-    """Write a value as it was probably meant; unchanged if that is unclear."""
+    """Convert a value to the probably intended type; unchanged if that is unclear."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
@@ -136,7 +136,7 @@ def _written(path: Path, written: dict[Path, Path]) -> Path:
 
 
 def _there(value: Any, path: Sequence[str | int]) -> Path:
-    """Return as much of a path as there is in a value."""
+    """Return the part of a path that exists in a value."""
     for index, step in enumerate(path):
         try:
             value = value[step]

@@ -1,4 +1,4 @@
-"""Which pods and workloads are about Dynamic Resource Allocation."""
+"""Tells which pods and workloads use Dynamic Resource Allocation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _APART: Final = frozenset({"metadata", "annotations", "labels", "volumes", "volu
 
 
 def is_pod_without_claims(obj: Any) -> bool:
-    """Tell whether an object is a pod, or makes pods, and neither claims resources nor names its node.
+    """Tell whether an object is or makes a pod that neither claims resources nor names its node.
 
     A field that looks as if it were about claims counts, so that a misspelt one is found.
 
@@ -22,7 +22,7 @@ def is_pod_without_claims(obj: Any) -> bool:
 
 
 def _claims(value: Any) -> bool:
-    """Look for a field about claims, or the name of a node; never deeper than a pod spec can be."""
+    """Look for a field about claims or the name of a node, no deeper than a pod spec can be."""
     pending = [value]
     while pending:
         each = pending.pop()

@@ -1,7 +1,7 @@
 """Converts objects between API versions, and sets defaults.
 
-The kinds of ``resource.k8s.io`` are converted as ``pkg/apis/resource`` does (conversion.go of each version): how
-versions differ follows from the types that they replace (:mod:`webhook.api.versions`). Events are renamed.
+The kinds of ``resource.k8s.io`` are converted as ``pkg/apis/resource`` does (conversion.go of each version): the
+differences between versions follow from the types that they replace (:mod:`webhook.api.versions`). Events are renamed.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class ConversionError(ValueError):
 
 
 def convert(obj: JSONObject, api_version: str) -> JSONObject:
-    """Return an object in another version of its API; the object itself is not changed.
+    """Convert an object to another version of its API; the object itself is not changed.
 
-    Fields that draguard does not know stay where they are, or move with the struct that they sit in. What the other
-    version has no field for stays, too: the API server would refuse it there. What is malformed is not touched.
+    Unknown fields stay where they are, or move with their struct. So do fields that the other version lacks: the API
+    server would refuse them there. Malformed values are not touched.
 
     Args:
         obj: The object, in any version.
@@ -58,13 +58,13 @@ def convert(obj: JSONObject, api_version: str) -> JSONObject:
 
 
 def to_v1(obj: JSONObject) -> JSONObject:
-    """Return an object of ``resource.k8s.io`` in v1, or in the newest version that has its kind.
+    """Convert an object of ``resource.k8s.io`` to v1, or to the newest version that has its kind.
 
     Args:
-        obj: The object, in any version; one of another group is returned as it is.
+        obj: The object, in any version; objects of other groups are returned as they are.
 
     Raises:
-        ConversionError: No newer version has a counterpart, as of what is classic in v1alpha2.
+        ConversionError: No newer version has a counterpart, as for the classic kinds of v1alpha2.
     """
     own, kind = obj.get("apiVersion"), obj.get("kind")
     if not isinstance(own, str) or own.rpartition("/")[0] != GROUP or find(own, kind) is None:
@@ -74,10 +74,10 @@ def to_v1(obj: JSONObject) -> JSONObject:
 
 
 def with_defaults(obj: JSONObject, release: Release = NEWEST) -> JSONObject:
-    """Return an object as an API server has it once it has decoded it: with defaults, without empty fields.
+    """Return an object as an API server decodes it: with defaults, without empty fields.
 
     Args:
-        obj: The object; one of a kind that is not known is returned as it is. It is not changed.
+        obj: The object, which is not changed; one of an unknown kind is returned as it is.
         release: The Kubernetes release, as the minor of 1.x.
     """
     api_version, kind = obj.get("apiVersion"), obj.get("kind")

@@ -44,7 +44,7 @@ def arranged(found: Iterable[Problem], struct: CompiledStruct, obj: dict[str, An
 def unchanged(
     found: Iterable[Problem], struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]
 ) -> list[Problem]:
-    """Return the findings of declarative rules about what an update leaves as it is: upstream they do not look there.
+    """Return the findings of declarative rules about unchanged values, which upstream's do not check on update.
 
     Args:
         found: The findings.
@@ -62,13 +62,13 @@ def _is_unchanged(problem: Problem, obj: Any, old: Any) -> bool:
         try:
             obj, old = obj[step], old[step]
         except (KeyError, IndexError, TypeError):
-            # Absent in both is unchanged if what holds it is; it is not if a list had fewer items.
+            # A value absent in both is unchanged if its parent exists in both, but not if a list had fewer items.
             return isinstance(obj, dict) and isinstance(old, dict) and obj.get(step) is None and old.get(step) is None
     return bool(obj == old)
 
 
 def is_declarative(problem: Problem, struct: CompiledStruct) -> bool:
-    """Tell whether a finding is one of a declarative rule."""
+    """Tell whether a finding comes from a declarative rule."""
     holder, field = _declaration(problem.path, struct)
     if problem.path and isinstance(problem.path[-1], int | Key):
         return _repeats(problem, holder, field) or (holder is not None and problem.rule in holder.type.tagged)
@@ -80,7 +80,7 @@ def is_declarative(problem: Problem, struct: CompiledStruct) -> bool:
 
 
 def _declaration(path: Path, struct: CompiledStruct) -> tuple[StructFields | None, Field | None]:
-    """Return the struct that a path leads to, if it is one, and the field that the path goes through last."""
+    """Return the struct that a path leads to, if any, and the last field on the path."""
     holder: StructFields | None = struct
     field: Field | None = None
     for step in path:

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 ALL_ALPHA, ALL_BETA = "AllAlpha", "AllBeta"
 EVERY = {ALL_ALPHA: True, ALL_BETA: True}
 DRA = "DynamicResourceAllocation"
-"""Counts as on: without it there is nothing to judge."""
+"""DRA's own gate, which counts as on: without it there is nothing to judge."""
 
 
 class Stage(Enum):
-    """How far a feature has come: its name, and whether it is on by default."""
+    """The stage of a feature, and whether it is on by default."""
 
     ALPHA = "alpha", False
     BETA_OFF = "beta", False
@@ -71,13 +71,13 @@ GATES: Mapping[str, Mapping[int, Stage | None]] = {
 
 
 def stage(gate: str, release: Release) -> Stage | None:
-    """Return how far a gate has come in a release, None if the release does not have it."""
+    """Return the stage of a gate in a release, None if the release does not have it."""
     known = [since for since in GATES[gate] if since <= release]
     return GATES[gate][max(known)] if known else None
 
 
 def on_since(gate: str) -> int | None:
-    """Return the release from which a gate is on by default, None if that is not known yet."""
+    """Return the release from which a gate is on by default, None if not known yet."""
     return next((since for since, each in GATES[gate].items() if each and each.on), None)
 
 
@@ -89,7 +89,7 @@ def enabled(release: Release, stated: Mapping[str, bool] | None = None) -> froze
         stated: The gates that differ from the release's defaults, by name; ``AllAlpha`` and ``AllBeta`` too.
 
     Raises:
-        ValueError: A gate is not known here, or cannot be switched off any more.
+        ValueError: A gate is unknown, or can no longer be switched off.
     """
     return _enabled(release, frozenset(stated.items()) if stated else frozenset())
 
@@ -106,9 +106,9 @@ _DECIDING = {
     36: (),
     37: ("DeclarativeValidationBeta",),
 }
-"""The gates with which declarative validation decides, from the release on whose types have tags for it.
+"""The gates that make declarative validation decide, with the first release whose types have its tags.
 
-The tags of Kubernetes 1.36 are alpha: they are compared with the handwritten rules, which decide.
+The tags of Kubernetes 1.36 are alpha: the handwritten rules decide, and the API server only compares.
 """
 
 
@@ -144,16 +144,16 @@ def parse(text: str) -> dict[str, bool]:
 
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
-"""What Go's ``strconv.ParseBool`` takes."""
+"""The spellings that Go's ``strconv.ParseBool`` accepts."""
 
 
 def known(gate: str, release: Release) -> bool:
-    """Tell whether a release has a gate; a group of gates it always has."""
+    """Tell whether a release has a gate; groups of gates exist in all releases."""
     return gate in EVERY or (gate in GATES and stage(gate, release) is not None)
 
 
 def settable(stated: Mapping[str, bool], release: Release) -> dict[str, bool]:
-    """Leave out what is switched off although a release has it locked on."""
+    """Leave out gates that are switched off although a release locks them on."""
     return {gate: on for gate, on in stated.items() if on or gate in EVERY or stage(gate, release) is not Stage.LOCKED}
 
 

@@ -1,7 +1,7 @@
 """Validates one object as the API server does: decode, prepare, validate, compare with the old object.
 
-The order is that of kube-apiserver (``registry/rest/create.go``, ``update.go``): what cannot be decoded is not
-validated, and what the strategy drops or keeps is not looked at.
+The order is that of kube-apiserver (``registry/rest/create.go``, ``update.go``): an object that cannot be decoded is
+not validated, and fields that the strategy drops or keeps are not checked.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ _SUPERSEDED_SINCE = 37
 """From Kubernetes 1.37 a handwritten finding goes only if a declarative one says the same."""
 
 SOUGHT = 100
-"""For how many unknown fields of an object it is sought which one was meant, here or elsewhere, which takes a while."""
+"""For how many unknown fields of an object suggestions are made; each takes a while."""
 
 ENOUGH = 1000
-"""How many findings about one list are enough at a webhook: no list whose length is limited may have as many items.
+"""The most findings about one list at a webhook; lists with a length limit cannot have as many items.
 
-An object may have millions of items, each of them wrong, and the webhook has to answer in time.
+An object may have millions of invalid items, and the webhook must respond in time.
 """
 
 
@@ -72,7 +72,7 @@ def judge(
     namespace_labels: Mapping[str, str] | None = None,
     beyond_decoding: bool = False,
 ) -> list[Problem]:
-    """Say what the API server would say of an object that a client submits; see :func:`webhook.validate`.
+    """Validate a submitted object as the API server would; see :func:`webhook.validate`.
 
     Each document has a budget of work of its own. With ``beyond_decoding`` the rest of an object that cannot be decoded
     is validated, too: the API server does that only once it can be.
@@ -117,7 +117,7 @@ def _plan_submitted(
     *,
     admin_namespace: bool | None,
 ) -> tuple[CompiledStruct, tuple[Problem, ...]]:
-    """Return what submitted objects of a kind are judged by, and what is found in all of them."""
+    """Return the plan that judges submitted objects of a kind, and the findings that all of them share."""
     served_kind, named = VERSIONS[api_version].kinds[kind], dict(feature_gates or ())
     known = target(
         api_version,
@@ -142,11 +142,11 @@ def judge_admitted(
     subresource: str = "",
     feature_gates: Mapping[str, bool] | None = None,
 ) -> list[Problem]:
-    """Say what is wrong with an object that an API server has decoded and sends to its admission webhooks.
+    """Validate an object that an API server has decoded and sends to its admission webhooks.
 
-    That server knows best what it serves: a field that is unknown here is one of another release, not a mistake, a
-    status is one that the server has set, and it has looked at the namespace. The work counts against the review's
-    budget, and there are never many more findings than are enough.
+    That server knows best what it serves: an unknown field belongs to another release and is not a mistake, the server
+    has set the status, and it has checked the namespace. The work counts against the review's budget, and the number of
+    findings is limited.
 
     Args:
         obj: The object.
@@ -177,7 +177,7 @@ def judge_admitted(
 def _plan(
     api_version: str, kind: str, operation: str, kubernetes: str | None, feature_gates: Gates | None
 ) -> tuple[CompiledStruct, Iterable[Release]]:
-    """Return what admitted objects of a kind are judged by, and older releases that may know other fields of theirs."""
+    """Return the plan that judges admitted objects of a kind, and older releases that may know other fields."""
     served_kind = VERSIONS[api_version].kinds[kind]
     stated = release_of(kubernetes) if kubernetes else None
     # A server that sends an object serves it, whatever its stated release.
@@ -202,7 +202,7 @@ _often = cache(Often)
 
 
 def _apart(struct: CompiledStruct, value: dict[str, Any]) -> tuple[Sequence[Misfit], Sequence[Problem]]:
-    """Return what is found in a value; most values take no walk."""
+    """Return the findings in a value; most values take no walk."""
     return ((), ()) if _often(struct).is_fine(value) else apart(struct.walk(value))
 
 
@@ -219,7 +219,7 @@ def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct, obj: dict[st
     """List what the decoder refuses, with suggestions for the first unknown fields."""
     from webhook.schema.suggest import instead, suggestion  # noqa: PLC0415 - most objects can be decoded
 
-    # What is suggested for an unknown field is sought below, and for the first ones alone.
+    # Suggestions for unknown fields are made below, only for the first ones.
     problems = [(each._replace(suggest=Advice) if each.rule == UNKNOWN_FIELD else each).problem() for each in misfits]
     unknown = (index for index, problem in enumerate(problems) if problem.rule == UNKNOWN_FIELD)
     for index in islice(unknown, SOUGHT):
@@ -238,14 +238,14 @@ def _beyond(struct: CompiledStruct, obj: dict[str, Any], old: Any, misfits: Sequ
     try:
         found = beyond(struct, obj, old, misfits, lambda *mended: _judged(struct, mended[0], old, *mended[1:]))
         return [_spelled(problem, struct) for problem in found]
-    except RecursionError:  # to mend an object takes more of the stack than to judge it
+    except RecursionError:  # mending an object takes more stack than judging it
         return []
 
 
 def _new(
     struct: CompiledStruct, obj: dict[str, Any], dropped: Sequence[Misfit], problems: Sequence[Problem]
 ) -> list[Problem]:
-    """Judge an object that is created and could be decoded."""
+    """Judge the creation of a decodable object."""
     found = _homeless(struct, obj)
     if dropped:
         found = [*warnings.gates_off(dropped, struct.target), *found]
@@ -255,8 +255,8 @@ def _new(
 
 
 def _updated(struct: CompiledStruct, obj: dict[str, Any], old: object, dropped: Sequence[Misfit]) -> list[Problem]:
-    """Judge an update that could be decoded."""
-    # The stored object may have fields of a later release; what cannot be decoded cannot have been stored.
+    """Judge an update of a decodable object."""
+    # The stored object may have fields of a later release; undecodable fields cannot have been stored.
     stored = _apart(struct.decoding, old)[0] if isinstance(old, dict) else ()
     if not isinstance(old, dict) or refuses(stored):
         return [refused(BAD_REQUEST, Path(), "the old object is not a stored object of this kind").named("old-object")]
@@ -278,9 +278,10 @@ def _arranged(found: list[Problem], struct: CompiledStruct, obj: dict[str, Any])
 def _ratcheted(
     struct: CompiledStruct, found: list[Problem], obj: dict[str, Any], before: dict[str, Any]
 ) -> list[Problem]:
-    """Leave out what declarative rules find in what an update does not change.
+    """Leave out findings of declarative rules about values that an update does not change.
 
-    From Kubernetes 1.37 on a handwritten rule says it then, if there is one: only a declarative finding supersedes it.
+    From Kubernetes 1.37 on a handwritten rule reports these instead, if there is one: only a declarative finding
+    supersedes it.
     """
     if not (late := declarative.unchanged(found, struct, obj, before)):
         return found
@@ -318,7 +319,7 @@ def _spelled(problem: Problem, struct: CompiledStruct) -> Problem:
 def _as_decoded(
     struct: CompiledStruct, misfits: Sequence[Misfit], obj: dict[str, Any], older: Iterable[Release]
 ) -> CompiledStruct:
-    """Judge what an API server has decoded by a release that knows its fields; if none does, without those fields."""
+    """Judge a decoded object by a release that knows its fields; if there is none, without the unknown fields."""
     from webhook.schema.suggest import has  # noqa: PLC0415 - needed only for unknown fields
 
     found, known = struct, struct.target
@@ -376,7 +377,7 @@ def _validated(struct: CompiledStruct, obj: dict[str, Any]) -> Sequence[Problem]
 
 
 def _prepared(struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
-    """Keep what an update does not touch, as PrepareForUpdate does."""
+    """Keep the fields that an update cannot change, as PrepareForUpdate does."""
     if struct.target.operation == UPDATE:
         kept = {"status"}
     else:
@@ -388,7 +389,7 @@ def _prepared(struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) 
 
 
 def _homeless(struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
-    """Find a namespace that cannot exist, as NamespaceLifecycle does before validation; others may state any."""
+    """Find a namespace that cannot exist, as NamespaceLifecycle does before validation."""
     namespace = (obj.get("metadata") or {}).get("namespace")
     if not namespace or not _kind(struct).namespaced:
         return []
@@ -399,7 +400,7 @@ def _homeless(struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
 
 
 def _is_declared(type_: type[Object], release: Release, stated: Mapping[str, bool] | None) -> bool:
-    """Tell whether declarative validation decides about a kind; gates that are not stated have their defaults."""
+    """Tell whether declarative validation decides about a kind; unstated gates have their defaults."""
     if type_.tagged_since is None or release < type_.tagged_since:
         return False
     return gates.declarative(release, gates.enabled(release, stated and gates.settable(stated, release)))

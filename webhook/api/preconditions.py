@@ -1,4 +1,4 @@
-"""Preconditions of updates: of which object they are, and of which state of it."""
+"""Preconditions of updates: the same object, in the expected state."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _EMPTY: Final[dict[str, Any]] = {}
 
 
 def preconditions(obj: dict[str, Any], old: dict[str, Any], *, namespaced: bool) -> list[Problem]:
-    """Find what makes an update one of another object, or of another state (registry/generic/registry/store.go)."""
+    """Find whether an update is for another object or another state of it (registry/generic/registry/store.go)."""
     new, stored = obj.get("metadata") or _EMPTY, old.get("metadata") or _EMPTY
     path = Path(("metadata",))
     found = []
@@ -33,6 +33,6 @@ def preconditions(obj: dict[str, Any], old: dict[str, Any], *, namespaced: bool)
 
 
 def is_unconditional(obj: dict[str, Any], old: dict[str, Any]) -> bool:
-    """Tell whether an update is not based on a state; manifests do not tell, so the old one must be a stored object."""
+    """Tell whether an update states no resource version; a manifest may have none, but a stored object has."""
     new, stored = obj.get("metadata") or _EMPTY, old.get("metadata") or _EMPTY
     return bool(stored.get("resourceVersion") and not new.get("resourceVersion"))

@@ -1,4 +1,4 @@
-"""The types of all known kinds, those that only policies look at included."""
+"""The types of all known kinds, including those that only policies read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def type_of(api_version: str, kind: str) -> type[Struct] | None:
-    """Return the type of a kind, as the newest version has it; None if it is not known here.
+    """Return the type of a kind, as the newest version has it; None if unknown.
 
     Args:
         api_version: Group and version.
@@ -28,7 +28,7 @@ def type_of(api_version: str, kind: str) -> type[Struct] | None:
 
 @cache
 def schema_of(api_version: str, kind: str) -> Structure | None:
-    """Return how objects of a kind are made, as far as merging and type checking need to know.
+    """Return the schema of a kind, as far as merging and type checking need it.
 
     Args:
         api_version: Group and version.

@@ -1,4 +1,4 @@
-"""Where kinds keep their pod templates, as their types say."""
+"""Finds the pod templates of kinds, as their types declare them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BY_KIND: Final = {
 
 
 def makes_pods(api_version: object, kind: object) -> bool:
-    """Tell whether objects of a kind are pods or make pods; reads no type."""
+    """Tell whether objects of a kind are pods or make pods, without loading types."""
     version = VERSIONS.get(api_version) if isinstance(api_version, str) else None
     served = version.kinds.get(kind) if version and isinstance(kind, str) else None
     return served is not None and served.makes_pods

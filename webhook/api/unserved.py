@@ -1,4 +1,4 @@
-"""Why no API server serves an object: it is not an object, there is no such kind, or not in that release."""
+"""Explains why an object is not served: it is malformed, or its kind unknown or absent from the release."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 def unserved(obj: object, kind: Served | None, release: Release) -> list[Problem]:
-    """Say why an object is not served; nothing if its kind may be another project's.
+    """Explain why an object is not served; silent if its kind may be another project's.
 
     Args:
         obj: Any JSON value.
-        kind: Its kind; None if that is not known here.
+        kind: Its kind; None if unknown.
         release: A Kubernetes release that does not serve it.
     """
     if not isinstance(obj, dict):
@@ -29,7 +29,7 @@ def unserved(obj: object, kind: Served | None, release: Release) -> list[Problem
 
 
 def no_object(obj: object) -> list[Problem]:
-    """Say why something is not a Kubernetes object: it is not a JSON object, or has no API version or no kind."""
+    """Explain why a value is not a Kubernetes object: it is not a JSON object, or has no API version or no kind."""
     if not isinstance(obj, dict):
         return [refused(BAD_REQUEST, Path(), "an object must be a JSON object").named("not-an-object")]
     if obj.get("apiVersion") and obj.get("kind"):
@@ -39,7 +39,7 @@ def no_object(obj: object) -> list[Problem]:
 
 
 def _not_named(obj: dict[str, Any]) -> list[Problem]:
-    """Say that the API version or the kind is not a text (apimachinery ``SimpleMetaFactory.Interpret``)."""
+    """Report an API version or kind that is not a text (apimachinery ``SimpleMetaFactory.Interpret``)."""
     text = "json: cannot unmarshal {} into Go struct field .{} of type string"
     return [
         refused(BAD_REQUEST, Path((name,)), text.format(kind_of(obj[name]), name)).named(WRONG_TYPE)
@@ -49,7 +49,7 @@ def _not_named(obj: dict[str, Any]) -> list[Problem]:
 
 
 def _misnamed(obj: dict[str, Any], release: Release) -> list[Problem]:
-    """Say that there is no such kind, if only Kubernetes could define it."""
+    """Report an unknown kind, if only Kubernetes could define it."""
     version, kind = obj.get("apiVersion"), obj.get("kind")
     if not misnamed(version, kind):
         return []

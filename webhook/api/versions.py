@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from webhook.schema import Struct
 
 NEWEST = Release(37)
-"""The newest Kubernetes 1.x release that is known here."""
+"""The newest known Kubernetes 1.x release."""
 
 
 class Deprecation(NamedTuple):
-    """When an API server calls a kind deprecated.
+    """The deprecation of a kind.
 
     Args:
-        deprecated: The first Kubernetes 1.x release in which the kind is deprecated, and that warns.
+        deprecated: The first Kubernetes 1.x release that warns of the kind.
         removed: The release that the warning names as the first that no longer serves the kind.
     """
 
@@ -44,8 +44,8 @@ class Served(NamedTuple):
         declared: Where its type is declared, as module and class.
         since: The first Kubernetes 1.x release that serves it.
         until: The last release that serves it.
-        gate: The feature gate without which it is not served, from the release on that has it.
-        deprecation: When API servers warn of its use.
+        gate: The feature gate that serves it, in the releases that have the gate.
+        deprecation: Its deprecation, of which API servers warn.
     """
 
     declared: str
@@ -56,7 +56,7 @@ class Served(NamedTuple):
 
     @property
     def type(self) -> type[Object]:
-        """Its type, in the newest version that has it; read on first use, as most runs need few."""
+        """Its type, in the newest version that has it; loaded on first use, as most runs need few."""
         found: type[Object] = _declared(self.declared)
         return found
 
@@ -71,7 +71,7 @@ class Version:
 
     Args:
         kinds: The kinds, by name.
-        replacements: Where types are declared, and what replaces them.
+        replacements: The replacements of types, by the place of their declaration.
     """
 
     def __init__(self, kinds: Mapping[str, Served], replacements: Mapping[str, str]) -> None:
@@ -79,7 +79,7 @@ class Version:
 
     @cached_property
     def replaced(self) -> Mapping[type[Struct], type[Struct]]:
-        """The types that look different, and what they look like."""
+        """The types that differ in this version, and their replacements."""
         return {_declared(each): _declared(other) for each, other in self._replacements.items()}
 
 
@@ -201,7 +201,7 @@ KINDS = tuple(
 
 
 def find(api_version: object, kind: object) -> Served | None:
-    """Return the kind of an object, None if it is not one that is judged here."""
+    """Return the kind of an object, None if draguard does not judge it."""
     if not isinstance(api_version, str) or not isinstance(kind, str):
         return None
     version = VERSIONS.get(api_version)
@@ -209,7 +209,7 @@ def find(api_version: object, kind: object) -> Served | None:
 
 
 def misnamed(api_version: object, kind: object) -> bool:
-    """Tell whether an object that ``find`` does not know can only be meant for Dynamic Resource Allocation.
+    """Tell whether an object unknown to ``find`` can only be meant for Dynamic Resource Allocation.
 
     The group is Kubernetes' own; its other groups, such as ``apps`` and ``NAME.k8s.io``, have no kinds of such names,
     but those of vendors might.
@@ -233,7 +233,7 @@ def served(kind: str, release: Release) -> list[str]:
 
 
 def moved(kind: str, version: str, others: Iterable[str]) -> Iterator[str]:
-    """Say what of a kind sits in another place in other versions than in one.
+    """Describe the fields of a kind that are in another place in other versions.
 
     Args:
         kind: The kind.
@@ -246,7 +246,7 @@ def moved(kind: str, version: str, others: Iterable[str]) -> Iterator[str]:
     elsewhere: dict[str, list[str]] = {}
     for other in others:
         theirs = VERSIONS[other].replaced
-        if VERSIONS[other].kinds[kind].type is not type_:  # v1alpha2: nothing of it is anywhere in the others
+        if VERSIONS[other].kinds[kind].type is not type_:  # v1alpha2: no field has a counterpart in other versions
             continue
         for part in theirs.keys() ^ ours.keys():
             if part in parts and (text := theirs.get(part, part).moved):
@@ -272,7 +272,7 @@ def others_with(path: Path, version: str, kind: str) -> Iterator[str]:
 
 
 def _parts(type_: type[Struct]) -> Iterator[type[Struct]]:
-    """Go through a type and all that it is made of."""
+    """Yield a type and all types that it consists of."""
     yield type_
     for field in type_.fields.values():
         while isinstance(field, Array | Map):
@@ -284,7 +284,7 @@ def _parts(type_: type[Struct]) -> Iterator[type[Struct]]:
 def release_of(kubernetes: str) -> Release:
     """Read a Kubernetes version such as ``1.30``, ``v1.30`` or ``1.30.2``; return the minor by which it is judged.
 
-    A release that is not known here yet is judged as the newest that is; :func:`not_known_yet` says so.
+    A release that is not known yet is judged as the newest known one; :func:`not_known_yet` says so.
 
     Raises:
         ValueError: It is not a version, or is older than the first known one.
@@ -304,7 +304,7 @@ def _judged_as(kubernetes: str) -> Release:
 
 
 def not_known_yet(kubernetes: str) -> str:
-    """Say that a release is judged as another one, if so.
+    """Warn if a release is judged as another one.
 
     Raises:
         ValueError: It is not a version.
@@ -339,7 +339,7 @@ def target(
     declarative: bool = False,
     thorough: bool = False,
 ) -> Target:
-    """Return what an object of a version is compiled for."""
+    """Return the compilation target of objects of a version."""
     key = api_version, release, operation, gates, admin_namespace, enough, declarative, thorough
     if (known := _targets.get(key)) is None:
         name, replaced = api_version.rpartition("/")[2], VERSIONS[api_version].replaced

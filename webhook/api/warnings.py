@@ -1,4 +1,4 @@
-"""Warnings about what the API server accepts but drops, ignores or deprecates."""
+"""Warns of fields and kinds that the API server accepts but drops, ignores or deprecates."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def of_kind(obj: dict[str, Any], kind: Served, target: Target) -> Iterator[Probl
 
 
 def gates_off(dropped: Iterable[Misfit], target: Target) -> Iterator[Problem]:
-    """Warn of fields that are dropped before anything is validated, because their feature gate is off."""
+    """Warn of fields that are dropped before validation because their feature gate is off."""
     for misfit in dropped:
         gates = " and ".join(_described(gate, target.release) for gate in misfit.gates)
         message = f"dropped: this field needs the feature gate {gates}"
@@ -49,7 +49,7 @@ def _described(gate: str, release: Release) -> str:
 
 
 def status_dropped(struct: CompiledStruct, obj: dict[str, Any]) -> Iterator[Problem]:
-    """Warn of a status that the API server drops from a new object; what has a UID is a copy of a stored one."""
+    """Warn of a status that the API server drops from a new object; an object with a UID is a copy of a stored one."""
     field, metadata = struct.type.fields.get(STATUS), obj.get("metadata")
     if isinstance(metadata, dict) and metadata.get("uid"):
         return
@@ -59,7 +59,7 @@ def status_dropped(struct: CompiledStruct, obj: dict[str, Any]) -> Iterator[Prob
 
 
 def not_touched(struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) -> Iterator[Problem]:
-    """Warn of a change that an update of another part of the object does not make."""
+    """Warn of a change that an update of another subresource discards."""
     if STATUS not in struct.fields:
         return
     ignored, other = ("spec", "of the status") if struct.target.operation == UPDATE_STATUS else (STATUS, "of the spec")
