@@ -167,5 +167,5 @@ ATTACK = {
     "refused": Attack("requests that are answered 400, 413, 415, 431", _refused),
     "hoarding": Attack("16 bodies of 6 MB whose ends do not come", _hoarding, slices=True, growth=300 << 20),
     "resetting": Attack("connections that are reset before the answer", _resetting),
-    "unread": Attack("90 connections that read no answer", _unread, growth=400 << 20, seconds=12),
+    "unread": Attack("90 connections that read no answer", _unread, growth=150 << 20, seconds=12),
 }

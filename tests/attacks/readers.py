@@ -57,13 +57,13 @@ ATTACK = {
     "once": Attack(
         "a long answer on each of 960 connections that read none",
         _sending(post(terms(400), "/mutate"), again=False),
-        growth=256 * MIB,
+        growth=320 * MIB,
         seconds=12,
     ),
     "ahead": Attack(
         "bodies of 60 KB sent ahead on as many",
         _sending(post(padded(claim(["true"]), 60_000), "/validate", "timeout=30s") * 10),
-        growth=300 * MIB,
+        growth=320 * MIB,
         seconds=12,
     ),
     "metrics": Attack(
