@@ -1,7 +1,8 @@
 """Reads manifests: YAML and JSON as Kubernetes parses them.
 
-:func:`read` takes files, directories, globs and standard input, :func:`parse` a text; both give a :class:`Document` for
-every object and an :class:`Unreadable` for what cannot be read. :func:`webhook.documents.dump.dump` writes values back.
+:func:`read` takes files, directories, globs and standard input, :func:`parse` a text; both yield a :class:`Document`
+for every object and an :class:`Unreadable` for every unreadable part. :func:`webhook.documents.dump.dump` writes values
+back.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Reads simple manifests, block mappings and lists of short scalars or quoted texts, in a fraction of libyaml's time.
 
-Only what can be read in one way is read here; libyaml reads all else, and knows where everything is. Tests hold both
-equal on changed manifests.
+Only unambiguous text is read here; libyaml reads the rest, and all positions. Tests compare both on changed manifests.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from typing import Any, Final
 from webhook.documents.scalars import KEY_STARTS, WORDS, ScalarError, plain
 
 _LONGEST: Final = 1 << 20
-"""The most characters of a text: its lines take many times the memory."""
+"""The most characters of a text to read here: its lines take many times the memory."""
 _DEEPEST: Final = 64
 
 _QUOTES: Final = frozenset("\"'")
 _SPECIAL: Final = KEY_STARTS | _QUOTES | {"{", "["}
-"""First characters of values that may mean something else than the string they spell."""
+"""First characters of values that may not be plain strings."""
 
 _KEY: Final = "[A-Za-z][A-Za-z0-9_./-]{0,200}+"
 _PLAIN: Final = r"(?:[A-Za-z0-9/._]|-(?=[!-~]))(?:[!-\"$-9;-~]++|:(?=[!-~])|(?<! )#| ++(?=[!-\"$-~]))*+"
@@ -27,26 +26,26 @@ _TEXTS: Final = r"\[ *+(?:\"[ !#-\[\]-~]*+\"(?: *+, *+|(?= *+\])))*+ *+\]"
 _VALUE: Final = rf"({_PLAIN}|{_QUOTED}|{_TEXTS}|\{{\}})"
 _ENTRY: Final = rf"( *+)(?:(- )?+({_KEY}):(?: ++{_VALUE})?+|- {_VALUE})(?: ++#[ -~]*+)?+"
 _match_line: Final = re.compile(rf"(?:{_ENTRY}| *+(?:#[ -~]*+)?+) *+").fullmatch
-"""Reads a line as indentation, dash, key and value, or as indentation and item; or as blank."""
+"""Splits a line into indentation, dash, key and value, or into indentation and item; or matches a blank line."""
 _REMEMBERED: Final = 4096
-"""How many lines are remembered: the manifests of a repository have most lines in common."""
+"""How many lines are cached: the manifests of a repository share most lines."""
 _REMEMBERED_LENGTH: Final = 200
 
 _Line = tuple[int, int, str, Any, bool]
-"""Where a line begins, where what is behind its dash begins, its key, its value, and whether it is an item of a list.
+"""A line: its column, the column after its dash, its key, its value, and whether it is an item of a list.
 
-Without a value that is `_PENDING`. What makes a list or a map stands for it, as each object has its own.
+A missing value is `_PENDING`. A factory stands for an empty list or map, as each object needs its own.
 """
 _BLANK: Final = None
 _PENDING: Final = object()
 
 
 class _NotSimpleError(Exception):
-    """A line may mean something else than it seems to."""
+    """A line is ambiguous."""
 
 
 def read_blocks(text: str) -> dict[str, Any] | None:
-    """Read a text that is one block mapping; None if libyaml has to read it.
+    """Read a text that is a single block mapping; None if libyaml has to read it.
 
     Args:
         text: A YAML document.
@@ -60,7 +59,7 @@ def read_blocks(text: str) -> dict[str, Any] | None:
 
 
 def _read(line: str) -> _Line | None:
-    """Read a line; `_BLANK` if there is nothing on it.
+    """Read a line; `_BLANK` if it is empty.
 
     Raises:
         ScalarError: Its value is not plain.
@@ -83,7 +82,7 @@ _known: Final = lru_cache(_REMEMBERED)(_read)
 
 
 def _mapping(lines: list[_Line | None]) -> dict[str, Any] | None:  # noqa: C901, PLR0912 - as it says
-    """Put lines together; most of the time is spent here, so that nothing is called."""
+    """Build a mapping from lines; a hot loop, which therefore calls no functions."""
     root: dict[str, Any] = {}
     within: Any = root
     column, around, pending = 0, list[tuple[int, Any]](), None
@@ -91,7 +90,7 @@ def _mapping(lines: list[_Line | None]) -> dict[str, Any] | None:  # noqa: C901,
         if line is _BLANK:
             continue
         start, inside, key, value, is_item = line
-        if pending is not None:  # the key of the line before has no value so far
+        if pending is not None:  # the key on the previous line has no value yet
             if start > column or (is_item and start == column):
                 inner: Any = [] if is_item else {}
                 within[pending] = inner

@@ -1,4 +1,4 @@
-"""Comments in YAML: what follows ``#`` outside texts, keys and blocks."""
+"""Finds comments in YAML: the text after ``#`` outside of texts, keys and blocks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SEPARATOR: Final = "---"
 _MORE: Final = re.compile(r"\s#")
 _MOST_ON_A_LINE: Final = 10
 _QUOTES: Final = re.compile(r"[\"'|>]")
-"""What texts begin with that may hold a ``#`` behind white space."""
+"""The first characters of texts that may contain a ``#`` after white space."""
 
 
 class Comment(NamedTuple):
@@ -29,10 +29,10 @@ class Comment(NamedTuple):
     Args:
         line: Its line, counted from 1.
         column: Where its ``#`` is, in characters counted from 1.
-        text: What follows the mark, up to a further comment on the same line.
-        about: The line that it is about: its own, or the next one with content if it has a line of its own; 0 if there
-            is none.
-        is_top: Whether it stands on a line of its own before all content of its document.
+        text: The text after the mark, up to a further comment on the same line.
+        about: The line that it applies to: its own or, for a comment on its own line, the next one with content; 0 if
+            there is none.
+        is_top: Whether it is on its own line before all content of its document.
     """
 
     line: int
@@ -49,7 +49,7 @@ def comments(source: Source, start: int, end: int, mark: str) -> Iterator[Commen
         source: The file.
         start: Where the document begins in it.
         end: Where it ends.
-        mark: What follows ``#`` and white space, such as ``draguard:``.
+        mark: The text after ``#`` and white space, such as ``draguard:``.
     """
     text = source.text
     texts: list[tuple[int, int]] | None = None
@@ -98,7 +98,7 @@ def _content(text: str, start: int, end: int) -> int:
 
 
 def _with_head(text: str, start: int) -> int:
-    """Return where the separator above a document begins, or what is above that and has no content but comments."""
+    """Return the start of the separator above a document, with comments above it."""
     head = start
     while start > 0:
         line = text.rfind("\n", 0, start - 1) + 1
@@ -112,7 +112,7 @@ def _with_head(text: str, start: int) -> int:
 
 
 def _texts(document: str) -> list[tuple[int, int]]:
-    """Return where the texts of a document are, in which ``#`` begins no comment; of a block without its header."""
+    """Return the spans of the document's texts, where ``#`` begins no comment; blocks without their headers."""
     spans = []
     parser = parser_of(document)
     try:
@@ -122,7 +122,7 @@ def _texts(document: str) -> list[tuple[int, int]]:
                 if event.style in {"|", ">"}:
                     start = document.find("\n", start) + 1 or end
                 spans.append((start, end))
-    except PARSER_ERRORS:  # behind the end of the document, which Kubernetes' reader ignores
+    except PARSER_ERRORS:  # after the end of the document, where Kubernetes' reader ignores everything
         pass
     return spans
 

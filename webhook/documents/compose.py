@@ -1,8 +1,8 @@
 """Composes one YAML document into a JSON value, as Kubernetes does.
 
 Follows go-yaml v2 ``decode.go`` and sigs.k8s.io/yaml ``yaml.go``. It is driven by parser events rather than nodes and
-looks at no position while all is well, which makes it twice as quick as PyYAML's own loader. What is simple
-enough is read by :mod:`~webhook.documents.blocks`.
+computes positions only for errors, which makes it twice as fast as PyYAML's loader. Simple documents are read by
+:mod:`~webhook.documents.blocks`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def compose(text: str) -> Composed:
     """Read the first document of a text.
 
     Raises:
-        Fault: It is not YAML, cannot be said in JSON, or goes beyond a limit.
+        Fault: It is not YAML, has no JSON form, or exceeds a limit.
     """
     try:
         if "\\/" in text:
@@ -66,7 +66,7 @@ def compose(text: str) -> Composed:
 
 
 def _counted(next_event: Callable[[], Any]) -> Callable[[], Any]:
-    """Refuse to give more events than a document may have; each takes a character at least."""
+    """Refuse a document with too many events; each takes at least one character."""
     left = MAX_VALUES
 
     def counted() -> Any:
@@ -84,7 +84,7 @@ def value_of(event: Any) -> Any:
     """Return the JSON value of a scalar.
 
     Raises:
-        Fault: JSON cannot say it, or its tag does not fit.
+        Fault: It has no JSON form, or its tag does not fit.
     """
     text = event.value
     if event.tag is None and (event.style or text[:1] not in KEY_STARTS):
@@ -96,10 +96,10 @@ def value_of(event: Any) -> Any:
 
 
 def key_of(event: Any) -> str | None:
-    """Return the string that a scalar is as a map's key; ``None`` stands for the merge key ``<<``.
+    """Return a scalar as the string key of a map; ``None`` for the merge key ``<<``.
 
     Raises:
-        Fault: Kubernetes' reader takes it for no key.
+        Fault: Kubernetes' reader does not accept it as a key.
     """
     text: str = event.value
     if event.tag is None and (event.style or text[:1] not in KEY_STARTS):
@@ -111,7 +111,7 @@ def key_of(event: Any) -> str | None:
 
 
 class _Composer:
-    """Builds the value of one document while its events come in."""
+    """Builds the value of one document from its events."""
 
     __slots__ = ("_aliased", "_anchors", "_deepest", "_next", "_repeated", "_seen")
 
@@ -154,7 +154,7 @@ class _Composer:
                 self._descend(event, depth + 1)
             value = (self._mapping if kind is MappingStartEvent else self._sequence)(event, depth + 1)
         if name is not None:
-            if self._anchors[name] is None:  # else the same name was given again inside, and that one counts
+            if self._anchors[name] is None:  # otherwise the name was reused inside, and the inner anchor wins
                 self._anchors[name] = _Anchor(event, value, self._seen - seen + 1, self._deepest - depth)
             self._deepest = max(deepest, self._deepest)
         return value
@@ -167,7 +167,7 @@ class _Composer:
     def _mapping(self, start: Any, depth: int) -> dict[str, Any]:
         next_event, in_flow = self._next, start.flow_style
         into: dict[str, Any] = {}
-        own: Any = into  # the keys that no merge brought, as a set of their own once there was a merge
+        own: Any = into  # the keys that did not come from a merge, as a separate set after a merge
         while True:
             event = next_event()
             if type(event) is MappingEndEvent:
@@ -204,7 +204,7 @@ class _Composer:
         return into
 
     def _rare_key(self, event: Any) -> str | None:
-        """Read a key that is an alias, or has an anchor, or is none."""
+        """Read a key that is an alias or has an anchor; refuse other nodes."""
         if type(event) is AliasEvent:
             named = self._anchored(event).event
             if type(named) is ScalarEvent:
@@ -215,7 +215,7 @@ class _Composer:
         raise _fault_at(event, "invalid map key", "a key is a single value; quote what starts with { or [")
 
     def _merge(self, event: Any, into: dict[str, Any], depth: int) -> None:
-        """Put the entries of the maps behind ``<<`` into the map: over what came before, under what comes after."""
+        """Merge the maps of ``<<`` into the map: they override earlier entries, and later entries override them."""
         value = self._node(event, depth)
         maps = value if type(event) is SequenceStartEvent else [value]
         for entries in reversed(maps if isinstance(maps, list) else [None]):
@@ -244,7 +244,7 @@ class _Composer:
 
 
 def _copied(value: Any) -> Any:
-    """Copy a JSON value, so that what an alias repeats can be changed in one place."""
+    """Copy a JSON value, so that each repetition by an alias can be changed alone."""
     if isinstance(value, dict):
         return {key: _copied(inner) for key, inner in value.items()}
     return [_copied(inner) for inner in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""The value of a text, and what its reader noticed."""
+"""The value of a text, and its reader's remarks."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 
 class Composed(NamedTuple):
-    """What a text holds.
+    """The content of a text.
 
     Args:
         value: The JSON value of its first document, ``None`` also if it has none.
         repeated: Whether a map has a key twice; the last one is in the value.
-        ignored: Where text follows that Kubernetes' reader never looks at; ``None`` if there is none.
+        ignored: The offset of text that Kubernetes' reader ignores; ``None`` if there is none.
         is_simple: Whether each line that is not indented begins with a key of the map.
     """
 

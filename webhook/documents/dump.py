@@ -16,7 +16,7 @@ _NOT_PLAIN: Final = Pattern(r"\A[^A-Za-z0-9_/(]|: | #|[ :]\Z")
 _NOT_BLOCK: Final = Pattern(r"\A[ \t\n]|[ \t](?:\n|\Z)")
 _BLOCK_LAYOUT: Final = str.maketrans("", "", "\t\n")
 _AMBIGUOUS: Final = Pattern(r"[0-9][0-9a-fA-FoOxX_:.+ tTzZ-]*")
-"""Numbers, times and dates to some YAML reader or other."""
+"""Texts that some YAML reader takes for numbers, times or dates."""
 _CHOMPING: Final = ("|-", "|", "|+")
 
 
@@ -42,8 +42,8 @@ def _put(lines: list[str], lead: str, column: int, value: Any) -> None:
     """Write a value.
 
     Args:
-        lines: What is written so far.
-        lead: What goes before the value: nothing, or something that ends in ``:`` or ``-``.
+        lines: The lines written so far.
+        lead: The text before the value: empty, or ending in ``:`` or ``-``.
         column: Where a map inside the value starts.
         value: The value.
     """
@@ -87,7 +87,7 @@ def _is_block(text: str) -> bool:
 
 
 def _flat(value: Any) -> str:
-    """Write a scalar, or a map or list with nothing in it, on one line."""
+    """Write a scalar or an empty map or list on one line."""
     if isinstance(value, str):
         return _string(value)
     if isinstance(value, float):
@@ -112,7 +112,7 @@ def _string(text: str) -> str:
 
 
 def _escaped(char: str) -> str:
-    """Escape what is not printable; half a surrogate pair is not text, and becomes U+FFFD as in Go."""
+    """Escape unprintable characters; a lone surrogate becomes U+FFFD, as in Go."""
     if char.isprintable():
         return char
     return "\\ufffd" if "\ud800" <= char <= "\udfff" else f"\\U{ord(char):08x}"

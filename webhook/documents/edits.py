@@ -1,4 +1,4 @@
-"""Changes to a text that leave everything else as it is."""
+"""Edits of a text, which leave the rest unchanged."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ if TYPE_CHECKING:
 
 
 class Edit(NamedTuple):
-    """A part of a text, and what stands there in its place.
+    """A part of a text, and its replacement.
 
     Args:
         start: Offset of the part's first character.
-        end: Offset behind its last character; ``start`` to insert.
+        end: Offset after its last character; ``start`` to insert.
         text: The new text.
     """
 
@@ -27,11 +27,11 @@ class OverlapError(ValueError):
 
 
 def apply(text: str, edits: Iterable[Edit]) -> str:
-    """Return a text with edits made; what is inserted at one place keeps the order of the edits.
+    """Apply edits to a text; insertions at the same place keep their order.
 
     Args:
         text: The text.
-        edits: What changes, in any order; an edit that is given twice is made once.
+        edits: The edits, in any order; an edit given twice is made once.
 
     Raises:
         OverlapError: Two of them change the same part.

@@ -1,4 +1,4 @@
-"""The YAML events of a text, by libyaml if PyYAML has it."""
+"""Parses YAML events, by libyaml if PyYAML has it."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ _MAY_BE_TAG: Final = re.compile(r"![^\s,\[\]!]*[,\[\]]")
 _TAG: Final = re.compile(r"![\w\-;/?:@&=+$,.!~*'()\[\]%]*", re.ASCII)
 _ENDS: Final = frozenset(",[]")
 _MOST_WRONG_TAGS: Final = 20
-"""How many tags that libyaml cannot read are looked for in a text, which takes reading it again for each."""
+"""The most tags unreadable to libyaml that are handled in a text; each takes another parse."""
 _SPELLED: Final = str.maketrans(",[]", ";;;")
 
 
 def _with_whole_tags(text: str) -> str:
     """Return the text with tags that end where Kubernetes' reader ends them (go-yaml v2 ``scannerc.go``, tag URIs).
 
-    Commas and brackets belong to its tags, ``[!!str, z]`` is one text; libyaml ends a tag before them. The name of
-    such a tag has no effect, so a character that both readers take stands in for its commas and brackets.
+    In Kubernetes' reader commas and brackets belong to tags, so that ``[!!str, z]`` is one text; libyaml ends a tag
+    before them. The name of such a tag has no effect, so its commas and brackets are replaced by a character that both
+    readers accept.
     """
     for _ in range(_MOST_WRONG_TAGS):
         pieces: list[str] = []
@@ -84,10 +85,10 @@ PARSER_ERRORS = (yaml.YAMLError, ValueError, OverflowError)
 
 
 def parser_of(text: str) -> Any:
-    """Return a parser whose ``get_event`` gives the text's events and at last ``None``.
+    """Return a parser whose ``get_event`` returns the text's events and finally ``None``.
 
     Raises:
-        Fault: It has more directives than libyaml reads in time.
+        Fault: It has too many directives for libyaml.
     """
     if text.count("%TAG") > MAX_TAG_DIRECTIVES:
         directives = [each.start() for each in islice(_TAG_DIRECTIVE.finditer(text), MAX_TAG_DIRECTIVES + 1)]
@@ -105,7 +106,7 @@ def _parser(text: str) -> Any:
 
 
 def fault_of(error: Exception, text: str) -> Fault:
-    """Say what a YAML parser says, as Kubernetes' reader does, and where."""
+    """Convert a YAML parser's error to the words and position of Kubernetes' reader."""
     if not isinstance(error, yaml.MarkedYAMLError):
         character = re.search(_FORBIDDEN, text)
         if character is None:
@@ -115,7 +116,7 @@ def fault_of(error: Exception, text: str) -> Fault:
     mark = error.problem_mark or error.context_mark
     problem = error.problem or "unknown problem parsing YAML content"
     if problem == _NO_COLON and error.context_mark is not None:
-        mark = error.context_mark  # where the text begins, not where it ends
+        mark = error.context_mark  # the start of the text, not its end
     context = f", {error.context}" if error.context else ""
     offset = 0 if mark is None else mark.index
     return Fault(problem + context, offset, hint_of(problem, _line(text, offset)))

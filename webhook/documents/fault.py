@@ -7,9 +7,9 @@ class Fault(Exception):  # noqa: N818 - what is wrong with the text, not with th
     """A reason why a document cannot be read.
 
     Args:
-        message: What is wrong, in the words of Kubernetes' reader where it has words for it.
-        offset: Where in the document's text, in characters from its start.
-        hint: How to mend it, where that is known.
+        message: The error, in the words of Kubernetes' reader if it has any.
+        offset: The place in the document's text, in characters from its start.
+        hint: How to fix it, where that is known.
     """
 
     def __init__(self, message: str, offset: int, hint: str = "") -> None:

@@ -28,20 +28,20 @@ _OUTSIDE_HINT: Final = "name the file that it leads to, or the directory which t
 def read(
     paths: Iterable[str], stdin: BinaryIO | None = None, selection: Selection | None = None
 ) -> Iterator[Document | Unreadable]:
-    """Read every document of the manifests that are named.
+    """Read every document of the given manifests.
 
-    A file that is named is read whatever it is, a pipe to its end. What is found in a directory or by a glob may come
-    from strangers: links must lead to a file below what is named, and only regular files are opened.
+    A named file is always read, a pipe to its end. Files found in a directory or by a glob may come from strangers:
+    links must lead to a file below the named directory, and only regular files are opened.
 
     Args:
-        paths: Files, read whatever their suffix; directories, read with all below them in order of name, except hidden
-            directories and files that are not ``.yaml``, ``.yml`` or ``.json``; globs, with ``**`` for any number of
-            directories; ``-`` for standard input. What is named twice is read once.
-        stdin: What ``-`` stands for; the process's standard input if not given.
-        selection: What of directories is left out; nothing if not given.
+        paths: Files with any suffix; directories, read recursively in order of name, except hidden directories and
+            files that are not ``.yaml``, ``.yml`` or ``.json``; globs, with ``**`` for any number of directories; ``-``
+            for standard input. A path named twice is read once.
+        stdin: The content of ``-``; by default the process's standard input.
+        selection: The files of directories to leave out; none by default.
 
     Yields:
-        The documents, and in the place of what cannot be read, why.
+        The documents, and an error in the place of each unreadable one.
     """
     for found in find_files(paths, selection):
         yield from read_found(found, stdin, selection)
@@ -50,7 +50,7 @@ def read(
 def read_found(
     found: Found | Unreadable, stdin: BinaryIO | None = None, selection: Selection | None = None
 ) -> Iterator[Document | Unreadable]:
-    """Read what :func:`find_files` has found; the other arguments are those of :func:`read`."""
+    """Read the files that :func:`find_files` has found; the other arguments are those of :func:`read`."""
     if isinstance(found, Unreadable):
         yield found
     elif found.path == STDIN:
@@ -66,18 +66,18 @@ def find(paths: Iterable[str]) -> Iterator[str | Unreadable]:
         paths: As for :func:`read`.
 
     Yields:
-        Their names, and in the place of what cannot be found, why.
+        Their names, and an error in the place of each missing one.
     """
     for found in find_files(paths):
         yield found if isinstance(found, Unreadable) else found.path
 
 
 _DIRECTORIES = 64
-"""How many directories are kept of which it is known what they stand for: files come directory by directory."""
+"""How many resolved directories are cached: files come directory by directory."""
 
 
 class Trees:
-    """The directories in which manifests are looked for, and beyond which no link may lead.
+    """The directories to search for manifests; no link may lead out of them.
 
     Args:
         paths: As for :func:`read`.
@@ -88,9 +88,9 @@ class Trees:
         self._real_directory = lru_cache(maxsize=_DIRECTORIES)(partial(os.path.realpath, strict=True))
 
     def real(self, path: str) -> str | None:
-        """Return what a name stands for once links are followed; None if that is outside, or hidden in a tree.
+        """Resolve the links of a name; None if it leads outside, or is hidden in a tree.
 
-        Directories beginning with ``..`` are those of mounted ConfigMaps and Secrets, and not hidden.
+        Directories whose names begin with ``..`` belong to mounted ConfigMaps and Secrets, and are not hidden.
 
         Raises:
             OSError: A link is broken, or leads in a circle.
@@ -98,7 +98,7 @@ class Trees:
         directory, name = os.path.split(path)
         if name in {"", ".", ".."} or os.path.islink(path):  # noqa: PTH114 - as shown
             real = os.path.realpath(path, strict=True)
-        else:  # following the links above each file anew would take longer than opening it
+        else:  # resolving the directories of each file again would take longer than opening it
             real = os.path.join(self._real_directory(directory), name)  # noqa: PTH118
         if real in self._roots:
             return real
@@ -115,8 +115,8 @@ class Found(NamedTuple):
     """A file.
 
     Args:
-        path: Its name, as it is shown.
-        is_named: Whether the user has named it, so that it may be anything.
+        path: Its name, as shown.
+        is_named: Whether the user named it, so that it may be any kind of file.
     """
 
     path: str
@@ -124,12 +124,12 @@ class Found(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """How it is spelled in findings."""
+        """Its spelling in findings."""
         return _shown(self.path)
 
 
 def find_files(paths: Iterable[str], selection: Selection | None = None) -> Iterator[Found | Unreadable]:
-    """Find what :func:`read` reads; the arguments are the same."""
+    """Find the files that :func:`read` reads; the arguments are the same."""
     named = list(paths)
     trees = Trees(named)
     seen: set[str] = set()
@@ -149,7 +149,7 @@ def find_files(paths: Iterable[str], selection: Selection | None = None) -> Iter
 
 
 def _checked(found: Found, trees: Trees) -> tuple[str, Found | Unreadable]:
-    """Return what a file's name stands for, with the file, or why it is not read."""
+    """Return a file with its real path, or the reason why it is not read."""
     path = found.path
     try:
         real = os.path.realpath(path) if found.is_named else trees.real(path)
@@ -159,12 +159,12 @@ def _checked(found: Found, trees: Trees) -> tuple[str, Found | Unreadable]:
 
 
 def _is_broken(found: Found) -> bool:
-    """Tell whether a link in a directory leads nowhere."""
+    """Tell whether a link in a directory is broken."""
     return not found.is_named and os.path.islink(found.path) and not os.path.exists(found.path)  # noqa: PTH110, PTH114
 
 
 def _counted(found: Found, selection: Selection) -> Iterator[Document | Unreadable]:
-    """Read a file; one without a manifest is counted, or refused if it is named: it was probably not written."""
+    """Read a file; one without a manifest is counted, or refused if named: it was probably not written."""
     empty, left_out = True, selection.left_out.total()
     for document in _read(found, None if found.is_named else selection):
         empty = False
@@ -174,7 +174,7 @@ def _counted(found: Found, selection: Selection) -> Iterator[Document | Unreadab
 
 
 def no_manifest(found: Found, selection: Selection) -> Iterator[Unreadable]:
-    """Count a file that holds no manifest, or complain if it is named."""
+    """Count a file without a manifest, or report it if named."""
     if found.is_named and not selection.allow_empty:
         yield Unreadable(_shown(found.path), 1, 1, "the file holds no manifest", "--allow-empty accepts that")
     else:
@@ -182,7 +182,7 @@ def no_manifest(found: Found, selection: Selection) -> Iterator[Unreadable]:
 
 
 def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Document | Unreadable]:
-    """Read standard input; without a manifest, what should have written it has probably failed."""
+    """Read standard input; if it has no manifest, the program that should have written it has probably failed."""
     try:
         data = stdin.read(MAX_BYTES + 1)
     except OSError as error:
@@ -219,21 +219,21 @@ def _read(found: Found, selection: Selection | None) -> Iterator[Document | Unre
 
 
 def load(found: Found) -> bytes:
-    """Return what a file holds, but not much more than may be read.
+    """Return a file's content, up to a little more than the size limit.
 
     Raises:
         OSError: It cannot be read.
     """
     with open(found.path, "rb", opener=_open_named if found.is_named else open_regular) as file:
         size = min(os.fstat(file.fileno()).st_size, MAX_BYTES)
-        data = file.read(size + 1)  # to ask for as much as there may be takes memory for that much
+        data = file.read(size + 1)  # requesting the maximum size allocates that much memory
         if len(data) > size:  # a pipe, a file that grows, or one that is too large
             data += file.read(MAX_BYTES - size)
         return data
 
 
 def _open_named(path: str, flags: int) -> int:
-    """Open what the user has named: a file, a pipe, ``/dev/stdin``; but not by a link that hides one of the latter."""
+    """Open a file, a pipe or ``/dev/stdin`` that the user has named; but not a link that hides one of the latter."""
     if not os.path.islink(path) or os.path.abspath(path).startswith(_SYSTEM):  # noqa: PTH100, PTH114 - as shown
         return os.open(path, flags)
     real = os.path.realpath(path)
@@ -243,10 +243,10 @@ def _open_named(path: str, flags: int) -> int:
 
 
 def open_regular(path: str, flags: int) -> int:
-    """Open a regular file, and nothing that never ends or waits for a writer.
+    """Open a regular file; not a pipe or device, which may never end.
 
     Raises:
-        OSError: It is something else, or cannot be opened.
+        OSError: It is not a regular file, or cannot be opened.
     """
     descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
     status = os.fstat(descriptor)
@@ -257,7 +257,7 @@ def open_regular(path: str, flags: int) -> int:
 
 
 def _expand(path: str, selection: Selection | None) -> Iterator[Found | Unreadable]:
-    """Find the files that an argument stands for."""
+    """Find the files of a command line argument."""
     if path == STDIN:
         yield Found(path, is_named=True)
     elif os.path.isdir(path):  # noqa: PTH112 - the name is shown as given
@@ -272,7 +272,7 @@ def _expand(path: str, selection: Selection | None) -> Iterator[Found | Unreadab
 
 
 def top_of(path: str) -> str:
-    """Return the directory, the file, or the directory above all that a glob can match."""
+    """Return the directory, the file, or the directory above all matches of a glob."""
     if os.path.lexists(path) or not glob.has_magic(path):
         return path
     steps = path.split("/")
@@ -283,7 +283,7 @@ def top_of(path: str) -> str:
 def _or_else(
     found: Iterator[str | Unreadable], path: str, complaint: str, selection: Selection | None
 ) -> Iterator[Found | Unreadable]:
-    """Complain if nothing is found: a misspelt directory must not pass for a valid one."""
+    """Report an error if nothing is found: a misspelt directory must not pass for a valid one."""
     nothing, left_out = True, selection.left_out.total() if selection else 0
     for file in found:
         nothing = False
@@ -293,7 +293,7 @@ def _or_else(
 
 
 def _walk(directory: str, selection: Selection | None = None) -> Iterator[str | Unreadable]:
-    """Find the manifests in and below a directory; it follows no links to directories."""
+    """Find the manifests in and below a directory; links to directories are not followed."""
     found = _below(directory, selection)
     return selection.without_patches(directory, found) if selection else found
 
@@ -325,7 +325,7 @@ def _is_wanted(entry: os.DirEntry[str]) -> bool:
 
 
 def _glob(pattern: str, selection: Selection | None) -> Iterator[str | Unreadable]:
-    """Find what a pattern matches; one that ends in ``*`` names no suffix, so it finds manifests only."""
+    """Find the files that a pattern matches; one that ends in ``*`` names no suffix, so it finds only manifests."""
     top = top_of(pattern)
     steps = [step for step in pattern[len(top) if pattern.startswith(top) else 0 :].split("/") if step]
     shown = "" if top == "." and not pattern.startswith("./") else top
@@ -339,9 +339,9 @@ def _glob(pattern: str, selection: Selection | None) -> Iterator[str | Unreadabl
 
 
 def _matching(directory: str, steps: Sequence[str]) -> Iterator[str]:
-    """Find what the steps of a pattern match below a directory; ``**`` follows no links, which may lead in circles.
+    """Match the steps of a pattern below a directory; ``**`` follows no links, which may be circular.
 
-    Unlike ``glob.glob``, which takes a time exponential in the number of such links.
+    ``glob.glob`` takes exponential time in the number of such links.
     """
     if not steps:
         yield directory or "."

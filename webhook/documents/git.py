@@ -6,7 +6,7 @@ import os
 from typing import Final
 
 SECONDS: Final = 10
-"""How long git may take."""
+"""The time limit of git."""
 _SAFE: Final = ("--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 _QUIET: Final = {
     "GIT_ALLOW_PROTOCOL": "none",
@@ -27,13 +27,13 @@ def repository(directory: str) -> str | None:
 
 
 def command(directory: str, *arguments: str) -> list[str]:
-    """Return a command that runs nothing else, whatever the configuration of the repository says."""
+    """Return a command that runs no other programs, whatever the repository's configuration says."""
     return ["git", *_SAFE, "-C", directory, *arguments]
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of that command: it fetches nothing, prompts for nothing, and changes nothing.
+    """Return the environment of that command, in which git does not fetch, prompt or write.
 
-    Nor does it see another directory (``GIT_DIR``) that a hook passes to draguard.
+    It also ignores another repository (``GIT_DIR``) that a hook passes to draguard.
     """
     return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _QUIET

@@ -1,7 +1,7 @@
 """Patterns of paths, as ``.gitignore`` has them: ``*.json``, ``examples/**/broken``, ``charts``.
 
 A pattern without ``/`` matches names in any directory, one with ``/`` paths below the directory that it belongs to;
-``**`` stands for any number of directories. What matches a directory matches all that is in it.
+``**`` stands for any number of directories. A pattern that matches a directory matches everything in it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAX_PATTERN: Final = 1024
-"""Characters of a pattern."""
+"""The most characters of a pattern."""
 _TOKEN: Final = Pattern(r"(^|/)\*\*(?:/|$)|\*+|\?|\[!?\]?[^\]]*\]|[\s\S]")
 
 
@@ -24,7 +24,7 @@ _NO_NAMES: Final = frozenset({"", ".", ".."})
 
 
 class PatternError(ValueError):
-    """A pattern of paths is malformed; the text says how."""
+    """A pattern of paths is malformed; the message says how."""
 
 
 class Globs:
@@ -49,7 +49,7 @@ class Globs:
         return self._matches is not None and bool(self._matches(self.relative(path)))
 
     def relative(self, path: str) -> str:
-        """Spell a path as seen from the directory; one outside stays absolute, and only matches by its name."""
+        """Return a path relative to the directory; one outside stays absolute, and only matches by its name."""
         directory, slash, name = path.rpartition("/")
         if name in _NO_NAMES:
             return self._seen(path)
@@ -65,7 +65,7 @@ class Globs:
 
 
 def _compiled(patterns: Sequence[str]) -> Any:
-    """Compile patterns with RE2, which needs no more than linear time whatever the pattern.
+    """Compile patterns with RE2, which takes linear time for any pattern.
 
     Raises:
         PatternError: One of them is malformed.

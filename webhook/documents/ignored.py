@@ -1,4 +1,4 @@
-"""What git ignores below a directory, as git itself says."""
+"""Asks git which files below a directory it ignores."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _ARGUMENTS: Final = ("ls-files", "--others", "--ignored", "--exclude-standard", 
 class Ignored:
     """The files and directories that git ignores; none where there is no repository or no git.
 
-    What is tracked is not ignored, whatever ``.gitignore`` says of it.
+    Tracked files are not ignored, even if ``.gitignore`` lists them.
 
     Args:
-        top: The directory that is looked through. Nothing in it is left out if git ignores it as a whole.
+        top: The directory to search. If git ignores it as a whole, nothing in it is left out.
     """
 
     def __init__(self, top: str) -> None:
@@ -24,7 +24,7 @@ class Ignored:
         self._names = frozenset(_ask(top)) if repository(os.path.realpath(top)) else frozenset()
 
     def has(self, path: str, *, is_directory: bool) -> bool:
-        """Tell whether git ignores something that was found below the directory."""
+        """Tell whether git ignores a path below the directory."""
         if not self._names:
             return False
         name = path[self._prefix :]
@@ -32,7 +32,7 @@ class Ignored:
 
 
 def _ask(top: str) -> list[str]:
-    """List what git ignores."""
+    """List the paths that git ignores."""
     import subprocess  # noqa: PLC0415 - only directories in repositories pay for it
 
     try:

@@ -29,9 +29,9 @@ class Decoded(NamedTuple):
 
     Args:
         value: The value; ``None`` if there is a fault.
-        end: Where the text goes on after it.
+        end: The offset of the text after it.
         repeated: Whether an object has a key twice; the last one is in the value.
-        fault: Why the value cannot be used though it is JSON.
+        fault: Why the value cannot be used although it is JSON.
     """
 
     value: Any
@@ -41,7 +41,7 @@ class Decoded(NamedTuple):
 
 
 class _ConstantError(Exception):
-    """``NaN`` or ``Infinity``, which only Python takes for JSON."""
+    """``NaN`` or ``Infinity``, which only Python accepts as JSON."""
 
 
 class Decoder:
@@ -70,7 +70,7 @@ class Decoder:
             Fault: It is not JSON.
         """
         self._repeated = self._too_large = False
-        if self._has_too_many:  # for the memory that there is
+        if self._has_too_many:  # for the available memory
             return Decoded(None, len(self._text), fault=too_many_values(start))
         try:
             value, end = self._decoder.raw_decode(self._text, start)
@@ -105,7 +105,7 @@ class Decoder:
         return value
 
     def _unusable(self, start: int) -> Decoded:
-        """Find the value's end and what is wrong with it."""
+        """Find the value's end and its error."""
         depth, fault = 0, None
         for match in TOKEN.finditer(self._text, start):
             depth += _LEVELS.get(match[0], 0)
@@ -120,12 +120,12 @@ class Decoder:
 
 
 def _count(text: str) -> int:
-    """Count keys and values, of which each follows one of these characters, but for what is empty."""
+    """Count keys and values, by the characters before them."""
     return sum(map(text.count, "{[,:")) - text.count("{}") - text.count("[]")
 
 
 def paired(text: str) -> str:
-    r"""Replace half surrogate pairs (``\ud800``) by U+FFFD, as Go does; the length stays the same."""
+    r"""Replace lone surrogates (``\ud800``) by U+FFFD, as Go does; the length stays the same."""
     if _SURROGATE.search(text) is None:
         return text
     return _ESCAPE.sub(lambda match: "\\ufffd" if match[1] else match[0], text)
@@ -136,7 +136,7 @@ def _is_too_large(number: str) -> bool:
 
 
 def _is_deep(value: Any) -> bool:
-    """Tell whether maps and lists lie deeper than the limit; level by level, because Python's stack is not for this."""
+    """Tell whether maps and lists nest deeper than the limit; iteratively, to spare Python's stack."""
     level: list[Any] = [[value]]
     for _ in range(MAX_DEPTH + 1):
         level = [

@@ -1,4 +1,4 @@
-"""Where the keys and values of a document begin and end in its text, and how they are written."""
+"""Finds where the keys and values of a document begin and end, and how they are written."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Node:
 
     Args:
         start: Where its text begins.
-        end: Where its text ends: behind its last character that is neither white space nor part of a comment.
+        end: Where its text ends: after its last character that is neither white space nor part of a comment.
         style: The quote or the ``|`` or ``>`` of a scalar, ``{`` or ``[`` of a map or list in braces; empty otherwise.
-        value: What a scalar says.
+        value: The content of a scalar.
         is_anchored: Whether it has an anchor, or is an alias.
         is_tagged: Whether it has a tag.
         merges: Whether it is a map that merges another one.
@@ -52,12 +52,12 @@ class Node:
 
     @property
     def shared(self) -> bool:
-        """Whether other parts of the document depend on its text, or it on theirs."""
+        """Whether its text depends on other parts of the document, or they on it."""
         return self.is_anchored or self.merges
 
     @property
     def is_whole(self) -> bool:
-        """Whether its text alone says what it is: it is not an alias, and has neither anchor nor tag."""
+        """Whether its text is self-contained: it is not an alias, and has neither anchor nor tag."""
         return not self.is_anchored and not self.is_tagged
 
     @property
@@ -66,7 +66,7 @@ class Node:
         return self.items or [entry.value for entry in self.entries or ()]
 
     def entry(self, name: object) -> Entry | None:
-        """Return what a map has under a name; None if it has not, or the name is written elsewhere."""
+        """Return the entry of a map by name; None if it has none, or the entry is written elsewhere."""
         return next((each for each in self.entries or () if each.name == name and each.key.is_whole), None)
 
 
@@ -96,20 +96,20 @@ class Entry:
 
     @property
     def end(self) -> int:
-        """Where key and value end."""
+        """Where the value ends."""
         return max(self.value.end, self.key.end + 1)
 
 
 def read_nodes(text: str, *, is_json: bool, offset: int = 0) -> tuple[Node, list[tuple[int, int]]]:
-    """Find where everything in a text is that can be read.
+    """Locate everything in a readable text.
 
     Args:
         text: One document.
         is_json: Whether it is read as JSON.
-        offset: Where the document begins; places are counted from there.
+        offset: The start of the document, from which places are counted.
 
     Returns:
-        The document's value; and where YAML scalars are, in which ``#`` begins no comment.
+        The document's value, and the spans of YAML scalars, where ``#`` begins no comment.
     """
     if is_json:
         return _JSONReader(text, offset).root(), []

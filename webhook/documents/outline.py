@@ -1,6 +1,6 @@
 """The position of each field in a document, computed on demand.
 
-Takes texts that were read without a :class:`~webhook.documents.fault.Fault`.
+For texts that were read without a :class:`~webhook.documents.fault.Fault`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Spot:
-    """Where a value starts and what is in it.
+    """The start of a value, and its parts.
 
     Args:
         offset: In characters from the start of the text.
-        inner: For a map its keys, with where the key starts and the value's spot; for a list its items.
+        inner: The keys of a map, each with its start and the value's spot; or the items of a list.
     """
 
     offset: int
@@ -40,12 +40,12 @@ Inner = dict[str, tuple[int, Spot]]
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """A key that its map has already.
+    """A repeated key of a map.
 
     Args:
         path: The key's field.
-        first: Offset of the first one.
-        again: Offset of this one.
+        first: Offset of the first occurrence.
+        again: Offset of this occurrence.
     """
 
     path: Path
@@ -55,18 +55,18 @@ class Repeated:
 
 @dataclass(slots=True)
 class Outline:
-    """Where everything in a document is.
+    """The positions of everything in a document.
 
     Args:
         root: The whole value.
-        repeated: The keys that a map has twice, in the order of the text.
+        repeated: The repeated keys of maps, in the order of the text.
     """
 
     root: Spot
     repeated: list[Repeated]
 
     def locate(self, path: Sequence[str | int]) -> int:
-        """Return the offset of a field's key or of a list's item, or of the nearest thing above it that is there."""
+        """Return the offset of a field's key or of a list's item, or of its nearest existing parent."""
         spot, offset = self.root, self.root.offset
         for step in path:
             inner = spot.inner
@@ -81,12 +81,12 @@ class Outline:
 
 
 def yaml_outline(text: str) -> Outline:
-    """Find where everything in a text's first YAML document is."""
+    """Locate everything in a text's first YAML document."""
     return _YAMLOutliner(text).outline()
 
 
 def json_outline(text: str) -> Outline:
-    """Find where everything in the JSON value is that a text starts with."""
+    """Locate everything in the JSON value at the start of a text."""
     return _JSONOutliner(text).outline()
 
 
@@ -95,7 +95,7 @@ class _Outliner:
         self._repeated: list[Repeated] = []
 
     def _put(self, into: Inner, own: set[str], path: Path, key: str, found: tuple[int, Spot]) -> None:
-        """Enter a map's value; ``own`` holds the keys that were given, not merged."""
+        """Enter a map's value; ``own`` holds the keys that are not merged."""
         if key in own:
             self._repeated.append(Repeated(path / key, into[key][0], found[0]))
         own.add(key)

@@ -1,6 +1,6 @@
 """YAML scalars, resolved as in Kubernetes.
 
-A manifest's scalar goes through three hands: go-yaml v2 resolves it (``resolve.go``), sigs.k8s.io/yaml writes it as
+A manifest's scalar takes three steps: go-yaml v2 resolves it (``resolve.go``), sigs.k8s.io/yaml writes it as
 JSON (``yaml.go``; numbers as Go's ``encoding/json`` spells them), and Kubernetes reads that JSON, where a number
 without fraction or exponent is an integer. Hence ``1e3`` and ``1.0`` are integers, ``y`` is true, ``12:30`` a string.
 """
@@ -24,16 +24,16 @@ WORDS: Final[dict[str, Scalar]] = {
     **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
 }
-"""Plain scalars that stand for a boolean or null (``resolveMapList`` in go-yaml v2)."""
+"""Plain scalars that mean a boolean or null (``resolveMapList`` in go-yaml v2)."""
 
 WORD_STARTS: Final = frozenset(word[:1] for word in WORDS)
 NUMBER_STARTS: Final = frozenset("+-.0123456789")
 KEY_STARTS: Final = WORD_STARTS | NUMBER_STARTS | {"<"}
-"""First characters of the plain scalars that may mean something else than the string they spell."""
+"""First characters of the plain scalars that may not be strings."""
 
 MERGE_KEY: Final = "<<"
 MERGE: Final = None
-"""What :func:`plain_key` makes of ``<<``."""
+"""The result of :func:`plain_key` for ``<<``."""
 
 _NOT_FINITE: Final = {
     **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
@@ -52,7 +52,7 @@ _RESOLVED: Final = {_TAG + "bool", _TAG + "int", _FLOAT, _TAG + "null", _TIMESTA
 _INTEGER: Final = Pattern(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]{0,19}))")
 _BASES: Final = (16, 2, 8, 10)
 _MAX_DIGITS: Final = 20
-"""Decimal digits that may fit 64 bits, and then some: Python refuses to convert thousands."""
+"""More decimal digits than fit 64 bits: Python refuses to convert thousands."""
 _DECIMAL: Final = Pattern(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _FRACTION: Final = Pattern(r"\.[0-9](?:_?[0-9])*(?:[eE][-+]?[0-9](?:_?[0-9])*)?")
 
@@ -62,7 +62,7 @@ _ZONE = r"(?:Z|[-+][0-9]{2}:[0-9]{2})"
 _INSTANT: Final = Pattern(rf"{_DATE}(?:[Tt]{_TIME}{_ZONE}| {_TIME})?")
 
 _MAX_REMEMBERED: Final = 64
-"""Characters of a scalar worth remembering what it means."""
+"""The most characters of a scalar whose meaning is cached."""
 _PLAIN_BELOW: Final = 1e21
 _PLAIN_EXPONENTS: Final = range(-4, 6)
 _FLOAT32_DIGITS: Final = 9
@@ -94,7 +94,7 @@ def plain(text: str) -> Scalar:
 
 
 def number(text: str) -> Scalar:
-    """Read a plain scalar that starts like a number; it may turn out a string.
+    """Read a plain scalar that starts like a number; it may still be a string.
 
     Raises:
         ScalarError: It is infinite or not a number, which JSON cannot say.
@@ -106,7 +106,7 @@ def tagged(tag: str, text: str) -> Scalar:
     """Read a scalar with a tag, such as ``!!int "5"``; an unknown tag makes it a string.
 
     Raises:
-        ScalarError: The text is nothing of that type, or JSON cannot say it.
+        ScalarError: The text is not of that type, or has no JSON form.
     """
     return _json(_tagged(tag, text))
 
@@ -115,7 +115,7 @@ def plain_key(text: str) -> str | None:
     """Read a plain scalar as a map's key; ``None`` stands for the merge key ``<<``.
 
     Raises:
-        ScalarError: It is null or a number beyond int64, which sigs.k8s.io/yaml does not take for a key.
+        ScalarError: It is null or a number beyond int64, which sigs.k8s.io/yaml does not accept as a key.
     """
     return _short_key(text) if len(text) <= _MAX_REMEMBERED else _key(_resolved(text))
 
@@ -124,7 +124,7 @@ def tagged_key(tag: str, text: str) -> str | None:
     """Read a scalar with a tag as a map's key; ``None`` stands for the merge key ``!!merge <<``.
 
     Raises:
-        ScalarError: The text is nothing of that type, or no key.
+        ScalarError: The text is not of that type, or not a key.
     """
     return MERGE if tag == _MERGE and text == MERGE_KEY else _key(_tagged(tag, text))
 
@@ -146,7 +146,7 @@ def spelled(value: float) -> str:
 
 
 def _json(value: Scalar) -> Scalar:
-    """Take a number the way from Go's value through JSON text to what Kubernetes reads."""
+    """Convert a number from Go's value through JSON text to the value that Kubernetes reads."""
     if type(value) is not float:
         return value
     if not math.isfinite(value):
@@ -188,7 +188,7 @@ def _resolved(text: str) -> Scalar:
 
 
 def _numeric(text: str) -> Scalar:
-    """Resolve what starts with a digit, a sign or a dot (``resolve`` in go-yaml v2 ``resolve.go``)."""
+    """Resolve a scalar that starts with a digit, a sign or a dot (``resolve`` in go-yaml v2 ``resolve.go``)."""
     if text in _NOT_FINITE:
         return _NOT_FINITE[text]
     if text[0] == ".":
@@ -199,7 +199,7 @@ def _numeric(text: str) -> Scalar:
         if whole is not None:
             return whole
         value = float(digits) if _DECIMAL.fullmatch(digits) else math.inf
-    # Go's ParseFloat reports what is too large as an error, so 1e400 stays a string.
+    # Go's ParseFloat reports overflow as an error, so 1e400 stays a string.
     return value if math.isfinite(value) else text
 
 
@@ -238,7 +238,7 @@ def _type(value: Scalar) -> str:
 
 
 def _binary(text: str) -> str:
-    """Decode base64; what is not UTF-8 in it is lost, byte by byte, as in Go's JSON."""
+    """Decode base64; bytes that are not UTF-8 are replaced one by one, as in Go's JSON."""
     import base64  # noqa: PLC0415 - hardly any manifest has such a tag
     import binascii  # noqa: PLC0415
 
@@ -264,7 +264,7 @@ def _is_timestamp(text: str) -> bool:
 
 
 def _float32(value: float) -> str:
-    """Spell a float as Go's ``FormatFloat(v, 'g', -1, 32)`` does: shortest digits that single precision tells apart."""
+    """Spell a float as Go's ``FormatFloat(v, 'g', -1, 32)`` does, with the fewest digits of single precision."""
     import struct  # noqa: PLC0415 - hardly any manifest has such a key
     from decimal import Decimal  # noqa: PLC0415
 

@@ -1,6 +1,6 @@
-"""Files of a directory that are not manifests of the user: Helm templates, patches, vendored and ignored files.
+"""Leaves out files that are not the user's manifests: Helm templates, patches, vendored and ignored files.
 
-A path that is named on the command line is always read; this is about what is found below it.
+A path named on the command line is always read; only files found below it are left out.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 SUFFIXES: Final = (".json", ".yaml", ".yml")
-"""What marks a manifest in a directory (cli-runtime ``FileExtensions``)."""
+"""The suffixes of manifests in a directory (cli-runtime ``FileExtensions``)."""
 
 CONFIGURATION_FILES: Final = (".draguard.yaml", ".draguard.yml")
-"""What draguard's own configuration is called, which is not a manifest."""
+"""The names of draguard's own configuration files, which are not manifests."""
 
 HELM: Final = "helm-template"
 TEMPLATE: Final = "template"
@@ -52,19 +52,19 @@ _UNFILLED: Final = Pattern(
     rb"""(?:__[A-Z][A-Z0-9_]{0,99}__|\$\{\w{1,99}\}|\$\([A-Z]\w{0,99}\))""",
     re.MULTILINE,
 )
-"""A name with a placeholder, as sed and envsubst fill it in: never valid."""
+"""A name with a placeholder for sed or envsubst: never valid."""
 
 Entry = tuple[str, bool]
 """The path of an entry of a directory, and whether it is a directory itself."""
 
 
 class Selection:
-    """Leaves out what is not a manifest, and counts it by reason.
+    """Leaves out files that are not manifests, and counts them by reason.
 
     Args:
-        allow_empty: Whether standard input, files that are named and directories may hold no manifest at all.
-        stdin_name: The file that standard input stands for, as an editor gives it; empty if it is none.
-        excluded: What the user has excluded; each tells it of a path.
+        allow_empty: Whether standard input, named files and directories may hold no manifest at all.
+        stdin_name: The file that standard input stands for, as an editor gives it; empty if there is none.
+        excluded: The user's exclusions, each a predicate of a path.
         own: The real paths of files of draguard itself, which are not manifests.
     """
 
@@ -98,13 +98,13 @@ class Selection:
     def entries(
         self, directory: str, names: AbstractSet[str], entries: Iterable[Entry], ignored: Ignored
     ) -> list[Entry]:
-        """Return what of a directory is looked at.
+        """Return the entries of a directory to read.
 
         Args:
             directory: The directory.
-            names: The names of all that it holds.
-            entries: What may be a manifest or hold some.
-            ignored: What git ignores.
+            names: The names of all its entries.
+            entries: The entries that may be or contain manifests.
+            ignored: The paths that git ignores.
         """
         self._kustomizations += [f"{directory}/{name}" for name in names & KUSTOMIZATIONS]
         is_chart = "Chart.yaml" in names
@@ -126,11 +126,11 @@ class Selection:
         return kept
 
     def without_patches(self, top: str, found: Iterable[_T]) -> Iterator[_T]:
-        """Go through what was found below a directory, without the patches that a kustomization names.
+        """Yield the files found below a directory, without the patches that a kustomization names.
 
         Args:
             top: The directory.
-            found: The names of files, or what stands in the place of what cannot be found.
+            found: The names of files, or errors for missing ones.
         """
         files = list(found)  # a patch may come before the kustomization that names it
         patches = {patch for file in self._kustomizations for patch in _patches(file)}
@@ -142,15 +142,15 @@ class Selection:
                 yield file
 
     def needs_all(self, data: bytes) -> bool:
-        """Tell whether what one document of a file is decides about the others."""
+        """Tell whether one document of a file decides about the others."""
         return not mentions_objects(data) or (b"{{" in data and _PLACEHOLDER.search(data) is not None)
 
     def readable(self, data: bytes, documents: Iterable[Document | Unreadable]) -> Iterator[Document | Unreadable]:
-        """Go through the documents of a file; one that cannot be read is left out if it is not a manifest, or none yet.
+        """Yield the documents of a file; unreadable ones are left out if they are not manifests, or not yet.
 
         Args:
             data: The file.
-            documents: What it holds.
+            documents: Its documents.
         """
         if not mentions_objects(data):
             unreadable = False
@@ -187,7 +187,7 @@ def _patches(file: str) -> Iterator[str]:
     try:
         with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY), "rb") as opened:
             data = opened.read(MAX_BYTES)
-    except OSError:  # who reads it as a manifest says so
+    except OSError:  # reported when it is read as a manifest
         return
     if b"patches" not in data:
         return

@@ -1,7 +1,7 @@
-"""Shares of what is to be read, each for one of several processes: some files, or a part of a large one.
+"""Divides files into shares for several processes: some files each, or a part of a large one.
 
-A share is read where it is wanted; what it holds is packed there, and unpacked where all of it comes together. A text
-does not travel: it is read again where a position is needed, which is rare.
+A worker process reads a share and packs its documents; the main process unpacks them. Texts are not passed on: they are
+read again where a position is needed, which is rare.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 _LARGEST: Final = 64 * 1024
 _SMALLEST: Final = 4 * 1024
-"""Bytes of a share: many are needed to keep all processes busy to the end, and each costs something."""
+"""Bytes of a share: smaller shares keep all processes busy to the end, but each has a cost."""
 _PER_PROCESS: Final = 8
 _PER_FILE: Final = 300
-"""To open a file takes as long as to read so many bytes."""
+"""Opening a file takes as long as reading this many bytes."""
 
 
 class Share(NamedTuple):
-    """What is read at once.
+    """The unit of work of a process.
 
     Args:
-        files: Files, and in the place of what cannot be found, why.
-        number: Of a part of one file: which.
-        of: How many parts that file has.
+        files: The files, and an error in the place of each missing one.
+        number: For a part of a file: its number.
+        of: The number of parts of that file.
     """
 
     files: tuple[Found | Unreadable, ...]
@@ -43,18 +43,18 @@ class Share(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What to call it."""
+        """Its name."""
         first = self.files[0]
         name = first.source if isinstance(first, Unreadable) else first.shown
         return name if len(self.files) == 1 else f"{name} and others"
 
 
 Sized = tuple[Found | Unreadable, int]
-"""What is found, and how many bytes reading it takes; -1 if it can be read once only, as a pipe."""
+"""A found file, and its bytes; -1 if it can be read only once, such as a pipe."""
 
 
 def sized(paths: Iterable[str], selection: Selection | None) -> list[Sized]:
-    """Find what :func:`webhook.documents.read` reads, with its sizes."""
+    """Find the files that :func:`webhook.documents.read` reads, with their sizes."""
     return [(found, _size(found)) for found in find_files(paths, selection)]
 
 
@@ -65,16 +65,16 @@ def _size(found: Found | Unreadable) -> int:
         return -1
     try:
         return os.stat(found.path).st_size + _PER_FILE  # noqa: PTH116 - as above
-    except OSError:  # who reads it says so
+    except OSError:  # reported by the process that reads it
         return 0
 
 
 def shares(sizes: Sequence[Sized], processes: int) -> list[Share]:
-    """Put together what is read at once.
+    """Group files into shares.
 
     Args:
-        sizes: What there is.
-        processes: How many processes share it.
+        sizes: The files and their sizes.
+        processes: The number of processes.
     """
     whole = sum(size for _, size in sizes)
     most = min(_LARGEST, max(_SMALLEST, whole // (processes * _PER_PROCESS)))
@@ -105,7 +105,7 @@ class Reader:
     """Reads shares.
 
     Args:
-        selection: What of directories is left out; nothing if None.
+        selection: The files of directories to leave out; none if None.
     """
 
     def __init__(self, selection: Selection | None) -> None:
@@ -122,12 +122,12 @@ class Reader:
         source = self._parted(share.files[0]) if share.of > 1 else None
         if source:
             yield from parse_part(source, share.number, share.of, indexes)
-        elif not share.number:  # what cannot be parted is read at once
+        elif not share.number:  # a file that cannot be split is read as a whole
             for found in share.files:
                 yield from read_found(found, selection=self.selection)
 
     def _parted(self, found: Found | Unreadable) -> Source | None:
-        """Return a text that can be parted, None if it cannot; its parts come one after another."""
+        """Return a text that can be split, None if it cannot; its parts follow one another."""
         if isinstance(found, Unreadable):
             return None
         if self._loaded is None or self._loaded[0] != found:
@@ -147,17 +147,18 @@ def _source(found: Found, selection: Selection | None) -> Source | None:
 
 
 Packed = tuple[Any, int, tuple[str | int, ...], int, int, int, bool]
-"""A document that travels: the object, which document of its source it is and where in that, the number of its file in
-the share, where the document begins and ends there, and whether it is JSON. Named tuples take three times as long."""
+"""A packed document: the object, the index of its document and its place there, the number of its file in the share,
+where the document begins and ends there, and whether it is JSON. Named tuples take three times as long.
+"""
 
 
 class PackedSource(NamedTuple):
-    """A file that is read again if need be.
+    """A file that is read again on demand.
 
     Args:
         name: Its name, as it is shown.
-        check: What its text comes to, in all processes that were forked from one.
-        mentioned: Which words it has.
+        check: The hash of its text, the same in all processes forked from one.
+        mentioned: The words that it contains.
     """
 
     name: str
@@ -169,7 +170,7 @@ class Packer:
     """Packs the documents of a share.
 
     Args:
-        words: Words that matter if a file has them.
+        words: The words to look for in a file.
     """
 
     def __init__(self, words: Sequence[str]) -> None:
@@ -205,7 +206,7 @@ class Unpacker:
         self._origin: Origin | None = None
 
     def origin(self, packed: Packed) -> Origin:
-        """Return where a document is; the items of a list are in one."""
+        """Return the origin of a document; the items of a list share it."""
         _, index, _, source, start, end, is_json = packed
         if self._origin is None or (source, index) != self._last:
             self._last, self._origin = (source, index), Origin(self._sources[source], start, end, is_json=is_json)
@@ -213,7 +214,7 @@ class Unpacker:
 
 
 class _Again(Source):
-    """A file that another process has read, and that this one reads if need be."""
+    """A file that another process has read, and that this one reads on demand."""
 
     def __init__(self, packed: PackedSource, found: Found) -> None:
         self.name, self.rendered = packed.name, False
@@ -225,7 +226,7 @@ class _Again(Source):
         """The text.
 
         Raises:
-            OSError: It is not what it was.
+            OSError: The file has changed.
         """
         try:
             text = decoded(load(self._found))

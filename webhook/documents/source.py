@@ -1,4 +1,4 @@
-"""A named text, and positions in it."""
+"""Named texts, and positions in them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from webhook.problem import Fix
 
 STDIN: Final = "-"
-"""Standard input, as a path that users give."""
+"""Standard input, as users name it."""
 STDIN_NAME: Final = "<stdin>"
-"""The name under which it is reported."""
+"""The name of standard input in reports."""
 
 
 class Position(NamedTuple):
@@ -30,16 +30,16 @@ class Position(NamedTuple):
 
 
 class Unreadable(NamedTuple):
-    """Something that could not be read: a file, a document, a repeated key.
+    """A reading error: in a file, a document, or a repeated key.
 
     Args:
         source: The file's name as given, ``<stdin>`` for standard input.
-        line: Counted from 1; 0 if no line is to blame, as when the file is missing.
-        column: In characters, counted from 1; 0 if no line is to blame.
-        message: What is wrong, in the words of Kubernetes' reader where it has words for it.
-        hint: How to mend it, where that is known.
+        line: Counted from 1; 0 if there is none, as when the file is missing.
+        column: In characters, counted from 1; 0 if there is no line.
+        message: The error, in the words of Kubernetes' reader if it has any.
+        hint: How to fix it, where that is known.
         excerpt: The text of the line, for display; empty if it is too long for that.
-        fix: What to change there, where that is known.
+        fix: The fix, where that is known.
     """
 
     source: str
@@ -56,8 +56,8 @@ class Source:
 
     Args:
         name: The file's name as given, ``<stdin>`` for standard input.
-        text: What it holds, without a byte order mark.
-        rendered: Whether a program wrote the text, so that its lines are those of no file that the user has.
+        text: Its content, without a byte order mark.
+        rendered: Whether a program wrote the text, so that its lines are not those of a user's file.
     """
 
     def __init__(self, name: str, text: str, *, rendered: bool = False) -> None:
@@ -67,7 +67,7 @@ class Source:
         self._mentioned: dict[str, bool] = {}
 
     def mentions(self, word: str) -> bool:
-        """Tell whether the text has a word anywhere."""
+        """Tell whether the text contains a word."""
         if word not in self._mentioned:
             self._mentioned[word] = word in self.text
         return self._mentioned[word]
@@ -81,7 +81,7 @@ class Source:
         return starts
 
     def position(self, offset: int) -> Position:
-        """Return line and column of a character, given by its offset in the text."""
+        """Return the line and column of an offset in the text."""
         line = bisect_right(self._starts, offset)
         return Position(line, offset - self._starts[line - 1] + 1)
 
@@ -96,7 +96,7 @@ class Source:
         return (self._starts[number] if number < len(self._starts) else len(self.text)) - self._starts[number - 1]
 
     def unreadable(self, offset: int, message: str, hint: str = "") -> Unreadable:
-        """Say what cannot be read, and show the line."""
+        """Report a reading error, with its line."""
         place = self.position(offset)
         shown = self._length(place.line) <= MAX_EXCERPT
         return Unreadable(self.name, place.line, place.column, message, hint, self.line(place.line) if shown else "")

@@ -1,8 +1,8 @@
 """Splits a text into documents, as kubectl does.
 
 Follows apimachinery ``pkg/util/yaml/decoder.go`` (``YAMLOrJSONDecoder``, ``YAMLReader``) and cli-runtime
-``pkg/resource/visitor.go``: a text that starts with ``{`` is a row of JSON values for as long as it can be; otherwise a
-line that starts with ``---`` parts one YAML document from the next. One unreadable document does not hide the others.
+``pkg/resource/visitor.go``: a text that starts with ``{`` is read as a sequence of JSON values as far as possible;
+otherwise lines that start with ``---`` separate YAML documents. One unreadable document does not hide the others.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _TEMPLATE: Final = Pattern(rf"\s*^{SOURCE}$", re.MULTILINE)
 _ORIGIN: Final = "config.kubernetes.io/origin"
 _ORIGIN_PATH: Final = Pattern(r"^path: (\S+)$", re.MULTILINE)
 _MAX_VALUES_BEFORE_YAML: Final = 1
-"""After more JSON values than this, kubectl no longer tries whether a text is YAML after all."""
+"""After this many JSON values, kubectl no longer tries to read the rest as YAML."""
 _FIRST_KEYS: Final = frozenset({Path(("apiVersion",)), Path(("kind",))})
-"""The fields with which objects begin."""
+"""The usual first fields of objects."""
 _NOTHING: Final = Composed(None)
 _ENCODINGS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
@@ -47,9 +47,9 @@ class Document:
     """One object of a manifest.
 
     Args:
-        data: The object as JSON value: a map if it is well-formed, but a file may hold anything.
-        index: Which document of its source it is, counted from 0; the items of a list share it.
-        origin: Where it comes from, and in which place there.
+        data: The object as a JSON value: a map if well-formed, but a file may hold any value.
+        index: The index of the document in its source, from 0; the items of a list share it.
+        origin: Its place in its source.
         within: Where the object is in the document, such as ``("items", 0)``; empty if it is the document.
     """
 
@@ -68,7 +68,7 @@ class Document:
 
     @property
     def rendered(self) -> bool:
-        """Whether a program wrote the text, so that its lines are those of no file that the user has."""
+        """Whether a program wrote the text, so that its lines are not those of a user's file."""
         return self.origin.source.rendered
 
     @property
@@ -86,7 +86,7 @@ class Document:
             path: The field as seen from :attr:`data`, such as ``("spec", "devices", "requests", 0)``.
 
         Returns:
-            Where the field's key or the list's item starts; if it is not there, what is nearest above it.
+            The start of the field's key or the list's item; of the nearest existing parent if it is missing.
         """
         return self.origin.position((*self.within, *path))
 
@@ -101,7 +101,7 @@ class Document:
         return self.origin.is_json
 
     def mentions(self, word: str) -> bool:
-        """Tell whether the file has a word anywhere."""
+        """Tell whether the file contains a word."""
         return self.origin.source.mentions(word)
 
     @property
@@ -119,7 +119,7 @@ class Document:
 
 
 def _built_from(data: Any) -> str:
-    """Read what kustomize writes if ``buildMetadata`` has ``originAnnotations``."""
+    """Read the annotation that kustomize writes if ``buildMetadata`` has ``originAnnotations``."""
     origin = at(data, ("metadata", "annotations", _ORIGIN))
     path = _ORIGIN_PATH.search(origin) if isinstance(origin, str) else None
     return path[1] if path else ""
@@ -157,7 +157,7 @@ class Origin:
         return None if found < 0 else found + 1
 
     def template(self) -> str:
-        """Return the file that a comment of Helm names."""
+        """Return the file named by a comment of Helm."""
         found = _TEMPLATE.match(self.source.text, self.start, self.end)
         return found[1] if found else ""
 
@@ -170,7 +170,7 @@ class Origin:
         return comments(self.source, self.start, self.end, mark)
 
     def repeated(self) -> Iterator[Unreadable]:
-        """Report every key that its map has already (sigs.k8s.io/json for JSON, go-yaml v2 for YAML)."""
+        """Report every repeated key (sigs.k8s.io/json for JSON, go-yaml v2 for YAML)."""
         for number, again in enumerate(self._outline.repeated):
             first = self.source.position(self.start + again.first).line
             offset = self.start + again.again
@@ -190,7 +190,7 @@ class Origin:
 
 
 def too_large(source: str) -> Unreadable:
-    """Say that a file is larger than any that is read."""
+    """Report a file that exceeds the size limit."""
     limit = f"{MAX_BYTES // (1024 * 1024)} MiB"
     return Unreadable(source, 0, 0, f"larger than {limit}", f"the limit is {limit} per file: split it")
 
@@ -208,10 +208,10 @@ def parse(text: bytes | str, source: str = "<text>", *, rendered: bool = False) 
     Args:
         text: The manifest; bytes are UTF-8, or UTF-16 with a byte order mark.
         source: What to call the text.
-        rendered: Whether a program wrote the text, so that its lines are those of no file that the user has.
+        rendered: Whether a program wrote the text, so that its lines are not those of a user's file.
 
     Yields:
-        The documents in the order of the text, and in the place of what cannot be read, why.
+        The documents in the order of the text, and an error in the place of each unreadable one.
     """
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     if len(data) > MAX_BYTES:
@@ -229,17 +229,17 @@ def parse(text: bytes | str, source: str = "<text>", *, rendered: bool = False) 
 
 
 def decoded(data: bytes) -> str:
-    """Return the text that a file holds.
+    """Decode a file's text.
 
     Raises:
-        UnicodeDecodeError: It holds none; the error has what follows the byte order mark.
+        UnicodeDecodeError: It is not text; the error holds the bytes after the byte order mark.
     """
     bom, encoding = encoding_of(data)
     return data[len(bom) :].decode(encoding)
 
 
 def is_row(text: str) -> bool:
-    """Tell whether a text may be a row of JSON values, which is read from its start."""
+    """Tell whether a text may be a sequence of JSON values, which must be read from its start."""
     return text.lstrip()[:1] == "{"
 
 
@@ -253,11 +253,11 @@ def _documents(source: Source) -> Iterator[Document | Unreadable]:
 
 
 def parse_part(source: Source, number: int, of: int, indexes: Iterator[int]) -> Iterator[Document | Unreadable]:
-    """Read a part of a text, which begins and ends where documents do.
+    """Read a part of a text, which begins and ends at document boundaries.
 
     Args:
-        source: The text, which is no row of JSON values.
-        number: Which part, counted from 0.
+        source: The text, which is not a sequence of JSON values.
+        number: The number of the part, from 0.
         of: How many parts the text has.
         indexes: Numbers the documents of the part.
 
@@ -269,7 +269,7 @@ def parse_part(source: Source, number: int, of: int, indexes: Iterator[int]) -> 
 
 
 def _cut(text: str, number: int, of: int) -> int:
-    """Return where a part of a text begins, so that all of them are about as long."""
+    """Return where a part of a text begins; all parts have about the same length."""
     at = text.find("\n" + _SEPARATOR, len(text) * number // of) if number else -1
     return at + 1 if at >= 0 else len(text) if number else 0
 
@@ -277,7 +277,7 @@ def _cut(text: str, number: int, of: int) -> int:
 def _json_documents(
     source: Source, indexes: Iterator[int]
 ) -> Generator[Document | Unreadable, None, tuple[int, Fault | None]]:
-    """Read JSON values, and return where what is left may be YAML and why it is not JSON."""
+    """Read JSON values, and return where YAML may begin and why the rest is not JSON."""
     from webhook.documents.jsontext import Decoder  # noqa: PLC0415 - most manifests are YAML
 
     text = source.text
@@ -337,7 +337,7 @@ def _composed(text: str) -> Composed:
     """Read the first document of a text.
 
     Raises:
-        Fault: It is not YAML, cannot be said in JSON, or goes beyond a limit.
+        Fault: It is not YAML, has no JSON form, or exceeds a limit.
     """
     value = read_blocks(text)
     if value is not None:
@@ -379,7 +379,7 @@ def _after(pattern: Pattern, text: str, start: int) -> int:
 
 
 def _items(data: Any, within: tuple[str | int, ...] = ()) -> Iterator[tuple[Any, tuple[str | int, ...]]]:
-    """Take lists apart; an item without type has the list's (``decodeToList`` in unstructured_list.go)."""
+    """Split lists into items; an item without a type has the list's (``decodeToList`` in unstructured_list.go)."""
     kind = data.get("kind") if isinstance(data, dict) else None
     if not (isinstance(kind, str) and kind.endswith("List") and isinstance(data.get("items", ""), list | None)):
         yield data, within

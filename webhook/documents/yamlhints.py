@@ -1,4 +1,4 @@
-"""How a text is written that YAML takes for something else, as happens to expressions."""
+"""Explains how to quote texts that YAML misreads, as happens to CEL expressions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HINTS: Final = {
     "did not find expected comment or line break": "a text begins on the line below | or >, indented",
     "block sequence entries are not allowed in this context": "a list begins on the line below its key",
 }
-"""How to mend it, by what a YAML parser says."""
+"""Hints, by the YAML parser's message."""
 _OF_VALUES: Final = frozenset(
     {
         _COLON,
@@ -35,7 +35,7 @@ _OF_VALUES: Final = frozenset(
         "did not find expected alphabetic or numeric character",
     }
 )
-"""What a YAML parser says of a value that it takes for something else."""
+"""Messages of a YAML parser about a misread value."""
 _VALUE: Final = Pattern(r"""(?:^\s*|[-{,]\s+|\{)["']?([A-Za-z][\w./-]*)["']?:[ \t]+(\S.*)""")
 _EXPRESSION: Final = Pattern(r"""(\b(?:\w+E|e)xpression)["']?:[ \t]+(\S.*)""")
 _TAKEN_FOR: Final = {
@@ -45,21 +45,21 @@ _TAKEN_FOR: Final = {
     **dict.fromkeys("*", "an alias"),
     **dict.fromkeys("`@%", "something else"),
 }
-"""What YAML takes a value for, by its first character."""
+"""The meaning of a value in YAML, by its first character."""
 _DASHES: Final = Pattern("[-\u2010-\u2015\u2212]{2,}")
-"""Hyphens, and what editors make of them."""
+"""Hyphens, and the characters that editors replace them with."""
 
 
 def hint_of(problem: str, line: str) -> str:
-    """Say how to mend what a YAML parser does not take; empty if that is unclear.
+    """Suggest how to fix a YAML error; empty if that is unclear.
 
     Args:
-        problem: What the parser says.
-        line: The line that it says it of.
+        problem: The parser's message.
+        line: The line that the message is about.
     """
     if _DASHES.fullmatch(line.strip()):
         return "three hyphens separate documents: write ---"
-    of_any = problem in _OF_VALUES and problem != _COLON  # behind which the indentation may be wrong, too
+    of_any = problem in _OF_VALUES and problem != _COLON  # after which the indentation may be wrong, too
     if (problem in _OF_VALUES and (match := _EXPRESSION.search(line))) or (of_any and (match := _VALUE.search(line))):
         key, value = match.groups()
         is_flow = "{" in line[: match.start(1)]
@@ -69,7 +69,7 @@ def hint_of(problem: str, line: str) -> str:
 
 
 def _meaning(value: str, *, is_flow: bool) -> str:
-    """Say what YAML takes a value for; empty if it takes it for a text."""
+    """Describe how YAML misreads a value; empty if it reads a text."""
     if taken := _TAKEN_FOR.get(value[0]):
         return f"YAML takes what begins with {value[0]} for {taken.format(value[0])}"
     if is_flow and any(each in value for each in ',[]{}"'):

@@ -1,8 +1,8 @@
-"""Edits the text of a document to hold another value, and leaves the rest of it as it is.
+"""Edits the text of a document to hold another value, and leaves the rest unchanged.
 
-:func:`rewritten` compares the value that a text has with the new one, and edits what differs: entries
-that go into a map of their own or come out of one move as whole lines, with their comments; whatever else differs is
-written anew. What comes out is read again, and is the wanted value.
+:func:`rewritten` compares the value of a text with the new one, and edits the differences: entries that move into or
+out of a nested map move as whole lines, with their comments; other differences are rewritten. The result is read again,
+and must be the wanted value.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class BlockMap:
         node: The map; it has entries.
 
     Raises:
-        UnableError: It is written in a way that cannot be edited by lines.
+        UnableError: Its layout cannot be edited by lines.
     """
 
     def __init__(self, tree: Tree, node: Node) -> None:
@@ -106,7 +106,7 @@ class BlockMap:
         return [Edit(entry.start, following, "".join(remarks))]
 
     def add(self, values: Mapping[str, Any]) -> list[Edit]:
-        """Add entries behind the others."""
+        """Add entries after the others."""
         tree, end = self._tree, self._ends[-1]
         text = self._indentation + written(tree, values, self._column)
         if tree.text[end - 1 : end] == "\n":
@@ -137,7 +137,7 @@ class BlockMap:
         return [Edit(before, inner.start, " ")]
 
     def replace(self, name: str, value: Any) -> list[Edit]:
-        """Write an entry anew; the comments in it go above it."""
+        """Rewrite an entry; the comments in it go above it."""
         entry = self._entries[self._index(name)]
         return replaced(self._tree, entry.start, entry.end, {name: value})
 
@@ -145,7 +145,7 @@ class BlockMap:
         return next(index for index, entry in enumerate(self._entries) if entry.name == name)
 
     def _colon(self, entry: Entry) -> int:
-        """Return where the text between a key's colon and its value begins, which holds nothing but comments."""
+        """Return the start of the text between a key's colon and its value, which holds only comments."""
         text = self._tree.text
         found = _COLON.match(text, entry.key_end)
         if found is None:
@@ -157,7 +157,7 @@ class BlockMap:
 
     @staticmethod
     def _first(value: Node) -> int:
-        """Return where a value begins behind its anchor and its tag."""
+        """Return where a value begins after its anchor and its tag."""
         return value.entries[0].start if value.entries and not value.in_flow else value.start
 
     def _spelled(self, entry: Entry) -> str:
@@ -193,17 +193,17 @@ class BlockMap:
         return lines if lines.endswith("\n") else lines + self._tree.newline
 
     def _as_ended(self, text: str, end: int) -> str:
-        """Leave out the line break at the end if there was none."""
+        """Drop the final line break if there was none."""
         return text if self._tree.text[end - 1 : end] == "\n" else text.rstrip("\r\n")
 
 
 def replaced(tree: Tree, start: int, end: int, value: Any) -> list[Edit]:
-    """Write a value in block style anew; the comments in it go above it, and so does one behind it without a place."""
+    """Rewrite a value in block style; the comments in it, and a comment after it that loses its place, go above it."""
     column = tree.column(start)
     text = written(tree, value, column)
     if "\n" in text and (behind := _BEHIND.match(tree.text, end)):
         end = behind.end()
-    if _ends_in_block_scalar(value):  # which would take comments below it for its own lines
+    if _ends_in_block_scalar(value):  # which would absorb comments below it as its own lines
         while (below := _BELOW.match(tree.text, end)) and len(below["indentation"]) > column:
             end = below.end()
     remarks = "".join(remark + tree.newline + " " * column for remark in tree.comments(start, end))

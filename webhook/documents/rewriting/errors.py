@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class UnableError(Exception):
-    """A value cannot be edited in place: what holds it has to be written anew."""
+    """A value cannot be edited in place: its parent must be rewritten."""

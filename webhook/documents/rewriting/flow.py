@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def written(tree: Tree, value: Any, instead: Node) -> str:
-    """Write a value in flow style, on several lines if what it replaces is."""
+    """Write a value in flow style, on several lines if the value it replaces is."""
     if "\n" not in tree.text[instead.start : instead.end]:
         return json.dumps(value, ensure_ascii=False)
     return _indented(tree, value, instead.start)
@@ -93,7 +93,7 @@ class FlowMap:
         return [Edit(start, end, _remarks(self._tree, start, end))]
 
     def add(self, values: Mapping[str, Any]) -> list[Edit]:
-        """Add entries behind the others."""
+        """Add entries after the others."""
         tree, end = self._tree, self._entries[-1].end
         first = self._entries[0].start
         if not self._is_alone:
@@ -117,7 +117,7 @@ class FlowMap:
         return [Edit(value.start, value.end, remarks + self._tree.text[inner.start : inner.end])]
 
     def replace(self, name: str, value: Any) -> list[Edit]:
-        """Write a value anew."""
+        """Rewrite a value."""
         entry = self._named(name)
         return replaced(self._tree, entry.value, value)
 
@@ -139,7 +139,7 @@ class FlowMap:
 
 
 def _remarks(tree: Tree, start: int, end: int, kept: Iterable[tuple[int, int]] = ()) -> str:
-    """Return the comments in a part of the text, but for those of what is kept of it, each on a line of its own."""
+    """Return the comments in a part of the text, except those in its kept parts, each on its own line."""
     found: list[str] = []
     for begin, stop in [*sorted(kept), (end, end)]:
         found += tree.comments(start, begin)
@@ -149,7 +149,7 @@ def _remarks(tree: Tree, start: int, end: int, kept: Iterable[tuple[int, int]] =
 
 
 def replaced(tree: Tree, node: Node, value: Any) -> list[Edit]:
-    """Write a value in flow style anew; the comments in it go before it."""
+    """Rewrite a value in flow style; the comments in it go before it."""
     lead = "" if tree.text[node.start - 1 : node.start].isspace() or node.end > node.start else " "
     remarks = _remarks(tree, node.start, node.end)
     return [Edit(node.start, node.end, lead + remarks + written(tree, value, node))]

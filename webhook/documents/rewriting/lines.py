@@ -10,12 +10,12 @@ def shifted(text: str, step: str) -> str:
 
 
 def dedented(text: str, column: int, wanted: int) -> str:
-    """Move what stands at a column, or right of it, to another one.
+    """Move the text at a column, or right of it, to another column.
 
     Args:
         text: Whole lines.
         column: The column.
-        wanted: Where it goes, with what is right of it; what stands between the two goes there, too.
+        wanted: The target column; text between the two columns goes there, too.
     """
     return "".join(_moved(line, column, wanted) for line in text.splitlines(keepends=True))
 

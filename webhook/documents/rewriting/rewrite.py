@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from webhook.objects import JSONObject
 
 _MOST_ROUNDS: Final = 12
-"""Each round makes the edits that do not touch each other; what has moved is edited in the next."""
+"""Each round makes edits that do not overlap; moved parts are edited in the next."""
 _QUOTES: Final = frozenset("\"'")
 _SPECIAL_IN_FLOW: Final = frozenset(",[]{}?:#")
 
 
 def rewritten(text: str, wanted: Any, *, is_json: bool) -> str:
-    """Return a text that reads as a value, with as little of it changed as can be.
+    """Edit a text to hold a value, changing as little as possible.
 
     Args:
         text: One document that can be read.
@@ -65,18 +65,18 @@ def read_value(text: str, *, is_json: bool) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Tell whether two JSON values are equal; to Python, ``1`` and ``true`` are, too."""
+    """Tell whether two JSON values are equal; in Python, ``1 == True``."""
     return one is other or (one == other and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True))
 
 
 def _edited(text: str, wanted: Any, *, is_json: bool, careful: bool) -> str | None:
-    """Edit a text until it reads as a value; None if that cannot be reached.
+    """Edit a text until it holds a value; None if that fails.
 
     Args:
         text: The text.
         wanted: The value.
         is_json: As for :func:`rewritten`.
-        careful: Whether to move what can move; else it is written anew.
+        careful: Whether to move parts where possible; otherwise they are rewritten.
     """
     try:
         for _ in range(_MOST_ROUNDS):
@@ -98,7 +98,7 @@ class _Round:
 
     Args:
         tree: The document.
-        careful: Whether to move what can move.
+        careful: Whether to move parts where possible.
     """
 
     def __init__(self, tree: Tree, *, careful: bool) -> None:
@@ -106,10 +106,10 @@ class _Round:
         self._careful = careful
 
     def edits(self, node: Node, old: Any, new: Any) -> list[Edit]:
-        """Return edits that bring a value nearer to another one.
+        """Return edits that bring a value closer to another one.
 
         Raises:
-            UnableError: What holds the value has to be written anew.
+            UnableError: The value's parent must be rewritten.
         """
         if same(old, new):
             return []
@@ -118,7 +118,7 @@ class _Round:
         if isinstance(old, list) and isinstance(new, list) and node.items and len(old) == len(new) == len(node.items):
             return self._list(node, old, new)
         if self._careful and self._tree.text[node.start : node.start + 1] == "*":
-            return []  # what the alias stands for is edited, and read again with it
+            return []  # the anchored value is edited, and read again with the alias
         if isinstance(old, dict | list) or isinstance(new, dict | list) or node.start == node.end:
             raise UnableError
         return [editing.Edit(node.start, node.end, self._scalar(node, new))]
@@ -174,7 +174,7 @@ class _Round:
 
 
 def _rearranged(layout: BlockMap | FlowMap, old: JSONObject, new: JSONObject) -> list[Edit]:
-    """Return the edits of one change to what a map has: entries in or out of a box, or else fewer or more of them."""
+    """Return the edits of one change to a map's entries: moved in or out of a box, or else removed or added."""
     added, removed = new.keys() - old.keys(), old.keys() - new.keys()
     for name in (name for name in new if name in added):
         if isinstance(new[name], dict) and (moved := new[name].keys() & removed):
@@ -190,7 +190,7 @@ def _rearranged(layout: BlockMap | FlowMap, old: JSONObject, new: JSONObject) ->
 
 
 def _is_in(outer: Any, inner: Any) -> bool:
-    """Tell whether a map has nothing but a single value."""
+    """Tell whether a map has only a single value."""
     return (
         isinstance(outer, dict)
         and len(outer) == 1

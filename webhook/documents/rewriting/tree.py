@@ -1,4 +1,4 @@
-"""A document that is rewritten: its nodes, its layout and its comments."""
+"""A document to rewrite: its nodes, its layout and its comments."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Tree:
     root: Node
     is_json: bool
     texts: list[tuple[int, int]] = field(default_factory=list)
-    """Where scalars are, in which ``#`` begins no comment."""
+    """The spans of scalars, where ``#`` begins no comment."""
 
     @cached_property
     def newline(self) -> str:
@@ -41,7 +41,7 @@ class Tree:
 
     @cached_property
     def step(self) -> str:
-        """By what the first map within a map is indented."""
+        """The indentation of the first nested map."""
         pending = deque([self.root])
         while pending:
             node = pending.popleft()
@@ -56,13 +56,13 @@ class Tree:
         return "  "
 
     def indentation(self, offset: int) -> str:
-        """Return the white space that the line of an offset begins with."""
+        """Return the indentation of the line at an offset."""
         start = offset - self.column(offset)
         found = _INDENTATION.match(self.text, start)
         return found[0] if found else ""
 
     def line_end(self, offset: int) -> int:
-        """Return where the line after that of an offset begins."""
+        """Return the start of the line after an offset's line."""
         return self.text.find("\n", offset) + 1 or len(self.text)
 
     def column(self, offset: int) -> int:
@@ -92,7 +92,7 @@ class Tree:
 
 
 def tree_of(text: str, *, is_json: bool) -> Tree:
-    """Find where everything in a text is that can be read.
+    """Locate everything in a readable text.
 
     Args:
         text: One document.
