@@ -30,15 +30,15 @@ def load(
     *,
     by_cluster: bool = False,
 ) -> PolicySet:
-    """Make a set of policies of the objects in manifests; never raises.
+    """Make a policy set from the objects in manifests; never raises.
 
     Args:
-        given: Objects; policies and bindings are used, all others are what policies look at: parameters, namespaces,
+        given: Policies, bindings, and the objects that policies read: parameters, namespaces,
             CustomResourceDefinitions.
         release: The Kubernetes release, as the minor of 1.x.
-        strongest: Says by its name which action a policy may lead to at most, Deny, Warn or Audit.
-        by_cluster: Whether a cluster of that release evaluates the policies, so that it must serve them; if not,
-            those of other releases are used, too.
+        strongest: Returns the strongest action that a policy, given by name, may lead to: Deny, Warn or Audit.
+        by_cluster: Whether a cluster of that release evaluates the policies, and so must serve them; if not,
+            policies of other releases are used, too.
     """
     read = _Read(release, strongest, by_cluster=by_cluster)
     for each in given:
@@ -51,11 +51,11 @@ Name = tuple[str, str]
 
 
 class _Read:
-    """The objects of manifests, sorted: policies and bindings, and what they look at.
+    """The objects of manifests, sorted: policies, bindings, and the objects that policies read.
 
     Args:
         release: The Kubernetes release.
-        strongest: Says by its name which action a policy may lead to at most.
+        strongest: Returns the strongest action that a policy, given by name, may lead to.
         by_cluster: Whether a cluster of that release evaluates the policies.
     """
 
@@ -65,12 +65,12 @@ class _Read:
         self._bindings: dict[Name, Binding] = {}
         self._origins: dict[object, Given] = {}
         self._refused: set[Name] = set()
-        """The policies of refused manifests, be it that they would have been these or bound them."""
+        """The policies that refused manifests would have defined or bound."""
         self._findings: list[Finding] = []
         self._objects: dict[Kind, list[JSONObject]] = {}
 
     def take(self, each: Given) -> None:
-        """Take an object; what is wrong with a policy or binding is a finding."""
+        """Add an object; errors in a policy or binding become findings."""
         obj = each.object
         if not is_policy(obj):
             if isinstance(obj, dict):
@@ -125,7 +125,7 @@ class _Read:
 
 
 def _stood_for(obj: JSONObject) -> Name:
-    """Return the kind and name of the policy that a refused manifest would have been, or bound."""
+    """Return the kind and name of the policy that a refused manifest would have defined or bound."""
     kind: str = obj["kind"]
     if not kind.endswith("Binding"):
         return kind, text(metadata_of(obj), "name")
@@ -139,7 +139,7 @@ def _unbound(
     origins: Mapping[object, Given],
     refused: set[Name],
 ) -> Iterator[Finding]:
-    """Find bindings without a policy, policies without a binding, and parameters that one has and the other not."""
+    """Find bindings without a policy, policies without a binding, and parameters that only one of the two has."""
     bound = {(each.kind, each.policy) for each in bindings.values()}
     for key, policy in policies.items():
         if key not in bound and key not in refused:
@@ -165,7 +165,7 @@ def _unbound(
 
 
 def _policy_meant(binding: Binding, policies: Iterable[Name]) -> str:
-    """Suggest the policy that a binding was meant for."""
+    """Suggest the policy that a binding was probably meant for."""
     others = [kind for kind, name in policies if name == binding.policy]
     if others:
         return f"it is a {others[0]}: bind it by a {others[0]}Binding"

@@ -26,32 +26,32 @@ if TYPE_CHECKING:
 
 
 class OutOfBudgetError(Exception):
-    """The expressions of a policy came to cost more together than they may."""
+    """The expressions of a policy exceeded their common cost budget."""
 
     def __init__(self) -> None:
         super().__init__("validation failed due to running out of cost budget, no further validation rules will be run")
 
 
 class Outcome(NamedTuple):
-    """What an expression came to: a value, or an error."""
+    """The result of an expression: a value or an error."""
 
     value: Any = None
     error: str = ""
 
 
 TRUE: Final = Outcome(value=True)
-"""What nearly all conditions and validations come to."""
+"""The outcome of nearly all conditions and validations."""
 
 _UNKNOWN: Final = object()
 
 
 class Variables:
-    """A policy's variables: each is evaluated when it is first used, and then kept.
+    """A policy's variables: each is evaluated on first use, and its value kept.
 
     Args:
         expressions: The variables.
-        bindings: What they may use, the variables themselves apart.
-        meter: Counts what they cost.
+        bindings: The values that they may use, apart from the variables themselves.
+        meter: Counts their cost.
     """
 
     cel_type: ClassVar[Type] = struct("kubernetes.variables")
@@ -68,7 +68,7 @@ class Variables:
         """Return a variable's value.
 
         Raises:
-            EvaluationError: It has none.
+            EvaluationError: The variable has no value.
         """
         value = self._known.get(name, _UNKNOWN)
         if value is _UNKNOWN:
@@ -80,17 +80,17 @@ class Variables:
     cel_select = __getitem__
 
     def cel_has(self, name: str) -> bool:
-        """Tell whether there is a variable."""
+        """Tell whether a variable exists."""
         return name in self._expressions
 
     def _evaluate(self, name: str) -> Any:
-        """Return a variable's value, or the failure to be raised in its place."""
+        """Return a variable's value, or the error to raise instead."""
         expression = self._expressions.get(name)
         if expression is None:
             return Failure(f"no such key: {name}")
         if isinstance(expression.compiled, Failure):
             return Failure(f'composited variable "{name}" fails to compile: {expression.compiled.text}')
-        # Bindings that lasted would hold the variables, which hold them: work for the garbage collector.
+        # Kept bindings would refer to the variables, which refer to them: a cycle for the garbage collector.
         bindings = {**self._bindings, "variables": self}
         try:
             return expression.compiled.program.evaluate(bindings, meter=self._meter)
@@ -102,10 +102,10 @@ class Evaluation:
     """Evaluates expressions of one kind, such as a policy's validations, for one request.
 
     Args:
-        bindings: What the expressions may use, the variables apart.
-        variables: The policy's variables; None if the expressions are not about them.
-        budget: What all of them may cost together.
-        meter: Counts what they cost, and limits each.
+        bindings: The values that the expressions may use, apart from the variables.
+        variables: The policy's variables; None if the expressions cannot use them.
+        budget: The most that all expressions may cost together.
+        meter: Counts their cost, and limits each expression.
     """
 
     __slots__ = ("_bindings", "_limit", "_meter", "_variables")
@@ -122,15 +122,15 @@ class Evaluation:
 
     @property
     def budget(self) -> int:
-        """What is left to be spent."""
+        """The remaining budget."""
         return self._limit - self._meter.cost
 
     def evaluate(self, expression: NamedExpression) -> Outcome:
         """Evaluate an expression.
 
         Raises:
-            OutOfBudgetError: There is not enough left of the budget.
-            DeadlineExceededError: There is no time left.
+            OutOfBudgetError: The budget is spent.
+            DeadlineExceededError: The deadline has passed.
         """
         compiled = expression.compiled
         if isinstance(compiled, Failure):
@@ -146,15 +146,15 @@ class Evaluation:
         return outcome
 
     def is_certain(self, expressions: int) -> bool:
-        """Tell whether that many expressions and all variables cannot cost more than what is left of the budget."""
+        """Tell whether the budget certainly suffices for that many expressions and all variables."""
         return (expressions + self._variables) * (CALL_LIMIT + STEP) <= self.budget
 
 
 STEP: Final = 100_000
-"""What the last step of an expression that is stopped is taken to cost at most.
+"""The assumed upper bound on the cost of a stopped expression's last step.
 
-A search through megabytes of text can cost more. The API server would refuse for that even where all validations hold;
-here a message that is not shown then costs nothing.
+A search through megabytes of text can cost more. The API server would then refuse the request even if all validations
+hold; here a message that is not shown costs nothing.
 """
 
 

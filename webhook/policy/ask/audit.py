@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from webhook.policy.manifest.model import Policy
 
 MAX_ANNOTATION_BYTES: Final = 10 * 1024
-"""The value of an audit annotation is cut after this."""
+"""The maximum length of an audit annotation's value; the rest is cut off."""
 MAX_AUDITED_FAILURES: Final = 50
 VALIDATION_FAILURE: Final = "validation.policy.admission.k8s.io/validation_failure"
 """The audit annotation that lists failures of bindings with the action Audit."""
 MUTATION_FAILURE: Final = "mutation_failure"
-"""Of draguard's own: the API server refuses a request if a mutating policy fails, or says nothing."""
+"""draguard's own audit annotation: if a mutating policy fails, the API server refuses the request or ignores it."""
 
 
 class Audit:
-    """Collects what is noted in the audit log.
+    """Collects audit annotations.
 
     Args:
-        failures: The key under which failures are noted.
+        failures: The key of the annotation that lists failures.
     """
 
     def __init__(self, failures: str) -> None:
@@ -35,11 +35,11 @@ class Audit:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was noted."""
+        """Whether there are no annotations."""
         return not self._failures and not self._values
 
     def failure(self, index: int, decision: Decision) -> None:
-        """Note that an object fails an expression of a policy, the ``index``-th of its sort."""
+        """Record that an object fails a policy's expression, the ``index``-th of its sort."""
         binding = decision.binding
         if len(self._failures) == MAX_AUDITED_FAILURES:
             return
@@ -54,7 +54,7 @@ class Audit:
         )
 
     def annotate(self, policy: Policy, key: str, value: str) -> None:
-        """Note the value of an audit annotation; equal values of several bindings are noted once."""
+        """Record the value of an audit annotation; equal values of several bindings are recorded once."""
         cut = value.encode(errors="replace")[:MAX_ANNOTATION_BYTES].decode(errors="replace")
         values = self._values.setdefault(f"{policy.name}/{key}", [])
         if cut not in values:

@@ -1,8 +1,8 @@
-"""An offline authorizer: answers by a list of rules, and denies by default.
+"""An offline authorizer: decides by a list of rules, and denies by default.
 
 The rules are those of a Role: ``apiGroups``, ``resources`` (with subresources as ``pods/log``), ``resourceNames``,
-``verbs``, or ``nonResourceURLs`` with ``verbs``; each may say for which ``users``, ``groups`` and ``namespaces`` it
-holds. What no rule allows is denied, but to members of ``system:masters``.
+``verbs``, or ``nonResourceURLs`` with ``verbs``; each may name the ``users``, ``groups`` and ``namespaces`` that it
+is for. An action that no rule allows is denied, except to members of ``system:masters``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FIELDS: Final = (
     "verbs",
 )
 SUPERUSERS: Final = "system:masters"
-"""The group whose members the API server allows everything (apiserver ``options/authorization.go``)."""
+"""The group whose members may do everything (apiserver ``options/authorization.go``)."""
 NOTE: Final = (
     "a policy asks what the user may do; without a cluster only the given rules allow anything, and what they do not "
     "is denied"
@@ -40,7 +40,7 @@ class AuthorizerError(ValueError):
 
 
 class Rule(NamedTuple):
-    """What a user may do; an empty set of users, groups, namespaces or names stands for all of them."""
+    """Actions that users may take; an empty set of users, groups, namespaces or names stands for all of them."""
 
     users: frozenset[str] = frozenset()
     groups: frozenset[str] = frozenset()
@@ -78,21 +78,21 @@ def _path_matches(pattern: str, path: str) -> bool:
 
 
 class Authorizer:
-    """Answers what users may do.
+    """Decides what users may do.
 
     Args:
-        rules: What is allowed.
+        rules: The allowed actions.
     """
 
     def __init__(self, rules: Iterable[Rule] = ()) -> None:
         self._rules = tuple(rules)
 
     def bindings(self, request: Request, noted: set[str]) -> dict[str, Any]:
-        """Return what expressions ask: ``authorizer`` and ``authorizer.requestResource``.
+        """Return the variables ``authorizer`` and ``authorizer.requestResource`` for expressions.
 
         Args:
-            request: The request, on whose user's behalf they ask.
-            noted: Collects their names if they ask.
+            request: The request, whose user is checked.
+            noted: Collects the names of the variables that expressions use.
         """
 
         def answer(question: PathCheck | ResourceCheck) -> Decision:

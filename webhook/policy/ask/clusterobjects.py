@@ -1,4 +1,4 @@
-"""The objects that policies look at: parameters, namespaces, and custom kinds."""
+"""The objects that policies read: parameters, namespaces, and custom kinds."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _ACTIVE: Final = {
     "spec": {"finalizers": ["kubernetes"]},
     "status": {"phase": "Active"},
 }
-"""What the API server adds to every namespace."""
+"""The fields that the API server adds to every namespace."""
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ClusterObjects:
-    """The objects that policies look at.
+    """The objects that policies read.
 
     Args:
-        kinds: The kinds that there are.
+        kinds: The known kinds.
         objects: The objects, by kind.
     """
 
@@ -46,7 +46,7 @@ class ClusterObjects:
         object.__setattr__(self, "_namespaces", found)
 
     def namespace(self, name: str) -> JSONObject:
-        """Return a namespace; one that was not given has no labels but its name."""
+        """Return a namespace; a namespace that was not given has no label but its name."""
         given = self._namespaces.get(name)
         if given is None:
             return _ACTIVE | {"metadata": {"name": name, "labels": {_NAME_LABEL: name}}}
@@ -66,7 +66,7 @@ class ClusterObjects:
 
         Args:
             kind: The kind.
-            namespace: Their namespace; empty for objects of the cluster.
+            namespace: Their namespace; empty for cluster-scoped objects.
         """
         for each in self.objects.get(kind, ()):
             metadata = metadata_of(each)
@@ -74,7 +74,7 @@ class ClusterObjects:
                 yield text(metadata, "name"), each
 
     def is_namespaced(self, kind: Kind) -> bool | None:
-        """Tell whether objects of a kind are in namespaces; None if there is no such kind."""
+        """Tell whether a kind is namespaced; None if there is no such kind."""
         known = self.kinds.find(kind)
         if known is not None:
             return known.namespaced

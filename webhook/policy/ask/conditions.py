@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Outcome(NamedTuple):
-    """Whether the conditions hold, or the error that keeps one from telling."""
+    """Whether the conditions hold, or the error that leaves this undecided."""
 
     holds: bool
     error: str = ""
@@ -30,16 +30,16 @@ HOLD: Final = Outcome(holds=True)
 
 
 def evaluate_conditions(programs: Programs, bindings: Mapping[str, Any], request: Request, meter: Meter) -> Outcome:
-    """Evaluate a policy's match conditions: one that is false decides, whatever the others come to.
+    """Evaluate a policy's match conditions: if one is false, the policy does not apply, even if others fail.
 
     Args:
         programs: The policy's expressions.
-        bindings: What they may use.
+        bindings: The values that they may use.
         request: The request.
-        meter: Counts what they cost, and limits each.
+        meter: Counts their cost, and limits each.
 
     Raises:
-        DeadlineExceededError: There is no time left.
+        DeadlineExceededError: The deadline has passed.
     """
     if not programs.conditions:
         return HOLD

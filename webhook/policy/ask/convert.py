@@ -21,7 +21,7 @@ def convert(obj: JSONObject | None, kind: Kind) -> JSONObject | None:
         kind: The kind, in the wanted version.
 
     Raises:
-        ConfigurationError: It is not known here how the two versions differ.
+        ConfigurationError: draguard does not know how the two versions differ.
     """
     if obj is None:
         return None

@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 
 
 _NOTHING: Final = object()
-"""No object: what has not been looked at."""
+"""Marks an object that has not been looked up yet."""
 
 
 class Session(Setting):
-    """One request, and what the policies that are evaluated for it share: each part is made on first use.
+    """One request, and the values that its policies share, each made on first use.
 
     Args:
         request: The request.
         policies: The policies.
-        authorizer: Who knows what the user may do.
-        deadline: When the policies must have answered, by ``time.monotonic`` in seconds; None for no limit.
+        authorizer: Decides what the user may do.
+        deadline: When evaluation must be finished, by ``time.monotonic`` in seconds; None for no limit.
 
     Attributes:
-        meter: Limits each expression, and counts what all of them cost.
+        meter: Limits the cost of each expression, and counts the cost of all.
     """
 
     def __init__(
@@ -55,20 +55,20 @@ class Session(Setting):
         self._objects: dict[tuple[str, Kind], JSONObject | None] = {}
 
     def after(self, obj: JSONObject) -> Session:
-        """Return a session of the same request with what has become of its object."""
+        """Return a session of the same request with its changed object."""
         later = Session(self.request._replace(object=obj), self.policies, self._authorizer)
         later.notes, later.meter = self.notes, self.meter
         return later
 
     def invocations(self, kind: str) -> Iterator[Invocation]:
-        """List the policies of a kind that are evaluated, in their order."""
+        """List the policies of a kind to evaluate, in their order."""
         return self.invocations_in(self.policies.plans[kind].find(self.request))
 
     def object(self, kind: Kind) -> JSONObject | None:
         """Return the object as it was sent, in another version.
 
         Raises:
-            ConfigurationError: It cannot be had in that version.
+            ConfigurationError: It cannot be converted to that version.
         """
         return self._converted("object", self.request.object, kind)
 
@@ -81,14 +81,14 @@ class Session(Setting):
         return self._objects[key]
 
     def bindings(self, invocation: Invocation, obj: JSONObject | None) -> dict[str, Any]:
-        """Bind what the expressions of a policy use.
+        """Return the variables that a policy's expressions use.
 
         Args:
             invocation: The policy, without an error.
             obj: The object, in the version that the policy wants.
 
         Raises:
-            ConfigurationError: The stored object cannot be had in that version.
+            ConfigurationError: The stored object cannot be converted to that version.
         """
         matched, uses = invocation.matched, invocation.hook.uses
         assert matched is not None  # noqa: S101 - it has matched
@@ -103,15 +103,15 @@ class Session(Setting):
         return bindings
 
     def holds_quickly(self, invocation: Invocation, obj: JSONObject | None, *, changes: bool = False) -> bool | None:
-        """Tell whether all validations of a policy hold; False if it does not apply, None if it has to be asked.
+        """Tell whether all validations of a policy hold; False if it does not apply, None if it must be evaluated.
 
         Args:
             invocation: The policy, with its parameters.
             obj: The object.
-            changes: Whether it is to make changes where it applies, so that its conditions are evaluated again.
+            changes: Whether it changes objects to which it applies, so that its conditions are evaluated again.
 
         Raises:
-            DeadlineExceededError: There is no time left.
+            DeadlineExceededError: The deadline has passed.
         """
         if (quick := invocation.quick) is None or not self._is_as_sent(obj):
             return None
@@ -121,7 +121,7 @@ class Session(Setting):
         return ask_quickly(((quick, invocation.params),), bindings, self.meter, changes=changes)
 
     def _is_as_sent(self, obj: JSONObject | None) -> bool:
-        """Tell whether an object and what is stored of it are of the version in which the request is."""
+        """Tell whether an object and its stored state are in the request's version."""
         if obj is not self._seen:
             kind = self.request.kind.api_version, self.request.kind.kind
             self._seen, self._is_plain = obj, is_of(obj, *kind) and is_of(self.request.old_object, *kind)

@@ -48,13 +48,13 @@ _NOTHING: Final = _Result()
 def validate(
     request: Request, policies: PolicySet, authorizer: Authorizer = DENY_ALL, *, deadline: float | None = None
 ) -> Verdict:
-    """Ask the validating policies about a request; never raises but for the deadline.
+    """Evaluate the validating policies for a request; raises only at the deadline.
 
     Args:
         request: The request.
         policies: The policies.
-        authorizer: Who knows what the user may do.
-        deadline: When they must have answered, by ``time.monotonic`` in seconds; None for no limit.
+        authorizer: Decides what the user may do.
+        deadline: When evaluation must be finished, by ``time.monotonic`` in seconds; None for no limit.
 
     Raises:
         DeadlineExceededError: The deadline has passed.
@@ -140,7 +140,7 @@ def _ask(session: Session, invocation: Invocation) -> _Result:
         return _Result([_failed(invocation, f"failed to configure binding: failed to convert object version: {error}")])
     met = evaluate_conditions(invocation.hook.programs, bindings, session.request, session.meter)
     if met.error:
-        # With failurePolicy Ignore, a policy whose match conditions are errors does not apply.
+        # With failurePolicy Ignore, a policy whose match conditions fail does not apply.
         return _NOTHING if policy.fails_open else _Result([_failed(invocation, met.error)])
     if not met.holds:
         return _NOTHING

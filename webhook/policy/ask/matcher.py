@@ -51,13 +51,13 @@ def is_exempt(request: Request) -> bool:
 def match(
     criteria: MatchResources, request: Request, kinds: Kinds, namespace_labels: NamespaceLabels
 ) -> Matched | None:
-    """Say in which version a policy or binding is about a request; None if it is not.
+    """Return the version in which a policy or binding matches a request; None if it does not match.
 
     Args:
-        criteria: Which requests are picked.
+        criteria: The policy's or binding's match criteria.
         request: The request.
-        kinds: The kinds that there are.
-        namespace_labels: Gives the labels of a namespace by its name.
+        kinds: The known kinds.
+        namespace_labels: Returns the labels of a namespace, given by name.
     """
     if criteria.named is not None and (request.resource.group, request.resource.resource) not in criteria.named:
         return None
@@ -80,7 +80,7 @@ def _namespace_matches(criteria: MatchResources, request: Request, namespace_lab
         return True
     is_namespace = request.resource.resource == "namespaces"
     if not request.namespace and not is_namespace:
-        return True  # nothing of the cluster is exempt by a namespace's labels
+        return True  # cluster-scoped objects are never exempt by a namespace's labels
     if is_namespace and not request.subresource and request.operation in {CREATE, UPDATE}:
         return criteria.namespaces.matches(labels_of(request.object))
     return criteria.namespaces.matches(namespace_labels(request.namespace))

@@ -22,7 +22,7 @@ class Fault(NamedTuple):
 
     Args:
         text: What the API server says.
-        missing: What would have to be among the objects that policies look at; empty if nothing helps.
+        missing: The object that would have to be given; empty if none would help.
     """
 
     text: str
@@ -34,7 +34,7 @@ class ConfigurationError(Exception):
 
     Args:
         text: What the API server says.
-        missing: What would have to be among the objects that policies look at.
+        missing: The object that would have to be given.
     """
 
     def __init__(self, text: str, missing: str = "") -> None:
@@ -58,13 +58,13 @@ def check_param_kind(policy: Policy, objects: ClusterObjects) -> None:
 def collect_params(
     policy: Policy, binding: Binding, namespace: str, objects: ClusterObjects
 ) -> list[JSONObject | None]:
-    """List the parameters with which a policy is evaluated, once with each; None stands for no parameters.
+    """List the parameters of a policy, which is evaluated once with each; None stands for no parameters.
 
     Args:
-        policy: The policy, whose paramKind there is.
+        policy: The policy; its paramKind exists.
         binding: The binding.
         namespace: The namespace of the judged object.
-        objects: The objects among which the parameters are.
+        objects: The objects that may be parameters.
 
     Raises:
         ConfigurationError: There are no such parameters, or there cannot be.
@@ -94,7 +94,7 @@ def collect_params(
 
 
 def _missing(kind: Kind, ref: ParamRef, namespace: str, objects: ClusterObjects) -> str:
-    """Name the object that a binding looks for, and the namespaces in which there is one."""
+    """Name the object that a binding refers to, and the namespaces that have one of this name."""
     if ref.selector is not None:
         wanted = f"a {kind.kind} ({kind.api_version}) with the labels that the selector asks for"
     else:

@@ -1,7 +1,7 @@
-"""Which policies are evaluated for a request: planned once for every place, that is a resource with an operation on it.
+"""Plans which policies are evaluated, once for every place: an operation on a resource.
 
-Where the place alone tells, a plan has what is asked: policies with their bindings and parameters. Where names, labels
-or namespaces matter, too, it has the policies that may be about the request, and the request is looked at.
+If the place alone decides, a plan lists policies with their bindings and parameters. If names, labels or namespaces
+matter, too, it lists the policies that may match, and each request is matched against them.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
 _MAX_PLACES: Final = 1000
-"""More than a cluster has; made-up places must not fill the memory."""
+"""More places than a cluster has; requests with made-up places must not fill the memory."""
 _MAX_PLACE: Final = 1000
-"""Characters of a place, more than there are in a cluster, where a name has 253 at most and most have 63."""
+"""The maximum characters of a place: longer than in any cluster, where names have at most 253, and most of them 63."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,9 +44,9 @@ class Hook:
     Args:
         policy: The policy.
         programs: Its compiled expressions.
-        bindings: What puts it to work.
-        uses: The names of what its expressions use, such as ``namespaceObject``.
-        quick: The quick way to ask it; None if there is none.
+        bindings: Its bindings.
+        uses: The names of the variables that its expressions use, such as ``namespaceObject``.
+        quick: Its quick evaluation; None if it has none.
     """
 
     policy: Policy
@@ -56,7 +56,7 @@ class Hook:
     quick: Quick | None = None
 
     def passed(self, binding: Binding, params: JSONObject | None) -> tuple[Decision, ...]:
-        """Return what the policy says if all its validations hold."""
+        """Return the policy's decisions if all its validations hold."""
         paths = (validation.path / "expression" for validation in self.policy.validations)
         return tuple(Decision(self.policy, binding, denied=False, path=path, params=params) for path in paths)
 
@@ -69,9 +69,9 @@ class Invocation(NamedTuple):
         binding: The binding; None if the policy itself is at fault.
         matched: The version in which the policy sees the object.
         params: The parameters.
-        passed: What the policy says if all its validations hold.
+        passed: The policy's decisions if all its validations hold.
         fault: Why it cannot be evaluated.
-        quick: The quick way to ask it; None if there is none.
+        quick: Its quick evaluation; None if it has none.
     """
 
     hook: Hook
@@ -84,11 +84,11 @@ class Invocation(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A policy that may be about a request: names, labels or namespaces tell.
+    """A policy that may match a request, depending on names, labels or namespaces.
 
     Args:
         hook: The policy.
-        matched: The version in which it sees the object; None if it takes a look at the request to tell.
+        matched: The version in which it sees the object; None if that depends on the request.
     """
 
     hook: Hook
@@ -96,7 +96,7 @@ class Candidate(NamedTuple):
 
     @property
     def is_about_namespaces(self) -> bool:
-        """Whether the namespace tells whether it is about a request."""
+        """Whether its match depends on nothing but the namespace and the place."""
         matches = (self.hook.policy.match, *(binding.match for binding in self.hook.bindings))
         return all(match is None or match.is_about_namespaces for match in matches)
 
@@ -105,8 +105,8 @@ class Candidate(NamedTuple):
 
         Args:
             request: The request.
-            objects: The objects that policies look at.
-            labels: Gives the labels of a namespace by its name.
+            objects: The objects that policies read.
+            labels: Returns the labels of a namespace, given by name.
         """
         hook = self.hook
         matched = self.matched or match(hook.policy.match, request, objects.kinds, labels)
@@ -115,7 +115,7 @@ class Candidate(NamedTuple):
         if fault := _fault(hook.policy, objects):
             yield Invocation(hook, None, fault=fault)
             return
-        # The quick way takes objects as they were sent.
+        # Quick evaluation takes objects as they were sent.
         quick = hook.quick if matched == (request.resource, request.kind) else None
         for binding in hook.bindings:
             if binding.match and not match(binding.match, request, objects.kinds, labels):
@@ -133,7 +133,7 @@ class Plans:
 
     Args:
         hooks: The policies, in their order.
-        objects: The objects that they look at.
+        objects: The objects that they read.
     """
 
     def __init__(self, hooks: tuple[Hook, ...], objects: ClusterObjects) -> None:
@@ -173,7 +173,7 @@ class Plans:
 
 
 def _is_about_places(policy: Policy, binding: Binding, objects: ClusterObjects) -> bool:
-    """Tell whether a binding picks the same, with the same parameters, of all requests in one place."""
+    """Tell whether a binding matches all requests in one place or none, with the same parameters."""
     if binding.match and not binding.match.is_about_places:
         return False
     kind, ref = policy.param_kind, binding.param_ref
@@ -189,13 +189,13 @@ def _fault(policy: Policy, objects: ClusterObjects) -> Fault | None:
 
 
 def keep(known: dict[_Key, _Value], place: _Key, found: _Value, length: int) -> None:
-    """Keep what was found for a place, unless places are made up.
+    """Cache a value for a place, unless the place is too long to be real.
 
     Args:
-        known: What is kept.
+        known: The cache.
         place: The place.
-        found: What was found.
-        length: How many characters the place has.
+        found: The value.
+        length: The number of characters in the place.
     """
     if length <= _MAX_PLACE:
         if len(known) >= _MAX_PLACES:

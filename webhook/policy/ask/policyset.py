@@ -1,4 +1,4 @@
-"""A set of policies: policies with their bindings, and the objects that they look at."""
+"""Policies with their bindings, and the objects that they read."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 class Given(NamedTuple):
-    """An object, and where it stands: a document, a path, whatever the caller wants to find again in findings."""
+    """An object and its origin, such as a document or a path, which findings repeat."""
 
     object: Any
     manifest: Any = None
 
 
 class Finding(NamedTuple):
-    """What is wrong with a policy or binding, and which one it is."""
+    """A problem of a policy or binding, and which one it is."""
 
     given: Given
     problem: Problem
@@ -39,17 +39,17 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class PolicySet(ClusterObjects):
-    """Policies with their bindings, in the order in which they were given, and the objects that they look at.
+    """Policies with their bindings, in the order in which they were given, and the objects that they read.
 
     Args:
         release: The Kubernetes release, as the minor of 1.x.
         validating: Validating policies that have bindings.
         mutating: Mutating policies that have bindings.
-        policies: All policies, those without a binding too.
-        findings: What is wrong with policies and bindings; those with an error are not in the set.
+        policies: All policies, including those without a binding.
+        findings: Problems of policies and bindings; those with an error are not in the set.
         origins: Where policies and bindings were given.
-        plans: Which policies are evaluated for a request, by the kind of policy.
-        silence: What tells at once that no policy has anything to say of a request, by the kind of policy.
+        plans: The plans of which policies to evaluate, by the kind of policy.
+        silence: The quick evaluation of all policies of a kind, by the kind of policy.
     """
 
     release: Release
@@ -62,7 +62,7 @@ class PolicySet(ClusterObjects):
     silence: Mapping[str, Silence] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Make room for the plans."""
+        """Make the empty plans."""
         ClusterObjects.__post_init__(self)  # slots make a new class, which `super` does not know
         plans = {VALIDATING: Plans(self.validating, self), MUTATING: Plans(self.mutating, self)}
         object.__setattr__(self, "plans", plans)
@@ -70,15 +70,15 @@ class PolicySet(ClusterObjects):
         object.__setattr__(self, "silence", silence)
 
     def say_nothing(self, request: Mapping[str, Any], deadline: float | None) -> Silent | None:
-        """Find that no validating policy has anything to say; None if they are to be asked."""
+        """Detect quickly that no validating policy applies or refuses; None if they must be evaluated."""
         return self.silence[VALIDATING].find(request, deadline)
 
     def change_nothing(self, request: Mapping[str, Any], deadline: float | None) -> Silent | None:
-        """Find that no mutating policy changes anything; None if they are to be asked."""
+        """Detect quickly that no mutating policy changes anything; None if they must be evaluated."""
         return self.silence[MUTATING].find(request, deadline)
 
     def prepare(self) -> None:
-        """Compile all expressions now; else each is when it is first evaluated."""
+        """Compile all expressions now instead of on first use."""
         for hook in (*self.validating, *self.mutating):
             hook.programs.prepare()
             if hook.quick:
@@ -90,7 +90,7 @@ class PolicySet(ClusterObjects):
         return [finding for finding in self.findings if finding.problem.level == ERROR]
 
     def beside(self, objects: Iterable[JSONObject]) -> PolicySet:
-        """Return the same policies with further objects that they look at; those given before count more."""
+        """Return the same policies with further objects to read; earlier objects take precedence."""
         known = dict(self.objects)
         for each in objects:
             kind = kind_of(text(each, "apiVersion"), text(each, "kind"))

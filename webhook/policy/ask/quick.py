@@ -1,7 +1,7 @@
-"""The quick way to ask a policy: one function tells that it does not apply, or that all its validations hold.
+"""Quick evaluation of a policy: one function tells that it does not apply, or that all its validations hold.
 
-It is derived from the policy's compiled expressions, and what it tells costs the same as asking them one by one.
-Whatever else they come to, they are asked one by one, from the start.
+The function is derived from the policy's compiled expressions, and counts the same cost as evaluating them one by one.
+For any other outcome they are evaluated one by one, from the start.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
     from webhook.policy.manifest.programs import Programs
 
 LIMIT: Final = 300_000
-"""What the quick way may cost for a request: far below the limits of an expression and of a policy."""
+"""The most that quick evaluation may cost for a request: far below the limits of an expression and of a policy."""
 OFTEN: Final = 16
-"""How often a policy is asked before there is a quick way, as making it takes longer than asking a few times."""
+"""How often a policy is evaluated before its quick evaluation is made, which takes longer than a few evaluations."""
 
 _MOST: Final = CALL_LIMIT + STEP
 _UNASKED: Final = (MATCH_CONDITIONS_LIMIT - LIMIT) // _MOST
-"""How many match conditions are not evaluated once one is false, as they cannot exceed what all may cost."""
+"""How many match conditions may be skipped once one is false, as they could not exceed the cost limit of all."""
 _UNSAID: Final = (POLICY_LIMIT - LIMIT) // _MOST
-"""How many messages and variables are not evaluated where all validations hold, for the same reason."""
+"""How many messages and variables may be skipped if all validations hold, for the same reason."""
 _KNOWN: Final = frozenset({"object", "oldObject", "params", "request", "namespaceObject", "variables"})
 
 
 class Quick:
-    """The quick way to ask a policy; it is made when the policy has been asked often.
+    """The quick evaluation of a policy, made once the policy has been evaluated often.
 
     Args:
         joint: The policy's conditions and validations.
-        needs: Which bindings are wanted beside the objects and parameters.
+        needs: The variables that it needs beside the objects and parameters.
     """
 
     __slots__ = ("_asked", "_joint", "ask", "needs")
@@ -55,7 +55,7 @@ class Quick:
         """As `Joint.ask`."""
 
     def prepare(self) -> None:
-        """Make the quick way now."""
+        """Make the function now."""
         try:
             with limited(Budget(DOCUMENT, is_offline=True)):
                 self.ask = self._joint.ask
@@ -74,24 +74,24 @@ def _never(_meter: Meter, _left: int, mark: int, _bindings: Mapping[str, Any]) -
 
 
 Step = tuple[Quick, "JSONObject | None"]
-"""The quick way to ask a policy, and its parameters."""
+"""The quick evaluation of a policy, and its parameters."""
 
 
 def ask_quickly(steps: Iterable[Step], bindings: dict[str, Any], meter: Meter, *, changes: bool = False) -> bool | None:
-    """Tell whether all validations of the last of some policies hold; False if it does not apply.
+    """Tell whether all validations of the last of several policies hold; False if it does not apply.
 
     Args:
-        steps: How to ask the policies.
-        bindings: What their expressions use, the parameters apart, which become a part of it.
-        meter: Counts what they cost.
-        changes: Whether they make changes where they apply: then their conditions are to be evaluated again.
+        steps: The quick evaluations of the policies.
+        bindings: The variables of their expressions; their parameters are added to these.
+        meter: Counts their cost.
+        changes: Whether they change objects to which they apply: then their conditions must be evaluated again.
 
     Returns:
-        None if one of them says something else, so that all of them are to be asked one by one.
+        None if a policy has another outcome, so that all of them must be evaluated one by one.
 
     Raises:
-        DeadlineExceededError: There is no time left.
-        BudgetExceededError: It is more work than the budget in force allows.
+        DeadlineExceededError: The deadline has passed.
+        BudgetExceededError: The work exceeds the budget in force.
     """
     left, built, holds = LIMIT, meter.bytes, False
     try:
@@ -115,7 +115,7 @@ def ask_quickly(steps: Iterable[Step], bindings: dict[str, Any], meter: Meter, *
 
 
 def quick_of(policy: Policy, programs: Programs) -> Quick | None:
-    """Return the quick way to ask a policy; None if there is none."""
+    """Return the quick evaluation of a policy; None if it has none."""
     joint, uses = programs.joint(_UNASKED), programs.uses
     says_more = policy.annotations or (
         any(programs.messages) and len(programs.messages) + len(programs.variables) > _UNSAID
@@ -126,5 +126,5 @@ def quick_of(policy: Policy, programs: Programs) -> Quick | None:
 
 
 def is_of(obj: Any, api_version: str, kind: str) -> bool:
-    """Tell whether an object is of a kind, as objects are that the quick way takes; so is None."""
+    """Tell whether an object is of a kind, as quick evaluation requires; None counts as of every kind."""
     return obj is None or (type(obj) is dict and obj.get("kind") == kind and obj.get("apiVersion") == api_version)

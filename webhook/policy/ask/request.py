@@ -22,7 +22,7 @@ DEFAULT_USER: Final[Mapping[str, Any]] = {
     "username": "kubernetes-admin",
     "groups": ["kubeadm:cluster-admins", "system:authenticated"],
 }
-"""The default user of a request: the one that kubeadm makes."""
+"""The default user of a request: the administrator that kubeadm creates."""
 
 
 class Request(NamedTuple):
@@ -33,12 +33,12 @@ class Request(NamedTuple):
         kind: The kind of the object, in the version in which it was sent.
         resource: The resource, in that version.
         subresource: The subresource, empty for the object itself.
-        name: The object's name; empty if the API server is still to make one.
-        namespace: The object's namespace, empty for a cluster-wide one; a Namespace is in itself.
+        name: The object's name; empty if the API server has not generated it yet.
+        namespace: The object's namespace, empty for a cluster-scoped one; a Namespace is in itself.
         object: The object, None for DELETE.
         old_object: The object as it is stored, None for CREATE.
-        user: Who asks: ``username``, ``uid``, ``groups``, ``extra``.
-        dry_run: Whether nothing is to be stored.
+        user: The requesting user: ``username``, ``uid``, ``groups``, ``extra``.
+        dry_run: Whether nothing will be stored.
         options: The CreateOptions, UpdateOptions or DeleteOptions.
     """
 
@@ -73,7 +73,7 @@ class Request(NamedTuple):
 
 
 def in_namespace(request: Request) -> Request:
-    """Return a request whose objects state its namespace, as the API server sees to before admission.
+    """Return a request whose objects state its namespace, as the API server ensures before admission.
 
     Follows apiserver ``pkg/registry/rest/meta.go`` (EnsureObjectNamespaceMatchesRequestNamespace).
     """
@@ -93,10 +93,10 @@ def _in_namespace(obj: JSONObject | None, namespace: str) -> JSONObject | None:
 
 
 def as_stated(obj: JSONObject | None, submitted: JSONObject | None) -> JSONObject | None:
-    """Return an object without a namespace that it has only of its request, and with the managers that it states.
+    """Return an object without a namespace that comes only from its request, and with its submitted managers.
 
     Args:
-        obj: What became of the object.
+        obj: The object after admission.
         submitted: The object as it was submitted.
     """
     before = metadata_of(submitted)
@@ -123,11 +123,11 @@ def request_of(
     Args:
         obj: The object; None to delete ``old``.
         old: The object as it is stored.
-        kinds: The kinds that there are.
-        operation: CREATE, UPDATE, DELETE or CONNECT; what the objects suggest if empty.
+        kinds: The known kinds.
+        operation: CREATE, UPDATE, DELETE or CONNECT; if empty, inferred from the objects.
         subresource: The subresource.
-        user: Who asks.
-        dry_run: Whether nothing is to be stored.
+        user: The requesting user.
+        dry_run: Whether nothing will be stored.
         namespace: The namespace of a namespaced object that states none.
     """
     shown = obj if obj is not None else old or {}
@@ -170,10 +170,10 @@ def _options(operation: str, *, dry_run: bool) -> JSONObject | None:
 
 
 def request_of_review(request: Mapping[str, Any]) -> Request:
-    """Make a request of that of an AdmissionReview (``admission.k8s.io/v1``), which the API server has sent.
+    """Make a request from that of an AdmissionReview (``admission.k8s.io/v1``).
 
     Args:
-        request: The review's ``request``; what is malformed in it counts as absent.
+        request: The review's ``request``; malformed fields count as absent.
     """
     get = request.get
     kind, resource = _part(request, "requestKind", "kind"), _part(request, "requestResource", "resource")
@@ -199,7 +199,7 @@ def _text(value: Any) -> str:
 
 
 def _part(request: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
-    """Return the first of some fields that is there; the kind as requested comes before the kind as registered."""
+    """Return the first field that is present; the kind as requested comes before the kind as registered."""
     for name in names:
         value = request.get(name)
         if isinstance(value, dict):

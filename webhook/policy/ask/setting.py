@@ -1,4 +1,4 @@
-"""The setting of a request: what policies see beside the objects and parameters."""
+"""The setting of a request: the variables of policies beside the objects and parameters."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Setting:
 
     Args:
         request: The request.
-        cluster: The objects that policies look at.
+        cluster: The objects that policies read.
 
     Attributes:
-        notes: What was assumed.
+        notes: The assumptions made.
     """
 
     def __init__(self, request: Request, cluster: ClusterObjects) -> None:
@@ -40,12 +40,12 @@ class Setting:
 
     @property
     def namespace(self) -> JSONObject | None:
-        """The object's namespace; None for objects of the cluster, Namespaces among them."""
+        """The object's namespace; None for cluster-scoped objects, including Namespaces."""
         request = self.request
         return self._cluster.namespace(request.namespace) if request.namespace and not request.is_namespace else None
 
     def namespace_labels(self, name: str) -> Mapping[str, str]:
-        """Return a namespace's labels, and note it if they are not known."""
+        """Return a namespace's labels; if they are unknown, note that."""
         self._note_namespace(name)
         return self._cluster.namespace_labels(name)
 
@@ -57,7 +57,7 @@ class Setting:
             self.notes.add(f"the namespace {quoted(name)} was not given: it is taken to have no labels but its name")
 
     def invocations_in(self, plan: Plan) -> Iterator[Invocation]:
-        """List the policies of a plan that are evaluated, in their order."""
+        """List the policies of a plan to evaluate, in their order."""
         for step in plan:
             if isinstance(step, Invocation):
                 yield step
@@ -65,7 +65,7 @@ class Setting:
                 yield from step.invocations(self.request, self._cluster, self.namespace_labels)
 
     def bind(self, bindings: dict[str, Any], quick: Quick) -> None:
-        """Bind what the quick way to ask a policy needs beside the objects and parameters."""
+        """Add the variables that a quick evaluation needs beside the objects and parameters."""
         for name in quick.needs:
             if name not in bindings:
                 matched = Matched(self.request.resource, self.request.kind)

@@ -1,4 +1,4 @@
-"""Tells at once that no policy has anything to say of a request, as of most."""
+"""Detects quickly that no policy applies or refuses, as for most requests."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _resource_in: Final = itemgetter("group", "version", "resource")
 
 
 Silent = tuple[int, tuple[str, ...]]
-"""That no policy has anything to say: what it costs to find that, and what was assumed."""
+"""No policy applies or refuses: the cost of the evaluation, and the assumptions made."""
 
 
 class _Asked(NamedTuple):
-    """Policies that are asked the quick way.
+    """Policies that are evaluated quickly.
 
     Args:
-        steps: How.
-        bound: What they see beside the object, the parameters and the request.
+        steps: Their quick evaluations.
+        bound: Their variables beside the object, the parameters and the request.
         see_request: Whether they see the request.
-        notes: What was assumed.
+        notes: The assumptions made.
     """
 
     steps: tuple[Step, ...]
@@ -48,12 +48,12 @@ class _Asked(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Requests of which the same policies may be asked.
+    """Requests to which the same policies may apply.
 
     Args:
-        plan: The policies; None if not all can be asked the quick way.
-        asked: Those that are asked; None if that depends on more than the place.
-        by_namespace: Whether it depends on the namespace alone.
+        plan: The policies; None if some have no quick evaluation.
+        asked: The policies to evaluate; None if they depend on more than the place.
+        by_namespace: Whether they depend on the place and namespace alone.
         api_version: The version of the objects.
         kind: The kind of the objects.
     """
@@ -66,12 +66,12 @@ class _Place(NamedTuple):
 
 
 class Silence:
-    """Asks all policies of one sort the quick way, where each can be asked so.
+    """Evaluates all policies of one kind quickly, if each has a quick evaluation.
 
     Args:
-        cluster: The objects that policies look at.
-        plans: Which policies are asked.
-        changes: Whether they make changes where they apply.
+        cluster: The objects that policies read.
+        plans: Plans which policies are evaluated.
+        changes: Whether they change objects to which they apply.
     """
 
     def __init__(self, cluster: ClusterObjects, plans: Plans, *, changes: bool) -> None:
@@ -82,22 +82,22 @@ class Silence:
         self._in_namespaces: dict[Any, _Asked | None] = {}
 
     def find(self, request: Mapping[str, Any], deadline: float | None) -> Silent | None:
-        """Find that no policy has anything to say; None if they are to be asked.
+        """Detect that no policy applies or refuses; None if they must be evaluated one by one.
 
         Args:
             request: The request of an AdmissionReview.
-            deadline: When they must have answered, by ``time.monotonic`` in seconds; None for no limit.
+            deadline: When evaluation must be finished, by ``time.monotonic`` in seconds; None for no limit.
 
         Raises:
-            DeadlineExceededError: They have not.
-            BudgetExceededError: It is more work than the budget in force allows.
+            DeadlineExceededError: The deadline has passed.
+            BudgetExceededError: The work exceeds the budget in force.
         """
         get = request.get
         kind: Any = get("requestKind")
         resource: Any = get("requestResource")
         namespace = get("namespace")
         try:
-            # What is written, not what is read: requests that are written alike are read alike.
+            # The fields as sent: equal fields are read equally.
             key = (
                 _kind_in(request["kind"] if kind is None else kind),
                 _resource_in(request["resource"] if resource is None else resource),
@@ -139,7 +139,7 @@ class Silence:
             isinstance(part, Invocation) and way and _NAMESPACE not in way.needs
             for part, way in zip(plan, quick, strict=True)
         )
-        # Of a Namespace its own labels tell.
+        # A Namespace is matched by its own labels.
         by_namespace = request.resource.resource != "namespaces" and all(
             isinstance(part, Invocation) or part.is_about_namespaces for part in plan
         )
@@ -154,14 +154,14 @@ class Silence:
         return found
 
     def _asked_there(self, plan: Plan, place: Any, review: Mapping[str, Any]) -> _Asked | None:
-        """Say which policies are asked in one place and namespace, and remember it."""
+        """Return the policies to evaluate in one place and namespace, and cache them."""
         key = place, text(review, "namespace")
         if key not in self._in_namespaces:
             keep(self._in_namespaces, key, self._asked(plan, review), len(repr(key)))
         return self._in_namespaces.get(key)
 
     def _asked(self, plan: Plan, review: Mapping[str, Any]) -> _Asked | None:
-        """Say which policies are asked about a request; None if one cannot be asked the quick way."""
+        """Return the policies to evaluate for a request; None if one has no quick evaluation."""
         setting = Setting(request_of_review(review), self._cluster)
         steps: list[Step] = []
         bound: dict[str, Any] = {}

@@ -29,15 +29,15 @@ class Decision:
     Args:
         policy: The policy.
         binding: The binding; None if the policy itself is at fault.
-        denied: Whether the object is refused by it.
-        is_error: Whether it came to an error, which the failure policy turned into a decision.
+        denied: Whether it denies the object.
+        is_error: Whether evaluation failed, and the failure policy made the decision.
         message: The message.
         reason: Why it is refused, as Kubernetes classifies it.
         path: Where the expression stands in the policy; None if it is about the whole.
         params: The parameters that the policy was evaluated with.
         changed: Whether a mutation changed the object.
-        refuses: Whether it refuses the request if it is denied, whatever the binding's actions are.
-        missing: What the objects lack so that it can be evaluated.
+        refuses: Whether a denial refuses the request, whatever the binding's actions are.
+        missing: The object that is missing for its evaluation.
     """
 
     policy: Policy
@@ -54,7 +54,7 @@ class Decision:
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """What it does: Deny, Warn or Audit; nothing if it denies nothing."""
+        """The actions to take: Deny, Warn or Audit; empty if it does not deny."""
         if not self.denied:
             return ()
         actions = (DENY,) if self.refuses or self.binding is None else self.binding.actions
@@ -66,26 +66,26 @@ class Decision:
 
     @property
     def refusal(self) -> str:
-        """What the API server says when it refuses the request for this."""
+        """The API server's message when it refuses the request for this."""
         binding = f" with binding '{self.binding.name}'" if self.binding else ""
         return f"{self.policy.kind} '{self.policy.name}'{binding} denied request: {self.message}"
 
 
 class Verdict(NamedTuple):
-    """What policies say of a request, in the API server's words.
+    """The verdict of policies on a request, in the API server's words.
 
     Args:
         allowed: Whether the request is admitted.
         code: The HTTP status of a refusal.
         reason: Its reason.
         message: Its message.
-        causes: What is listed in its details.
-        warnings: What the user is warned of.
-        audit_annotations: What is noted in the audit log.
+        causes: The causes in its details.
+        warnings: Warnings for the user.
+        audit_annotations: Annotations for the audit log.
         decisions: The decisions of the policies, one by one.
         object: The object as policies changed it.
-        notes: What a judgement without a cluster cannot know, and what was assumed instead.
-        cost: What their expressions cost together, in the API server's units.
+        notes: Facts that cannot be known without a cluster, and the assumptions made instead.
+        cost: The cost of all their expressions, in the API server's units.
     """
 
     allowed: bool
@@ -101,7 +101,7 @@ class Verdict(NamedTuple):
     cost: int = 0
 
     def after(self, earlier: Verdict) -> Verdict:
-        """Return this verdict after an earlier one of other policies for the request."""
+        """Combine this verdict with an earlier one of other policies for the request."""
         return self._replace(
             warnings=tuple(dict.fromkeys(earlier.warnings + self.warnings)),
             audit_annotations={**earlier.audit_annotations, **self.audit_annotations},
