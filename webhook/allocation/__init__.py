@@ -1,8 +1,8 @@
-"""The scheduler's structured allocator: which devices claims get on a node, or why none.
+"""The scheduler's structured allocator: which devices claims get on a node, or why they get none.
 
-Result for result what k8s.io/dynamic-resource-allocation ``structured`` does in 1.34, 1.35 and 1.36. An `Allocator` (a
-state of a cluster) makes an `Attempt` (some claims, read by ``demand``). That looks at one node after the other
-(``view``: its ``pools``, and what of them is in use by ``usage``) and has devices looked for (``search``).
+Gives the same results as k8s.io/dynamic-resource-allocation ``structured`` in 1.34, 1.35 and 1.36. An `Allocator` (the
+state of a cluster) makes an `Attempt` (some claims, read by ``demand``). The attempt looks at one node after the other
+(``view``: its ``pools``, and the part of them that is in use, by ``usage``) and searches for devices (``search``).
 """
 
 from webhook.allocation.allocator import Allocator, Attempt

@@ -39,11 +39,11 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class Plan(NamedTuple):
-    """How a search went, in places: it holds for all nodes with the same key.
+    """The course of a search, in places of devices: it holds for all nodes with the same key.
 
     Args:
-        found: What it came to; None if there was none.
-        complaint: The error that it ended with.
+        found: The result of the search; None if there was no search.
+        complaint: The error that ended the attempt.
     """
 
     found: Found | None
@@ -51,20 +51,20 @@ class Plan(NamedTuple):
 
 
 class Allocator:
-    """What the scheduler's allocator decides, for one state of a cluster.
+    """The scheduler's allocator, for one state of a cluster.
 
     Objects are plain dicts of ``resource.k8s.io/v1`` and ``v1``.
 
     Args:
         classes: DeviceClasses.
-        slices: ResourceSlices, in any order; an iterator may give them one by one, they are not kept.
-        allocated: ResourceClaims; those with an allocation use devices, others are passed over.
+        slices: ResourceSlices, in any order; an iterator may yield them one by one, they are not kept.
+        allocated: ResourceClaims; those with an allocation use devices, others are ignored.
         taint_rules: DeviceTaintRules; their taints are added to the devices that they select.
-        features: What is on; `Features.of` derives it from feature gates.
+        features: The features that are on; `Features.of` derives them from feature gates.
         release: The Kubernetes release, as the minor of 1.x.
         implementations: The implementations to choose from; empty for all.
-        with_lists: Whether expressions see attributes that are lists; by default if the allocator does. The scheduler
-            of 1.36 shows them if DRAListTypeAttributes is on, and never tells its allocator.
+        with_lists: Whether expressions see attributes that are lists; by default, if the allocator does. The scheduler
+        of 1.36 shows them to expressions if DRAListTypeAttributes is on, but never to its allocator.
 
     Raises:
         ValueError: No implementation supports the features, or an object is malformed.
@@ -123,7 +123,7 @@ class Allocator:
         return Attempt(self, [full_name(claim) for claim in claims], *known)
 
     def allocate(self, node: JSONObject, claims: Sequence[JSONObject]) -> Result | Failure:
-        """Allocate claims on one node; nothing is changed by it.
+        """Allocate claims on one node, without changing the state.
 
         Args:
             node: The Node.
@@ -140,13 +140,13 @@ class Allocator:
         self._usage.add(claim)
 
     def remove(self, claim: JSONObject) -> None:
-        """Take back what `add` did.
+        """Undo `add`.
 
         Args:
             claim: The same ResourceClaim.
 
         Raises:
-            ValueError: Its devices are not in use by it.
+            ValueError: The claim does not use its devices.
         """
         self._usage.remove(claim)
 
@@ -155,7 +155,7 @@ class Allocator:
         return tuple(self._usage.pool(driver, pool).holders.get(device, ()))
 
     def view(self, node: JSONObject) -> NodeView:
-        """Return what a node can use.
+        """Return the devices that a node can use.
 
         Args:
             node: The Node.
@@ -173,7 +173,7 @@ class Allocator:
         )
 
     def unused(self, view: NodeView) -> Sequence[Unused]:
-        """Return the pools with devices for a node that are not used there.
+        """Return the pools that have devices for a node but cannot be used there.
 
         Args:
             view: The node.
@@ -181,11 +181,11 @@ class Allocator:
         return unused_on(view.node, view.pools, self._catalog)
 
     def left(self, view: NodeView, counters: dict[str, Available]) -> Callable[[int], Available]:
-        """Return what tells how much is left of the counters of a node's pools, by their places.
+        """Return a function that computes what is left of the counters of a node's pool, by its place.
 
         Args:
             view: The node.
-            counters: What was found so far, by the pools' names: as upstream has it, whatever their driver.
+            counters: The results so far, by the pools' names: as upstream keeps them, whatever the driver.
         """
 
         def left(pool: int) -> Available:
@@ -203,8 +203,8 @@ class Allocator:
         Args:
             demand: The requests of the claims.
             view: The node.
-            counters: What is left of counters, by the pools' names.
-            counts: Whether upstream's steps are counted, which takes longer.
+            counters: The remainders of counters, by the pools' names.
+            counts: Whether to count upstream's steps, which takes longer.
         """
         if view.error:
             return Plan(None, Complaint(None, view.error))
@@ -223,10 +223,10 @@ class Allocator:
         return Plan(found)
 
     def _check(self, demand: Demand, view: NodeView, every: dict[Ask, list[int]]) -> None:
-        """Do what comes before the search.
+        """Check the claims before the search.
 
         Raises:
-            Stop: It ends with an error of upstream's.
+            Stop: The attempt ends with an error of upstream's.
         """
         totals: dict[int, dict[int, int]] = {}
         last: Ask | None = None
@@ -247,7 +247,7 @@ class Allocator:
                     raise Stop(Complaint(check, text))
 
     def _chooser_of_all(self, ask: Ask, last: Ask | None) -> Chooser:
-        """Return what tells which devices a request for all of them wants.
+        """Return the chooser of the devices that a request for all devices wants.
 
         Until 1.35 the second alternative of a request was cached under the index of the first.
         """
@@ -255,7 +255,7 @@ class Allocator:
         return last.chooser if last is not None and is_second and self._variant.mixes_up_alternatives else ask.chooser
 
     def _all_devices(self, ask: Ask, chooser: Chooser, view: NodeView) -> list[int]:
-        """Return the devices of a request for all of them.
+        """Return the devices that a request for all devices gets.
 
         Raises:
             Stop: A pool is incomplete or invalid, or a selector is wrong.
@@ -301,7 +301,7 @@ class Allocator:
                 raise Stop(Complaint(None, text, "claim", claim, f": {error}")) from None
 
     def depends_on_order(self, demand: Demand, view: NodeView) -> bool:
-        """Tell whether another order of slices, of claims, or of Go's maps, could give another answer."""
+        """Tell whether another order of slices, of claims, or of Go's maps, could change the result."""
         if view.is_ambiguous or (len(demand.claims) > 1 and self._depends_on_claims(demand, view)):
             return True
         if view.consumes and any(self._catalog.is_pool_name_shared(pool.name) for pool in view.pools):
@@ -325,10 +325,10 @@ class Allocator:
 
     @staticmethod
     def _depends_on_claims(demand: Demand, view: NodeView) -> bool:
-        """Tell whether it could matter which claim comes first.
+        """Tell whether the order of the claims could matter.
 
-        What a refused device leaves behind matters to later claims only; a device that an administrator's claim got is
-        in use for others, but not the other way round; a selector that is wrong may not be come to.
+        The traces of a refused device matter to later claims only; a device that an administrator's claim got is in use
+        for others, but not the other way round; a selector with an error may not be reached.
         """
         if leaves_traces(demand, view):
             return True
@@ -349,8 +349,8 @@ class Attempt:
     Args:
         allocator: The allocator.
         names: The claims' names.
-        demand: What they ask for.
-        plans: How searches for it went.
+        demand: The requests of the claims.
+        plans: The courses of searches for it.
     """
 
     __slots__ = ("_allocator", "_counted", "_counters", "_plans", "demand", "names")
@@ -364,11 +364,11 @@ class Attempt:
         self.demand = demand
 
     def depends_on_order(self, view: NodeView) -> bool:
-        """Tell whether another order of slices, of claims, or of Go's maps, could give another answer on a node."""
+        """Tell whether another order of slices, of claims, or of Go's maps, could change the result on a node."""
         return self._allocator.depends_on_order(self.demand, view)
 
     def on(self, node: JSONObject) -> Result | Failure:
-        """Allocate the claims on a node; nothing is changed by it.
+        """Allocate the claims on a node, without changing the state.
 
         Args:
             node: The Node.
@@ -384,7 +384,7 @@ class Attempt:
         return Failure(self, view, found, plan.complaint)
 
     def _plan(self, view: NodeView, key: Hashable) -> Plan:
-        """Return how a search goes on a node, from what is known of one like it if there is one."""
+        """Return the course of the search on a node; a known one if the search went before on a node like it."""
         if not view.is_like_others:
             return self._allocator.search(self.demand, view, self._counters)
         plans, alike = self._plans, view.alike(self.demand)
@@ -397,7 +397,7 @@ class Attempt:
         return plan
 
     def counted(self, view: NodeView, found: Found) -> Found:
-        """Return what a search came to, with the steps that upstream takes."""
+        """Return the result of a search, with the steps that upstream takes."""
         if not found.is_cut:
             return found
         known = self._counted.get(id(found))
@@ -407,13 +407,13 @@ class Attempt:
         return known[1]
 
     def explain(self, node: JSONObject) -> list[Funnel]:
-        """Return how many of a node's devices are left for each request, stage by stage.
+        """Count the devices of a node that are left for each request, stage by stage.
 
         Args:
             node: The Node.
 
         Returns:
-            One for each request, and for each alternative of ``firstAvailable``; none if the claims are in error.
+            A funnel for each request, and for each alternative of ``firstAvailable``; none if the claims are in error.
         """
         view = self._allocator.view(node)
         view.key()

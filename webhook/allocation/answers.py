@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from webhook.objects import JSONObject
 
 UPSTREAM_SECONDS: Final = 10
-"""How long the scheduler searches on a node before it gives the pod up (DRA's filter timeout)."""
+"""How long the scheduler searches on a node before it gives up on the pod (DRA's filter timeout)."""
 _STEP_SECONDS: Final = 7e-7
 _VISIT_SECONDS: Final = 4e-7
-"""What a step and a look at a device take upstream, from the recorded times."""
+"""The time that a step and a look at a device take upstream, from the recorded times."""
 GIVEN_UP: Final = Complaint(None, "node ", "node", after=": timed out trying to allocate devices")
 """The scheduler's error for a search that takes too long."""
 
@@ -31,13 +31,13 @@ class Attempt(Protocol):
     names: Sequence[str]
     """The claims, as namespace/name."""
     demand: Demand
-    """What they ask for."""
+    """The requests of the claims."""
 
     def counted(self, view: NodeView, found: Found) -> Found:
-        """Return what a search came to, with the steps that upstream takes."""
+        """Return the result of a search, with the steps that upstream takes."""
 
     def depends_on_order(self, view: NodeView) -> bool:
-        """Tell whether another order of slices, of claims, or of Go's maps, could give another answer on a node."""
+        """Tell whether another order of slices, of claims, or of Go's maps, could change the result on a node."""
 
 
 class Result:
@@ -46,7 +46,7 @@ class Result:
     Args:
         attempt: The claims.
         view: The node.
-        found: What the search came to.
+        found: The result of the search.
     """
 
     __slots__ = ("_attempt", "_found", "_view")
@@ -79,17 +79,17 @@ class Result:
 
     @property
     def steps(self) -> int:
-        """How many steps upstream's search takes; counted on first use."""
+        """The number of steps that upstream's search takes; counted on first use."""
         return self._attempt.counted(self._view, self._found).steps
 
     @property
     def timed_out(self) -> bool:
-        """Whether upstream would search longer than ten seconds, and give the pod up."""
+        """Whether upstream would search longer than ten seconds, and give up on the pod."""
         return _takes_too_long(self._attempt.counted(self._view, self._found))
 
     @property
     def depends_on_order(self) -> bool:
-        """Whether another order of slices, of claims, or of Go's maps, could give another answer."""
+        """Whether another order of slices, of claims, or of Go's maps, could change the result."""
         return self._attempt.depends_on_order(self._view)
 
 
@@ -99,7 +99,7 @@ class Failure:
     Args:
         attempt: The claims.
         view: The node.
-        found: What the search came to, if there was one.
+        found: The result of the search, if there was one.
         complaint: Upstream's error, None if the claims do not fit.
     """
 
@@ -132,26 +132,26 @@ class Failure:
 
     @property
     def scope(self) -> str | None:
-        """``node`` if only this node is out, ``abort`` if the scheduler gives the pod up; None without an error."""
+        """``node`` if only this node is ruled out, ``abort`` if the scheduler gives up on the pod; None if no error."""
         if self._complaint is None:
             return None
         return "node" if self._complaint.is_of_node else "abort"
 
     @property
     def steps(self) -> int:
-        """How many steps upstream's search takes, counted on first use; 0 if it ends before."""
+        """The number of steps that upstream's search takes, counted on first use; 0 if the attempt ends before it."""
         return 0 if self._found is None else self._attempt.counted(self._view, self._found).steps
 
     @property
     def timed_out(self) -> bool:
-        """Whether upstream would search longer than ten seconds, and give the pod up; true if that was done here."""
+        """Whether upstream would search longer than ten seconds, and give up on the pod; true if draguard gave up."""
         if self._complaint is GIVEN_UP:
             return True
         return self._found is not None and _takes_too_long(self._attempt.counted(self._view, self._found))
 
     @property
     def depends_on_order(self) -> bool:
-        """Whether another order of slices, of claims, or of Go's maps, could give another answer."""
+        """Whether another order of slices, of claims, or of Go's maps, could change the result."""
         return self._attempt.depends_on_order(self._view)
 
 

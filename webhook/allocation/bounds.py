@@ -1,8 +1,8 @@
-"""Bounds that prune the search: what cannot succeed is not tried.
+"""Bounds that prune the search: branches that cannot succeed are not tried.
 
-Counting is enough in most cases: requests want more devices than are left, no value of an attribute has as many devices
-as must share it, or there are fewer values than requests that must differ. What is cut holds no solution and would end
-in no error, so that the first solution found stays the same. Sets of devices are bit sets of their places.
+Counting is enough in most cases: requests want more devices than are left, too few devices have the same value of an
+attribute that they must share, or there are fewer values than requests that must differ. A branch that is cut holds no
+solution and raises no error, so the first solution found stays the same. Sets of devices are bit sets of their places.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class _Need(NamedTuple):
-    """How many devices are still needed for a request, and those that could be had."""
+    """The number of devices that a request still needs, and the devices that it could get."""
 
     ask: Ask
     number: int
@@ -33,13 +33,13 @@ class _Need(NamedTuple):
 
 
 class Bounds:
-    """What is left for the requests to come.
+    """The devices that are left for later requests.
 
     Args:
         demand: The requests of the claims.
         view: The node.
         every: The devices of each request for all devices, by place.
-        state: What the search has allocated so far.
+        state: The devices that the search has allocated so far.
         counters: The counters of its devices; None if they do not matter.
     """
 
@@ -124,7 +124,7 @@ class Bounds:
             self._unfit = self._counters.unfit(self._picked)
 
     def _cost(self, ask: Ask) -> Mapping[int, int]:
-        """Return what a device for a request consumes at least."""
+        """Return the least that a device for a request consumes."""
         found = self._costs.get(ask)
         if found is None:
             found = self._costs[ask] = {} if self._counters is None else self._counters.least_cost(self._eligible[ask])
@@ -134,7 +134,7 @@ class Bounds:
         return len(self._state.constraints[claim])
 
     def _later(self, position: int) -> Iterator[_Need]:
-        """Return what requests from a position on need; of those with alternatives nothing is said."""
+        """Return the needs of the requests from a position on; requests with alternatives are left out."""
         for request in self._demand.order[position:]:
             if request is not None and not request.has_alternatives:
                 ask = request.asks[0]
@@ -218,7 +218,7 @@ _NOTHING = _Nothing()
 
 
 def can_be_cut(demand: Demand, view: NodeView) -> bool:
-    """Tell whether nothing but a solution can come of a search: no error that upstream may come to on the way."""
+    """Tell whether a search can be cut: upstream cannot run into an error on the way."""
     if view.matches is not None and any(isinstance(each, str) for each in view.matches):
         return False
     if not view.variant.is_sorted and any(device.content.is_shared for device in view.devices):

@@ -1,4 +1,4 @@
-"""How much of a device's capacity a request takes.
+"""The capacity that a request takes of a device.
 
 Follows upstream's ``consumable_capacity.go``. Amounts are in nanos.
 """
@@ -25,11 +25,11 @@ _MOST_THOUSANDTHS: Final = 2**63 - 1
 
 
 class Take(NamedTuple):
-    """What a request takes of a device.
+    """The capacity that a request takes of a device.
 
     Args:
-        amounts: How much it takes of each capacity, after rounding.
-        limits: How much there is of each.
+        amounts: The amount of each capacity, after rounding.
+        limits: The total of each capacity.
         texts: The same amounts, as they are written into the allocation.
         is_allowed: Whether the device's policies allow it, and it fits while nothing else is taken.
     """
@@ -43,11 +43,11 @@ class Take(NamedTuple):
 def take(
     capacity: Mapping[str, JSONObject], requests: Mapping[str, Any] | None, *, fractions: bool = False
 ) -> Take | None:
-    """Return what a request takes of a device, None if it asks for a capacity that the device does not have.
+    """Return the capacity that a request takes of a device, None if it wants a capacity that the device does not have.
 
     Args:
         capacity: The capacity of the device, as in the API.
-        requests: What the request wants, by capacity.
+        requests: The amounts that the request wants, by capacity.
         fractions: Whether amounts are rounded to fractions, where the device's range has some.
 
     Raises:
@@ -100,7 +100,7 @@ def _rounded_in_range(wanted: Quantity, bounds: JSONObject, *, in_thousandths: b
 
 
 def _has_fractions(bounds: JSONObject) -> bool:
-    """Tell whether a range has fractions, and thousandths are enough for it (``useMilli``)."""
+    """Tell whether a range has fractions for which thousandths are enough (``useMilli``)."""
     given = [bounds[name] for name in ("min", "max", "step") if bounds.get(name) is not None]
     amounts = [_thousandths(each) for each in given]
     if any(each > _MOST_THOUSANDTHS for each in amounts) or all(each % _THOUSAND == 0 for each in amounts):
@@ -127,7 +127,7 @@ def _violates(taken: Quantity, policy: JSONObject | None, *, fractions: bool) ->
 
 
 def _is_same(one: Quantity, other: Quantity) -> bool:
-    """Tell whether Go's ``==`` finds two quantities equal: the same fields, their spelling too, not the same number."""
+    """Tell whether Go's ``==`` finds two quantities equal: it compares fields, the spelling among them, not numbers."""
     if one.scale is None or other.scale is None:
         return False
     return one == other and (one.scale, one.notation, one.spelled) == (other.scale, other.notation, other.spelled)

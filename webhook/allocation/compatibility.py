@@ -1,7 +1,7 @@
 """Compatibility groups: which devices may draw on the same counters.
 
 Follows upstream's ``compatibility_groups.go`` (1.37, experimental): the devices on a counter set must have a group in
-common; a device without groups may only stand beside others without.
+common; a device without groups is compatible only with other devices without groups.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def declared(raw: JSONObject) -> Iterator[tuple[str, Groups]]:
 
 
 def snapshot(raw: JSONObject) -> JSONObject:
-    """Return a device's groups as an allocation records them; counter sets without are left out."""
+    """Return a device's groups as an allocation records them; counter sets without groups are left out."""
     return {
         each.get("counterSet", ""): {"groups": list(each["compatibilityGroups"])}
         for each in raw.get("consumesCounters") or ()
@@ -37,7 +37,7 @@ def snapshot(raw: JSONObject) -> JSONObject:
 
 
 class Common:
-    """What the devices on each counter set have in common: no entry without devices, `NONE` if they have no groups.
+    """The groups that the devices on each counter set share: no entry without devices, `NONE` if they have no groups.
 
     Args:
         view: The node.
@@ -60,7 +60,7 @@ class Common:
                             self.common[key] = _joined(self.common.get(key), groups)
 
     def add(self, index: int) -> Mapping[Place, Groups | None] | None:
-        """Put a device on its counter sets; None if it may not be there, else what was there before.
+        """Put a device on its counter sets; return their previous groups, or None if it is not compatible.
 
         Args:
             index: The device's place.
@@ -78,7 +78,7 @@ class Common:
         return before
 
     def restore(self, before: Mapping[Place, Groups | None]) -> None:
-        """Go back to what `add` returned."""
+        """Restore the groups that `add` returned."""
         for key, known in before.items():
             if known is None:
                 self.common.pop(key, None)

@@ -22,11 +22,11 @@ Value = tuple[str, Any] | frozenset[tuple[str, Any]]
 
 
 class Attribute:
-    """An attribute that a constraint reads, and its values so far by the contents' indexes.
+    """An attribute that a constraint reads, with its values so far, by the index of their content.
 
     Args:
         name: Its name, with the domain.
-        with_lists: Whether lists are known; then every value is a set.
+        with_lists: Whether lists are supported; then every value is a set.
     """
 
     __slots__ = ("_with_lists", "known", "name")
@@ -69,7 +69,7 @@ class Match:
         self.value: Value | None = None
 
     def add(self, _request: str, value: Value | None, _device: int) -> bool:
-        """Take a device in, if its value satisfies the constraint."""
+        """Add a device, if its value satisfies the constraint."""
         if value is None:
             return False
         if self.number == 0:
@@ -80,16 +80,16 @@ class Match:
         return True
 
     def remove(self, _request: str) -> None:
-        """Take a device out."""
+        """Remove a device."""
         self.number -= 1
 
     @property
     def state(self) -> Hashable:
-        """What later devices are compared with."""
+        """The values that later devices are compared with."""
         return self.value if self.number else None
 
     def save(self) -> object:
-        """Return what `restore` takes."""
+        """Return the state, for `restore`."""
         return self.number, self.value
 
     def restore(self, saved: Any) -> None:
@@ -100,13 +100,13 @@ class Match:
 class MatchLists(Match):
     """All devices have a value in common.
 
-    What they have in common is not widened when a device is taken out, only when the last one is.
+    Removing a device does not widen the common values, unless it is the last one.
     """
 
     __slots__ = ()
 
     def add(self, _request: str, value: Value | None, _device: int) -> bool:
-        """Take a device in, if its value satisfies the constraint."""
+        """Add a device, if its value satisfies the constraint."""
         if value is None or not isinstance(value, frozenset):
             return False
         if self.number == 0:
@@ -131,7 +131,7 @@ class Distinct:
         self.values: dict[str, Value] = {}
 
     def add(self, request: str, value: Value | None, device: int) -> bool:
-        """Take a device in, if its value satisfies the constraint."""
+        """Add a device, if its value satisfies the constraint."""
         if value is None:
             return False
         value = self._told_apart(value, device)
@@ -142,24 +142,24 @@ class Distinct:
         return True
 
     def _told_apart(self, value: Value, _device: int) -> Value:
-        """Return what values are told apart by."""
+        """Return the key that tells values apart."""
         return value
 
     def _is_distinct(self, value: Value) -> bool:
         return not self.values or (value != _UNKNOWN and value not in self.values.values())
 
     def remove(self, request: str) -> None:
-        """Take a device out; the request is forgotten even if it has other devices."""
+        """Remove a device; the request is forgotten even if it has other devices."""
         self.values.pop(request, None)
         self.number -= 1
 
     @property
     def state(self) -> Hashable:
-        """What later devices are compared with."""
+        """The values that later devices are compared with."""
         return self.number > 0, frozenset(self.values.values())
 
     def save(self) -> object:
-        """Return what `restore` takes."""
+        """Return the state, for `restore`."""
         return self.number, frozenset(self.values.items())
 
     def restore(self, saved: Any) -> None:

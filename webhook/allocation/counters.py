@@ -1,7 +1,7 @@
-"""Partitions that share counters, as a search sees them: which of them still fit, and which states are alike.
+"""Partitions that share counters, as a search sees them: which partitions still fit, and which states are alike.
 
-Devices that draw on the same counter sets make a group, such as the partitions of one GPU. What is left of a group
-depends on nothing but the devices picked from it, so that it is worked out once for each such choice.
+Devices that draw on the same counter sets form a group, such as the partitions of one GPU. The rest of a group depends
+only on the devices picked from it, so it is worked out once for each such choice.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class Group(NamedTuple):
 
     Args:
         members: Their places among the node's devices, ascending.
-        left: What is left of their counters before the search.
-        consumes: What each member consumes; counters by their places in ``left``.
-        is_overdrawn: Whether their pool has no counters left at all, as upstream has it.
+        left: The amounts left of their counters before the search.
+        consumes: The amounts that each member consumes; counters by their places in ``left``.
+        is_overdrawn: Whether upstream finds no counters left in their pool at all.
     """
 
     members: tuple[int, ...]
@@ -36,11 +36,11 @@ class Group(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """What is left of a group.
+    """The rest of a group.
 
     Args:
-        left: What is left of its counters.
-        unfit: The members for which that is not enough, as a bit set of places.
+        left: The amounts left of its counters.
+        unfit: The members that need more than that, as a bit set of places.
     """
 
     left: tuple[int, ...]
@@ -72,9 +72,9 @@ class Counters:
         self._kinds: dict[int, int] = {}
         """Counters that have equal capacity are added up, such as the memory slices of all GPUs; their places."""
         self._costs: dict[int, dict[int, int]] = {}
-        """What each device consumes, by kind."""
+        """The consumption of each device, by kind."""
         self._totals: defaultdict[int, int] = defaultdict(int)
-        """What is left before the search, by kind."""
+        """The amounts left before the search, by kind."""
         self._rests: dict[tuple[int, tuple[int, ...]], Rest] = {}
         for members in _connected(keys_of):
             self._add(members, keys_of, view, available)
@@ -110,7 +110,7 @@ class Counters:
         self.groups.append(Group(tuple(members), left, tuple(consumes), available(pool).is_overdrawn))
 
     def unfit(self, devices: Sequence[int]) -> int:
-        """Return the devices that do not fit any more, as a bit set of places.
+        """Return the devices that no longer fit, as a bit set of places.
 
         Args:
             devices: The places of all devices picked.
@@ -121,7 +121,7 @@ class Counters:
         return found
 
     def least_cost(self, devices: int) -> Mapping[int, int]:
-        """Return what any of some devices consumes at least, by kind.
+        """Return the least that any of some devices consumes, by kind.
 
         Args:
             devices: A bit set of places.
@@ -136,11 +136,11 @@ class Counters:
         return found or {}
 
     def is_too_much(self, devices: Iterable[int], wanted: Iterable[tuple[int, Mapping[int, int]]]) -> bool:
-        """Tell whether more is wanted than is left in all groups together.
+        """Tell whether the wanted devices need more than is left in all groups together.
 
         Args:
             devices: The places of all devices picked.
-            wanted: How many devices are still wanted, and what each of them consumes at least.
+            wanted: The number of devices still wanted, and the least that each of them consumes.
         """
         needed: defaultdict[int, int] = defaultdict(int)
         for number, cost in wanted:
@@ -152,7 +152,7 @@ class Counters:
         return any(amount > self._totals[kind] for kind, amount in needed.items())
 
     def picked(self, devices: Iterable[int]) -> dict[int, tuple[int, ...]]:
-        """Return which devices are picked from each group that any is picked from.
+        """Return the devices picked from each group, without groups that have none.
 
         Args:
             devices: The places of all devices picked.
@@ -165,7 +165,7 @@ class Counters:
         return {group: tuple(sorted(each)) for group, each in found.items()}
 
     def rest(self, number: int, picked: tuple[int, ...]) -> Rest:
-        """Return what is left of a group.
+        """Return the rest of a group.
 
         Args:
             number: The group.
@@ -191,7 +191,7 @@ class Counters:
 
 
 def _connected(keys_of: Mapping[int, Sequence[Key]]) -> list[list[int]]:
-    """Return the devices that have counters in common, directly or by others."""
+    """Return the groups of devices that have counters in common, directly or through others."""
     parents: dict[Key, Key] = {}
 
     def find(key: Key) -> Key:

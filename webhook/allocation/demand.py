@@ -1,7 +1,7 @@
 """The demand of claims, read once for all nodes.
 
-Follows upstream's ``Allocate`` and ``validateDeviceRequest``: what can be said of claims before any device is looked
-at, in upstream's order and words.
+Follows upstream's ``Allocate`` and ``validateDeviceRequest``: the checks of claims that need no device, in upstream's
+order and words.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ ALL: Final = "All"
 
 
 class Complaint(NamedTuple):
-    """An error of upstream's, to be written with the names of a node's devices and pools, and of the claims.
+    """An error of upstream's, completed later with the names of a node's devices and pools, and of the claims.
 
     Args:
         claim: The claim whose name it starts with; None for none.
-        before: The text up to the item, or the whole.
-        kind: What the item is: ``pool``, ``device``, ``claim`` or ``node``; nothing if there is none.
-        item: Its place among the node's or among the claims.
+        before: The text up to the item, or the whole text.
+        kind: The kind of the item: ``pool``, ``device``, ``claim`` or ``node``; empty without an item.
+        item: Its place among the node's items or among the claims.
         after: The text after it.
-        is_of_node: Whether only this node is out; else the scheduler gives the pod up.
+        is_of_node: Whether only this node is ruled out; else the scheduler gives up on the pod.
     """
 
     claim: int | None
@@ -50,7 +50,7 @@ class Complaint(NamedTuple):
 
 
 class Stop(Exception):  # noqa: N818 - it ends an attempt, rightly
-    """An attempt ends with an error of upstream's."""
+    """Ends an attempt with an error of upstream's."""
 
     def __init__(self, complaint: Complaint) -> None:
         super().__init__(complaint.before)
@@ -68,8 +68,8 @@ class Ask:
         parent: The name of the request that it is an alternative of.
         alternative: Its place among the alternatives.
         class_: The DeviceClass, as in the API.
-        chooser: Tells which devices it wants.
-        constraints: The constraints of the claim that it is under, by place.
+        chooser: Selects the devices that it wants.
+        constraints: The constraints of the claim that apply to it, by place.
         derived: The attributes that it derives, by name.
         takes_fractions: Whether capacity is rounded to fractions, where a device's range has some.
     """
@@ -131,19 +131,19 @@ class Ask:
 
     @property
     def base(self) -> str:
-        """The name of the request, of an alternative that of its parent."""
+        """The name of the request; for an alternative, that of its parent."""
         return self.parent or self.name
 
     @property
     def full_name(self) -> str:
-        """The name that allocations and configuration are under."""
+        """The name that allocations and configuration refer to."""
         return f"{self.parent}/{self.name}" if self.parent else self.name
 
     def value(self, attribute: Attribute, content: Content) -> Value | None:
         """Return the value of an attribute that a device has for it, None if it has none.
 
         Raises:
-            Stop: It is derived, and the expression is wrong.
+            Stop: The attribute is derived, and the expression fails.
         """
         derived = self.derived.get(attribute.name) if self.derived else None
         if derived is None:
@@ -155,7 +155,7 @@ class Ask:
         return attribute.read(found)
 
     def takes(self, content: Content) -> Take | None:
-        """Return what it takes of a device's capacity, None if it asks for one that the device does not have."""
+        """Return the capacity that it takes of a device, None if it wants a capacity that the device does not have."""
         index = content.capacity_index
         if index not in self._takes:
             self._takes[index] = take(content.capacity, self.requests, fractions=self.takes_fractions)
@@ -186,19 +186,19 @@ def _tolerates(toleration: JSONObject, taint: JSONObject) -> bool:
 
 
 class Request(NamedTuple):
-    """A request: one ask, or the alternatives of ``firstAvailable``."""
+    """A request of a claim: a single ask, or the alternatives of ``firstAvailable``."""
 
     asks: tuple[Ask, ...]
     has_alternatives: bool
 
 
 class ClaimDemand(NamedTuple):
-    """What a claim asks for.
+    """The demand of a claim.
 
     Args:
         raw: Its ``spec.devices``.
         requests: Its requests.
-        constraints: What makes its constraints, in order.
+        constraints: The factories of its constraints, in order.
     """
 
     raw: JSONObject
@@ -211,12 +211,12 @@ Check = Complaint | Ask | int
 
 
 class Demand:
-    """What some claims ask for together.
+    """The demand of some claims together.
 
     Args:
         specs: The claims' ``spec.devices``.
         classes: DeviceClasses by name.
-        selectors: Where selectors are compiled and evaluated.
+        selectors: Compiles and evaluates selectors.
         variant: The implementation.
 
     Raises:
@@ -252,7 +252,7 @@ class Demand:
         self._numbers: dict[Hashable, int] = {}
 
     def behaviour(self, content: Content) -> int:
-        """Return a number that devices share if no request can tell them apart."""
+        """Return a number that is the same for devices which no request can tell apart."""
         found = self._behaviours.get(content.index)
         if found is None:
             parts = self._behaviour(content)

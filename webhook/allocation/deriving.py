@@ -1,7 +1,7 @@
-"""Attributes that requests derive from those of devices, for constraints to read.
+"""Attributes that requests derive from those of devices, read by constraints.
 
 Follows ``EvaluateDerivedAttribute`` of k8s.io/dynamic-resource-allocation ``cel/compile.go``: an expression is
-evaluated only where a constraint reads the attribute, and comes before an attribute of that name that the device has.
+evaluated only where a constraint reads the attribute, and overrides an attribute of that name that the device has.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Derived:
         self._known: dict[int, JSONObject | str] = {}
 
     def of(self, content: Content) -> JSONObject | str:
-        """Return the attribute of a device, as in the API, or what is wrong."""
+        """Return the attribute of a device, as in the API, or the error."""
         found = self._known.get(content.index)
         if found is None:
             found = self._known[content.index] = self._evaluate(content)
@@ -60,7 +60,7 @@ class Derived:
 
 
 def _attribute(result: Any) -> JSONObject | str:
-    """Return a result as an attribute, or why it cannot be one (``valToDeviceAttribute``)."""
+    """Return a result as an attribute, or the reason why it cannot be one (``valToDeviceAttribute``)."""
     if not isinstance(result, list):
         name = type_of(result).name
         return {_KINDS[name]: _plain(result)} if name in _KINDS else f"unsupported CEL return type: {name}"

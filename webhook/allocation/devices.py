@@ -1,7 +1,7 @@
 """Devices as the allocator sees them; equal content is stored once.
 
-A slice's devices are read into small records; what is not particular to one of them (attributes, capacity, taints,
-counters) is its content, which equal devices share. Selectors are evaluated once for each content.
+A slice's devices are read into small records; their attributes, capacity, taints and counters are their content, which
+equal devices share. Selectors are evaluated once for each content.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 def amount(quantity: Quantity) -> int:
-    """Return a quantity in nanos, the least that one can tell; beyond 400 digits, the most."""
+    """Return a quantity in nanos, the smallest unit of quantities; beyond 400 digits, the largest amount."""
     if quantity.length > _DIGITS:
         return quantity.sign * _MOST
     return quantity.sign * int(f"0{quantity.digits}{'0' * (quantity.power - _NANO)}")
@@ -73,14 +73,14 @@ def _is_plain(attribute: JSONObject) -> bool:
 
 
 class Content:
-    """What equal devices share.
+    """The content that equal devices share.
 
     Args:
-        index: Tells contents apart.
+        index: The number of this content.
         driver: The driver that publishes the devices.
         raw: A device of a ResourceSlice, as in the API, without its name.
         taints: Its taints, those of DeviceTaintRules among them.
-        capacity: Tells its capacity apart from that of others.
+        capacity: The number of its capacity, which equal capacities share.
     """
 
     __slots__ = ("_is_plain", "capacity_index", "consumes", "driver", "index", "is_shared", "raw", "taints")
@@ -124,7 +124,7 @@ class Content:
 
 
 def consumption(raw: JSONObject) -> Counters:
-    """Return what a device takes of its pool's counters, in nanos."""
+    """Return the amounts that a device takes of its pool's counters, in nanos."""
     found: Counters = {}
     for each in raw.get("consumesCounters") or ():
         for name, counter in (each.get("counters") or {}).items():
@@ -139,7 +139,7 @@ class Device:
     Args:
         name: Its name.
         slice_: The slice that publishes it.
-        content: What it shares with equal ones.
+        content: The content that it shares with equal devices.
     """
 
     __slots__ = ("content", "name", "slice")
@@ -204,7 +204,7 @@ class Slice:
 
 
 class TaintRule(NamedTuple):
-    """What a DeviceTaintRule says: the taint, and which devices get it; None for any.
+    """A DeviceTaintRule: the taint, and which devices get it; None for any.
 
     Upstream's tracker merges it into slices (``resourceslice/tracker/tracker.go``).
     """
@@ -226,7 +226,7 @@ class Catalog:
     """The slices of a cluster.
 
     Args:
-        slices: ResourceSlices, as in the API; an iterator may give them one by one, they are not kept.
+        slices: ResourceSlices, as in the API; an iterator may yield them one by one, they are not kept.
         taint_rules: DeviceTaintRules, as in the API.
 
     Raises:
@@ -267,15 +267,15 @@ class Catalog:
 
     @property
     def is_local(self) -> bool:
-        """Whether no slice serves more than one node, so that labels of nodes do not matter."""
+        """Whether each slice serves a single node, so that labels of nodes do not matter."""
         return not self.shared and all(each.node_name for pool in self.with_counters.values() for each in pool)
 
     def number(self, parts: Hashable) -> int:
-        """Return a number that stands for some parts, the same for equal ones."""
+        """Return a number that identifies some parts; equal parts have the same number."""
         return self._known_parts.setdefault(parts, len(self._known_parts))
 
     def _capacity(self, raw: JSONObject) -> int:
-        """Return the number of a device's capacity, which devices with an equal one share."""
+        """Return the number of a device's capacity; equal capacities have the same number."""
         capacity = raw.get("capacity")
         if not capacity:
             return -1
@@ -283,7 +283,7 @@ class Catalog:
         return index
 
     def is_pool_name_shared(self, name: str) -> bool:
-        """Tell whether several drivers have a pool of a name; upstream mixes their counters up."""
+        """Tell whether several drivers have a pool with this name; upstream mixes their counters up."""
         return len(self._drivers_of_pool[name]) > 1
 
     def _read(self, raw: JSONObject) -> None:

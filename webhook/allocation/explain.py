@@ -1,4 +1,4 @@
-"""Explains why claims get no devices: how many are left after each condition of a request."""
+"""Explains why claims get no devices: how many devices are left after each condition of a request."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ CONSTRAINT: Final = "constraint"
 
 
 class Lack(NamedTuple):
-    """What there is too little of.
+    """A capacity or counter of which too little is left.
 
     Args:
         text: The reason, such as ``capacity memory: 10Gi is left, 20Gi is wanted``.
         name: The capacity or counter.
-        left: How much of it is left, as a quantity.
+        left: The amount of it that is left, as a quantity.
     """
 
     text: str
@@ -50,12 +50,12 @@ class DeviceReason(NamedTuple):
         driver: The device's driver.
         pool: Its pool.
         device: Its name.
-        stage: What rules it out: ``class``, ``selector``, ``node``, ``in use``, ``taint``, ``capacity``,
-            ``counters`` or ``constraint``; empty if nothing does.
+        stage: The stage that rules it out: ``class``, ``selector``, ``node``, ``in use``, ``taint``, ``capacity``,
+            ``counters`` or ``constraint``; empty if none does.
         text: The reason, such as ``taint broken=yes:NoSchedule is not tolerated``.
-        holders: The claims that use it, its capacity, or the counters that it draws on, as namespace/name, if those
-            are why.
-        lacks: The capacity that is not enough; None if that is not why.
+        holders: The claims that use it, its capacity, or the counters that it draws on, as namespace/name, if they are
+        the reason.
+        lacks: The insufficient capacity or counter; None if that is not the reason.
     """
 
     driver: str
@@ -68,15 +68,15 @@ class DeviceReason(NamedTuple):
 
 
 class Funnel:
-    """How many of a node's devices are left for a request, stage by stage; each stage is a part of the one before.
+    """The number of a node's devices left for a request, stage by stage; each stage is a subset of the one before.
 
     Args:
         names: The claims, as namespace/name.
-        demand: What they ask for.
+        demand: The requests of the claims.
         ask: The request, or the subrequest of ``firstAvailable``.
         view: The node.
-        left: Returns what is left of the counters of a pool, by its place.
-        unused: The pools with devices for the node that are not used there.
+        left: Returns the remaining counters of a pool, by its place.
+        unused: The pools that have devices for the node but cannot be used there.
     """
 
     __slots__ = ("_ask", "_demand", "_left", "_names", "_stages", "_unused", "_view")
@@ -111,56 +111,56 @@ class Funnel:
 
     @property
     def request(self) -> str:
-        """The request; of an alternative, ``request/subrequest``."""
+        """The request; for an alternative, ``request/subrequest``."""
         return self._ask.full_name
 
     @property
     def wanted(self) -> int | None:
-        """How many devices it wants; None for all."""
+        """The number of devices that it wants; None for all."""
         return None if self._ask.is_all else self._ask.count
 
     @property
     def seen(self) -> int:
-        """How many devices the node can use, of complete and valid pools."""
+        """The number of devices that the node can use, in complete and valid pools."""
         return self._stages[0].bit_count()
 
     @property
     def of_class(self) -> int:
-        """How many of them are of the class."""
+        """The number of them that belong to the class."""
         return self._stages[1].bit_count()
 
     @property
     def selected(self) -> int:
-        """How many of those the request selects; node selection of single devices counts as a selector."""
+        """The number of those that the request selects; node selection of single devices counts as a selector."""
         return self._stages[2].bit_count()
 
     @property
     def free(self) -> int:
-        """How many of those are not in use."""
+        """The number of those that are not in use."""
         return self._stages[3].bit_count()
 
     @property
     def tolerated(self) -> int:
-        """How many of those have no taint, or none that the request does not tolerate."""
+        """The number of those whose taints, if any, the request tolerates."""
         return self._stages[4].bit_count()
 
     @property
     def enough(self) -> int:
-        """How many of those have enough capacity and counters left, each alone."""
+        """The number of those that have enough capacity and counters left, each alone."""
         return self._stages[5].bit_count()
 
     @property
     def constrained(self) -> int | None:
-        """How many of those can be had together under the claim's constraints; None without constraints.
+        """The number of those that the claim's constraints allow together; None without constraints.
 
-        Each constraint is looked at alone, and other requests are not.
+        Each constraint is considered alone, and other requests are ignored.
         """
         counts = [self._most(number) for number in self._ask.constraints]
         return min(counts, default=None)
 
     @property
     def together(self) -> tuple[int, str] | None:
-        """How many devices a counter that they share suffices for, and what it lacks; None if each counter suffices."""
+        """The number of devices that a shared counter suffices for, and its lack; None if each counter suffices."""
         view, places = self._view, list(_places(self._stages[5]))
         if not view.consumes or any(self._content(index).is_shared for index in places):
             return None
@@ -182,13 +182,13 @@ class Funnel:
 
     @property
     def unused(self) -> list[Unused]:
-        """The pools with devices of the class that are not used."""
+        """The pools that have devices of the class but cannot be used."""
         chooser = self._ask.chooser
         return [each for each in self._unused if any(chooser.is_of_class(one) is True for one in each.contents)]
 
     @property
     def key(self) -> Hashable:
-        """What nodes that look alike have in common."""
+        """A key that is the same for nodes that look alike."""
         stages = tuple(stage.bit_count() for stage in self._stages)
         return self._ask, stages, self.constrained, self.together, tuple(each.why for each in self.unused)
 
@@ -204,7 +204,7 @@ class Funnel:
         return found
 
     def _holders(self, index: int, stage: str) -> tuple[str, ...]:
-        """Return the claims that use what a device is ruled out for."""
+        """Return the claims whose use of a device, its capacity or counters rules it out."""
         device, holders = self._view.devices[index], self._view.usage_of(index).holders
         if stage in {IN_USE, CAPACITY}:
             return tuple(holders.get(device.name, ()))

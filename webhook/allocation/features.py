@@ -1,7 +1,7 @@
-"""The allocator's features, and its implementations by Kubernetes release.
+"""The allocator's features, and its implementations in each Kubernetes release.
 
-Follows k8s.io/dynamic-resource-allocation ``structured/allocator.go``: the first implementation that supports all
-features that are on is used.
+Follows k8s.io/dynamic-resource-allocation ``structured/allocator.go``, which uses the first implementation that
+supports all features that are on.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ EXPERIMENTAL: Final = "experimental"
 RECORDED: Final = Release(36)
 """The newest release whose allocator is followed."""
 _LATEST: Final = 37
-"""What changed in this release is followed from its sources; no allocator of it was recorded."""
+"""Changes in this release follow its sources; none of its allocators was recorded."""
 _POOLS_WHOLE_SINCE: Final = 35
-"""From here on pools are looked at as a whole, with the slices of other nodes."""
+"""From this release on, pools include the slices of other nodes."""
 _SORTED_SINCE: Final = 36
-"""From here on pools and slices are tried by name; before, in the order of Go's maps."""
+"""From this release on, pools and slices are tried by name; before, in the order of Go's maps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
-    """What the allocator may use; each is off unless stated.
+    """The features that the allocator may use; each is off unless stated.
 
     The names are upstream's (``internal.Features``); `of` derives them from feature gates.
     """
@@ -50,7 +50,7 @@ class Features:
 
     @classmethod
     def of(cls, gates: Collection[str], release: Release) -> Features:
-        """Return what the scheduler passes to the allocator under some feature gates.
+        """Return the features that the scheduler passes to the allocator under some feature gates.
 
         Args:
             gates: The feature gates that are on. The scheduler of 1.36 never passes ``DRAListTypeAttributes`` on.
@@ -86,7 +86,7 @@ _SUPPORTED: Final[Mapping[int, Mapping[str, frozenset[str]]]] = {
     36: {STABLE: _BETA, INCUBATING: _ALPHA, EXPERIMENTAL: _ALPHA | {"ListTypeAttributes"}},
     37: {STABLE: _BETA, INCUBATING: _ALPHA | _NEWEST_BETA, EXPERIMENTAL: _ALPHA | _NEWEST_BETA | _NEWEST},
 }
-"""What each implementation supports, from a release on."""
+"""The features that each implementation supports, from a release on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Implementation:
     Args:
         name: ``stable``, ``incubating`` or ``experimental``.
         release: The Kubernetes release, as the minor of 1.x.
-        features: What is on.
+        features: The features that are on.
     """
 
     name: str
@@ -107,16 +107,16 @@ class Implementation:
     def is_sorted(self) -> bool:
         """Whether pools and slices are tried by name, and devices of a request in ascending combinations only.
 
-        Others walk a Go map, and what they pick depends on its order.
+        Other implementations walk a Go map, and their choice depends on its order.
         """
         return self.release >= _SORTED_SINCE and self.name != STABLE
 
     @property
     def sees_whole_pools(self) -> bool:
-        """Whether pools are looked at with the slices of other nodes.
+        """Whether pools include the slices of other nodes.
 
-        Before, a pool counted as complete if all its slices were for the node, was used all the same, each slice had
-        counters of its own, and a search that came to an invalid pool ended with an error.
+        Before, a pool counted as complete if all its slices were for the node, an incomplete one was used all the same,
+        each slice had counters of its own, and a search that reached an invalid pool ended with an error.
         """
         return self.release >= _POOLS_WHOLE_SINCE
 
@@ -135,41 +135,41 @@ class Implementation:
         """Whether alternatives for all devices are mixed up with the first one.
 
         If both want all devices, the second alternative gets those of the first; and after the first device of an
-        alternative, the search goes on as if it was one of the first alternative.
+        alternative, the search goes on as if the device belonged to the first alternative.
         """
         return self.release < _SORTED_SINCE
 
     @property
     def draws_for_shares(self) -> bool:
-        """Whether devices that claims have shares of draw on counters; before, those in use as a whole only."""
+        """Whether devices that claims share draw on counters; before, only devices in use as a whole did."""
         return self.release >= _SORTED_SINCE
 
     @property
     def configures_once(self) -> bool:
-        """Whether configuration comes once in an allocation, and names no requests if it is for all."""
+        """Whether a configuration appears once in an allocation, and names no requests if it applies to all."""
         return self.release >= _LATEST
 
     @property
     def names_devices(self) -> bool:
-        """Whether errors of selectors name the device, and say how to guard a read."""
+        """Whether errors of selectors name the device, and explain how to guard a read."""
         return self.release >= _LATEST
 
     @property
     def sees_all_counters(self) -> bool:
-        """Whether nodes look at all slices with counters, also at those of pools that they cannot use."""
+        """Whether nodes look at all slices with counters, even at those of pools that they cannot use."""
         return self.release < _LATEST or self.name == STABLE
 
     @property
     def knows_capacity(self) -> bool:
-        """Whether it knows capacity that is shared, binding conditions and ``distinctAttribute``."""
+        """Whether it supports shared capacity, binding conditions and ``distinctAttribute``."""
         return self.name == EXPERIMENTAL or (self.is_sorted and self.name == INCUBATING)
 
 
 def implementation(features: Features, release: Release, among: Collection[str] = ()) -> Implementation:
-    """Return the implementation that a release picks for some features.
+    """Return the implementation that a release uses for some features.
 
     Args:
-        features: What is on.
+        features: The features that are on.
         release: The Kubernetes release, as the minor of 1.x.
         among: The implementations to choose from; empty for all.
 

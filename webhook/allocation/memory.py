@@ -1,6 +1,6 @@
 """Memory of the search: states known to lead nowhere.
 
-Upstream searches them again, each time it comes to one. Two states are alike if what is still to be found finds the
+Upstream searches such a state again each time it reaches it. Two states are alike if the rest of the search finds the
 same devices free, up to exchanging equal ones, and constraints and counters in the same state.
 """
 
@@ -29,13 +29,13 @@ _TRIAL, _WORTH = 2_000, 20
 
 
 class Place(NamedTuple):
-    """Where a search is.
+    """The position of a search.
 
     Args:
         position: The place of the request among all.
         alternative: The place of the alternative.
-        number: How many devices of the request are found.
-        start: The place from which on the next one is looked for.
+        number: The number of devices found for the request.
+        start: The place from which the search for the next device starts.
     """
 
     position: int
@@ -45,7 +45,7 @@ class Place(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """How a search ended from a state, what that took, and the state that it left behind."""
+    """The end of a search from a state, the steps that it took, and the state that it left behind."""
 
     code: int
     steps: int
@@ -54,12 +54,12 @@ class Memory(NamedTuple):
 
 
 class Memories:
-    """The states of one search from which nothing was found.
+    """The states of one search that lead nowhere.
 
     Args:
         demand: The requests of the claims.
         view: The node.
-        state: What the search has allocated so far.
+        state: The devices that the search has allocated so far.
         counters: Returns the node's counters, None if there are none.
     """
 
@@ -79,7 +79,7 @@ class Memories:
         self._numbers: dict[Hashable, int] = {}
 
     def recall(self, key: Hashable) -> Memory | None:
-        """Return what became of a state, None if it was not come to yet; what it left behind is made so again."""
+        """Return the end of a search from a state, and restore the state that it left behind; None for a new state."""
         memory = self._known.get(key)
         self._sought += 1
         if memory is not None:
@@ -90,25 +90,25 @@ class Memories:
 
     @cached_property
     def _is_by_group(self) -> bool:
-        """Whether groups of devices that share counters can stand for each other, such as the partitions of a GPU."""
+        """Whether groups of devices that share counters are interchangeable, such as the partitions of a GPU."""
         return not self.leaves_traces and not self._has_admins and _can_be_grouped(self._demand, self._view)
 
     @property
     def is_worthwhile(self) -> bool:
-        """Whether states are come to often enough for remembering them to pay."""
+        """Whether states recur often enough to be worth remembering."""
         return self._sought < _TRIAL or self._found * _WORTH > self._sought
 
     def note(self, key: Hashable, code: int, steps: int, visits: int) -> None:
-        """Note how the search ended from a state."""
+        """Remember how the search ended from a state."""
         if len(self._known) < _MOST:
             self._known[key] = Memory(code, steps, visits, self._state.save() if self.leaves_traces else None)
 
     def key(self, place: Place, claim: int) -> Hashable:
-        """Return what a state is known by.
+        """Return the key of a state.
 
         Args:
-            place: Where the search is.
-            claim: The claim that devices are looked for.
+            place: The position of the search.
+            claim: The claim that needs devices.
         """
         state = self._state
         picks = state.picks
@@ -142,7 +142,7 @@ class Memories:
     def _by_group(
         self, start: int, counters: Counters, now: Sequence[int | None], later: Sequence[int | None], position: int
     ) -> Hashable:
-        """Return what is left of all groups of devices that share counters, whichever group it is."""
+        """Return the rests of all groups of devices that share counters, whichever groups have them."""
         picked = counters.picked(pick.device for picks in self._state.picks for pick in picks)
         found = []
         for number, group in enumerate(counters.groups):
@@ -162,7 +162,7 @@ class Memories:
         picked: Sequence[int],
         classes_of: Sequence[Sequence[int | None]],
     ) -> int:
-        """Return a number that groups share of which the same is left; with the classes of each of their members."""
+        """Return a number that groups with the same rest share; with the classes of each of their members."""
         out = rest.unfit | self._view.taken
         alike = [
             None if out >> index & 1 or index in picked else classes[index]
@@ -174,7 +174,7 @@ class Memories:
         return self._numbers.setdefault((consumes, rest.left, tuple(alike)), len(self._numbers))
 
     def _has_others(self, grouped: Mapping[int, int], now: Sequence[int | None], position: int) -> bool:
-        """Tell whether any device is wanted from a position on that is in no group."""
+        """Tell whether requests from a position on want any device outside the groups."""
         found = self._others.get(position)
         if found is None:
             found = self._others[position] = any(
@@ -183,7 +183,7 @@ class Memories:
         return found
 
     def _classes_at(self, position: int) -> list[int | None]:
-        """Return the classes of devices that are equal to all requests from a position on; None for what none wants."""
+        """Return the class of each device; later requests treat devices of a class alike. None if none wants it."""
         found = self._classes.get(position)
         if found is None:
             asks = list(_asks(self._demand, position))
@@ -233,9 +233,9 @@ def _asks(demand: Demand, position: int) -> Iterable[Ask]:
 
 
 def _can_be_grouped(demand: Demand, view: NodeView) -> bool:
-    """Tell whether it does not matter by which names counters are known, and which devices stand for all of them.
+    """Tell whether neither the scope of counters nor the devices of requests for all devices matter.
 
-    A device that does not fit any more is out then; but for faults: upstream looks at counters after selectors.
+    If so, a device that no longer fits is ruled out, unless there are faults: upstream checks counters after selectors.
     """
     asks = list(_asks(demand, 0))
     if not view.consumes or any(ask.is_all for ask in asks):
@@ -247,12 +247,12 @@ def _can_be_grouped(demand: Demand, view: NodeView) -> bool:
 
 
 def leaves_traces(demand: Demand, view: NodeView) -> bool:
-    """Tell whether taking a device back may leave something behind, so that it matters which one was tried before."""
+    """Tell whether undoing a device may leave traces, so that it matters which device was tried before."""
     features = view.variant.features
     asks = list(_asks(demand, 0))
     for ask in asks:
-        # Which device of them is in use decides whether a constraint is come to before it; an expression that is wrong
-        # is not come to before a constraint reads what it derives.
+        # The first of them in use decides whether upstream reaches a constraint before it; an expression that fails
+        # is not reached before a constraint reads the attribute that it derives.
         if (ask.is_all and ask.constraints) or ask.derived:
             return True
         for number in ask.constraints:

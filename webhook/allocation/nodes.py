@@ -34,7 +34,7 @@ def node_matches(node: str, labels: Mapping[str, str], spec: Mapping[str, Any]) 
     Args:
         node: The node's name.
         labels: Its labels.
-        spec: What may hold ``nodeName``, ``allNodes`` and ``nodeSelector``.
+        spec: A mapping that may have ``nodeName``, ``allNodes`` and ``nodeSelector``.
 
     Raises:
         SelectorError: The node selector cannot be parsed.
@@ -49,7 +49,7 @@ def node_matches(node: str, labels: Mapping[str, str], spec: Mapping[str, Any]) 
 
 
 def selects(selector: JSONObject, node: str, labels: Mapping[str, str]) -> bool:
-    """Tell whether a node selector selects a node: any of its terms does; an empty term selects nothing.
+    """Tell whether any term of a node selector selects a node; an empty term selects nothing.
 
     Raises:
         SelectorError: The node selector cannot be parsed.
@@ -63,7 +63,7 @@ def selects(selector: JSONObject, node: str, labels: Mapping[str, str]) -> bool:
 
 
 def terms(selector: Mapping[str, Any] | None) -> int:
-    """Return how many terms a node selector has, -1 without one; slices with more than one cannot be used."""
+    """Count the terms of a node selector, -1 without a selector; slices with more than one term cannot be used."""
     return -1 if selector is None else len(selector.get("nodeSelectorTerms") or ())
 
 

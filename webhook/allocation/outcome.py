@@ -1,4 +1,4 @@
-"""AllocationResults, as they are written into the status of claims.
+"""AllocationResults, as the scheduler writes them into the status of claims.
 
 Follows the end of upstream's ``Allocate``, and ``createNodeSelector``.
 """
@@ -28,11 +28,11 @@ def allocation(
     """Return an AllocationResult, as in the API.
 
     Args:
-        claim: What the claim asks for.
-        asks: What was chosen of each of its requests.
+        claim: The demand of the claim.
+        asks: The alternative chosen for each of its requests.
         picks: The devices.
         view: The node.
-        shares: How many share IDs were given out before; upstream's are random, here they are numbered.
+        shares: The number of share IDs assigned before; upstream's are random, here they are numbered.
 
     Raises:
         UnsupportedSelectorError: A slice's node selector has more than one term.
@@ -85,7 +85,7 @@ def _result(pick: Pick, view: NodeView) -> JSONObject:
 
 
 def _class_configuration(asks: Sequence[Ask]) -> list[JSONObject]:
-    """Return the configuration of classes; that of each is added once, for all requests of the class."""
+    """Return the configuration of classes; that of each class is added once, for all its requests."""
     found: list[JSONObject] = []
     by_class: dict[str, list[JSONObject]] = {}
     for ask in asks:
@@ -103,7 +103,7 @@ def _class_configuration(asks: Sequence[Ask]) -> list[JSONObject]:
 
 
 def _claim_configuration(claim: ClaimDemand, asks: Sequence[Ask], *, is_once: bool) -> list[JSONObject]:
-    """Return the configuration of a claim; until 1.36, one that names several requests comes once for each."""
+    """Return the configuration of a claim; until 1.36, one that names several requests appears once for each."""
     found: list[JSONObject] = []
     for config in claim.raw.get("config") or ():
         names = config.get("requests") or ()
@@ -117,7 +117,7 @@ def _claim_configuration(claim: ClaimDemand, asks: Sequence[Ask], *, is_once: bo
 
 
 def _for_all(config: JSONObject, asks: Sequence[Ask]) -> JSONObject:
-    """Leave out the requests of a configuration that is for all of them."""
+    """Leave out the requests of a configuration that applies to all requests."""
     names = config.get("requests") or ()
     if not names or not all(ask.base in names or ask.full_name in names for ask in asks):
         return config
@@ -129,7 +129,7 @@ def _device_configuration(config: JSONObject) -> JSONObject:
 
 
 def node_selector(picks: Sequence[Pick], view: NodeView) -> JSONObject | None:
-    """Return which nodes can use some devices, None for all (``createNodeSelector``).
+    """Return a selector of the nodes that can use some devices, None for all nodes (``createNodeSelector``).
 
     Raises:
         UnsupportedSelectorError: A slice's node selector has more than one term.

@@ -27,13 +27,13 @@ class Pool:
         driver: The driver that publishes it.
         name: Its name.
         slices: The slices with devices for the node.
-        others: The pool's other slices; looked at where counters are shared.
-        counters: What there is of each counter, in nanos.
+        others: The pool's other slices; they matter where counters are shared.
+        counters: The total of each counter, in nanos.
         is_incomplete: Whether slices are missing: nothing is allocated from it.
         reason: Why it is invalid, in upstream's words; nothing is allocated from it then.
         is_ambiguous: Whether its slices contradict each other, so that their order matters.
-        scope: What its counters are known by: upstream takes the pool's name, whatever its driver; until 1.34 the
-            slice's.
+        scope: The name that identifies its counters: upstream uses the pool's name, whatever its driver; until 1.34 the
+        slice's.
     """
 
     __slots__ = ("counters", "driver", "is_ambiguous", "is_incomplete", "name", "others", "reason", "scope", "slices")
@@ -87,11 +87,11 @@ def _has_binding_conditions(each: Slice) -> bool:
 
 
 class GatherError(Exception):
-    """The pools of a node cannot be determined; ``str()`` is upstream's text, and the scheduler gives the pod up.
+    """The pools of a node cannot be determined; ``str()`` is upstream's text, and the scheduler gives up on the pod.
 
     Args:
         text: The text.
-        is_ambiguous: Whether there is another reason, which comes first in another order of slices.
+        is_ambiguous: Whether there is another reason that comes first in another order of slices.
     """
 
     def __init__(self, text: str, *, is_ambiguous: bool = False) -> None:
@@ -112,8 +112,8 @@ def gather(
         catalog: The slices of the cluster.
         node: The node's name.
         labels: Its labels.
-        variant: The implementation, which says what is on and whether pools are sorted.
-        elsewhere: What `unusable_elsewhere` returns.
+        variant: The implementation, which determines the features and whether pools are sorted.
+        elsewhere: The result of `unusable_elsewhere`.
 
     Raises:
         GatherError: A node selector cannot be parsed.
@@ -141,12 +141,12 @@ def gather(
 
 
 def _is_of_no_node(each: Slice, variant: Implementation) -> bool:
-    """Tell whether a slice comes after those of nodes; counters count as such where all nodes look at them."""
+    """Tell whether a slice comes after those of nodes; so do slices with counters, if all nodes look at them."""
     return not each.node_name or (variant.sees_all_counters and bool(each.counter_sets))
 
 
 def _comes_last(each: Slice, variant: Implementation) -> bool:
-    """Tell whether a slice comes last, because a device of it must be bound."""
+    """Tell whether a slice comes last, because one of its devices has binding conditions."""
     is_looked_at = not (variant.sees_whole_pools and each.counter_sets)
     return variant.knows_capacity and is_looked_at and _has_binding_conditions(each)
 
@@ -210,7 +210,7 @@ def _with_devices(
 
 
 def unusable_elsewhere(catalog: Catalog, variant: Implementation) -> list[Pool]:
-    """Return pools that are incomplete or invalid for nodes which have no devices of them, too.
+    """Return pools that are incomplete or invalid even for nodes without devices in them.
 
     All nodes look at counters, wherever the devices are; pools that are fine make no difference to other nodes.
 
@@ -228,7 +228,7 @@ def unusable_elsewhere(catalog: Catalog, variant: Implementation) -> list[Pool]:
 
 
 def whole(slices: Sequence[Slice], catalog: Catalog, variant: Implementation) -> Pool | None:
-    """Return a pool as a node sees it for which all its newest slices are; None if slices are looked at one by one.
+    """Return a pool as a node sees it that all its newest slices serve; None if slices are considered one by one.
 
     Args:
         slices: The slices of the pool.

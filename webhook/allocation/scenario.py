@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def outcome(scenario: Mapping[str, Any]) -> JSONObject:
-    """Return what the allocator answers on each node of a scenario; see `webhook.allocate`.
+    """Return the allocator's result on each node of a scenario; see `webhook.allocate`.
 
     Raises:
         ValueError: The scenario is malformed.
@@ -61,14 +61,14 @@ _REQUIRED: Final = {
     "taintRules": ("spec",),
     "nodes": ("metadata",),
 }
-"""The lists of a scenario, and what each of their objects must have."""
+"""The lists of a scenario, and the fields that each of their objects must have."""
 
 
 def _check(scenario: Mapping[str, Any]) -> None:
-    """Check the outer shape of a scenario.
+    """Check the top level of a scenario.
 
     Raises:
-        ValueError: It is malformed.
+        ValueError: The scenario is malformed.
     """
     if not isinstance(scenario, dict):
         message = f"a scenario must be an object, not {type(scenario).__name__}"

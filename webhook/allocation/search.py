@@ -1,9 +1,9 @@
 """The search for devices: depth first, claims then requests, the first solution wins.
 
-Does what upstream's ``allocateOne`` and ``allocateDevice`` do, in the same order and with the same side effects, so
-that the same solution is found. What upstream tries again and again is remembered instead: a state from which nothing
-was found is not searched twice, and states that differ only in which of several equal devices are used are one state.
-After the first dead end, what cannot succeed is cut (``bounds``), unless upstream's steps are to be counted.
+Follows upstream's ``allocateOne`` and ``allocateDevice``, in the same order and with the same side effects, to find the
+same solution. Where upstream repeats itself, the search remembers: a state that leads nowhere is not searched twice,
+and states that differ only in which of several equal devices are used are one state. After the first dead end,
+branches that cannot succeed are cut (``bounds``), unless upstream's steps are to be counted.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 DONE: Final = 0
 FAILED: Final = 1
 EXCEEDED: Final = 2
-"""More devices than a claim may get; ends all that led there at once."""
+"""More devices than a claim may get; ends all frames that led there at once."""
 
 MOST_VISITS: Final = 1_000_000
-"""How many devices are looked at before the search is given up: some seconds."""
+"""The number of devices looked at before the search gives up: some seconds."""
 _LOOK_AHEAD: Final = 3
 """How many looks at a device looking ahead counts for; it takes longer, but less of it is needed."""
 _REMEMBERED_AFTER: Final = 64
@@ -42,14 +42,14 @@ class GivenUpError(Exception):
 
 
 class Found(NamedTuple):
-    """What a search came to.
+    """The result of a search.
 
     Args:
         picks: The devices by claim; None if nothing fits.
         chosen: The alternatives chosen, by the position of their request among all.
-        steps: How many calls of ``allocateOne`` upstream needs; at least, if something was cut.
-        visits: How many devices it looks at, likewise.
-        is_cut: Whether something was cut.
+        steps: The number of calls of ``allocateOne`` that upstream needs; a lower bound if branches were cut.
+        visits: The number of devices that upstream looks at, likewise.
+        is_cut: Whether branches were cut.
     """
 
     picks: tuple[tuple[Pick, ...], ...] | None
@@ -60,7 +60,7 @@ class Found(NamedTuple):
 
 
 class _Scan:
-    """A device of a request is looked for, from a place on."""
+    """A frame that looks for a device of a request, from a place on."""
 
     __slots__ = ("ask", "index", "key", "next", "pick", "place", "position", "steps", "visits")
 
@@ -77,12 +77,12 @@ class _Scan:
 
     @property
     def at(self) -> Place:
-        """Where the search is."""
+        """The position of the search."""
         return Place(self.position, self.place, self.index, self.next)
 
 
 class _Alternatives:
-    """The alternatives of a request are tried one after the other."""
+    """A frame that tries the alternatives of a request, one after the other."""
 
     __slots__ = ("place", "position", "were_all_exceeded")
 
@@ -93,7 +93,7 @@ class _Alternatives:
 
 
 class _Claim:
-    """A claim has its devices, and the next ones are looked at."""
+    """A frame for a claim that has its devices, while later claims are tried."""
 
     __slots__ = ()
 
@@ -110,7 +110,7 @@ class Search:
         view: The node.
         every: The devices of each request for all devices, by place.
         available: Returns what is left of the counters of a pool, by its place.
-        counts: Whether upstream's steps are counted, so that nothing is cut.
+        counts: Whether to count upstream's steps, so that no branch is cut.
     """
 
     __slots__ = (
@@ -161,7 +161,7 @@ class Search:
 
         Raises:
             Stop: The search ends with an error of upstream's.
-            GivenUpError: It takes too long.
+            GivenUpError: The search takes too long.
         """
         stack = self._stack
         code = self._enter(0, None, 0, 0)
@@ -172,7 +172,7 @@ class Search:
             elif isinstance(frame, _Alternatives):
                 code = self._next_alternative(frame, code)
             else:
-                # Too many devices for the next claim: with fewer for this one it may work.
+                # Too many devices for the next claim: fewer devices for this one may leave enough.
                 stack.pop()
                 code = FAILED
         if code != DONE:
@@ -182,11 +182,11 @@ class Search:
         return Found(picks, chosen, self.steps, self.visits, self.is_cut)
 
     def so_far(self) -> Found:
-        """Return that nothing was found so far."""
+        """Return the result so far, without devices."""
         return Found(None, {}, self.steps, self.visits, self.is_cut)
 
     def _enter(self, position: int, place: int | None, index: int, start: int) -> int | None:
-        """Take a step forward; None if a frame was put on the stack that goes on."""
+        """Take a step forward; None if it pushed a frame that continues the search."""
         order, stack = self._demand.order, self._stack
         while True:
             self.steps += 1
@@ -226,7 +226,7 @@ class Search:
         return True
 
     def _look_ahead(self) -> bool:
-        """Begin to cut what cannot succeed; tell whether nothing can."""
+        """Begin to cut branches that cannot succeed; tell whether none can."""
         if self._bounds is not None or not self._can_cut:
             return False
         demand, view, every = self._demand, self._view, self._every
@@ -244,7 +244,7 @@ class Search:
         return self._counters
 
     def _recall(self, frame: _Scan) -> int | None:
-        """Return how the search ended when it came to an equal state before; else have it noted when it ends."""
+        """Return the end of the search from an equal state before; else remember the end of this one."""
         key = self._memories.key(frame.at, frame.ask.claim)
         memory = self._memories.recall(key)
         if memory is None:
@@ -256,7 +256,7 @@ class Search:
         return memory.code
 
     def _resume(self, frame: _Scan, code: int | None) -> int | None:
-        """Go on after a device did not lead to a solution, or begin; with a code, the frame below it ended so."""
+        """Begin, or continue after a device that led nowhere; a code is the result of the frame above on the stack."""
         state = self._state
         if frame.pick is not None:
             state.undo(frame.pick)
@@ -348,15 +348,15 @@ _ADVICE: Final = (
     ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional"
     " fields"
 )
-"""What upstream's ``cel/errors.go`` adds, from 1.37 on."""
+"""The hint that upstream's ``cel/errors.go`` adds, from 1.37 on."""
 
 
 def fault(ask: Ask, found: Fault, view: NodeView, index: int) -> Complaint:
-    """Return upstream's error for a selector that is wrong.
+    """Return upstream's error for a selector that fails.
 
     Args:
         ask: The request.
-        found: What is wrong.
+        found: The fault.
         view: The node.
         index: The place of the device that the selector was evaluated for.
     """
@@ -373,7 +373,7 @@ def raise_unless_bool(match: bool | str) -> None:  # noqa: FBT001 - the value lo
     """End the attempt if a device's node selector cannot be parsed.
 
     Raises:
-        Stop: It cannot.
+        Stop: The selector cannot be parsed.
     """
     if isinstance(match, str):
         raise Stop(Complaint(None, match))

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from webhook.release import Release
 
 _ALWAYS: Final = {("driver",), ("allowMultipleAllocations",)}
-"""What is looked at in any case."""
+"""The reads that count in any case."""
 _NAMED: Final = 3
 """The steps to an attribute or a capacity."""
 _LISTS: Final = {"ints": "int", "bools": "bool", "strings": "string", "versions": "version"}
@@ -54,16 +54,16 @@ _CONVERSIONS: Final = {
 
 
 RUNTIME: Final = "CEL runtime error: "
-"""What errors begin with that evaluating an expression ends in."""
+"""The prefix of errors from the evaluation of an expression."""
 
 
 class Fault(NamedTuple):
-    """A selector that cannot be compiled or evaluated: the scheduler gives the pod up.
+    """A selector that cannot be compiled or evaluated: the scheduler gives up on the pod.
 
     Args:
-        of_class: Whether it is one of the class, not of the request.
+        of_class: Whether it is a selector of the class, not of the request.
         place: Its place among the selectors.
-        detail: What is wrong, in upstream's words.
+        detail: The error, in upstream's words.
     """
 
     of_class: bool
@@ -72,7 +72,7 @@ class Fault(NamedTuple):
 
     @property
     def is_runtime(self) -> bool:
-        """Whether it could be compiled, and failed for a device."""
+        """Whether it compiled, but failed for a device."""
         return self.detail.startswith(RUNTIME)
 
 
@@ -81,11 +81,11 @@ Choice = bool | Fault
 
 
 class Reads(NamedTuple):
-    """What an expression reads of a device.
+    """The attributes and capacity of a device that an expression reads.
 
     Args:
         attributes: The attributes, each by its name with the domain, the domain, and the name without.
-        capacity: The same of capacity.
+        capacity: The same for capacity.
     """
 
     attributes: tuple[tuple[str, str, str], ...]
@@ -93,7 +93,7 @@ class Reads(NamedTuple):
 
     @classmethod
     def of(cls, selector: Selector) -> Reads | None:
-        """Return what a selector reads, None if it is not known by name."""
+        """Return the reads of a selector, None if their names are not known."""
         found: dict[str, list[tuple[str, str, str]]] = {"attributes": [], "capacity": []}
         for path in set(reads(selector.root, "device")):
             if path in _ALWAYS:
@@ -104,7 +104,7 @@ class Reads(NamedTuple):
         return cls(tuple(found["attributes"]), tuple(found["capacity"]))
 
     def key(self, content: Content) -> Hashable:
-        """Return what devices that look the same have in common; their attributes are plain."""
+        """Return a key that is the same for devices that look the same; their attributes are plain."""
         driver, attributes, capacity = content.driver, content.attributes, content.capacity
         parts: list[Hashable] = [driver, content.is_shared]
         for read in self.attributes:
@@ -117,7 +117,7 @@ class Reads(NamedTuple):
 
 
 def named(values: Mapping[str, JSONObject], driver: str, read: tuple[str, str, str]) -> JSONObject | None:
-    """Return what a device has by a name, which may be written with the driver's domain or without; None if nothing.
+    """Return the value that a device has under a name, with or without the driver's domain; None if it has none.
 
     Args:
         values: Its attributes or capacity.
@@ -128,22 +128,22 @@ def named(values: Mapping[str, JSONObject], driver: str, read: tuple[str, str, s
     found = values.get(full)
     if domain != driver or name not in values:
         return found
-    # Of two spellings of one name the later one counts.
+    # If a name is spelled in two ways, the later spelling counts.
     return values[name] if found is None else next(values[each] for each in reversed([*values]) if each in read)
 
 
 class _Compiled(NamedTuple):
-    """A compiled selector, or why it cannot be compiled, and what it reads."""
+    """A compiled selector with its reads, or the reason why it cannot be compiled."""
 
     selector: Selector | Refusal
     reads: Reads | None
 
 
 _BYTES_A_CHARACTER: Final = 400
-"""How much memory a compiled selector takes, beside what it takes in any case."""
+"""The memory that a compiled selector takes for each character of its text."""
 _BYTES: Final = 20_000
 _programs: Final[Cache[_Compiled]] = Cache(16 << 20)
-"""What was compiled, for all allocators; the scheduler keeps such a cache, too."""
+"""The compiled selectors of all allocators; the scheduler keeps such a cache, too."""
 
 
 def _compile(expression: str, release: Release, gates: frozenset[str]) -> _Compiled:
@@ -157,7 +157,7 @@ def _compile(expression: str, release: Release, gates: frozenset[str]) -> _Compi
 
 
 class _Selector:
-    """A selector, and what it said of the contents seen so far, and of those that look the same to it."""
+    """A selector, with its results for the contents seen so far and for contents that look the same to it."""
 
     __slots__ = ("_alike", "_compiled", "_known", "_values", "reads")
 
@@ -168,7 +168,7 @@ class _Selector:
         self._alike: dict[Hashable, bool | str] = {}
 
     def holds(self, content: Content) -> bool | str:
-        """Tell whether it holds, or what is wrong with it."""
+        """Tell whether the selector holds, or return its error."""
         found = self._known.get(content.index)
         if found is None:
             found = self._known[content.index] = self._find(content)
@@ -196,7 +196,7 @@ class _Selector:
 
 
 def _converted(result: Value) -> bool | str:
-    """What Go makes of a result other than bool: of an optional what is in it (cel-go common/types/optional.go)."""
+    """Convert a result other than bool as Go does: an optional to its value (cel-go common/types/optional.go)."""
     inner = result
     if result is NONE:
         detail = "optional.none() dereference"
@@ -211,11 +211,11 @@ def _converted(result: Value) -> bool | str:
 
 
 _LISTS_SEEN_SINCE: Final = 37
-"""From here on expressions see lists, whatever the gate says."""
+"""From this release on, expressions see lists, whatever the gate says."""
 
 
 class Values:
-    """Devices as expressions see them; the last one is kept, as its class and its request ask for it in turn.
+    """Devices as expressions see them; the last device is kept, as selectors of class and request read it in turn.
 
     Args:
         release: The Kubernetes release, as the minor of 1.x.
@@ -241,11 +241,11 @@ class Values:
         return self._last
 
     def read(self, content: Content, reads: Reads) -> Mapping[str, Any]:
-        """Return the bindings for a device with no more than what a selector reads of it.
+        """Return the bindings for a device, with only the parts that a selector reads.
 
         Args:
             content: The device; its attributes are plain.
-            reads: What the selector reads.
+            reads: The reads of the selector.
         """
         driver, known, quantities = content.driver, content.attributes, content.capacity
         attributes: dict[str, dict[str, Any]] = DefaultingMap()
@@ -304,7 +304,7 @@ def _qualified(name: str, default: str) -> tuple[str, str]:
 
 
 class Chooser:
-    """The selectors of a class, then those of a request; the first that is false or wrong ends it.
+    """The selectors of a class, then those of a request; the first that is false or fails ends the evaluation.
 
     Args:
         of_class: The selectors of the class.
@@ -319,22 +319,22 @@ class Chooser:
         self._binds = binds
         self._of_request = of_request
         self.known: dict[int, Choice] = {}
-        """What was found so far, by the contents' indexes."""
+        """The results so far, by the contents' indexes."""
 
     @property
     def reads(self) -> list[Reads | None]:
-        """What each selector reads of a device; None for one that may read anything."""
+        """The reads of each selector; None for a selector that may read anything."""
         return [each.reads for each in (*self._of_class, *self._of_request)]
 
     def choose(self, content: Content) -> Choice:
-        """Tell whether a device is one that the request wants."""
+        """Tell whether the request wants a device."""
         found = self.known.get(content.index)
         if found is None:
             found = self.known[content.index] = self._choose(content)
         return found
 
     def is_of_class(self, content: Content) -> Choice:
-        """Tell whether a device is of the class, whatever the request wants."""
+        """Tell whether a device belongs to the class, whatever the request wants."""
         return _all(self._of_class, content, of_class=True)
 
     def first_false(self, content: Content) -> Fault | None:
@@ -366,8 +366,8 @@ class Selectors:
 
     Args:
         release: The Kubernetes release, as the minor of 1.x.
-        features: What is on.
-        with_lists: Whether expressions see attributes that are lists; by default if the allocator does.
+        features: The features that are on.
+        with_lists: Whether expressions see attributes that are lists; by default, if the allocator does.
     """
 
     __slots__ = ("_choosers", "_compiled", "_features", "_gates", "_release", "_values")
@@ -383,7 +383,7 @@ class Selectors:
         self._choosers: dict[tuple[tuple[str, ...], tuple[str, ...]], Chooser] = {}
 
     def chooser(self, of_class: Sequence[JSONObject], of_request: Sequence[JSONObject]) -> Chooser:
-        """Return what tells which devices a request of a class wants.
+        """Return a chooser of the devices that a request of a class wants.
 
         Args:
             of_class: The selectors of the class, as in the API.
@@ -397,7 +397,7 @@ class Selectors:
         return found
 
     def derivation(self, expression: str) -> tuple[Selector | Refusal, Values]:
-        """Return what derives an attribute, and the devices as it sees them."""
+        """Return a derived attribute, from the devices as its expression sees them."""
         return compile_derived_attribute(expression, self._release, self._gates, stored=True), self._values
 
     def _selector(self, expression: str) -> _Selector:

@@ -1,7 +1,7 @@
-"""The state of a search: what it has allocated so far.
+"""The state of a search: the devices that it has allocated so far.
 
-Follows upstream's ``allocateDevice``, ``checkAvailableCounters`` and their rollback, the amounts that these leave
-behind included: counters taken for a device that a taint or a constraint then rules out stay taken.
+Follows upstream's ``allocateDevice``, ``checkAvailableCounters`` and their rollback, including the amounts that these
+leave behind: counters taken for a device that a taint or a constraint then rules out stay taken.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 class Pick(NamedTuple):
-    """A device for a request.
+    """A device picked for a request.
 
     Args:
-        ask: What it is for.
+        ask: The request.
         device: Its place among the node's devices.
-        take: What is taken of its capacity, if it is shared.
-        groups: What its counter sets had in common before; None if that does not matter.
+        take: The capacity taken of it, if it is shared.
+        groups: The groups that its counter sets had in common before; None if that does not matter.
     """
 
     ask: Ask
@@ -39,7 +39,7 @@ class Pick(NamedTuple):
 
 
 class State:
-    """What a search has allocated so far.
+    """The devices that a search has allocated so far.
 
     Args:
         demand: The requests of the claims.
@@ -75,13 +75,13 @@ class State:
         self._used_by = [0] * len(demand.claims)
         """The same by claim."""
         self.shares: dict[int, dict[str, int]] = {}
-        """What is taken of devices that are shared, by place and capacity."""
+        """The amounts taken of shared devices, by place and capacity."""
         self._consumed: dict[tuple[str, tuple[str, str]], int] = {}
-        """The counters taken, by the pool's name, as upstream has it: whatever its driver."""
+        """The counters taken, by the pool's name, as upstream keeps them: whatever its driver."""
         self._common = Common(view) if self._features.CompatibilityGroups and view.consumes else None
 
     def anew(self) -> State:
-        """Return the state in which the search began."""
+        """Return the initial state of the search."""
         return State(self._demand, self._view, self._available)
 
     def blocked(self, ask: Ask) -> int:
@@ -89,7 +89,7 @@ class State:
         return self._used_by[ask.claim] if ask.is_admin else self._view.taken | self._used
 
     def has_capacity(self, ask: Ask, index: int) -> bool:
-        """Tell whether what a request wants of a device's capacity is left (``CmpRequestOverCapacity``)."""
+        """Tell whether a device has the capacity left that a request wants (``CmpRequestOverCapacity``)."""
         if not self._features.ConsumableCapacity:
             return True
         take = ask.takes(self._view.devices[index].content)
@@ -104,10 +104,10 @@ class State:
         )
 
     def allocate(self, ask: Ask, index: int) -> Pick | None:
-        """Allocate a device that is wanted, None if it cannot be had.
+        """Allocate a wanted device; None if it cannot be allocated.
 
         Raises:
-            Stop: It is one of all devices, and a constraint rules it out.
+            Stop: The request wants all devices, and a constraint rules this one out.
         """
         content = self._view.devices[index].content
         is_shared = content.is_shared and self._features.ConsumableCapacity
@@ -145,7 +145,7 @@ class State:
         """Take the counters that a device consumes, if they are left; once for all shares of a device.
 
         Returns:
-            Whether they are left, and what its counter sets had in common before.
+            Whether they are left, and the groups that its counter sets had in common before.
         """
         if not self._features.PartitionableDevices:
             return False, None
@@ -161,7 +161,7 @@ class State:
         return groups is not None, groups
 
     def undo(self, pick: Pick) -> None:
-        """Take back the last device."""
+        """Undo the last device."""
         ask, index = pick.ask, pick.device
         self.picks[ask.claim].pop()
         if pick.groups is not None and self._common is not None:
@@ -229,7 +229,7 @@ class State:
         return tuple(sorted(each for each in self._consumed.items() if each[1]))
 
     def save(self) -> Any:
-        """Return all that can be left behind by what was taken back, for `restore`."""
+        """Return everything that an undone device can leave behind, for `restore`."""
         return (
             tuple(tuple(each.save() for each in constraints) for constraints in self.constraints),
             self.consumed,
@@ -238,7 +238,7 @@ class State:
         )
 
     def restore(self, saved: Any) -> None:
-        """Go back to what was saved, the devices aside."""
+        """Restore a saved state, except for the devices."""
         constraints, consumed, shares, common = saved
         for mine, theirs in zip(self.constraints, constraints, strict=True):
             for each, state in zip(mine, theirs, strict=True):

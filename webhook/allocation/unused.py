@@ -1,4 +1,4 @@
-"""Pools that nothing is allocated from, and why: slices are missing, outdated or contradict each other."""
+"""Pools that cannot be used, and why: slices are missing, outdated or contradict each other."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 class Unused(NamedTuple):
-    """A pool with devices that are not used.
+    """A pool with devices that cannot be used.
 
     Args:
         pool: Driver and name.
-        why: What is wrong with it, such as ``incomplete: 1 of 2 slices of generation 3``.
-        contents: What the devices are, each once.
-        devices: How many devices there are.
+        why: The reason, such as ``incomplete: 1 of 2 slices of generation 3``.
+        contents: The contents of the devices, each once.
+        devices: The number of devices.
     """
 
     pool: str
@@ -31,7 +31,7 @@ class Unused(NamedTuple):
 
 
 def unused_on(node: str, pools: Sequence[Pool], catalog: Catalog) -> list[Unused]:
-    """Return the pools with devices for a node that are not used there.
+    """Return the pools that have devices for a node but cannot be used there.
 
     Args:
         node: The node's name.
@@ -46,7 +46,7 @@ def unused_on(node: str, pools: Sequence[Pool], catalog: Catalog) -> list[Unused
 
 
 def unused(catalog: Catalog, variant: Implementation) -> Mapping[str, str]:
-    """Return what is wrong with the pools that no node uses, by driver and name.
+    """Return the pools that no node uses with the reason for each, by driver and name.
 
     Args:
         catalog: The slices of the cluster.
@@ -61,7 +61,7 @@ def _unused(pool: Pool, slices: Sequence[Slice], node: str = "") -> Unused:
     newest = max(each.generation for each in slices)
     current = [each for each in slices if each.generation == newest]
     missing = f"incomplete: {len(current)} of {current[0].count} slices of generation {newest}"
-    # All nodes look at pools with counters, whose devices may be for another one.
+    # All nodes look at pools with counters, even if the devices are for other nodes.
     own = [each for each in current if each.node_name in {"", node}]
     return _of((pool.driver, pool.name), own, f"invalid: {pool.reason}" if pool.reason else missing)
 

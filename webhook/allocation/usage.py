@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class PoolUsage:
-    """What is in use of a pool; the version changes with it."""
+    """The devices of a pool that are in use; the version changes with them."""
 
     __slots__ = ("capacity", "dedicated", "groups", "holders", "shares", "version")
 
@@ -30,7 +30,7 @@ class PoolUsage:
         self.shares: dict[str, int] = {}
         """How many shares of a device are in use."""
         self.capacity: dict[str, dict[str, int]] = {}
-        """What is consumed of a device, by capacity."""
+        """The amounts consumed of a device, by capacity."""
         self.groups: dict[str, JSONObject] = {}
         """The compatibility groups that were recorded when a device was allocated."""
         self.holders: defaultdict[str, list[str]] = defaultdict(list)
@@ -42,10 +42,10 @@ class PoolUsage:
 
 
 class Usage:
-    """What is in use in a cluster.
+    """The devices of a cluster that are in use.
 
     Args:
-        with_shares: Whether shares count for what they consume only; else each uses the whole device.
+        with_shares: Whether shares count only for the capacity that they consume; else each uses the whole device.
     """
 
     __slots__ = ("_pools", "_with_shares")
@@ -55,14 +55,14 @@ class Usage:
         self._pools: dict[PoolId, PoolUsage] = {}
 
     def pool(self, driver: str, name: str) -> PoolUsage:
-        """Return what is in use of a pool."""
+        """Return the usage of a pool."""
         found = self._pools.get((driver, name))
         if found is None:
             found = self._pools[driver, name] = PoolUsage()
         return found
 
     def add(self, claim: JSONObject) -> None:
-        """Count what an allocated claim uses.
+        """Count the devices of an allocated claim as in use.
 
         Raises:
             ValueError: A quantity is malformed.
@@ -85,10 +85,10 @@ class Usage:
                 pool.dedicated[device] = pool.dedicated.get(device, 0) + 1
 
     def remove(self, claim: JSONObject) -> None:
-        """Take back what `add` counted.
+        """Undo `add`.
 
         Raises:
-            ValueError: The claim does not use what it says.
+            ValueError: The claim's devices are not in use.
         """
         holder = full_name(claim)
         for result in _results(claim):
@@ -136,10 +136,10 @@ def _results(claim: JSONObject) -> Iterable[JSONObject]:
 
 
 class Available:
-    """What is left of a pool's counters, in nanos.
+    """The remaining counters of a pool, in nanos.
 
     Args:
-        counters: What is left, by counter set and counter.
+        counters: The remaining amounts, by counter set and counter.
     """
 
     __slots__ = ("counters", "is_overdrawn")
@@ -150,12 +150,12 @@ class Available:
 
 
 def available(pool: Pool, used: PoolUsage, *, with_shares: bool) -> Available:
-    """Return what is left of a pool's counters after the devices that are in use (``checkAvailableCounters``).
+    """Return the counters of a pool that the devices in use leave (``checkAvailableCounters``).
 
     Args:
         pool: The pool.
-        used: What is in use of it.
-        with_shares: Whether devices count of which only shares are in use.
+        used: The usage of the pool.
+        with_shares: Whether devices count if only shares of them are in use.
     """
     left = dict(pool.counters)
     for each in (*pool.slices, *pool.others):

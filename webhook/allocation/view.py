@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class NodeView:
-    """The devices that a node can use, in the order in which they are tried.
+    """The devices that a node can use, in the order in which the search tries them.
 
     Args:
         node: The node's name.
         labels: Its labels.
         catalog: The slices of the cluster.
-        usage: What is in use.
+        usage: The devices in use.
         variant: The implementation.
         elsewhere: Pools without devices for the node that are incomplete or invalid.
     """
@@ -77,7 +77,7 @@ class NodeView:
         devices: list[Device] = []
         pool_of: list[int] = []
         self.broken = ""
-        """What ends a search that comes to the end of the devices: until 1.34 there is an invalid pool."""
+        """The error of a search that reaches the end of the devices: until 1.34, an invalid pool."""
         for index, pool in enumerate(self.pools):
             if pool.is_invalid and not variant.sees_whole_pools:
                 self.broken = f"pool {pool.name} is invalid: {pool.reason}"
@@ -93,7 +93,7 @@ class NodeView:
         self.is_like_others = not self.consumes or not any(
             pool.others or catalog.is_pool_name_shared(pool.name) for pool in self.pools
         )
-        """Whether counters depend on nothing but what `key` tells, so that a search on a node alike goes alike."""
+        """Whether counters depend only on `key`, so that searches on nodes with equal keys go alike."""
         self.matches: tuple[bool | str, ...] | None = None
         if any(each.is_per_device for pool in self.pools for each in pool.slices):
             self.matches = tuple(self._matches(device) for device in devices)
@@ -115,7 +115,7 @@ class NodeView:
             return str(error)
 
     def _parts(self) -> Hashable:
-        """Return what nodes have in common for which every search goes alike if their devices do."""
+        """Return the facts about the node, its devices aside, that a search depends on."""
         return (
             self.error,
             self.broken,
@@ -135,7 +135,7 @@ class NodeView:
         )
 
     def key(self) -> Hashable:
-        """Return what decides how a search goes: nodes with equal keys get the same devices, by place."""
+        """Return a key that decides the course of a search: nodes with equal keys get the same devices, by place."""
         stamp = 0
         for usage in self._usages:
             stamp += usage.version
@@ -146,7 +146,7 @@ class NodeView:
             for usage in self._usages:
                 if usage.dedicated or usage.shares:
                     break
-            else:  # nothing is in use
+            else:  # no devices are in use
                 self._used, self._key = (), self._whole
                 return self._key
             for index, device in enumerate(self.devices):
@@ -162,18 +162,18 @@ class NodeView:
         return self._key
 
     def alike(self, demand: Demand) -> Hashable:
-        """Return the same for nodes whose devices differ, but only in what no request looks at."""
+        """Return a key that ignores the parts of devices that no request looks at."""
         self.key()
         return self._shape, self._used, tuple([demand.behaviour(device.content) for device in self.devices])
 
     def capacity_used(self, index: int) -> Mapping[str, int] | None:
-        """Return what is consumed of a device that is shared, None if nothing is."""
+        """Return the consumed capacity of a shared device, None if none is consumed."""
         return self._usages[self.pool_of[index]].capacity.get(self.devices[index].name)
 
     def usage_of(self, index: int) -> PoolUsage:
-        """Return what is in use of a device's pool."""
+        """Return the usage of a device's pool."""
         return self._usages[self.pool_of[index]]
 
     def pool_usage(self, index: int) -> PoolUsage:
-        """Return what is in use of a pool."""
+        """Return the usage of a pool."""
         return self._usages[index]

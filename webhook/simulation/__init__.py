@@ -1,8 +1,8 @@
 """Simulates kube-scheduler offline, and explains its decisions.
 
-:func:`simulate` is the whole of it for a program. The parts: :mod:`cluster <webhook.simulation.cluster>` is the state,
-:mod:`scheduler <webhook.simulation.scheduler>` goes through the scheduling cycle, :mod:`verdicts
-<webhook.simulation.verdicts>` asks the nodes; the allocator of devices is :mod:`webhook.allocation`.
+Programs need only :func:`simulate`. The parts: :mod:`cluster <webhook.simulation.cluster>` holds the state,
+:mod:`scheduler <webhook.simulation.scheduler>` runs the scheduling cycle, :mod:`verdicts
+<webhook.simulation.verdicts>` checks the nodes; :mod:`webhook.allocation` allocates devices.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def simulate(
 
 
 def _listed(objects: Iterable[Any]) -> Iterator[dict[str, Any]]:
-    """Go through objects, and through those in lists such as kubectl prints.
+    """Iterate over objects, including those in lists such as kubectl prints.
 
     Raises:
         ValueError: Something is not an object.

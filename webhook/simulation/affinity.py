@@ -1,4 +1,4 @@
-"""Affinity and taints of nodes: where pods and claims may go.
+"""Affinity and taints of nodes: the nodes that pods and claims may use.
 
 Follows component-helpers ``scheduling/corev1/nodeaffinity/nodeaffinity.go`` and ``k8s.io/api/core/v1/toleration.go``.
 """
@@ -22,13 +22,13 @@ UNSCHEDULABLE: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "No
 
 
 def selects(selector: JSONObject, node: JSONObject) -> bool:
-    """Tell whether a NodeSelector takes a node: one of its terms must."""
+    """Tell whether a NodeSelector selects a node: at least one of its terms must."""
     name, labels = name_of(node), mapping(node, "metadata", "labels")
     return any(term_selects(each, name, labels) for each in items(selector, "nodeSelectorTerms"))
 
 
 def wants(spec: JSONObject, node: JSONObject) -> bool:
-    """Tell whether the node selector and the required node affinity of a pod's spec take a node."""
+    """Tell whether the node selector and the required node affinity of a pod's spec select a node."""
     labels = mapping(node, "metadata", "labels")
     if any(labels.get(key) != value for key, value in mapping(spec, "nodeSelector").items()):
         return False
@@ -37,7 +37,7 @@ def wants(spec: JSONObject, node: JSONObject) -> bool:
 
 
 def named(spec: JSONObject) -> frozenset[str] | None:
-    """Return the only nodes that the required node affinity can take, by name; None if it names none.
+    """Return the names of the only nodes that the required node affinity can select; None if it names none.
 
     Follows the scheduler's ``plugins/nodeaffinity/node_affinity.go`` (PreFilter).
     """
@@ -56,7 +56,7 @@ def named(spec: JSONObject) -> frozenset[str] | None:
 
 
 def tolerates(tolerations: Iterable[JSONObject], taint: JSONObject) -> bool:
-    """Tell whether tolerations put up with a taint of a node."""
+    """Tell whether tolerations cover a taint of a node."""
     return any(_tolerates(each, taint) for each in tolerations)
 
 

@@ -25,7 +25,7 @@ _ORDER: Final = "the scheduler could also decide otherwise: the answer depends o
 
 
 class Answers:
-    """Tells what became of pods, and why; each is reported right after it was scheduled.
+    """Reports the results of pods, with the reasons; each right after the pod was scheduled.
 
     Args:
         scheduler: The scheduler.
@@ -39,7 +39,7 @@ class Answers:
         self._known: dict[int, tuple[Verdicts, int, tuple[str, ...], JSONObject]] = {}
 
     def of(self, placement: Placement) -> dict[str, Any]:
-        """Return what became of one pod: see :func:`webhook.simulate`."""
+        """Return the result of one pod: see :func:`webhook.simulate`."""
         return {
             "namespace": namespace_of(placement.pod),
             "name": name_of(placement.pod),
@@ -51,7 +51,7 @@ class Answers:
         }
 
     def _why(self, placement: Placement) -> JSONObject:
-        """Say why a pod has no node; pods with equal needs in the same cluster get the same answer."""
+        """Explain why a pod has no node; pods with equal needs in the same cluster get the same explanation."""
         verdicts, needs = placement.verdicts, placement.needs
         if verdicts is None or needs is None or placement.candidates:
             return {"nodes": [], "help": [], "tried": 0}
@@ -68,7 +68,7 @@ class Answers:
             "help": [each.as_json() for each in suggestions],
             "tried": tried,
         }
-        # What is tried for help leaves the cluster as it was, and only its log longer.
+        # Trying suggestions leaves the cluster as it was, with a longer log.
         self._known[id(verdicts)] = verdicts, len(self._cluster.log), names, found
         return found
 
@@ -94,7 +94,7 @@ def _full_name(claim: JSONObject) -> str:
 
 
 def _renamed(why: JSONObject, names: Mapping[str, str]) -> JSONObject:
-    """Tell of a pod what is so of another that asks for the same with claims of other names."""
+    """Adapt the explanation of a pod to another with the same needs, but other names of claims."""
     groups = [
         {
             **group,

@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from webhook.objects import JSONObject
 
 CONSUMERS_MAX: Final = 256
-"""How many consumers a claim may have (ResourceClaimReservedForMaxSize)."""
+"""The largest number of consumers of a claim (ResourceClaimReservedForMaxSize)."""
 _TIMEOUT: Final = timedelta(minutes=10)
-"""After this time the scheduler gives up waiting for binding conditions."""
+"""The time after which the scheduler stops waiting for binding conditions."""
 
 
 def refusal(claim: JSONObject, consumer: Consumer, namespace: str, *, timestamps: bool) -> str:
-    """Say why the API server would not let the scheduler reserve an allocated claim; nothing if it would.
+    """Explain why the API server would not let the scheduler reserve an allocated claim; empty if it would.
 
     Args:
         claim: The claim, as it is when it is reserved.
-        consumer: Who it is to be reserved for.
+        consumer: The consumer that it is reserved for.
         namespace: The claim's namespace.
         timestamps: Whether the scheduler adds the time of allocation where it is missing.
     """
@@ -64,7 +64,7 @@ def has_failed(claim: JSONObject) -> bool:
 
 
 def is_unavailable(claim: JSONObject) -> bool:
-    """Tell whether the devices of an allocated claim have failed, or were not ready in time."""
+    """Tell whether devices of an allocated claim have failed, or were not ready in time."""
     if has_failed(claim):
         return True
     return not _is_ready(claim) and _timed_out(claim)
@@ -112,7 +112,7 @@ _RESULT: Final = (
 
 
 def _dumped(allocation: Any) -> str:
-    """Write an allocation as the API server shows a rejected one: with the names of Go's fields."""
+    """Write an allocation as the API server prints a rejected one: with the names of Go's fields."""
     results = [{_go(name): at(each, name) for name in _RESULT} for each in items(allocation, "devices", "results")]
     config = at(allocation, "devices", "config")
     terms = [

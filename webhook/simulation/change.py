@@ -1,4 +1,4 @@
-"""A change to what a pod asks for, or to the cluster, that may give the pod a node."""
+"""A change to a pod's requests, or to the cluster, that may let the pod be scheduled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def same(needs: Needs) -> Needs:
-    """Leave what a pod needs as it is."""
+    """Leave the needs of a pod as they are."""
     return needs
 
 
@@ -25,13 +25,13 @@ class Change(NamedTuple):
     """A change that may help.
 
     Args:
-        text: What it is, such as ``without the selector memory >= 80Gi of request gpu``.
-        size: How much it takes: a correction is smaller than to do without, and that than to take from others.
-        about: What it changes; two changes of the same thing are not tried together.
-        edit: Makes the change to what a pod needs.
-        released: The claim that gives its devices back; None if none does.
+        text: Its description, such as ``without the selector memory >= 80Gi of request gpu``.
+        size: Its cost: a correction costs less than doing without, and that less than taking from others.
+        about: The thing that it changes; two changes of the same thing are not tried together.
+        edit: Applies the change to a pod's needs.
+        released: The claim whose devices are released; None if there is none.
         nodes: The only nodes that it concerns; None for all.
-        closer: Returns changes that do no more than is needed, the smallest first; takes the nodes to which this leads.
+        closer: Returns changes that do no more than is needed, the smallest first; takes the nodes that this one opens.
     """
 
     text: str
@@ -44,7 +44,7 @@ class Change(NamedTuple):
 
 
 def demanding(**fields: Any) -> Callable[[Needs], Needs]:
-    """Return what changes a pod's demands of its node.
+    """Return a function that changes a pod's demands of its node.
 
     Args:
         fields: Fields of a Demand, with their new values.
@@ -53,7 +53,7 @@ def demanding(**fields: Any) -> Callable[[Needs], Needs]:
 
 
 def in_claim(index: int, change: Callable[[JSONObject], object]) -> Callable[[Needs], Needs]:
-    """Return what changes a claim of a pod.
+    """Return a function that changes a claim of a pod.
 
     Args:
         index: The claim's place.

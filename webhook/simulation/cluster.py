@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from webhook.release import Release
 
 DEFAULT_RELEASE: Final = "1.36"
-"""The newest release of which a scheduler has been recorded."""
+"""The newest release whose scheduler has been recorded."""
 
 _TAINT_RULES_BROKEN: Final = 36
 """The scheduler of this release expects another version of DeviceTaintRules than it gets, and applies none."""
 _TAINT_RULES_NEED: Final = {"DRADeviceTaints": 0, "DRADeviceTaintRules": 35}
-"""The feature gates without which rules do nothing, each from a release on."""
+"""The feature gates that taint rules need, each from a release on."""
 _OLDEST: Final = 31
 """The first release whose scheduler allocates the devices of ResourceSlices by CEL selectors."""
 
@@ -38,7 +38,7 @@ EVERYWHERE: Final = -1
 
 
 class Settings(NamedTuple):
-    """The scheduler that is simulated.
+    """The release and feature gates of the simulated scheduler.
 
     Args:
         release: The Kubernetes release, as the minor of 1.x.
@@ -53,7 +53,7 @@ class Settings(NamedTuple):
         """Read a release and the gates that differ from its defaults.
 
         Raises:
-            ValueError: The release or a gate is not known.
+            ValueError: The release or a gate is unknown.
         """
         release = release_of(kubernetes or DEFAULT_RELEASE)
         if release < _OLDEST:
@@ -63,7 +63,7 @@ class Settings(NamedTuple):
 
     @property
     def taint_rules_ignored(self) -> str:
-        """Why the scheduler does not apply DeviceTaintRules; empty if it does."""
+        """The reason why the scheduler does not apply DeviceTaintRules; empty if it does."""
         what = f"the scheduler of Kubernetes 1.{self.release} does not apply DeviceTaintRules"
         if self.release == _TAINT_RULES_BROKEN:
             gate = "even with the feature gate DRADeviceTaintRules"
@@ -84,10 +84,10 @@ class Settings(NamedTuple):
 
 
 class Cluster:
-    """A cluster that pods are scheduled into; it changes as they are.
+    """A cluster that pods are scheduled into; each scheduled pod changes it.
 
     Args:
-        inventory: The objects. Claims are added and replaced as pods are scheduled, no object is changed in place.
+        inventory: The objects. Scheduling adds and replaces claims; it changes no object in place.
         settings: The scheduler.
     """
 
@@ -129,23 +129,23 @@ class Cluster:
     # -- claims
 
     def claim(self, name: str, namespace: str) -> JSONObject | None:
-        """Return a claim as it is now."""
+        """Return a claim in its current state."""
         return self.inventory.find("ResourceClaim", name, namespace)
 
     def allocate(self, claim: JSONObject, allocation: JSONObject) -> JSONObject:
-        """Give a claim an allocation; return the claim as it is then."""
+        """Give a claim an allocation; return the updated claim."""
         if self.settings.has_binding_conditions:
             allocation = {**allocation, "allocationTimestamp": self._now}
         return self._replaced(claim, {**claim.get("status", {}), "allocation": allocation})
 
     def reserve(self, claim: JSONObject, consumer: Consumer) -> JSONObject:
-        """Reserve a claim for a consumer; return the claim as it is then."""
+        """Reserve a claim for a consumer; return the updated claim."""
         status = claim.get("status", {})
         reserved = [*status.get("reservedFor", ()), consumer.reference()]
         return self._replaced(claim, {**status, "reservedFor": reserved})
 
     def deallocate(self, claim: JSONObject) -> JSONObject:
-        """Take a claim's devices from it; return the claim as it is then."""
+        """Deallocate a claim; return the updated claim."""
         kept = {k: v for k, v in claim.get("status", {}).items() if k not in {"allocation", "reservedFor", "devices"}}
         return self._replaced(claim, kept)
 
@@ -157,7 +157,7 @@ class Cluster:
 
     @contextmanager
     def without(self, claim: JSONObject) -> Iterator[None]:
-        """See what would be if a claim had no devices."""
+        """Pretend for a while that a claim has no devices."""
         self._release(claim)
         try:
             yield
@@ -188,7 +188,7 @@ class Cluster:
 
 
 def _homes(slices: Iterable[JSONObject], index: Mapping[str, int]) -> dict[tuple[str, str], int]:
-    """Find the node of each pool; a pool that several nodes may see is everywhere."""
+    """Find the node of each pool; a pool that several nodes may see belongs to all of them."""
     homes: dict[tuple[str, str], int] = {}
     for each in slices:
         spec: Any = each.get("spec") or {}

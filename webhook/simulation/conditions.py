@@ -35,12 +35,12 @@ _NO_VICTIMS: Final = "No preemption victims found for incoming pod"
 
 
 def failed(message: str) -> Condition:
-    """Return the condition of a pod over which the scheduler ran into an error."""
+    """Return the condition of a pod whose scheduling ended with an error."""
     return {"status": "False", "reason": "SchedulerError", "message": message}
 
 
 def unschedulable(message: str) -> Condition:
-    """Return the condition of a pod that no node takes."""
+    """Return the condition of a pod that fits no node."""
     return {"status": "False", "reason": "Unschedulable", "message": message}
 
 
@@ -50,12 +50,12 @@ def nowhere() -> Condition:
 
 
 def before_filter(reason: str, nodes: int, claims: str, pod: JSONObject) -> Condition:
-    """Return the condition of a pod that was given up before any node was looked at.
+    """Return the condition of a pod that the scheduler rejected before it looked at any node.
 
     Args:
-        reason: Why.
-        nodes: How many nodes there are.
-        claims: What was done to the pod's claims.
+        reason: The reason.
+        nodes: The number of nodes.
+        claims: The changes to the pod's claims.
         pod: The pod.
     """
     after = _afterwards(claims, _preemption({_NOT_HELPFUL: nodes}, nodes, pod))
@@ -63,14 +63,14 @@ def before_filter(reason: str, nodes: int, claims: str, pod: JSONObject) -> Cond
 
 
 def refused(refusals: Sequence[Refusal], nodes: int, claims: str, pod: JSONObject, absent: str = "") -> Condition:
-    """Return the condition of a pod that each node has refused.
+    """Return the condition of a pod that all nodes refused.
 
     Args:
-        refusals: Why, of each node that was looked at.
-        nodes: How many nodes there are.
-        claims: What was done to the pod's claims.
+        refusals: The refusal of each node that the scheduler looked at.
+        nodes: The number of nodes.
+        claims: The changes to the pod's claims.
         pod: The pod.
-        absent: Why the other nodes were not looked at.
+        absent: The reason why the scheduler did not look at the other nodes.
     """
     reasons = Counter(reason for each in refusals for reason in each.reasons)
     helpless = sum(not each.resolvable for each in refusals)

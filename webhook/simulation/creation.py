@@ -1,4 +1,4 @@
-"""Whether the API server takes the claims that are made for pods."""
+"""Whether the API server accepts the claims that are created for pods."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def refusal(claim: JSONObject, inventory: Inventory, settings: Settings) -> str:
-    """Say why the API server does not take a claim that is made from a template; nothing if it does.
+    """Explain why the API server rejects a claim made from a template; empty if it accepts the claim.
 
-    What is in a cluster was taken once, but the label that admin access needs is asked for again.
+    Objects in a cluster were accepted once, but the label that admin access requires is checked again.
 
     Args:
         claim: The claim.
-        inventory: Where its namespace may be; if it is not known, it counts as labelled.
+        inventory: The objects that may include its namespace; an unknown namespace counts as labelled.
         settings: The release and its feature gates.
     """
     if settings.release < ADMIN_SINCE or "DRAAdminAccess" not in settings.gates or not name_of(claim).endswith(MADE):

@@ -1,4 +1,4 @@
-"""What a pod uses that is not simulated."""
+"""The parts of a pod that are not simulated."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 
 class LeftOut:
-    """Tells what is not simulated of pods, and may change their fate.
+    """Lists the parts of pods that are not simulated, but may change where they run.
 
     Args:
         inventory: The objects of the cluster.
@@ -30,10 +30,10 @@ class LeftOut:
         self._lowest: int | None = None
 
     def notes(self, placement: Placement) -> Iterator[str]:
-        """Say what of a pod was not simulated.
+        """List the parts of a pod that were not simulated.
 
         Args:
-            placement: What became of the pod.
+            placement: The placement of the pod.
         """
         spec = mapping(placement.pod, "spec")
         scheduler = text(spec, "schedulerName")
@@ -44,7 +44,7 @@ class LeftOut:
             yield f"not simulated for this pod: {', '.join(used)}"
 
     def _may_preempt(self, placement: Placement) -> bool:
-        """Tell whether the scheduler would try to make room by evicting pods of a lower priority."""
+        """Tell whether the scheduler would try to preempt pods of a lower priority."""
         pod, verdicts = placement.pod, placement.verdicts
         if placement.node is not None or verdicts is None or text(pod, "spec", "preemptionPolicy") == "Never":
             return False

@@ -1,7 +1,7 @@
 """Devices that are part of a node's cpu or memory (DRANodeAllocatableResources).
 
-Follows ``plugins/dynamicresources/nodeallocatabledynamicresources.go``: that of 1.36, and a later one for 1.37. What
-pods state for all their containers together (``spec.resources``) is not compared with what their devices take.
+Follows ``plugins/dynamicresources/nodeallocatabledynamicresources.go``: that of 1.36, and a later one for 1.37. The
+resources of a pod as a whole (``spec.resources``) are not compared with those that its devices take.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from webhook.objects import JSONObject
 
 _MAPPINGS: Final = "nodeAllocatableResourceMappings"
-"""What 1.36 calls it; `nodeAllocatableResources` has more in it."""
+"""The name of the field in 1.36; `nodeAllocatableResources` holds more."""
 _RESOURCES: Final = "nodeAllocatableResources"
 _NANOS: Final = 10**9
 
 
 class NodeAllocatable:
-    """What devices take of their nodes.
+    """The resources that devices take of their nodes.
 
     Args:
         slices: The ResourceSlices.
@@ -42,11 +42,11 @@ class NodeAllocatable:
                     self._devices[(*pool, text(device, "name"))] = device
 
     def taken(self, results: Iterable[JSONObject], containers: int) -> dict[str, int]:
-        """Return what the devices of a claim take of a node, by resource.
+        """Return the amounts that the devices of a claim take of a node, by resource.
 
         Args:
             results: The results of its allocation.
-            containers: How many containers use the claim.
+            containers: The number of containers that use the claim.
         """
         total: Counter[str] = Counter()
         for result in results:
@@ -61,7 +61,7 @@ class NodeAllocatable:
         return dict(total)
 
     def refusal(self, claims: Sequence[JSONObject], uid: str) -> str:
-        """Say why a pod cannot use claims that others use; nothing if it can.
+        """Explain why a pod cannot use claims that other pods use; empty if it can.
 
         Args:
             claims: The pod's claims.
@@ -79,12 +79,12 @@ class NodeAllocatable:
         return ""
 
     def unused(self, claim: JSONObject, results: Iterable[JSONObject], containers: int) -> str:
-        """Say that no container uses a claim whose devices are mapped, which 1.36 refuses; nothing if that is not so.
+        """Return 1.36's refusal of a claim with mapped devices that no container uses; empty for other claims.
 
         Args:
             claim: A claim of the pod.
             results: The results of its allocation.
-            containers: How many containers use it.
+            containers: The number of containers that use it.
         """
         if containers or allocation_of(claim) or not any(mapping(self._device(each), _MAPPINGS) for each in results):
             return ""
@@ -92,7 +92,7 @@ class NodeAllocatable:
         return f"claim {name}: node-allocatable resource claim not referenced by any container within the pod"
 
     def error(self, claim: JSONObject, results: Iterable[JSONObject]) -> str:
-        """Say what makes the scheduler give a pod up: a device mapped by a capacity of which nothing is consumed.
+        """Explain why the scheduler gives up on a pod: a device is mapped by a capacity of which nothing is consumed.
 
         Args:
             claim: A claim of the pod.
@@ -120,12 +120,12 @@ def mentions(pod: JSONObject) -> Mapping[str, int]:
 
 
 def _mapped(each: object, result: JSONObject, device: JSONObject | None = None) -> str:
-    """Return what a device takes of a resource: so much a device, or so much a unit of one of its capacities.
+    """Return the amount that a device takes of a resource: per device, or per unit of one of its capacities.
 
     Args:
-        each: What says so.
+        each: The mapping of the resource.
         result: The result of the allocation.
-        device: The device, if what is taken of it counts in full where nothing is consumed.
+        device: The device, if its capacity counts in full where nothing is consumed.
     """
     key: Any = text(each, "capacityKey")
     multiplier = "capacityMultiplier" if key else "deviceMultiplier"

@@ -1,4 +1,4 @@
-"""A node: its resources, their use, and why it rejects a pod.
+"""A node: its resources, their use, and its reasons to reject a pod.
 
 The checks, their order and their texts are those of the scheduler's default plugins (``framework/plugins``:
 nodeunschedulable, nodename, tainttoleration, nodeaffinity, nodeports, noderesources).
@@ -25,11 +25,11 @@ Port = tuple[str, str, int]
 
 
 class Refusal(NamedTuple):
-    """Why a node does not take a pod.
+    """The reasons why a node refuses a pod.
 
     Args:
-        reasons: What the scheduler says; several if several resources are missing.
-        resolvable: Whether it would try to make room by evicting pods.
+        reasons: The scheduler's messages; several if several resources are missing.
+        resolvable: Whether the scheduler would try preemption.
     """
 
     reasons: tuple[str, ...]
@@ -37,13 +37,13 @@ class Refusal(NamedTuple):
 
 
 class Demand(NamedTuple):
-    """What a pod asks of a node, read once for all nodes.
+    """The demands of a pod on a node, read once for all nodes.
 
     Args:
         spec: The pod's spec.
-        requests: What it requests, by resource.
-        ports: The ports of the node that it wants.
-        tolerations: The taints that it puts up with.
+        requests: Its requests, by resource.
+        ports: The host ports that it wants.
+        tolerations: Its tolerations.
     """
 
     spec: JSONObject
@@ -53,21 +53,21 @@ class Demand(NamedTuple):
 
     @classmethod
     def of(cls, pod: JSONObject) -> Demand:
-        """Read what a pod asks for."""
+        """Read the demands of a pod."""
         spec = mapping(pod, "spec")
         return cls(spec, requests(pod), frozenset(_ports(spec)), items(spec, "tolerations"))
 
     def with_more(self, taken: Mapping[str, int]) -> Demand:
-        """Add what devices take of a node's other resources."""
+        """Add the amounts that devices take of a node's other resources."""
         total = {name: self.requests.get(name, 0) + taken.get(name, 0) for name in {**self.requests, **taken}}
         return self._replace(requests=total)
 
 
 class NodeState:
-    """A node, and what its pods use of it.
+    """A node, with the resources that its pods use.
 
     Args:
-        node: The node, as the API has it.
+        node: The Node, as in the API.
     """
 
     def __init__(self, node: JSONObject) -> None:
@@ -89,11 +89,11 @@ class NodeState:
         self.ports |= demand.ports
 
     def left(self, name: str) -> int | None:
-        """Return how much of a resource no pod uses; None if nothing is known of the node's size."""
+        """Return the amount of a resource that no pod uses; None if the node's size is unknown."""
         return self.allocatable.get(name, 0) - self.used.get(name, 0) if self.allocatable else None
 
     def untolerated(self, tolerations: list[JSONObject]) -> list[JSONObject]:
-        """Return the taints that keep a pod away, and the one that stands for an unschedulable node.
+        """Return the taints that a pod does not tolerate, including the one that stands for an unschedulable node.
 
         Args:
             tolerations: The pod's tolerations.
@@ -102,10 +102,10 @@ class NodeState:
         return [each for each in taints if not tolerates(tolerations, each)]
 
     def refusal(self, demand: Demand, release: Release, is_delegated: Callable[[str], bool]) -> Refusal | None:
-        """Say why the node does not take a pod, its devices aside; None if it does.
+        """Explain why the node refuses a pod, its devices aside; None if it accepts the pod.
 
         Args:
-            demand: What the pod asks for.
+            demand: The demands of the pod.
             release: The Kubernetes release, as the minor of 1.x.
             is_delegated: Tells whether devices can provide an extended resource.
         """
@@ -123,7 +123,7 @@ class NodeState:
         return self._missing(demand, is_delegated)
 
     def _missing(self, demand: Demand, is_delegated: Callable[[str], bool]) -> Refusal | None:
-        if not self.allocatable:  # a node written by hand: nothing is known of its size
+        if not self.allocatable:  # a node written by hand, of unknown size
             return None
         reasons, resolvable = [], True
         if self.pods + 1 > self.allocatable.get(PODS, 0):

@@ -1,4 +1,4 @@
-"""Changes to claims that let their devices be found: fewer, smaller, others, with taints, or those of other claims."""
+"""Changes to claims that let them get devices: fewer, smaller, other, tainted ones, or those of other claims."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from webhook.simulation.rejections import Group
 
 _FEWER: Final = 3
-"""How much it takes to get fewer devices, at most: still less than to take them from others."""
+"""The largest cost of getting fewer devices: still less than taking them from other claims."""
 _SCALARS: Final = {"string", "int", "bool", "version"}
 _AMOUNTS_MAX: Final = 4
 """How many smaller amounts of a capacity are tried."""
 _RELEASED_MAX: Final = 6
-"""How many claims that hold devices are released, each alone."""
+"""The number of claims whose release is tried, each alone."""
 
 
 def changes(cluster: Cluster, claims: Sequence[JSONObject], groups: Sequence[Group], error: str) -> Iterator[Change]:
-    """Return the changes to what a pod's claims ask for.
+    """Return the changes to the requests of a pod's claims.
 
     Args:
         cluster: The cluster.
         claims: The claims; those that have devices are left alone.
         groups: How nodes refuse the pod.
-        error: What made the scheduler give the pod up; empty if nothing did.
+        error: The error that made the scheduler give up on the pod; empty without one.
     """
     for index, claim in enumerate(claims):
         if not allocation_of(claim):
@@ -58,7 +58,7 @@ def changes(cluster: Cluster, claims: Sequence[JSONObject], groups: Sequence[Gro
 
 
 def releases(cluster: Cluster, groups: Sequence[Group]) -> Iterator[Change]:
-    """Return what gives the devices of other claims back.
+    """Return the changes that release the devices of other claims.
 
     Args:
         cluster: The cluster.
@@ -75,7 +75,7 @@ def releases(cluster: Cluster, groups: Sequence[Group]) -> Iterator[Change]:
 
 
 def _lacking(answers: Sequence[JSONObject]) -> dict[str, list[str]]:
-    """Return the values of devices that were not enough for a request, by the name of what has them."""
+    """Return the values of devices that were too small for a request, by the name of the attribute or capacity."""
     found: dict[str, dict[str, None]] = {}
     for each in answers:
         if lacking := each["lacking"]:
@@ -84,14 +84,14 @@ def _lacking(answers: Sequence[JSONObject]) -> dict[str, list[str]]:
 
 
 class _Request:
-    """A request, or an alternative of one, that may ask for something else.
+    """A request, or an alternative, that may be changed.
 
     Args:
         cluster: The cluster.
         index: The place of its claim.
         name: Its full name.
-        asks: What it asks for.
-        answers: What is left of the devices of nodes for it.
+        asks: Its content, as in the API.
+        answers: The devices that nodes have left for it.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class _Request:
         """Return the changes to the request.
 
         Args:
-            error: What made the scheduler give the pod up; empty if nothing did.
+            error: The error that made the scheduler give up on the pod; empty without one.
         """
         name, asks = self._name, self._asks
         for selector in items(asks, "selectors"):
@@ -160,7 +160,7 @@ class _Request:
         yield without._replace(closer=lambda _: less)
 
     def _respelt(self, selector: JSONObject, written: str, known: Iterable[str], offset: int) -> Iterator[Change]:
-        """Write a name that devices publish where a selector reads one that none does."""
+        """Correct a name that a selector reads, but no device publishes."""
         expression, meant = text(selector, "cel", "expression"), nearest(written, known)
         if meant and meant != written and (better := _renamed(expression, written, meant, offset)):
             what = f"with {meant} in place of {written} in the selector of request {self._name}"
@@ -172,7 +172,7 @@ class _Request:
         return {next(iter(each.values())) for each in found if len(each) == 1 and not set(each) - _SCALARS}
 
     def _of_capacity(self) -> Iterator[Change]:
-        """Ask for less of a capacity, as much as is left of a device; and for none."""
+        """Lower a requested capacity to the amounts that devices have left; or drop it."""
         asked = mapping(self._asks, "capacity", "requests")
         for name, wanted in asked.items():
             most = amount(str(wanted))
@@ -186,7 +186,7 @@ class _Request:
             yield self._change(what, 3, "capacity", _setting(capacity={}))
 
     def _of_count(self) -> Iterator[Change]:
-        """Ask for one device, or for as many as there are: as nodes have left, or else half as many again and again."""
+        """Lower the count to one, or to the numbers that nodes have left, or else by halves."""
         wanted: Any = self._asks.get("count") or 1
         if wanted > 1:
             halves = {1 << bits for bits in range(wanted.bit_length())}
@@ -200,7 +200,7 @@ class _Request:
 
 
 def _published(cluster: Cluster, holder: str) -> dict[tuple[str, str], list[JSONObject]]:
-    """Return what devices publish, by domain and name.
+    """Return the attributes or capacity that devices publish, by domain and name.
 
     Args:
         cluster: The cluster.
@@ -217,7 +217,7 @@ def _published(cluster: Cluster, holder: str) -> dict[tuple[str, str], list[JSON
 
 
 def _renamed(expression: str, written: str, meant: str, offset: int) -> str:
-    """Write another name at a place of an expression; empty if the name is spelled otherwise there."""
+    """Replace a name at an offset of an expression; empty if the name is spelled otherwise there."""
     start = offset + (expression[offset : offset + 1] in {'"', "'"})
     end = start + len(written)
     return f"{expression[:start]}{meant}{expression[end:]}" if expression[start:end] == written else ""

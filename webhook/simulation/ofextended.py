@@ -1,4 +1,4 @@
-"""Changes to the extended resources that devices provide: fewer of them."""
+"""Changes to extended resources that devices provide: smaller counts."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _SIZE: Final = 2
 
 
 def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator[Change]:
-    """Return smaller counts of extended resources, as many as nodes could give, each alone.
+    """Return changes to smaller counts of extended resources, each as many as some node could provide.
 
     Args:
         cluster: The cluster.
-        needs: What the pod needs.
+        needs: The needs of the pod.
         groups: How nodes refuse the pod.
     """
     had = {each["together"] or each["enough"] for group in groups for each in group.requests}
     for name, wanted in needs.demand.requests.items():
-        # Of several containers it is not clear which is to do with less.
+        # With several containers, it is unclear which one should want less.
         if wanted > 1 and cluster.extended.has(name) and len(_asking(needs.pod, name)) == 1:
             yield _fewer(name, wanted, {*had, wanted - 1})
 

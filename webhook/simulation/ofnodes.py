@@ -1,4 +1,4 @@
-"""Changes that open nodes to a pod: tolerations, node selectors, smaller requests, nodes that are ready again."""
+"""Changes that open nodes to a pod: tolerations, node selectors, smaller requests, nodes that become ready."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ _MENDED: Final = {
     "node.cloudprovider.kubernetes.io/uninitialized": "{is} initialized",
     "node.cloudprovider.kubernetes.io/shutdown": "{is} started",
 }
-"""The taints that tell of a node's state, and what has to become of the node: a pod is not meant to tolerate them."""
+"""The taints that reflect a node's state, and the state that the node must reach: pods should not tolerate them."""
 
 _Taint = tuple[str, str, str]
 
 
 def changes(demand: Demand, nodes: Sequence[NodeState], is_delegated: Callable[[str], bool]) -> Iterator[Change]:
-    """Return the changes that let nodes take a pod, its devices aside.
+    """Return the changes that let nodes accept a pod, its devices aside.
 
     Args:
-        demand: What the pod asks of a node.
+        demand: The demands of the pod on a node.
         nodes: The nodes.
         is_delegated: Tells whether devices can provide an extended resource.
     """
     yield from _of_selection(demand, nodes)
     yield from _of_taints(demand, nodes)
     for name, wanted in demand.requests.items():
-        # Less of what no node has at all would be none.
+        # No smaller amount helps with a resource that no node has.
         if not is_delegated(name) and any(name in each.allocatable for each in nodes):
             yield from _of_resource(demand, name, wanted, nodes)
 
@@ -72,7 +72,7 @@ def _of_selection(demand: Demand, nodes: Iterable[NodeState]) -> Iterator[Change
 
 
 def _anywhere(spec: JSONObject, terms: Sequence[JSONObject]) -> JSONObject:
-    """Take the node affinity from a pod; one that is for a single node, as a DaemonSet's, stays so."""
+    """Remove the node affinity of a pod; a pod for a single node, such as a DaemonSet's, stays there."""
     named = [{"matchFields": each["matchFields"]} for each in terms if items(each, "matchFields")]
     affinity = {key: value for key, value in mapping(spec, "affinity").items() if key != "nodeAffinity"}
     if named:
@@ -81,7 +81,7 @@ def _anywhere(spec: JSONObject, terms: Sequence[JSONObject]) -> JSONObject:
 
 
 def _of_taints(demand: Demand, nodes: Sequence[NodeState]) -> Iterator[Change]:
-    """Tolerate the taints of a node, exactly these; what tells of the node's state is to go."""
+    """Tolerate exactly the taints of a node; taints that reflect the node's state have to go instead."""
     states: dict[frozenset[_Taint], list[int]] = {}
     for index, node in enumerate(nodes):
         if untolerated := node.untolerated(demand.tolerations):
@@ -117,7 +117,7 @@ def _shown(taint: _Taint) -> str:
 
 
 def _of_resource(demand: Demand, name: str, wanted: int, nodes: Sequence[NodeState]) -> Iterator[Change]:
-    """Ask for less, as much as the nodes have left that fit otherwise."""
+    """Lower a request to the amounts left on nodes that fit otherwise."""
     if all(each.left(name) is None or wanted <= (each.left(name) or 0) for each in nodes):
         return
 
@@ -134,7 +134,7 @@ def _of_resource(demand: Demand, name: str, wanted: int, nodes: Sequence[NodeSta
 
 
 def _round(name: str, amount: int) -> int:
-    """Round a large amount of bytes down to what people write."""
+    """Round a large amount of bytes down to a number that people write."""
     return amount - amount % _MEBI if name in NATIVE and name != CPU and amount > _MEBI else amount
 
 

@@ -1,4 +1,4 @@
-"""Pools whose drivers have not published all slices yet, as they would be if the slices were all there are."""
+"""Incomplete pools, completed: as if the published slices were all of their slices."""
 
 from __future__ import annotations
 

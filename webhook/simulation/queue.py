@@ -20,7 +20,7 @@ def priority(pod: JSONObject, inventory: Inventory) -> int:
 
     Args:
         pod: The pod.
-        inventory: Where priority classes are.
+        inventory: The objects, with the priority classes.
     """
     if (stated := number(pod, "spec", "priority")) is not None:
         return stated
@@ -32,7 +32,7 @@ def priority(pod: JSONObject, inventory: Inventory) -> int:
 
 
 def in_order(pods: Sequence[JSONObject], inventory: Inventory) -> list[int]:
-    """Return the indexes of pods in the order in which they are scheduled: by priority, age, and as given."""
+    """Return the indexes of pods in scheduling order: by priority, then age, then the order given."""
 
     def rank(index: int) -> tuple[int, bool, str]:
         created = text(pods[index], "metadata", "creationTimestamp")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from webhook.simulation.verdicts import Round, Verdict, Verdicts
 
 _WISH_MAX: Final = 80
-"""A longer description of what a request selects is left out."""
+"""A longer description of a request's selection is left out."""
 _STAGES: Final = ("seen", "of_class", "selected", "free", "tolerated", "enough")
 _STAGE_NAMES: Final = ("seen", "ofClass", "selected", "free", "tolerated", "enough")
 _BLAMED: Final = {
@@ -38,12 +38,12 @@ _WEIGHTS: Final = {"enough": 1_000_000, "selected": 1_000, "seen": 1}
 
 
 class Group(NamedTuple):
-    """Nodes that refuse a pod alike.
+    """Nodes that refuse a pod for the same reasons.
 
     Args:
         nodes: Their names.
-        reasons: What the scheduler says of each.
-        requests: What is left of their devices for each request, as :class:`Explainer` writes it.
+        reasons: The scheduler's messages for each.
+        requests: The devices left for each request, as :class:`Explainer` writes them.
     """
 
     nodes: tuple[str, ...]
@@ -52,7 +52,7 @@ class Group(NamedTuple):
 
     @property
     def closeness(self) -> int:
-        """How close they come: the devices that are left, else those that are selected, else all."""
+        """How close the nodes come: the devices that are left, else those that are selected, else all."""
         for stage in ("enough", "selected", "seen"):
             if total := sum(each[stage] for each in self.requests):
                 return int(total) * _WEIGHTS[stage]
@@ -64,10 +64,10 @@ class Group(NamedTuple):
 
 
 class Explainer:
-    """Explains what nodes say to a pod.
+    """Explains the verdicts of nodes on a pod.
 
     Args:
-        cluster: The cluster, as it was when they said so.
+        cluster: The cluster, as it was at the time of the verdicts.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -78,11 +78,11 @@ class Explainer:
         self._numbers = count()
 
     def groups(self, verdicts: Verdicts, round_: Round) -> list[Group]:
-        """Group the nodes that refuse a pod, those first that come closest.
+        """Group the nodes that refuse a pod, the closest first.
 
         Args:
             verdicts: The verdicts of the nodes.
-            round_: The round that asked them.
+            round_: The round of the verdicts.
         """
         alike: dict[Hashable, list[int]] = {}
         for node, verdict in verdicts.by_node.items():
@@ -112,7 +112,7 @@ class Explainer:
         return attempt.explain(self._cluster.nodes[node].node)
 
     def _request(self, funnel: Funnel, attempt: Attempt, nodes: Sequence[int]) -> JSONObject:
-        """Tell what is left for a request on the first of some nodes, and what keeps devices from it on all of them."""
+        """Describe the devices left for a request on the first of some nodes, and the obstacles on all of them."""
         counts = {name: getattr(funnel, stage) for name, stage in zip(_STAGE_NAMES, _STAGES, strict=True)}
         holders: Counter[str] = Counter()
         blames: Counter[Blame] = Counter()
@@ -142,7 +142,7 @@ class Explainer:
         }
 
     def _wish(self, expressions: Sequence[str]) -> str:
-        """Say what a request selects, if that can be said shortly."""
+        """Describe the selection of a request, if the description is short."""
         wishes = []
         for expression in expressions:
             parts = parts_of(expression, self._cluster.settings.release, self._cluster.settings.gates)
@@ -160,7 +160,7 @@ class Explainer:
         return []
 
     def _blames(self, funnel: Funnel, reasons: Sequence[DeviceReason]) -> Iterator[Blame]:
-        """Say what rules devices out where too few are left for the first time."""
+        """Describe the obstacles at the first stage that leaves too few devices."""
         wanted = 1 if funnel.wanted is None else funnel.wanted
         for stage in _STAGES[1:]:
             if getattr(funnel, stage) >= wanted:
@@ -181,7 +181,7 @@ class Explainer:
             yield Blame(funnel.together[1])
 
     def _met(self, reason: DeviceReason, expressions: Sequence[str]) -> Blame:
-        """Say which value of a device a selector did not take; the allocator's own words if that is unknown."""
+        """Describe the value of a device that a selector did not accept; the allocator's own words if it is unknown."""
         device = self._device(reason)
         if device is None:
             return Blame(reason.text)
@@ -211,13 +211,13 @@ class Explainer:
 
 
 _LOOKED_AT_MAX: Final = 64
-"""On how many nodes of a group it is looked at what keeps devices from a request."""
+"""The number of nodes of a group whose obstacles are examined."""
 _VALUES_MAX: Final = 4
-"""How many values of a device are named."""
+"""The number of values of devices that a reason names."""
 
 
 def _most_common(blames: Counter[Blame]) -> tuple[Blame, list[str]]:
-    """Return what rules most devices out, and the values that it met; those of one comparison count together."""
+    """Return the most common obstacle, with the values found; values of the same comparison count together."""
     alike: defaultdict[tuple[str, ...], Counter[Blame]] = defaultdict(Counter)
     for blame, devices in blames.items():
         alike[(blame.name, blame.wanted) if blame.name else (blame.text,)][blame] += devices
@@ -243,7 +243,7 @@ def _either(values: Sequence[str]) -> str:
 
 
 def requests(claim: JSONObject | None) -> list[tuple[str, JSONObject]]:
-    """Return what a claim asks for, by the full name of the request or alternative."""
+    """Return the requests of a claim, by the full name of the request or alternative."""
     found: list[tuple[str, JSONObject]] = []
     for request in items(claim, "spec", "devices", "requests"):
         name = text(request, "name")

@@ -1,4 +1,4 @@
-"""How many more replicas of a pod fit, and what runs out first."""
+"""The number of additional replicas of a pod that fit, and the resource that runs out first."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from webhook.simulation.scheduler import Placement, Scheduler
 
 MOST: Final = 20_000
-"""More pods than this are not counted: what has no limit would have no end."""
+"""The count stops at this number: without a limit, pods would fit forever."""
 
 
 class Fit(NamedTuple):
-    """How many more pods fit.
+    """The number of additional pods that fit.
 
     Args:
-        nodes: How many on each node.
-        last: The first pod that did not fit; None if there is no end.
+        nodes: Their number on each node.
+        last: The first pod that did not fit; None if there is no limit.
     """
 
     nodes: dict[str, int]
@@ -30,17 +30,17 @@ class Fit(NamedTuple):
 
     @property
     def pods(self) -> int:
-        """How many pods fit."""
+        """The number of pods that fit."""
         return sum(self.nodes.values())
 
 
 def fit(scheduler: Scheduler, pod: JSONObject, progress: Callable[[int], None] = lambda _: None) -> Fit:
-    """Schedule copies of a pod until one does not fit; each has claims of its own where it has a template.
+    """Schedule copies of a pod until one does not fit; each gets claims of its own where it has a template.
 
     Args:
         scheduler: The scheduler; its cluster is full of such pods afterwards.
         pod: The pod.
-        progress: Takes how many fit so far.
+        progress: Takes the number that fit so far.
     """
     nodes: Counter[str] = Counter()
     for number in range(MOST):

@@ -1,6 +1,6 @@
 """Schedules pods one by one, as kube-scheduler's default plugins do.
 
-What is left out: affinity to other pods, topology spread, volumes, preemption, and all scores but those of devices.
+Omits affinity to other pods, topology spread, volumes, preemption, and all scores except those of devices.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ if TYPE_CHECKING:
 
 _FILTER_FAILED: Final = 'running "DynamicResources" filter plugin: '
 _SHARED_MAX: Final = 64
-"""How many shapes of pods are remembered."""
+"""The number of shapes of pods that are remembered."""
 
 
 class Placement(NamedTuple):
-    """What became of a pod.
+    """The placement of a pod.
 
     Args:
         pod: The pod.
         node: The node it was bound to; None if there is none.
         condition: Its condition PodScheduled; None if the scheduler sets none.
-        claims: Its claims as they are then.
+        claims: Its claims after scheduling.
         candidates: The nodes that suited it equally well, by name.
-        reason: Why the scheduler did not try it, or still waits; empty if it did.
-        verdicts: The verdict of each node; None if none was asked.
-        needs: What it needs; None if no node was asked.
-        uncertain: Whether the release could also answer otherwise, as it depends on the order of Go's maps.
-        notes: What else is to be said of it.
+        reason: The reason why the scheduler did not try it, or still waits; empty if it did.
+        verdicts: The verdict of each node; None if no node was checked.
+        needs: The needs of the pod; None if no node was checked.
+        uncertain: Whether the result may differ in the release, as it depends on the order of Go's maps.
+        notes: Further notes.
     """
 
     pod: JSONObject
@@ -78,7 +78,7 @@ class Scheduler:
         self._verdicts: dict[str, Verdicts] = {}
 
     def schedule(self, pod: JSONObject) -> Placement:
-        """Schedule a pod, as often as the scheduler itself would try again at once.
+        """Schedule a pod, with the retries that the scheduler itself would make at once.
 
         Args:
             pod: The pod.
@@ -107,13 +107,13 @@ class Scheduler:
         return placement
 
     def _without_claim(self, pod: JSONObject, claim: JSONObject, why: str) -> Placement:
-        """Tell of a pod that waits for a claim that the API server does not take."""
+        """Return the placement of a pod that waits for a claim which the API server rejects."""
         self.cluster.delete(claim)
         note = f"the API server does not take its claim {namespace_of(claim)}/{name_of(claim)}: {why}"
         return Placement(pod, None, None, reason=not_created(pod).reason, notes=(note,))
 
     def _placed(self, pod: JSONObject, node: str) -> Placement:
-        """Tell of a pod that has its node already: scheduled, or past the scheduler."""
+        """Return the placement of a pod that already has a node: from the scheduler, or without it."""
         uses = claims_of(pod, self.cluster.inventory, groups=False)
         claims = () if isinstance(uses, Blocked) else tuple(use.claim for use in uses)
         if isinstance(uses, list) and all(use.consumer.has(use.claim) for use in uses):
@@ -123,7 +123,7 @@ class Scheduler:
         return Placement(pod, None, None, claims, reason=reason)
 
     def ask(self, pod: JSONObject, uses: Sequence[Use]) -> tuple[Verdicts, Round]:
-        """Ask all nodes about a pod, without binding it.
+        """Check all nodes for a pod, without binding it.
 
         Args:
             pod: The pod.
@@ -152,7 +152,7 @@ class Scheduler:
         return self.cluster.claim(name_of(claim), namespace_of(claim)) or claim
 
     def _try(self, pod: JSONObject, uses: Sequence[Use]) -> tuple[Placement, bool]:
-        """Go through one scheduling cycle; say also whether another one follows at once."""
+        """Run one scheduling cycle; tell also whether another one follows at once."""
         cluster = self.cluster
         claims = tuple(use.claim for use in uses)
         nodes = len(cluster.nodes)
@@ -165,7 +165,7 @@ class Scheduler:
         uncertain = bool(verdicts.uncertain)
         placement = Placement(pod, None, None, claims, verdicts=verdicts, needs=round_.needs, uncertain=uncertain)
         if verdicts.errors:
-            # Of several nodes the first to fail counts; the text is this pod's own.
+            # If several nodes fail, the first counts; the text names this pod.
             node = min(verdicts.errors)
             error = round_.ask(node).error or verdicts.errors[node]
             return placement._replace(condition=conditions.failed(_FILTER_FAILED + error)), False
@@ -185,7 +185,7 @@ class Scheduler:
                     yield f"request {request}: device class {device_class} does not exist"
 
     def _free(self, verdicts: Verdicts, needs: Needs, uses: Sequence[Use]) -> tuple[str, bool]:
-        """Release the devices of an otherwise unused claim that keeps the pod from its nodes (PostFilter)."""
+        """Deallocate an otherwise unused claim whose devices keep the pod from its nodes (PostFilter)."""
         if not uses and needs.leftover is None and not self._has_extended(needs):
             return conditions.NOTHING_TO_DEALLOCATE, False
         unavailable = sorted({index for each in verdicts.by_node.values() for index in each.unavailable})
@@ -250,7 +250,7 @@ class Scheduler:
         return placement._replace(node=names[0], condition=conditions.SCHEDULED)
 
     def _unreserve(self, bound: Sequence[JSONObject], before: Sequence[JSONObject], last: JSONObject) -> None:
-        """Take the reservations back that were made before a claim could not be reserved; allocations stay."""
+        """Undo the reservations made before one failed; allocations stay."""
         for claim in (*bound, last):
             earlier = next((each for each in before if name_of(each) == name_of(claim)), None)
             if earlier is None:
@@ -265,7 +265,7 @@ class Scheduler:
 
 
 def requested_classes(claim: JSONObject) -> Iterator[tuple[str, str]]:
-    """Go through the requests and alternatives of a claim, with the classes that they name."""
+    """Iterate over the requests and alternatives of a claim, with the classes that they name."""
     for request in items(claim, "spec", "devices", "requests"):
         name = text(request, "name")
         if exactly := mapping(request, "exactly"):
@@ -292,7 +292,7 @@ _OF_CONTAINER: Final = ("resources", "ports", "restartPolicy")
 
 
 def _shape(pod: JSONObject) -> JSONObject:
-    """Return what of a pod decides which nodes take it."""
+    """Return the parts of a pod that decide which nodes accept it."""
     spec = mapping(pod, "spec")
     shape = {name: spec[name] for name in _PLACED_BY if spec.get(name)}
     for name in ("containers", "initContainers"):

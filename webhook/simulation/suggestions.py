@@ -22,27 +22,27 @@ if TYPE_CHECKING:
     from webhook.simulation.verdicts import Needs
 
 _TRIED_MAX: Final = 24
-"""How many single changes are tried."""
+"""The number of single changes that are tried."""
 _PAIRED_MAX: Final = 60
-"""How many times two changes are tried together, if none helps alone."""
+"""The number of pairs of changes that are tried, if none helps alone."""
 _CLOSER_MAX: Final = 8
 """How many changes that do less are tried in place of one that helps."""
 _NODES_MAX: Final = 2000
-"""On how many nodes a change is tried."""
+"""The number of nodes on which a change is tried."""
 _ASKED_MAX: Final = 100_000
-"""How many times nodes are asked about one pod, all changes together."""
+"""The number of checks of nodes for one pod, all changes together."""
 _POOLS_MAX: Final = 3
-"""How many incomplete pools are named."""
+"""The number of incomplete pools that are named."""
 _WAIT: Final = 5
-"""How much it takes to update the cluster: more than any change of a pod."""
+"""The cost of a cluster update: more than that of any change of a pod."""
 
 
 class Suggestion(NamedTuple):
     """A change that lets a pending pod fit.
 
     Args:
-        change: What it is.
-        nodes: To how many nodes it leads.
+        change: Its description.
+        nodes: The number of nodes that it opens.
     """
 
     change: str
@@ -54,7 +54,7 @@ class Suggestion(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """Changes that help together, and to how many nodes they lead."""
+    """Changes that help together, with the number of nodes that they open."""
 
     changes: tuple[Change, ...]
     nodes: int
@@ -72,7 +72,7 @@ class Suggestions:
     """Suggests changes that let pending pods fit, by trying them.
 
     Args:
-        cluster: The cluster, as it was when the pod was refused; it is left as it is.
+        cluster: The cluster, as it was when the pod was refused; suggestions do not change it.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -80,12 +80,12 @@ class Suggestions:
         self._asked = 0
 
     def of(self, needs: Needs, groups: Sequence[Group], error: str) -> tuple[list[Suggestion], int]:
-        """List the changes that would let a pod fit, and say how many were tried.
+        """List the changes that would let a pod fit, and count those that were tried.
 
         Args:
-            needs: What the pod needs.
-            groups: How nodes refuse it.
-            error: What made the scheduler give it up; empty if nothing did.
+            needs: The needs of the pod.
+            groups: The nodes that refuse it, grouped.
+            error: The error that made the scheduler give up on it; empty without one.
         """
         self._asked = 0
         cluster = self._cluster
@@ -115,7 +115,7 @@ class Suggestions:
         return [Suggestion(what, -nodes) for _, nodes, what in best], len(tried) + len(pairs)
 
     def _on_newer_release(self, needs: Needs) -> int:
-        """Count the nodes that would take the pod with the next release's scheduler, if that is known."""
+        """Count the nodes that would accept the pod with the next release's scheduler, if that is known."""
         cluster = self._cluster
         release = cluster.settings.release + 1
         if release > NEWEST or len(cluster.nodes) > _NODES_MAX:
@@ -127,7 +127,7 @@ class Suggestions:
         return self._fitting_in(newer, needs)
 
     def _once_published(self, needs: Needs, slices: Sequence[JSONObject]) -> int:
-        """Count the nodes that would take the pod with other slices in the place of those of the same names."""
+        """Count the nodes that would accept the pod with other slices in place of those of the same names."""
         cluster = self._cluster
         inventory = cluster.inventory
         if len(cluster.nodes) > _NODES_MAX:
@@ -147,7 +147,7 @@ class Suggestions:
         return 0 if verdicts.errors else len(verdicts.fitting)
 
     def _try(self, needs: Needs, changes: tuple[Change, ...]) -> Iterator[_Found]:
-        """Try changes together: with as little as helps in place of each, and as they are if that does more."""
+        """Try changes together: with the smallest that help in place of each, and as they are if that opens more."""
         fitting = self._nodes(needs, changes)
         if not fitting:
             return
@@ -163,7 +163,7 @@ class Suggestions:
             yield _Found(changes, len(fitting))
 
     def _nodes(self, needs: Needs, changes: Sequence[Change]) -> list[int]:
-        """Return the nodes that would take the pod."""
+        """Return the nodes that would accept the pod."""
         for change in changes:
             needs = change.edit(needs)
         fitting = self._fitting(needs, [change.released for change in changes if change.released is not None])

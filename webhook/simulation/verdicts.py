@@ -1,7 +1,7 @@
-"""The answers of all nodes to pods of one shape, kept up to date.
+"""The verdicts of all nodes on pods of one shape, kept up to date.
 
-Pods that ask for the same, such as the replicas of a workload, get the same answers; after each pod only those nodes
-are asked again whose pods or devices have changed.
+Pods with the same demands, such as the replicas of a workload, get the same verdicts; after each pod, only nodes whose
+pods or devices have changed are checked again.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _ALTERNATIVES_MAX = 8
 
 
 class Needs(NamedTuple):
-    """What a pod needs of the cluster.
+    """The needs of a pod.
 
     Args:
         pod: The pod.
-        demand: What it asks of a node, its devices aside.
-        claims: Its claims, allocated ones too, in order.
-        leftover: The claim for extended resources that an earlier attempt has left; None if there is none.
+        demand: Its demands on a node, devices aside.
+        claims: Its claims, including allocated ones, in order.
+        leftover: The claim for extended resources that an earlier attempt left; None if there is none.
     """
 
     pod: JSONObject
@@ -49,15 +49,15 @@ class Needs(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What a node says to a pod.
+    """The verdict of a node on a pod.
 
     Args:
-        refusal: Why it does not take the pod; None if it does.
-        error: What makes the scheduler give the pod up on all nodes; empty if nothing does.
+        refusal: The refusal of the pod; None if the node accepts it.
+        error: The error that makes the scheduler give up on the pod on all nodes; empty without one.
         score: How well the devices suit the pod.
         unavailable: The claims that have devices elsewhere, by index.
-        by_devices: Whether it was the allocation of devices that failed.
-        uncertain: Whether another order of what upstream keeps in maps could lead to another answer.
+        by_devices: Whether the allocation of devices failed.
+        uncertain: Whether another order of upstream's maps could change the verdict.
     """
 
     refusal: Refusal | None = None
@@ -69,11 +69,11 @@ class Verdict(NamedTuple):
 
 
 class Round:
-    """One look at nodes on behalf of a pod, while nothing in the cluster changes.
+    """One check of nodes for a pod, while the cluster does not change.
 
     Args:
         cluster: The cluster.
-        needs: What the pod needs.
+        needs: The needs of the pod.
     """
 
     def __init__(self, cluster: Cluster, needs: Needs) -> None:
@@ -90,21 +90,21 @@ class Round:
         self._extended = frozenset(name for name in needs.demand.requests if is_extended(name) and extended.has(name))
 
     def delegated(self, node: int) -> frozenset[str]:
-        """Return the extended resources that devices are to provide on a node."""
+        """Return the extended resources that devices must provide on a node."""
         if not self._extended:
             return self._extended
         allocatable = self.cluster.nodes[node].allocatable
         return frozenset(name for name in self._extended if not allocatable.get(name))
 
     def claims_on(self, node: int) -> list[JSONObject]:
-        """Return the claims that need devices if the pod comes to a node."""
+        """Return the claims that need devices if the pod runs on a node."""
         delegated = self.delegated(node)
         if not delegated:
             return self._pending
         return [*self._pending, self.cluster.extended.claim_for(self.needs.pod, delegated)]
 
     def attempt_on(self, node: int) -> Attempt | None:
-        """Return what allocates devices on a node; None if no claim needs any."""
+        """Return the attempt to allocate devices on a node; None if no claim needs any."""
         delegated = self.delegated(node)
         if not self._pending and not delegated:
             return None
@@ -118,7 +118,7 @@ class Round:
         return None if attempt is None else attempt.on(self.cluster.nodes[node].node)
 
     def ask(self, node: int) -> Verdict:
-        """Ask a node whether it takes the pod."""
+        """Check whether a node accepts the pod."""
         state, settings = self.cluster.nodes[node], self.cluster.settings
         refusal = state.refusal(self.needs.demand, settings.release, self.cluster.extended.has)
         if refusal is None and self.needs.leftover is not None:
@@ -126,7 +126,7 @@ class Round:
         return self._ask_for_devices(node) if refusal is None else Verdict(refusal)
 
     def _ask_for_devices(self, node: int) -> Verdict:
-        """Ask a node that takes the pod otherwise for its devices."""
+        """Check the devices of a node that accepts the pod otherwise."""
         state = self.cluster.nodes[node]
         unavailable = self._unavailable(state.node)
         result = self.result_on(node)
@@ -153,7 +153,7 @@ class Round:
         )
 
     def taken(self, result: Result | None) -> dict[str, int]:
-        """Return what the pod's devices take of their node's other resources."""
+        """Return the amounts that the pod's devices take of their node's other resources."""
         devices = self.cluster.node_allocatable
         if devices is None:
             return {}
@@ -163,7 +163,7 @@ class Round:
         return dict(total)
 
     def _given(self, result: Result | None) -> Iterator[tuple[JSONObject, list[JSONObject], int]]:
-        """Return the pod's claims with their devices, and how many containers use each."""
+        """Return the pod's claims with their devices, and the number of containers that use each."""
         used = mentions(self.needs.pod)
         names = [text(each, "name") for each in items(self.needs.pod, "spec", "resourceClaims")]
         made = iter(result.allocations if result else ())
@@ -175,7 +175,7 @@ class Round:
             yield {}, items(allocation, "devices", "results"), 0
 
     def _shortage(self, node: int, result: Result | None) -> Verdict | None:
-        """Say why a node cannot give what the pod's devices stand for; None if it can."""
+        """Explain why a node lacks the resources that the pod's devices stand for; None if it has them."""
         devices = self.cluster.node_allocatable
         if devices is None:
             return None
@@ -217,11 +217,11 @@ def _score(claims: Sequence[JSONObject], devices: Sequence[Sequence[tuple[str, s
 
 
 class Verdicts:
-    """What all nodes say to pods of one shape.
+    """The verdicts of all nodes on pods of one shape.
 
     Args:
         cluster: The cluster.
-        names: The only nodes to be looked at, by name; None for all.
+        names: The names of the only nodes to check; None for all.
     """
 
     def __init__(self, cluster: Cluster, names: frozenset[str] | None = None) -> None:
@@ -230,18 +230,18 @@ class Verdicts:
         self.nodes = range(len(cluster.nodes)) if names is None else sorted(index[n] for n in names if n in index)
         self.by_node: dict[int, Verdict] = {}
         self.fitting: dict[int, int] = {}
-        """The nodes that take the pod, with their scores."""
+        """The nodes that accept the pod, with their scores."""
         self.errors: dict[int, str] = {}
         self.uncertain: set[int] = set()
-        """The nodes whose answer depends on what upstream keeps in maps."""
+        """The nodes whose verdict depends on the order of upstream's maps."""
         self._seen = 0
 
     def update(self, round_: Round, *, at_most: int | None = None) -> None:
-        """Ask those nodes that have not been asked since they changed.
+        """Check the nodes that changed since their last check.
 
         Args:
-            round_: What to ask.
-            at_most: How many nodes to ask; None for all.
+            round_: The check.
+            at_most: The number of nodes to check; None for all.
         """
         log = self._cluster.log
         if not self.by_node:

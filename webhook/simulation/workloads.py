@@ -27,23 +27,23 @@ _TOLERATED: Final = (
 )
 """The taints that the pods of a DaemonSet tolerate."""
 _OF_HOST_NETWORK: Final = ({"key": "node.kubernetes.io/network-unavailable", "effect": "NoSchedule"},)
-"""Those that they tolerate, too, if they use the node's network."""
+"""The taints that they also tolerate if they use the host network."""
 
 
 def is_workload(obj: JSONObject) -> bool:
-    """Tell whether an object is a pod, or makes some."""
+    """Tell whether an object is a pod, or creates pods."""
     return pod_template(obj) is not None
 
 
 def pods_of(obj: JSONObject, nodes: Sequence[JSONObject]) -> Iterator[JSONObject]:
-    """Return the pods that an object is, or makes.
+    """Return an object that is a pod, or the pods that it creates.
 
     Args:
         obj: A pod, or a workload with a pod template.
-        nodes: The nodes; a DaemonSet makes a pod for each that its pods may go to.
+        nodes: The nodes; a DaemonSet creates a pod for each node that its pods may run on.
 
     Raises:
-        MalformedError: It has no pod template.
+        MalformedError: The workload has no pod template.
     """
     one = sample(obj)
     if one is None:
@@ -62,13 +62,13 @@ def pods_of(obj: JSONObject, nodes: Sequence[JSONObject]) -> Iterator[JSONObject
 
 
 def sample(obj: JSONObject) -> JSONObject | None:
-    """Return a pod as an object makes them, or is one; None if it makes none.
+    """Return an object that is a pod, or a pod as it creates them; None if it creates none.
 
     Args:
         obj: A pod, or a workload with a pod template.
 
     Raises:
-        MalformedError: It has no pod template.
+        MalformedError: The workload has no pod template.
     """
     steps = pod_template(obj)
     if not steps:
@@ -92,7 +92,7 @@ def sample(obj: JSONObject) -> JSONObject | None:
 
 
 def replicas_of(obj: JSONObject) -> int:
-    """Return how many pods a workload runs at a time."""
+    """Return the number of pods that a workload runs at a time."""
     spec = mapping(obj, "spec")
     if text(obj, "kind") == "CronJob":
         spec = mapping(spec, "jobTemplate", "spec")
@@ -109,7 +109,7 @@ def _named(pod: JSONObject, owner: JSONObject, suffix: str) -> JSONObject:
 
 
 def _of_daemon_set(pod: JSONObject, owner: JSONObject, node: JSONObject) -> JSONObject | None:
-    """Make a DaemonSet's pod for a node, as its controller does; None if it makes none there.
+    """Create a DaemonSet's pod for a node, as its controller does; None if it creates none there.
 
     Follows ``pkg/controller/daemon/daemon_controller.go`` (predicates) and ``util/daemonset_util.go``.
     """
