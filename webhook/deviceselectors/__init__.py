@@ -1,1 +1,1 @@
-"""Selectors matched against devices: which they select, and why not the others."""
+"""Selectors matched against devices: which devices they select, and why not the others."""

@@ -1,4 +1,4 @@
-"""The devices of a cluster, and what classes and selectors select of them.
+"""The devices of a cluster, and those that classes and selectors select.
 
 Equal devices count as one content (:mod:`webhook.allocation.devices`); selectors are evaluated once for those contents
 that look alike to them (:mod:`webhook.deviceselectors.groups`).
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from webhook.release import Release
 
 _MODELS: Final = ("productName", "model", "modelName", "type", "deviceType", "profile")
-"""Attributes that drivers tell a device's model by, the best first."""
+"""Attributes that drivers use for a device's model, the best first."""
 EVERYWHERE: Final = "*"
 """Stands for the node of devices that several nodes can use."""
 
@@ -43,7 +43,7 @@ class Placed(NamedTuple):
     """Devices of one content on one node.
 
     Args:
-        content: What they are.
+        content: Their content.
         node: Their node's name; `EVERYWHERE` if several can use them.
         names: Their names, with driver and pool.
     """
@@ -59,13 +59,13 @@ class Placed(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What selectors say of a content.
+    """The result of selectors for a content.
 
     Args:
         outcome: ``true``, ``false`` or ``error``.
-        of_class: Whether a selector of the class, not of the request, said so.
-        place: The selector that was false or wrong, by its place; 0 if all are true.
-        reason: What made it so.
+        of_class: Whether a selector of the class, not of the request, decided.
+        place: The place of the selector that was false or failed; 0 if all are true.
+        reason: The reason.
     """
 
     outcome: str
@@ -75,12 +75,12 @@ class Choice(NamedTuple):
 
 
 class Sorted(NamedTuple):
-    """Which devices selectors take.
+    """The devices of a cluster, sorted by the result of selectors.
 
     Args:
         groups: All of them.
-        taken: Those that they take.
-        failing: Those for which one is an error, and the error.
+        taken: The groups that they select.
+        failing: The groups for which a selector fails, with the error.
     """
 
     groups: list[Group]
@@ -89,17 +89,17 @@ class Sorted(NamedTuple):
 
     @property
     def refused(self) -> list[Group]:
-        """Those for which one is false."""
+        """The groups for which a selector is false."""
         others = {id(each) for each in (*self.taken, *(group for group, _ in self.failing))}
         return [each for each in self.groups if id(each) not in others]
 
 
 _EVALUATION: Final = 8
-"""How much work it is to evaluate a simple selector for a device."""
+"""The work of evaluating a simple selector for a device."""
 _BLAME: Final = 32
-"""How much work it is to find out which part of a selector is false."""
+"""The work of finding the part of a selector that is false."""
 _SORTED_MAX: Final = 64
-"""For how many classes and requests it is remembered which devices they take."""
+"""The number of classes and requests whose devices are remembered."""
 
 
 class Fleet:
@@ -142,7 +142,7 @@ class Fleet:
 
     @cached_property
     def _places(self) -> dict[int, list[Placed]]:
-        """Where the devices of each content are, by its index."""
+        """The locations of the devices of each content, by its index."""
         found: dict[int, list[Placed]] = {}
         for each in self.placed:
             found.setdefault(each.content.index, []).append(each)
@@ -154,17 +154,17 @@ class Fleet:
         return Groups(self.contents, devices)
 
     def places(self, groups: Iterable[Group]) -> Iterator[Placed]:
-        """Return where the devices of groups are."""
+        """Return the locations of the devices of groups."""
         for group in groups:
             for content in group.contents:
                 yield from self._places[content.index]
 
     def sorted_out(self, of_class: Sequence[JSONObject], own: Sequence[JSONObject]) -> Sorted:
-        """Return which devices selectors take; those that look alike to them are asked about once.
+        """Sort the devices by the result of selectors, evaluated once for those that look alike to them.
 
         Args:
             of_class: The selectors of the class.
-            own: Those of the request.
+            own: The selectors of the request.
         """
         chooser = self._selectors.chooser(of_class, own)
         if id(chooser) not in self._sorted:
@@ -186,7 +186,7 @@ class Fleet:
         return found
 
     def _limits(self, own: Sequence[JSONObject]) -> tuple[Path, Sequence[Any]] | None:
-        """Return an attribute and its only values for which selectors can be true; None if there is none."""
+        """Return an attribute and the only values of it for which selectors can be true; None without such a limit."""
         for each in own:
             parts = parts_of(text(each, "cel", "expression"), self.release, self.gates)
             if parts is None:
@@ -203,7 +203,7 @@ class Fleet:
         return [each for group in self.sorted_out(selectors, ()).taken for each in group.contents]
 
     def published(self, selectors: Sequence[JSONObject], holder: str) -> Mapping[tuple[str, str], set[str]]:
-        """Return what the devices of a class publish, by domain and name, with the types of the values.
+        """Return the types of the values that the devices of a class publish, by domain and name.
 
         Args:
             selectors: The selectors of the class; none for all devices.
@@ -215,11 +215,11 @@ class Fleet:
         return self._published[key]
 
     def choose(self, of_class: Sequence[JSONObject], own: Sequence[JSONObject], content: Content) -> Choice:
-        """Say whether selectors take a device, and if not, why.
+        """Tell whether selectors select a device, with the reason if they do not.
 
         Args:
             of_class: The selectors of the class.
-            own: Those of the request.
+            own: The selectors of the request.
             content: The device.
         """
         found = self._selectors.chooser(of_class, own).choose(content)
@@ -243,12 +243,12 @@ class Fleet:
         return self._values.of(content)
 
     def culprit(self, selector: JSONObject, content: Content) -> Expression | None:
-        """Return the part of a selector that is false or wrong for a device; None if that is unknown."""
+        """Return the part of a selector that is false or fails for a device; None if it is unknown."""
         parts = parts_of(text(selector, "cel", "expression"), self.release, self.gates)
         return parts.culprit(self._values.of(content))[0] if parts else None
 
     def most_on_a_node(self, groups: Sequence[Group]) -> tuple[int, str]:
-        """Return how many devices of some groups a node has at most, and the node."""
+        """Return the largest number of devices of some groups on a node, and the node."""
         by_node: Counter[str] = Counter()
         for each in self.places(groups):
             by_node[each.node] += len(each.names)
@@ -258,7 +258,7 @@ class Fleet:
 
 
 def model_of(content: Content) -> str:
-    """Name a device's model, by the attribute that its driver tells it by; else by its driver."""
+    """Return a device's model, from the attribute that its driver uses for it; else the driver's name."""
     attributes = content.raw.get("attributes") or {}
     for wanted in _MODELS:
         for name, attribute in attributes.items():
@@ -268,7 +268,7 @@ def model_of(content: Content) -> str:
 
 
 def published(contents: Iterable[Content], holder: str) -> dict[tuple[str, str], set[str]]:
-    """Return what devices publish, by domain and name, with the types of the values.
+    """Return the types of the values that devices publish, by domain and name.
 
     Args:
         contents: The devices.
@@ -284,15 +284,15 @@ def published(contents: Iterable[Content], holder: str) -> dict[tuple[str, str],
 
 
 class Row(NamedTuple):
-    """Devices of which selectors say the same.
+    """Devices for which selectors give the same result.
 
     Args:
         outcome: ``true``, ``false`` or ``error``.
-        reason: What made it so.
+        reason: The reason.
         model: The devices' model.
-        unused: Why they are not used all the same; empty if they are.
+        unused: The reason why they cannot be used all the same; empty if they can.
         nodes: The nodes that have them.
-        devices: How many devices there are.
+        devices: The number of devices.
     """
 
     outcome: str
@@ -306,13 +306,13 @@ class Row(NamedTuple):
 def rows(
     fleet: Fleet, of_class: Sequence[JSONObject], own: Sequence[JSONObject], unused: Mapping[str, str]
 ) -> list[Row]:
-    """Group the devices of a cluster by what selectors say of them, and by model.
+    """Group the devices of a cluster by the result of selectors, and by model.
 
     Args:
         fleet: The devices.
         of_class: The selectors of the class.
-        own: Those of the request.
-        unused: What is wrong with pools that are not used, by driver and name.
+        own: The selectors of the request.
+        unused: The reasons why pools cannot be used, by driver and name.
     """
     nodes: defaultdict[tuple[str, str, str, str], dict[str, int]] = defaultdict(dict)
     answer = fleet.sorted_out(of_class, own)
@@ -327,7 +327,7 @@ def rows(
 
 
 def shortened(names: Sequence[str]) -> str:
-    """Write the names of many nodes in one line: the first, the last, and how many there are."""
+    """Write the names of many nodes in one line: the first, the last, and their number."""
     if names == (EVERYWHERE,):
         return "any node"
     if len(names) <= _SHOWN:
@@ -339,10 +339,10 @@ _SHOWN: Final = 3
 
 
 def lacking(reads: Iterable[Read], contents: Sequence[Content]) -> set[tuple[str, str, str]]:
-    """Return what is read without a guard of devices of which some do not have it.
+    """Return the reads without a guard that some devices lack.
 
     Args:
-        reads: What a selector reads.
+        reads: The reads of a selector.
         contents: The devices.
     """
     return {

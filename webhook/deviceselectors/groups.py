@@ -1,7 +1,7 @@
 """Devices that look alike to selectors: they differ in nothing that the selectors read.
 
-Each attribute or capacity that is read is a column: a number for each content, which equal values share. So contents
-are grouped by few small numbers, however many devices there are and however they differ otherwise.
+Each attribute or capacity that selectors read is a column: a number for each content, which equal values share. A few
+small numbers thus group contents, however many devices there are and however they differ otherwise.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Named = tuple[str, str, str]
 
 
 class Group(NamedTuple):
-    """Contents of which selectors say the same.
+    """Contents for which selectors give the same result.
 
     Args:
         content: One of them.
         contents: All of them.
-        devices: How many devices have them.
+        devices: The number of devices that have them.
     """
 
     content: Content
@@ -35,11 +35,11 @@ class Group(NamedTuple):
 
 
 class Groups:
-    """Groups of contents, by what is read of them.
+    """Groups of contents, by the parts that selectors read.
 
     Args:
         contents: The contents.
-        devices: How many devices have each, by the contents' indexes.
+        devices: The number of devices that have each, by the contents' indexes.
     """
 
     def __init__(self, contents: Sequence[Content], devices: dict[int, int]) -> None:
@@ -53,7 +53,7 @@ class Groups:
         """Return the groups, the largest first.
 
         Args:
-            read: What selectors read; None for one that may read anything.
+            read: The reads of selectors; None for a selector that may read anything.
         """
         wanted: set[tuple[str, Named]] = set()
         for each in read:
@@ -67,7 +67,7 @@ class Groups:
         return self._known[key]
 
     def having(self, groups: list[Group], limit: tuple[Sequence[str], Sequence[Any]] | None) -> Sequence[Group]:
-        """Return those groups for which a condition may be true: ``x == "a"`` is false where x is another text.
+        """Return the groups for which a condition may be true: ``x == "a"`` is false where x is another text.
 
         Args:
             groups: The groups, as returned by :meth:`by`.
@@ -102,9 +102,9 @@ class Groups:
         )
 
     def _column(self, holder: str, name: Named) -> list[int]:
-        """Return a number for each content, which stands for a value of it; without a holder, for all that is not read.
+        """Return a number for each content that stands for a value; without a holder, for the rest of the content.
 
-        Attributes that are not plain may be errors, whatever is read: such contents are like no others.
+        Attributes that are not plain may be errors, whatever the selector reads: such contents stay alone.
         """
         column = self._columns.get((holder, name))
         if column is None:
@@ -129,7 +129,7 @@ _KINDS: Final = {str: "string", int: "int", bool: "bool"}
 
 
 def _by_value(groups: Sequence[Group], name: Named) -> dict[Hashable, list[Group]]:
-    """Return groups by the value of an attribute; by None those without one that can be compared here."""
+    """Return groups by the value of an attribute; under None those without a comparable value."""
     found: dict[Hashable, list[Group]] = {}
     for group in groups:
         content = group.content

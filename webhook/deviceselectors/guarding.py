@@ -1,4 +1,4 @@
-"""Selectors rewritten so that they ask whether there is something before they read it."""
+"""Selectors rewritten to test whether an attribute or capacity exists before they read it."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
     from webhook.release import Release
 
 Name = tuple[str, str, str]
-"""What is read: its holder, domain and name."""
+"""The holder, domain and name of a read."""
 _MOST_READS: Final = 16
 _MOST_PLACES: Final = 16
-"""How many tokens an operand may begin with, such as parentheses and the names of functions, before a read."""
+"""The number of tokens that may precede a read in an operand, such as parentheses and names of functions."""
 _OPERATORS: Final = frozenset({"&&", "||", "?", ":"})
 
 
 def guarded(expression: str, names: Collection[Name], release: Release, gates: frozenset[str] = frozenset()) -> str:
-    """Let each part of a selector that reads something ask for it first, so that it is false where that is not there.
+    """Add a test to each part of a selector that reads a name, so that it is false where the device lacks it.
 
     Args:
         expression: A selector that compiles.
-        names: What it reads that devices may lack.
+        names: The names that it reads and devices may lack.
         release: The Kubernetes release.
         gates: The feature gates that are on.
 
     Returns:
-        The selector, as it was if no place for the question is found.
+        The selector; unchanged if there is no place for the test.
     """
     for _ in range(_MOST_READS):
         parts = parts_of(expression, release, gates)
@@ -51,12 +51,12 @@ def guarded(expression: str, names: Collection[Name], release: Release, gates: f
 
 
 def _open(node: Expression, names: Collection[Name]) -> list[Read]:
-    """List what is read of the names without a guard."""
+    """List the reads of the names without a guard."""
     return [each for each in reads(node) if not each.is_guarded and each[:3] in names]
 
 
 def _first(root: Expression, names: Collection[Name]) -> tuple[Expression, Name] | None:
-    """Find the first condition that reads one of the names without a guard, and which."""
+    """Find the first condition that reads one of the names without a guard, and the name."""
     wanted = _open(root, names)
     if not wanted:
         return None
@@ -66,7 +66,7 @@ def _first(root: Expression, names: Collection[Name]) -> tuple[Expression, Name]
 
 
 def _operands(node: Expression) -> Iterator[Expression]:
-    """Go through the conditions that ``&&``, ``||`` and ``?:`` join."""
+    """Iterate over the conditions that ``&&``, ``||`` and ``?:`` join."""
     if isinstance(node, Call) and node.function in {AND, OR, CONDITIONAL}:
         for each in node.arguments:
             yield from _operands(each)
@@ -77,9 +77,9 @@ def _operands(node: Expression) -> Iterator[Expression]:
 def _asking(
     expression: str, operand: tuple[Expression, Name], names: Collection[Name], release: Release, gates: frozenset[str]
 ) -> str:
-    """Write a question before a condition; empty if there is no place for it.
+    """Write a test before a condition; empty if there is no place for it.
 
-    Nodes do not know where they begin, as parentheses leave no trace. So the question is tried before one token after
+    Nodes do not know where they begin, as parentheses leave no trace. So the test is tried before one token after
     the other, from the first name or constant back to the operator before the condition.
     """
     node, (holder, domain, name) = operand
@@ -94,7 +94,7 @@ def _asking(
 
 
 def _start(node: Expression) -> int:
-    """Return where the first name or constant of an expression is."""
+    """Return the offset of the first name or constant of an expression."""
     first, stack = node.offset, [node]
     while stack:
         each = stack.pop()
@@ -104,7 +104,7 @@ def _start(node: Expression) -> int:
 
 
 def _places(expression: str, start: int) -> Iterator[int]:
-    """Go back through the tokens of a condition."""
+    """Iterate backwards over the tokens of a condition."""
     tokens = tokenize(expression, Issues(expression))
     for offset, text in zip(reversed(tokens.offsets), reversed(tokens.texts), strict=True):
         if offset > start:

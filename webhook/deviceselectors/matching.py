@@ -20,11 +20,11 @@ _POOL: Final = {"name": "pool", "generation": 1, "resourceSliceCount": 1}
 
 
 class Match(NamedTuple):
-    """Whether selectors match a device; true if they do.
+    """The result of matching selectors against a device; true if they match.
 
     Args:
-        matched: Whether they do.
-        reason: What keeps the device out, such as ``memory is 40Gi, wanted >= 80Gi``; empty if that is unknown.
+        matched: Whether they match.
+        reason: The reason why they do not, such as ``memory is 40Gi, wanted >= 80Gi``; empty if it is unknown.
     """
 
     matched: bool
@@ -45,15 +45,15 @@ def match(
     """Match selectors against a device, as the scheduler does.
 
     Args:
-        selectors: Expressions, or selectors as a request has them.
-        device: The device, as a ResourceSlice of v1 has it; of v1beta1, with its ``basic``.
-        driver: Its driver; empty if the device has that as ``driver``.
+        selectors: Expressions, or selectors as in a request.
+        device: The device, as in a ResourceSlice of v1, or of v1beta1 with its ``basic``.
+        driver: Its driver; empty if the device names it as ``driver``.
         kubernetes: The Kubernetes release; None for the newest.
         feature_gates: Gates that differ from the release's defaults.
 
     Raises:
-        ValueError: A selector cannot be compiled, or not be evaluated on this device; the device is malformed; the
-            release or a gate is not known.
+        ValueError: A selector cannot be compiled, or cannot be evaluated for this device; the device is malformed; the
+        release or a gate is unknown.
     """
     release = release_of(kubernetes) if kubernetes else NEWEST
     on = gates.enabled(release, feature_gates)

@@ -1,7 +1,7 @@
 """A selector split into parts: which part is false for a device, and the value it saw.
 
-``a && b`` is true if both parts are; the first that is not is to blame. A comparison tells what it met and what it
-wanted: ``memory is 40Gi, wanted >= 80Gi``.
+``a && b`` is true if both parts are; the first that is not is the culprit. A comparison reports the value that it saw
+and the one that it wanted: ``memory is 40Gi, wanted >= 80Gi``.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ class Read(NamedTuple):
         holder: ``attributes`` or ``capacity``.
         domain: Its domain, such as the driver's name.
         name: Its name in the domain.
-        is_guarded: Whether the expression asks first whether it is there.
-        offset: Where in the expression its name stands, in code points.
-        domain_offset: Where its domain stands.
+        is_guarded: Whether the expression tests first whether it exists.
+        offset: The offset of its name in the expression, in code points.
+        domain_offset: The offset of its domain.
     """
 
     holder: str
@@ -69,11 +69,11 @@ class Read(NamedTuple):
 
 
 class Blame(NamedTuple):
-    """What made a selector false or wrong for a device.
+    """The reason why a selector is false or fails for a device.
 
     Args:
-        text: The whole, such as ``memory is 40Gi, wanted >= 80Gi``.
-        name: What was compared, such as ``memory``; empty if nothing was.
+        text: The whole text, such as ``memory is 40Gi, wanted >= 80Gi``.
+        name: The name that was compared, such as ``memory``; empty without a comparison.
         met: Its value.
         wanted: The value that was wanted.
     """
@@ -85,12 +85,12 @@ class Blame(NamedTuple):
 
     @classmethod
     def of(cls, name: str, met: str, wanted: str) -> Blame:
-        """Tell of a value that was met, or of several, joined in words."""
+        """Write the reason for a value, or for several, joined in words."""
         return cls(f"{name} is {met}, wanted {wanted}", name, met, wanted)
 
 
 class Parts:
-    """A selector, taken apart.
+    """A selector, split into parts.
 
     Args:
         expression: The selector.
@@ -98,7 +98,7 @@ class Parts:
         gates: The feature gates that are on.
 
     Raises:
-        CelError: It cannot be compiled.
+        CelError: The selector cannot be compiled.
     """
 
     def __init__(self, expression: str, release: Release, gates: frozenset[str] = frozenset()) -> None:
@@ -109,13 +109,13 @@ class Parts:
         self.all = tuple(_flat(checked.root, AND))
         self._programs: dict[int, Program] = {}
         self.memo: dict[str, Any] = {}
-        """What analyses have found out about the expression; equal expressions are parsed once."""
+        """The results of analyses of the expression; equal expressions are parsed once."""
 
     def evaluate(self, part: Expression, bindings: Mapping[str, Any]) -> Any:
-        """Return what a part of the expression comes to for a device.
+        """Return the value of a part of the expression for a device.
 
         Raises:
-            CelError: It comes to an error.
+            CelError: The evaluation fails.
         """
         program = self._programs.get(id(part))
         if program is None:
@@ -124,7 +124,7 @@ class Parts:
         return program.evaluate(bindings, meter=Meter(MAX_COST))
 
     def culprit(self, bindings: Mapping[str, Any]) -> tuple[Expression | None, str]:
-        """Return the part that made the selector false or wrong for a device, and the error, if it is one.
+        """Return the part that made the selector false or fail for a device, with the error, if there is one.
 
         Args:
             bindings: The device, as expressions see it.
@@ -142,7 +142,7 @@ class Parts:
         return wrong, failed
 
     def blame(self, bindings: Mapping[str, Any]) -> Blame:
-        """Say which part made the selector false or wrong for a device, and with what value.
+        """Describe the part that made the selector false or fail for a device, with the value that it saw.
 
         Args:
             bindings: The device, as expressions see it.
@@ -151,11 +151,11 @@ class Parts:
         return Blame(failed) if part is None or failed else self._why_false(part, bindings)
 
     def wanted(self) -> str:
-        """Say in short what the selector asks for, such as ``memory >= 80Gi``."""
+        """Describe the selector in short, such as ``memory >= 80Gi``."""
         return " and ".join(self._wish(part) for part in self.all)
 
     def comparison(self, part: Expression) -> tuple[str, str]:
-        """Return what a condition looks at, as it is written, and what it wants of that; empty if it compares nothing.
+        """Return the subject of a condition, as written, and the value that it wants; empty without a comparison.
 
         Args:
             part: One of the parts.
@@ -164,7 +164,7 @@ class Parts:
         return ("", "") if subject is None else (_source(subject), wish)
 
     def written(self, part: Expression) -> str:
-        """Write a part again, shortly."""
+        """Write a part in short."""
         return _source(part)
 
     def _why_false(self, part: Expression, bindings: Mapping[str, Any]) -> Blame:
@@ -191,7 +191,7 @@ class Parts:
 
 
 def start_of(part: Expression) -> int:
-    """Return where a part begins in its expression; its own offset is that of its operator or parenthesis."""
+    """Return the offset at which a part begins; its own offset is that of its operator or parenthesis."""
     name = ""
     if isinstance(part, Select) and part.test:
         name = "has"
@@ -207,7 +207,7 @@ _kept: Final[Cache[Parts | bool]] = Cache(64 << 20)
 
 
 def parts_of(expression: str, release: Release, gates: frozenset[str] = frozenset()) -> Parts | None:
-    """Take a selector apart; None if it cannot be compiled."""
+    """Split a selector into parts; None if it cannot be compiled."""
     key = expression, release, gates
     known = _kept.get(key)
     if known is None:
@@ -228,7 +228,7 @@ def _flat(node: Expression, function: str) -> Iterator[Expression]:
 
 
 def compared(node: Expression) -> tuple[Expression | None, str]:
-    """Return what a condition looks at, and what it wants of that; None if it compares nothing with a constant."""
+    """Return the subject of a condition and the value that it wants; None without a comparison with a constant."""
     negated = False
     while isinstance(node, Call) and node.function == NOT:
         node, negated = node.arguments[0], not negated
@@ -245,8 +245,8 @@ class Ordering(NamedTuple):
     """A comparison with a constant.
 
     Args:
-        subject: What is compared.
-        operator: How, as in ``subject operator wanted``.
+        subject: The expression that is compared.
+        operator: The operator, as in ``subject operator wanted``.
         wanted: The constant.
     """
 
@@ -284,7 +284,7 @@ def _ordered(node: Call, *, negated: bool) -> tuple[Expression, str] | None:
 
 
 def _named(node: Call, no: str) -> tuple[Expression, str] | None:
-    """Read ``a.startsWith("b")`` and its like, and ``a in ["b"]``."""
+    """Read ``a.startsWith("b")`` and similar calls, and ``a in ["b"]``."""
     if node.function in _TEXTUAL and node.target is not None and (constant := _constant(node.arguments[0])):
         return node.target, f"{no}{_TEXTUAL[node.function]} {constant}"
     if node.function == "@in" and (constant := _constant(node.arguments[1])):
@@ -293,7 +293,7 @@ def _named(node: Call, no: str) -> tuple[Expression, str] | None:
 
 
 def _constant(node: Expression) -> str | None:
-    """Write a constant as people do; None if the expression is none."""
+    """Write a constant as people do; None if the expression is not a constant."""
     if isinstance(node, Literal):
         return _shown(node.value)
     if isinstance(node, Call) and node.function in {"quantity", "semver"} and node.target is None:
@@ -306,7 +306,7 @@ def _constant(node: Expression) -> str | None:
 
 
 def read_of(node: Expression) -> Read | None:
-    """Return what is read at a node: ``device.attributes["domain"].name`` or one of its other spellings."""
+    """Return the read at a node: ``device.attributes["domain"].name`` or one of its other spellings."""
     if isinstance(node, Select):
         outer, name, offset = node.operand, node.field, node.offset + 1
     elif isinstance(node, Call) and node.function in {INDEX, "_[?_]", "_?._"}:
@@ -332,7 +332,7 @@ def _holder(node: Expression) -> str:
 
 
 def label(node: Expression) -> str:
-    """Name what is looked at as people do: by its own name, which hardly ever needs its domain."""
+    """Name an attribute or capacity as people do: by its own name, which hardly ever needs its domain."""
     return _label(node) or _source(node)
 
 
@@ -357,7 +357,7 @@ def _shown(value: Any) -> str:
 
 
 def _source(node: Expression) -> str:  # noqa: PLR0911 - a return for each kind of node
-    """Write an expression again, shortly."""
+    """Write an expression in short."""
     if isinstance(node, Literal):
         return _shown(node.value)
     if isinstance(node, Ident):

@@ -1,6 +1,6 @@
-"""What a selector reads of a device, and whether it guards each read.
+"""The attributes and capacity that a selector reads, and whether it guards each read.
 
-``has(device.attributes["d"].x) && device.attributes["d"].x == 1`` asks first; so do ``device.attributes["d"].?x`` and
+``has(device.attributes["d"].x) && device.attributes["d"].x == 1`` is a guard; so are ``device.attributes["d"].?x`` and
 ``"x" in device.attributes["d"] && …``. A read without a guard is a run-time error on a device that lacks it.
 """
 
@@ -24,7 +24,7 @@ _NONE: Final[Guards] = frozenset()
 
 
 def reads(node: Expression) -> list[Read]:
-    """List what an expression reads of the device's attributes and capacity.
+    """List the attributes and capacity of the device that an expression reads.
 
     Args:
         node: The expression.
@@ -70,13 +70,13 @@ def _children(node: Expression, guards: Guards) -> Iterator[Read]:
 
 
 def _is_optional_below(node: Expression) -> bool:
-    """Tell whether a read goes on from an optional one: ``device.attributes[?"d"].x`` is none where there is no d."""
+    """Tell whether a read continues an optional one: ``device.attributes[?"d"].x`` is none where there is no d."""
     outer = node.operand if isinstance(node, Select) else node.arguments[0] if isinstance(node, Call) else None
     return isinstance(outer, Call) and outer.function in _OPTIONAL
 
 
 def _asserted(node: Expression) -> Guards:
-    """Return what is there if a condition is true."""
+    """Return the names that exist if a condition is true."""
     if isinstance(node, Call) and node.function == AND:
         return frozenset().union(*map(_asserted, node.arguments))
     if isinstance(node, Call) and node.function == NOT:
@@ -85,7 +85,7 @@ def _asserted(node: Expression) -> Guards:
 
 
 def _denied(node: Expression) -> Guards:
-    """Return what is there if a condition is false."""
+    """Return the names that exist if a condition is false."""
     if isinstance(node, Call) and node.function == OR:
         return frozenset().union(*map(_denied, node.arguments))
     if isinstance(node, Call) and node.function == NOT:
@@ -107,7 +107,7 @@ def _tested(node: Expression) -> Guards:
 
 
 def every_node(node: Expression) -> Iterator[Expression]:
-    """Go through an expression and all within it, in the order in which it is written."""
+    """Iterate over an expression and its subexpressions, in the order in which they are written."""
     stack = [node]
     while stack:
         each = stack.pop()
@@ -116,14 +116,14 @@ def every_node(node: Expression) -> Iterator[Expression]:
 
 
 def constants(node: Expression) -> Iterator[Call]:
-    """Go through the quantities and versions that an expression writes as constants."""
+    """Iterate over the quantities and versions that an expression writes as constants."""
     for each in every_node(node):
         if isinstance(each, Call) and each.function in {"quantity", "semver"} and each.target is None:
             yield each
 
 
 def drivers(parts: list[Expression] | tuple[Expression, ...]) -> set[str]:
-    """Return the drivers that conditions, which must all hold, insist on: ``device.driver == "a"``."""
+    """Return the drivers that conditions, which must all hold, require: ``device.driver == "a"``."""
     found = set()
     for part in parts:
         if isinstance(part, Call) and part.function == "_==_":
@@ -157,12 +157,12 @@ def depends_on_device(node: Expression) -> bool:
 
 
 def with_constant(expression: str, call: Call, value: str) -> Advice:
-    """Say which text was meant in a call such as ``semver("1.0")``, and how to mend the expression if it has it once.
+    """Suggest the intended text of a call such as ``semver("1.0")``, and fix the expression if it has the call once.
 
     Args:
         expression: The expression.
         call: The call, of a literal.
-        value: What was meant; empty if that is unclear.
+        value: The intended text; empty if it is unclear.
     """
     literal = call.arguments[0]
     if not value or not isinstance(literal, Literal):

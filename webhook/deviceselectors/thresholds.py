@@ -26,7 +26,7 @@ class Threshold(NamedTuple):
     """A selector with another threshold.
 
     Args:
-        text: What it asks for then, such as ``memory >= 40Gi``.
+        text: The new condition, such as ``memory >= 40Gi``.
         expression: The selector.
     """
 
@@ -35,11 +35,11 @@ class Threshold(NamedTuple):
 
 
 def lowered(parts: Parts, name: str, values: Iterable[str]) -> Iterator[Threshold]:
-    """Return a selector with lower thresholds, or higher ones where it asks for at most so much; the nearest first.
+    """Return a selector with lower thresholds, or higher ones where it sets an upper limit; the nearest first.
 
     Args:
         parts: The selector.
-        name: What is compared, as :class:`~webhook.deviceselectors.parts.Blame` names it.
+        name: The attribute or capacity, as :class:`~webhook.deviceselectors.parts.Blame` names it.
         values: The values that devices have of it, whole numbers or quantities.
     """
     for part in parts.all:
@@ -61,7 +61,7 @@ def lowered(parts: Parts, name: str, values: Iterable[str]) -> Iterator[Threshol
 
 
 def respelt(parts: Parts, values: Callable[[Read], Collection[object]]) -> Iterator[Threshold]:
-    """Return a selector with a value that devices have, where it compares with one that is spelled otherwise.
+    """Return a selector with a value that devices have, in place of one that is spelled otherwise.
 
     Args:
         parts: The selector.
@@ -81,7 +81,7 @@ def respelt(parts: Parts, values: Callable[[Read], Collection[object]]) -> Itera
 
 
 def _meant(constant: object, values: Collection[object]) -> object:
-    """Return which value a constant probably stands for; None if it is one of them, or if that is unclear."""
+    """Return the value that a constant probably stands for; None if it is one of the values, or unclear."""
     if any(constant == value and type(constant) is type(value) for value in values):
         return None
     spelled = {str(json.loads(json.dumps(value))).lower(): value for value in values}

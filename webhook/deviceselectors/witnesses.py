@@ -1,8 +1,8 @@
-"""Conditions that no device, or every device, can meet; found by trying values.
+"""Conditions that no device, or every device, meets; found by trying values.
 
 Conditions about one value of a device (its driver, an attribute, a capacity) are evaluated for a few values that stand
-for all: each constant that they compare it with, its neighbours, another text, and none at all. So a contradiction is
-found however it is spelled: ``x > 5 && x < 3``, ``x in []``, ``x != "a" && x == "a"``, in one selector or in several.
+for all: each constant that they compare it with, its neighbours, another text, and no value at all. This finds a
+contradiction in any spelling: ``x > 5 && x < 3``, ``x in []``, ``x != "a" && x == "a"``, in one selector or in several.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NAMED: Final = 3
 """The steps to an attribute or a capacity."""
 _MAKING: Final = frozenset({"quantity", "semver"})
 _MOST: Final = 24
-"""How many conditions about one value are looked at."""
+"""The number of conditions about one value that are examined."""
 _VALUES_MOST: Final = 64
 
 
@@ -61,7 +61,7 @@ class Conflict(NamedTuple):
 
     Args:
         conditions: The conditions, in the order in which they are written.
-        is_of_last: Whether one of them is of the last selector, so that the others do not contradict each other.
+        is_of_last: Whether one of them belongs to the last selector, so that the others do not contradict each other.
     """
 
     conditions: tuple[Condition, ...]
@@ -69,14 +69,14 @@ class Conflict(NamedTuple):
 
 
 def conflict_of(selectors: Sequence[Parts]) -> Conflict | None:
-    """Find conditions that no device can meet together; None if there are none, or that is unknown.
+    """Find conditions that no device can meet together; None if there are none, or if it is unknown.
 
     Args:
         selectors: The selectors, which must all hold.
     """
     for path, conditions in by_value(selectors).items():
         if len(conditions) == 1 and not _is_compound(conditions[0].part):
-            continue  # a single comparison holds for something
+            continue  # a single comparison holds for some value
         values = _values(conditions, selectors)
         known = [each for each in conditions if values.limited_by or _is_understood(each.part)]
         if not values.tried or not known:
@@ -91,7 +91,7 @@ def limits(parts: Parts) -> tuple[Path, Sequence[Any]] | None:
     """Return an attribute, and the only values of it for which a selector can be true; None if there is none.
 
     Args:
-        parts: The selector. Where one of its conditions is false it is false, whatever is wrong with others.
+        parts: The selector. It is false where one of its conditions is, even if others fail.
     """
     for path, conditions in by_value([parts]).items():
         for each in conditions if path[0] == "attributes" else ():
@@ -102,7 +102,7 @@ def limits(parts: Parts) -> tuple[Path, Sequence[Any]] | None:
 
 
 def always_holds(parts: Parts) -> bool:
-    """Tell whether a selector that looks at one value is true whatever that is."""
+    """Tell whether a selector that looks at one value is true for any value."""
     if len(parts.all) != 1 or not _is_compound(parts.root) or not _is_understood(parts.root):
         return False
     for path, conditions in by_value([parts]).items():
@@ -111,7 +111,7 @@ def always_holds(parts: Parts) -> bool:
 
 
 def by_value(selectors: Sequence[Parts]) -> Mapping[Path, list[Condition]]:
-    """Return the conditions about each value; those about several, or about more than a value, are left out."""
+    """Return the conditions about each value; those about several values, or about more than values, are left out."""
     found: defaultdict[Path, list[Condition]] = defaultdict(list)
     for place, selector in enumerate(selectors):
         for part in selector.all:
@@ -125,7 +125,7 @@ def by_value(selectors: Sequence[Parts]) -> Mapping[Path, list[Condition]]:
 def _least(
     known: Sequence[Condition], holding: Mapping[Condition, list[bool]], limit: Condition | None
 ) -> tuple[Condition, ...]:
-    """Return as few conditions as possible that do not hold together; none if all of them do."""
+    """Return the fewest conditions that do not hold together; none if all hold together."""
     if limit and not any(holding[limit]):
         return (limit,)
     pairs = ((one, other) for one, other in combinations(known, 2) if limit in {None, one, other})
@@ -151,17 +151,17 @@ def _is_understood(node: Expression) -> bool:
 
 
 def _is_value(node: Expression) -> bool:
-    """Tell whether an expression is a value of the device itself, not what is made of it."""
+    """Tell whether an expression is a value of the device itself, not one derived from it."""
     is_plain = isinstance(node, Select) and isinstance(node.operand, Ident) and (node.field,) in _PLAIN
     return is_plain or read_of(node) is not None
 
 
 class _Values(NamedTuple):
-    """Values that stand for all that a device may have.
+    """Values that stand for all values of a device.
 
     Args:
         tried: The values.
-        limited_by: The condition that lets no others pass; None if they stand for what their neighbours are.
+        limited_by: The condition that allows no other values; None if they also stand for their neighbours.
     """
 
     tried: Sequence[Any]
@@ -213,7 +213,7 @@ def _constants(node: Expression, selector: Parts) -> Iterator[Any]:
 
 
 def _around(conditions: Sequence[Condition], selectors: Sequence[Parts]) -> list[Any]:
-    """Return the constants, what is next to each, another text, both booleans, and none."""
+    """Return the constants, the neighbours of each, another text, both booleans, and no value."""
     found: list[Any] = [_ABSENT, True, False, "", "\U0010ffff"]
     for each in conditions:
         for constant in _constants(each.part, selectors[each.selector]):
@@ -222,7 +222,7 @@ def _around(conditions: Sequence[Condition], selectors: Sequence[Parts]) -> list
 
 
 def _next_to(value: Any) -> Iterator[Any]:
-    """Return the nearest values below and above, so that one lies between any two that have others between them."""
+    """Return the nearest values below and above, so that a value lies between any two constants with a gap."""
     if isinstance(value, bool):
         return
     if isinstance(value, int | float):
@@ -238,7 +238,7 @@ def _next_to(value: Any) -> Iterator[Any]:
 
 
 def _later(version: semver.Version) -> semver.Version:
-    """Return the version that comes right after another."""
+    """Return the next version after another."""
     major, minor, patch = version.numbers
     first = (False, 0, "")
     if version.is_release:
