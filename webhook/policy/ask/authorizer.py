@@ -92,7 +92,7 @@ class Authorizer:
 
         Args:
             request: The request, whose user is checked.
-            noted: Collects the names of the variables that expressions use.
+            noted: Takes a note if an action is denied that no rule allows.
         """
 
         def answer(question: PathCheck | ResourceCheck) -> Decision:

@@ -1,7 +1,7 @@
 """Whether the API server can decode a patched object.
 
-What draguard judges is decoded as when it is submitted. Of the rest of a kind that is known, and of kinds that only
-policies look at, values of a wrong type are found; of what is left of Kubernetes' own kinds, those in the metadata.
+Fields that draguard judges are decoded as on submission. In other fields of known kinds, and in kinds that only
+policies read, values of a wrong type are found; in Kubernetes' remaining kinds, only those in the metadata.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 
 
 class DecodingError(Exception):
-    """What a patch made cannot be decoded: an internal error of the API server, whatever the failure policy says."""
+    """A patched object cannot be decoded: an internal error of the API server, whatever the failure policy."""
 
 
 def expect_decodable(obj: JSONObject, before: JSONObject, policies: PolicySet) -> None:
-    """Make sure that the API server can decode what a patch made.
+    """Make sure that the API server can decode a patched object.
 
-    What was there before may be of a release that is not known here; the API server had decoded it.
+    The object before the patch may have fields of an unknown release; the API server has decoded it.
 
     Args:
-        obj: What the patch made.
-        before: The object that was patched.
-        policies: Tell the release, and the kinds that there are.
+        obj: The patched object.
+        before: The object before the patch.
+        policies: The policies, with their release and the known kinds.
 
     Raises:
         DecodingError: It cannot be decoded.
@@ -55,7 +55,7 @@ def expect_decodable(obj: JSONObject, before: JSONObject, policies: PolicySet) -
 
 
 def _field(misfit: Misfit) -> tuple[str, ...]:
-    """Return which field does not fit; a patch may move the items of a list."""
+    """Return the field that does not fit, without indices: a patch may move the items of a list."""
     return tuple(step for step in misfit.path if isinstance(step, str))
 
 
@@ -82,7 +82,7 @@ def _decoder(obj: JSONObject, policies: PolicySet) -> Callable[[JSONObject], Seq
 
 @lru_cache(maxsize=64)
 def _target(api_version: str, kind: str, release: Release) -> Target:
-    """Return what makes structs of a kind that decode what is not judged, too."""
+    """Return the compilation target for a kind's structs that also decode fields that are not judged."""
     replaced = VERSIONS[api_version].replaced if api_version in VERSIONS else {}
     type_ = type_of(api_version, kind) or Object
     return Target(api_version.rpartition("/")[2], release, CREATE, replaced=whole(type_, replaced))

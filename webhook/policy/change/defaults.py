@@ -1,7 +1,8 @@
 """Defaults that the API server sets before policies see an object.
 
-Defaults are declared with the types. New pods get what the admission plugins of every cluster add, too: ServiceAccount,
-Priority, DefaultTolerationSeconds. The volume with the service account's token is left out: its name is random.
+Defaults are declared with the types. New pods also get the additions of the admission plugins that every cluster has:
+ServiceAccount, Priority, DefaultTolerationSeconds. The volume with the service account's token is left out: its name
+is random.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _EVICTED_AFTER: Final = 300
 
 
 def with_defaults(obj: JSONObject, *, created: bool, release: Release = NEWEST) -> JSONObject:
-    """Return an object as the API server has it when it asks policies; the object itself is not changed.
+    """Return an object as the API server shows it to policies; the object itself is not changed.
 
     Args:
         obj: The object as submitted.
@@ -36,7 +37,7 @@ def with_defaults(obj: JSONObject, *, created: bool, release: Release = NEWEST) 
 
 
 def completed(request: Request, release: Release = NEWEST) -> Request:
-    """Return a request as the API server has it when it asks policies: with defaults.
+    """Return a request as the API server shows it to policies: with defaults.
 
     Args:
         request: A request made of manifests.
@@ -88,10 +89,10 @@ def _admitted(spec: JSONObject) -> JSONObject:
 
 
 def without_defaults(value: Any, defaulted: Any, submitted: Any) -> Any:
-    """Return a value without what was added to it as a default and has not been changed since.
+    """Return a value without the defaults that were added to it and have not been changed since.
 
     Args:
-        value: What became of the value.
+        value: The value after admission.
         defaulted: The value with its defaults.
         submitted: The value as submitted.
     """
@@ -117,7 +118,7 @@ def without_defaults(value: Any, defaulted: Any, submitted: Any) -> Any:
 
 
 def _place(item: Any, items: list[Any]) -> int | None:
-    """Return where an item was: one that is equal, or has the same name."""
+    """Return the index of an item among others: of an equal one, or one of the same name."""
     for index, each in enumerate(items):
         if each == item:
             return index

@@ -11,19 +11,19 @@ if TYPE_CHECKING:
 
 
 def difference(before: Any, after: Any) -> list[JSONObject]:
-    """Say by a JSON Patch (RFC 6902) how a value has changed.
+    """Return the JSON Patch (RFC 6902) from one value to another.
 
-    List items are compared by their place, so an item that is put in front rewrites those behind it.
+    List items are compared by their index, so inserting an item rewrites all items behind it.
 
     Args:
         before: A JSON value.
-        after: What has become of it.
+        after: Its new value.
     """
     return list(_changes(before, after, ""))
 
 
 def _changes(before: Any, after: Any, path: str) -> Iterator[JSONObject]:
-    if before is after:  # what a policy does not touch is shared
+    if before is after:  # values that no policy changes are shared
         return
     if isinstance(before, dict) and isinstance(after, dict):
         for key in (each for each in before if each not in after):

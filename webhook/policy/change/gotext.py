@@ -1,4 +1,4 @@
-"""Values as Go prints them, which is how structured-merge-diff shows those that do not fit (``typed/validate.go``)."""
+"""Values as Go prints them, as in structured-merge-diff's errors about wrong types (``typed/validate.go``)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FOREIGN_TYPES: Final = {
 
 
 class Foreign:
-    """A value that is in an ApplyConfiguration as CEL has it, and is of no type that an object can have.
+    """A CEL value in an ApplyConfiguration, of a type that no object can have.
 
     Args:
         value: The value.

@@ -46,19 +46,19 @@ def apply(obj: JSONObject, configuration: JSONObject, schema: Structure, *, dupl
 
     Args:
         obj: The object.
-        configuration: What to merge into it.
-        schema: How such objects are made.
+        configuration: The configuration to merge into it.
+        schema: The structure of such objects.
         duplicates: Whether lists in the object may have several items with one key.
 
     Raises:
-        MergeError: The configuration is not of the object's type, or would replace something as a whole.
+        MergeError: The configuration is not of the object's type, or would replace an atomic value.
     """
     _expect_typed(configuration, schema, "patch")
     atomics = list(_atomics(configuration, schema, ""))
     if atomics:
         msg = f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {', '.join(atomics)}"
         raise MergeError(msg)
-    # The object may have fields of a release that is not known here.
+    # The object may have fields of an unknown release.
     _expect_typed(obj, schema, "original", (_UNKNOWN, _DUPLICATE) if duplicates else (_UNKNOWN,))
     merged: JSONObject = _merged(obj, configuration, schema)
     return merged
@@ -74,7 +74,7 @@ def _expect_typed(obj: JSONObject, schema: Structure, which: str, tolerated: tup
 
 
 def _type_errors(value: Any, shape: Shape) -> Sequence[str]:
-    """List where a value is not of its type, each place relative to the value; null is of every type."""
+    """List the type errors in a value, with paths relative to it; null fits every type."""
     if value is None or isinstance(shape, Anything):
         return ()
     if isinstance(shape, Structure | MapOf):
@@ -92,7 +92,7 @@ def _map_errors(value: JSONObject, shape: MapOf | Structure) -> Sequence[str]:
         item = field(key)
         if item is None:
             found.append(f".{key}{_UNKNOWN}")
-            break  # as upstream, which looks at no further field
+            break  # as upstream, which checks no further field
         if type(each) is str and isinstance(item, Scalar) and item.kind in _STRINGS:
             continue  # as most are
         if errors := _type_errors(each, item):
@@ -111,7 +111,7 @@ def _list_errors(items: list[Any], shape: ListOf) -> Sequence[str]:
             key = _key_of(item, shape)
         except MergeError as fault:
             found.append(f": element {index}: {fault}")
-            break  # as upstream, which looks at no further element
+            break  # as upstream, which checks no further element
         if key in seen:
             found.append(f"{_DUPLICATE}{_key_text(key, shape)}")
         seen.add(key)
@@ -136,7 +136,7 @@ def _text(value: Any) -> str:
 
 
 def _key_of(item: Any, shape: ListOf) -> tuple[Any, ...]:
-    """Return what tells an item of a list apart from the others."""
+    """Return the key of a list item."""
     if shape.merging == SET:
         if isinstance(item, list | dict):
             kind = "list" if isinstance(item, list) else "map"
@@ -154,7 +154,7 @@ def _key_of(item: Any, shape: ListOf) -> tuple[Any, ...]:
 
 
 def _key_text(key: tuple[Any, ...], shape: ListOf) -> str:
-    """Spell an item's place as ``fieldpath.PathElement`` does."""
+    """Spell an item's key as ``fieldpath.PathElement`` does."""
     if shape.merging == SET:
         return f"[={_text(key[1])}]"
     pairs = sorted(zip((name for name, _ in shape.keys), key, strict=True))
@@ -162,7 +162,7 @@ def _key_text(key: tuple[Any, ...], shape: ListOf) -> str:
 
 
 def _atomics(value: Any, shape: Shape, path: str) -> Iterator[str]:
-    """Find what would be replaced as a whole."""
+    """Find the atomic values in a configuration, which would be replaced as a whole."""
     if isinstance(value, dict) and isinstance(shape, Structure | MapOf):
         if shape.is_atomic:
             yield path
@@ -192,7 +192,7 @@ def _merged(old: Any, new: Any, shape: Shape) -> Any:
 
 
 def _merged_lists(old: list[Any], new: list[Any], shape: ListOf) -> list[Any]:
-    """Merge two lists by keys: the new list's order holds, and what only the old one has stays where it was.
+    """Merge two lists by keys: in the new list's order; items that only the old list has keep their places.
 
     Source: structured-merge-diff ``typed/merge.go``, ``visitListItems``.
     """
@@ -209,7 +209,7 @@ def _merged_lists(old: list[Any], new: list[Any], shape: ListOf) -> list[Any]:
         at, item = left[0] if left else ((), None)
         is_other = bool(left and right) and at != right[0]
         if is_other and at in news and shared and shared[0] != at:
-            left.popleft()  # it comes with the new list, later
+            left.popleft()  # the new list adds it later
         elif left and at not in news:
             out.append(item)
             left.popleft()

@@ -45,14 +45,14 @@ if TYPE_CHECKING:
     from webhook.schema.derive.shape import Structure
 
 _DUPLICATES_SINCE: Final = 35
-"""The first release that merges into lists which have several items with one key, such as environment variables."""
+"""The first release that merges into lists with several items of one key, such as environment variables."""
 _FORBIDDEN: Final = 403
 _INTERNAL: Final = 500
 
 Key = tuple[str, str, str, str]
-"""A policy, a binding and parameters: the unit that is evaluated again."""
+"""A policy, a binding and parameters: the unit of reinvocation."""
 Webhooks = Callable[["JSONObject | None"], "JSONObject | None"]
-"""What webhooks make of an object; None if they refuse it."""
+"""Returns an object as webhooks change it; None if they refuse it."""
 
 
 def _unchanged(obj: JSONObject | None) -> JSONObject | None:
@@ -60,7 +60,7 @@ def _unchanged(obj: JSONObject | None) -> JSONObject | None:
 
 
 class MutationError(Exception):
-    """A mutation cannot be made; the failure policy decides what that means."""
+    """A mutation fails; the failure policy decides what that means."""
 
 
 def mutate(
@@ -71,17 +71,17 @@ def mutate(
     *,
     deadline: float | None = None,
 ) -> Verdict:
-    """Ask the mutating policies about a request, and the webhooks that come after them.
+    """Evaluate the mutating policies for a request, and the webhooks that follow them.
 
-    The verdict's ``object`` is the changed object; the request's own is not changed. If it has changed, policies that
-    have been asked and want to know of later changes are asked once more. Only the deadline raises, and the webhooks.
+    The verdict's ``object`` is the changed object; the request's own is left as it was. If the object has changed,
+    evaluated policies with ``reinvocationPolicy: IfNeeded`` are evaluated again. Only the deadline and webhooks raise.
 
     Args:
         request: The request.
         policies: The policies.
-        authorizer: Who knows what the user may do.
-        webhooks: What webhooks make of the object; None if they refuse it, so that no policy runs again.
-        deadline: When they must have answered, by ``time.monotonic`` in seconds; None for no limit.
+        authorizer: Decides what the user may do.
+        webhooks: Returns the object as webhooks change it; None if they refuse it, so that no policy runs again.
+        deadline: When evaluation must be finished, by ``time.monotonic`` in seconds; None for no limit.
 
     Raises:
         DeadlineExceededError: The deadline has passed.
@@ -129,7 +129,7 @@ def _refusal(error: Decision) -> str:
 
 
 class _Mutator:
-    """Makes the changes of all policies, one after the other."""
+    """Applies the mutations of all policies in turn."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -142,7 +142,7 @@ class _Mutator:
         self._touched = False
 
     def ask_all(self) -> None:
-        """Ask every policy that is about the request; those that cannot be evaluated come first."""
+        """Evaluate every policy that matches the request; those that cannot be evaluated come first."""
         invocations = list(self._session.invocations(MUTATING))
         for invocation in invocations:
             if invocation.fault:
@@ -152,9 +152,9 @@ class _Mutator:
                 self._ask(invocation)
 
     def give_to(self, webhooks: Webhooks) -> None:
-        """Let webhooks change the object, and ask those policies again that want to know of later changes.
+        """Let webhooks change the object, then reinvoke policies that ask for it.
 
-        A policy that was skipped because its conditions did not hold does not count, whatever has changed.
+        A policy that was skipped because its conditions did not hold is not reinvoked, whatever has changed.
         """
         obj = webhooks(self.object)
         if obj is None:
@@ -169,7 +169,7 @@ class _Mutator:
                 self._ask(invocation, due)
 
     def _ask(self, invocation: Invocation, due: AbstractSet[Key] | None = None) -> None:
-        """Ask a policy; if only some are due, the conditions of others are looked at nevertheless, and may fail."""
+        """Evaluate a policy; if it is not due, its conditions are evaluated nevertheless, and may fail."""
         policy, programs, matched = invocation.hook.policy, invocation.hook.programs, invocation.matched
         assert matched is not None  # noqa: S101 - it has matched
         before = self.object
@@ -217,7 +217,7 @@ class _Mutator:
             self._invoked.add(_key(invocation))
 
     def _keep(self, invocation: Invocation, before: JSONObject | None, obj: JSONObject | None) -> None:
-        """Take a changed object over, in the version in which it was sent."""
+        """Keep a changed object, in the version in which it was sent."""
         if before is None or obj is None or obj == before:
             return
         own = kind_of(text(before, "apiVersion"), text(before, "kind"))
@@ -230,7 +230,7 @@ class _Mutator:
             self.object = after
 
     def _unconfigured(self, invocation: Invocation, fault: Fault) -> None:
-        """Note that a policy or binding cannot be evaluated."""
+        """Record that a policy or binding cannot be evaluated."""
         what = "binding" if invocation.binding else "policy"
         message = f"failed to configure {what}: {fault.text}"
         self._failed(invocation, message, reason="Forbidden", missing=fault.missing)
@@ -267,7 +267,7 @@ class _Mutator:
 
 
 def _bear(error: Exception, policy: Policy) -> None:
-    """Go on after an error that the failure policy decides about, or that cannot refuse anything here."""
+    """Tolerate an error that the failure policy decides about, or that cannot refuse anything here."""
     if isinstance(error, DecodingError) and policy.strongest == DENY:
         raise error
 
@@ -281,11 +281,11 @@ def _key(invocation: Invocation) -> Key:
 def _changed(
     obj: JSONObject, mutation: Mutation, value: Any, policies: PolicySet, bindings: Mapping[str, Any]
 ) -> JSONObject:
-    """Make a change.
+    """Return an object with a mutation applied.
 
     Raises:
-        MutationError: It cannot be made.
-        DecodingError: It makes an object that there cannot be.
+        MutationError: The mutation fails.
+        DecodingError: The mutated object cannot be decoded.
     """
     api_version, kind = text(obj, "apiVersion"), text(obj, "kind")
     schema = schema_of(api_version, kind)
@@ -339,7 +339,7 @@ def _patched(obj: JSONObject, value: list[Any], natives: Natives) -> JSONObject:
 
 
 def _has_null(value: Any) -> bool:
-    """Tell whether something is null; what has no nulls stays shared with the object before."""
+    """Tell whether a value holds null; a value without nulls stays shared with the object before."""
     if isinstance(value, dict):
         value = value.values()
     elif not isinstance(value, list):
@@ -351,7 +351,7 @@ def _has_null(value: Any) -> bool:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Leave out what is null, as decoding into Go's types does."""
+    """Leave out nulls, as decoding into Go's types does."""
     if isinstance(value, dict):
         return {key: _without_nulls(each) for key, each in value.items() if each is not None}
     return [_without_nulls(each) for each in value] if isinstance(value, list) else value

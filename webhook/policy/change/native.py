@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _MAX_EXACT: Final = 2**53
-"""Whole numbers beyond this are texts in JSON, as protobuf writes them."""
+"""Larger whole numbers are strings in JSON, as protobuf writes them."""
 _PLAIN: Final = 1e21
-"""Go writes a double below this without a point or an exponent if it is whole."""
+"""Go writes smaller whole doubles without a point or an exponent."""
 
 
 class MismatchError(Exception):
@@ -29,7 +29,7 @@ class MismatchError(Exception):
 
 
 def check_names(value: Any) -> None:
-    """Make sure that each object stands where its type's name says: ``Object.spec{…}`` in ``spec``.
+    """Make sure that each object stands where its type belongs: ``Object.spec{…}`` in ``spec``.
 
     Raises:
         MismatchError: Some do not; the message has a line for each.
@@ -59,7 +59,7 @@ def _mismatches(value: Any, expected: str) -> Iterator[str]:
 
 
 class Natives:
-    """Tells the lists and maps of the objects that expressions look at from those that they make.
+    """Tells lists and maps of the objects that expressions read from those that expressions make.
 
     Args:
         objects: The objects.
@@ -88,11 +88,11 @@ _PLAIN_TYPES: Final = frozenset({bool, str, int, float})
 def configuration_of(value: Struct, natives: Natives) -> dict[str, Any]:
     """Return an ``Object{…}`` as the API server hands it to the merge.
 
-    What is in a list or map that an expression makes is converted, but not what is in that again, nor null.
+    The values of a list or map that an expression makes are converted, but neither null nor values nested deeper.
 
     Args:
         value: The object.
-        natives: The lists and maps of the objects that expressions look at.
+        natives: The lists and maps of the objects that expressions read.
     """
     work(1 + len(value))
     return {name: each if type(each) is str else _field(each, natives) for name, each in value.items()}
@@ -128,10 +128,10 @@ def to_json(value: Any, natives: Natives) -> Any:
 
     Args:
         value: The value.
-        natives: The lists and maps of the objects that expressions look at.
+        natives: The lists and maps of the objects that expressions read.
 
     Raises:
-        EvaluationError: There is no such JSON.
+        EvaluationError: The value has no form in JSON.
     """
     try:
         return _json(value, natives)
@@ -174,7 +174,7 @@ def _unconvertible(value: Any) -> str:
 
 
 def _proto(value: Any) -> Any:
-    """Return what is in an object as ``structpb.NewStruct`` takes it."""
+    """Return a value of an object as ``structpb.NewStruct`` reads it."""
     if isinstance(value, list):
         return [_proto(each) for each in value]
     if isinstance(value, dict):
@@ -190,7 +190,7 @@ def _proto(value: Any) -> Any:
 
 
 def _container(value: list[Any] | dict[Any, Any], natives: Natives) -> Any:
-    work(1 + len(value))  # a value that holds others twice, again and again, would come to JSON without end
+    work(1 + len(value))  # repeatedly doubled values would become JSON without end
     if isinstance(value, list):
         return [_json(each, natives) for each in value]
     return {_json_key(key): _json(each, natives) for key, each in value.items()}

@@ -1,7 +1,7 @@
 """Applies JSON Patches as the API server does, with its errors.
 
-Follows gopkg.in/evanphx/json-patch.v4 (``patch.go``). Its texts are part of refusals, and it is no RFC 6902: negative
-indices count from the end; a key that is not there can be replaced, and copied as null.
+Follows gopkg.in/evanphx/json-patch.v4 (``patch.go``). Its texts are part of refusals, and it deviates from RFC 6902:
+negative indices count from the end; an absent key can be replaced, and copied as null.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _NO_FROM: Final = f"operation, missing from field: {_MISSING}"
 _INVALID_INDEX: Final = "invalid index referenced"
 _INDEX: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _MAX_DIGITS: Final = 18
-"""Numbers with more digits are beyond every list, and most of them beyond 64 bits."""
+"""Longer numbers are beyond the end of every list, and most of them beyond 64 bits."""
 MAX_SIZE: Final = 3 * 1024 * 1024
-"""The most characters that copies may add: as much as a request may have."""
+"""The most characters that copies may add: the maximum of a request."""
 
 
 class PatchError(Exception):
@@ -32,7 +32,7 @@ class PatchError(Exception):
 
 
 class TestFailedError(PatchError):
-    """A patch asks for a value that is not there."""
+    """A patch's ``test`` operation failed."""
 
     __test__ = False
 
@@ -45,8 +45,8 @@ def apply_patch(obj: JSONObject, operations: Sequence[JSONObject]) -> JSONObject
         operations: The operations: ``op``, ``path``, and ``from`` or ``value``.
 
     Raises:
-        PatchError: It cannot be applied.
-        TestFailedError: A ``test`` failed.
+        PatchError: The patch cannot be applied.
+        TestFailedError: A ``test`` operation failed.
     """
     patcher = _Patcher(copy.deepcopy(obj))
     for operation in operations:
@@ -160,7 +160,7 @@ class _Patcher:
 
 
 def _fail(message: str, cause: str) -> NoReturn:
-    raise PatchError(f"{message}: {cause}") from None  # noqa: EM102, TRY003 - the one place that makes texts
+    raise PatchError(f"{message}: {cause}") from None  # noqa: EM102, TRY003 - the only place that makes texts
 
 
 def _guarded(message: str, run: Callable[[], Any]) -> Any:
@@ -171,7 +171,7 @@ def _guarded(message: str, run: Callable[[], Any]) -> Any:
 
 
 def _value(operation: JSONObject) -> Any:
-    """Return an operation's value, so that later operations do not change it."""
+    """Return a copy of an operation's value, which later operations may change."""
     return copy.deepcopy(operation.get("value"))
 
 
@@ -189,14 +189,14 @@ def _atoi(key: str) -> int:
 
 
 def _place(index: int, length: int) -> int:
-    """Return the place of an index in a list of this length; a negative one counts from the end."""
+    """Return an index into a list of this length; a negative one counts from the end."""
     if not -length <= index < length:
         _fail(f"Unable to access invalid index: {index}", _INVALID_INDEX)
     return index + length if index < 0 else index
 
 
 def _get(container: Any, key: str) -> Any:
-    """Return a value; of a map, null if there is none."""
+    """Return the value at a key; null for a key that a map does not have."""
     return container[_place(_atoi(key), len(container))] if isinstance(container, list) else container.get(key)
 
 
@@ -214,7 +214,7 @@ def _insert(container: Any, key: str, value: Any) -> None:
         container.append(value)
     else:
         index = _guarded(f"value was not a proper array index: '{key}'", lambda: _atoi(key))
-        container.insert(_place(index, len(container) + 1), value)  # -1 is behind the last, as the new item is counted
+        container.insert(_place(index, len(container) + 1), value)  # -1 appends, as the length includes the new item
 
 
 def _delete(container: Any, key: str) -> None:
@@ -227,7 +227,7 @@ def _delete(container: Any, key: str) -> None:
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Compare as JSON texts would be: true is not 1."""
+    """Compare JSON values: true is not 1."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):

@@ -1,4 +1,4 @@
-"""Rules that CEL can state: what becomes of each in a ValidatingAdmissionPolicy.
+"""The rules that CEL can express, with their expressions for ValidatingAdmissionPolicies.
 
 An expression sees an object with the API server's defaults, after it was decoded and before it is validated.
 """
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class Validation(NamedTuple):
-    """An expression that is true of what is right, and the message if it is not."""
+    """An expression that must be true, and the message if it is not."""
 
     expression: str
     message: str
 
 
 class Scope(Enum):
-    """What a check looks at."""
+    """The objects that a check is about."""
 
     CLAIMS = "claims"
     PODS = "pods"
@@ -28,11 +28,11 @@ class Scope(Enum):
 
 
 class Check(NamedTuple):
-    """What a rule becomes.
+    """A rule as a part of a policy.
 
     Args:
         scope: The objects that it is about.
-        doc: What it says, in a sentence.
+        doc: The rule in a sentence.
         validations: Expressions with their messages; ``variables`` are those of the scope.
     """
 
@@ -71,7 +71,7 @@ VARIABLES: Final[Mapping[Scope, Mapping[str, str]]] = {
     },
     Scope.NEW_PODS: {},
 }
-"""The variables of a scope; a policy has those that its expressions need."""
+"""The variables of each scope; a policy has those that its expressions need."""
 
 _DNS_LABEL: Final = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 
@@ -184,7 +184,7 @@ CHECKS: Final[Mapping[str, Check]] = {
         ),
     ),
 }
-"""What each rule becomes."""
+"""The check that each rule becomes."""
 
 LIMITS: Final[Mapping[str, Check]] = {
     "claims": Check(
@@ -212,4 +212,4 @@ LIMITS: Final[Mapping[str, Check]] = {
         (Validation("size(variables.requests) <= {limit}", "a claim has at most {limit} requests"),),
     ),
 }
-"""Limits of one's own, by name; ``{limit}`` stands for the number."""
+"""Checks for user-defined limits, by name; ``{limit}`` stands for the number."""

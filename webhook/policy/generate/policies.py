@@ -51,7 +51,7 @@ _RULES: Final[Mapping[Scope, Sequence[JSONObject]]] = {
 }
 _CONDITIONS: Final[Mapping[Scope, Sequence[JSONObject]]] = {
     Scope.CLAIMS: [],
-    # Finalizers must come off, whatever is wrong with the object.
+    # Finalizers must be removable, whatever is wrong with the object.
     Scope.PODS: [{"name": "is-not-being-deleted", "expression": "!has(object.metadata.deletionTimestamp)"}],
     Scope.NEW_PODS: [],
 }
@@ -115,7 +115,7 @@ def _validating(name: str, check: Check, actions: Sequence[str]) -> Iterator[JSO
 
 
 def _variables(check: Check) -> list[JSONObject]:
-    """Return the variables that the expressions of a check need, each behind those that it needs itself."""
+    """Return the variables that a check's expressions need, each after those that it uses itself."""
     known = VARIABLES[check.scope]
     needed: set[str] = set()
     pending = [expression for expression, _ in check.validations]

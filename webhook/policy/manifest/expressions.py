@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from webhook.release import Release
 
 TYPE_SHOWN: Final = 32
-"""From Kubernetes 1.32 a wrong type is named."""
+"""From Kubernetes 1.32, errors name the wrong type."""
 PATCH_RESULTS: Final = {
     "ApplyConfiguration": types.struct("Object"),
     "JSONPatch": types.list_of(types.struct("JSONPatch")),
@@ -30,14 +30,14 @@ PATCH_RESULTS: Final = {
 
 
 class Scope(NamedTuple):
-    """What an expression may use beside the object and the request.
+    """The variables that an expression may use beside the object and the request.
 
     Args:
         release: The Kubernetes release, as the minor of 1.x.
-        params: Whether there are parameters.
-        authorizer: Whether it may ask what the user may do.
+        params: Whether it may use parameters.
+        authorizer: Whether it may use the authorizer.
         patches: Whether it may make objects and patches.
-        variables: The policy's variables that it may use, with their types; None if the policy has none at all.
+        variables: The policy's variables that it may use, with their types; None if the policy has no variables.
     """
 
     release: Release
@@ -64,8 +64,8 @@ class Failure(NamedTuple):
     """Why an expression cannot be evaluated.
 
     Args:
-        text: What the API server says.
-        internal: Whether it calls it an internal error.
+        text: The API server's message.
+        internal: Whether the API server calls it an internal error.
         hint: How to mend it.
     """
 
@@ -76,7 +76,7 @@ class Failure(NamedTuple):
 
 @lru_cache(maxsize=256)
 def environment_of(scope: Scope) -> Environment:
-    """Make the environment of expressions with a scope."""
+    """Make the CEL environment for a scope."""
     environment = admission_environment(
         scope.release, params=scope.params, authorizer=scope.authorizer, patch_types=scope.patches
     )
@@ -86,17 +86,17 @@ def environment_of(scope: Scope) -> Environment:
 _MOST_KEPT: Final = 32 << 20
 _ENTRY: Final = 1000
 _BYTES_PER_UNIT: Final = 50
-"""How many bytes a program takes for each unit of work that it took to compile, once it was evaluated, as measured."""
+"""The measured bytes of an evaluated program for each unit of work that compiling it took."""
 _kept: Final[Cache[CompiledExpression | Failure]] = Cache(_MOST_KEPT)
 
 
 def compile_expression(text: str, scope: Scope, *wanted: Type) -> CompiledExpression | Failure:
-    """Compile an expression, unless that was done of late.
+    """Compile an expression, or return it from the cache.
 
     Args:
         text: The expression.
-        scope: What it may use.
-        *wanted: The types that it may evaluate to; any if there is none.
+        scope: The variables that it may use.
+        *wanted: The types that it may evaluate to; any type if none are given.
     """
     key = text, scope, wanted
     found = _kept.get(key)
@@ -138,19 +138,19 @@ def _wrong_type(found: Type, wanted: tuple[Type, ...], release: Release) -> str:
 
 
 def _go_name(type_: Type) -> str:
-    """Name a type as ``Type.String`` of cel-go does, which is not how its checker names some."""
+    """Name a type as ``Type.String`` of cel-go does; its checker names some types differently."""
     if not type_.parameters:
         return type_.name
     return f"{type_.name}({', '.join(map(_go_name, type_.parameters))})"
 
 
 class Compiler:
-    """Compiles the expressions of one policy in their order, within one budget, and says what is wrong with them.
+    """Compiles the expressions of one policy in their order, within one budget, and reports their errors.
 
     Args:
         release: The Kubernetes release, as the minor of 1.x.
         params: Whether the policy has a paramKind.
-        composed: Whether variables are there even if the policy has none, as in mutating policies.
+        composed: Whether ``variables`` exists even if the policy has none, as in mutating policies.
         patches: Whether expressions may make objects and patches.
     """
 
@@ -168,8 +168,8 @@ class Compiler:
         return self._compile(text, self._plain, types.BOOL)
 
     def variable(self, name: str, text: str) -> CompiledExpression | Failure:
-        """Compile a variable; those that follow may use it."""
-        # The API server lets no variable make objects or patches.
+        """Compile a variable; later variables may use it."""
+        # The API server does not let variables make objects or patches.
         scope = self._scope._replace(variables=self._scope.variables or ())
         compiled = self._compile(text, scope._replace(patches=False))
         type_ = variable_type(compiled.type if isinstance(compiled, CompiledExpression) else None)
@@ -178,11 +178,11 @@ class Compiler:
         return compiled
 
     def validation(self, text: str) -> CompiledExpression | Failure:
-        """Compile the conditions on objects."""
+        """Compile the expression of a validation."""
         return self._compile(text, self._scope, types.BOOL)
 
     def message(self, text: str) -> CompiledExpression | Failure:
-        """Compile what makes a message; it cannot ask what the user may do."""
+        """Compile a messageExpression, which cannot use the authorizer."""
         return self._compile(text, self._scope._replace(authorizer=False), types.STRING)
 
     def annotation(self, text: str) -> CompiledExpression | Failure:
@@ -190,17 +190,17 @@ class Compiler:
         return self._compile(text, self._scope, types.STRING, types.NULL)
 
     def mutation(self, patch_type: str, text: str) -> CompiledExpression | Failure:
-        """Compile a change: an ApplyConfiguration or a JSONPatch."""
+        """Compile a mutation: an ApplyConfiguration or a JSONPatch."""
         return self._compile(text, self._scope, PATCH_RESULTS[patch_type])
 
 
 def complaints(result: CompiledExpression | Failure, path: Path, text: str) -> Iterator[Problem]:
-    """Say what the API server says of an expression that cannot be evaluated.
+    """Report an expression that cannot be evaluated, as the API server does.
 
     Args:
-        result: What became of it.
-        path: Where it stands.
-        text: How the API server shows it.
+        result: The result of compiling it.
+        path: Its path in the policy.
+        text: The expression as the API server shows it.
     """
     if not isinstance(result, Failure):
         return

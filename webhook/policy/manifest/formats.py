@@ -1,4 +1,4 @@
-"""Text formats that only policies have: version names, path segments, CEL identifiers."""
+"""Text formats that only policies use: version names, path segments, CEL identifiers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def path_segment(value: str) -> Messages:
 
 
 def is_cel_identifier(value: str) -> bool:
-    """Whether CEL can call a variable so.
+    """Whether a text can be the name of a CEL variable.
 
     Source: kubernetes ``pkg/apis/admissionregistration/validation/validation.go``, ``isCELIdentifier``.
     """

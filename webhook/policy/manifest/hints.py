@@ -23,11 +23,11 @@ _SAME_TYPE: Final = "both sides must be of one type: convert one of them, as by 
 
 
 def hint_of(error: CompileError, environment: Environment) -> str:
-    """Suggest what was probably meant; nothing if that is unclear.
+    """Suggest what was probably meant; empty if that is unclear.
 
     Args:
-        error: What is wrong.
-        environment: What the expression may use.
+        error: The error.
+        environment: The expression's environment.
     """
     for issue in error.issues:
         if match := _UNDECLARED.match(issue.message):
@@ -43,7 +43,7 @@ def hint_of(error: CompileError, environment: Environment) -> str:
 
 
 def _fields(before: str, environment: Environment) -> Iterator[str]:
-    """List the fields of what precedes a dot; all known fields unless that is a plain path outside macros."""
+    """List the fields of the value before a dot; all known fields unless that is a plain path outside macros."""
     path = _PATH.search(before)
     try:
         struct = environment.struct(environment.check(path[0]).type.name) if path else None
@@ -59,7 +59,7 @@ def _did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def hint_of_type(found: Type, wanted: Iterable[Type]) -> str:
-    """Suggest how to make a value of the wanted type; nothing if that is unclear.
+    """Suggest how to make a value of the wanted type; empty if that is unclear.
 
     Args:
         found: The expression's type.

@@ -21,7 +21,7 @@ class Kind(NamedTuple):
 
     @property
     def api_version(self) -> str:
-        """Group and version, as objects state them."""
+        """The group and version, as objects state them."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def __str__(self) -> str:
@@ -43,18 +43,18 @@ class Resource(NamedTuple):
 
 
 def kind_of(api_version: str, kind: str) -> Kind:
-    """Make a kind of what an object says of itself."""
+    """Make a kind from the ``apiVersion`` and ``kind`` of an object."""
     group, _, version = api_version.rpartition("/")
     return Kind(group, version, kind)
 
 
 class Known(NamedTuple):
-    """A kind that is known, in all of its versions.
+    """A known kind, in all its versions.
 
     Args:
         group: Its group.
         kind: Its name.
-        resource: What its resource is called.
+        resource: The name of its resource.
         namespaced: Whether its objects are in namespaces.
         versions: Its versions, the preferred one first, with the first and last Kubernetes 1.x release that serve it.
     """
@@ -109,15 +109,15 @@ storage.k8s.io v1 n: CSIStorageCapacity
 storage.k8s.io v1:34,v1beta1:31,v1alpha1:29-34 c: VolumeAttributesClass
 storagemigration.k8s.io v1beta1:35,v1alpha1:30-34 c: StorageVersionMigration
 """
-"""The kinds that draguard does not judge itself: group, versions, scope, names.
+"""The kinds that draguard does not judge: group, versions, scope, names.
 
-A version has the first and the last release that serve it, be it that a feature gate is on, if not all do. They follow
+A version has the first and the last release that serve it, if not all do; some need a feature gate. The releases follow
 ``APILifecycleIntroduced`` and ``APILifecycleRemoved`` of k8s.io/api, release by release. Those of DRA are in
 ``webhook/api/versions.py``.
 """
 
 _UNCHANGED: Final = frozenset({"endpoints", "resourceclaimparameters", "resourceclassparameters"})
-"""Resources that are called as one object is."""
+"""Resources that have the name of their kind in lower case."""
 
 _COHABITANTS: Final = {("events.k8s.io", "events"): ("", "events")}
 """Resources of several groups that are stored as one, so that they are versions of each other.
@@ -128,14 +128,14 @@ Source: kubernetes ``pkg/kubeapiserver/default_storage_factory_builder.go`` (Add
 
 
 def cohabitants(group: str, resource: str) -> frozenset[tuple[str, str]]:
-    """List the groups and names under which the API server serves a resource, its own among them."""
+    """List all groups and names under which the API server serves a resource, including its own."""
     pair = group, resource
     stored = _COHABITANTS.get(pair, pair)
     return frozenset({stored, *(each for each, other in _COHABITANTS.items() if other == stored)})
 
 
 def guess_resource(kind: str) -> str:
-    """Guess what a kind's resource is called (apimachinery ``pkg/api/meta/restmapper.go``)."""
+    """Guess the name of a kind's resource (apimachinery ``pkg/api/meta/restmapper.go``)."""
     name = kind.lower()
     if name in _UNCHANGED or not name:
         return name
@@ -154,7 +154,7 @@ def _versions(text: str) -> dict[str, tuple[Release, Release]]:
 
 
 def built_in() -> Iterator[Known]:
-    """List the kinds that draguard does not judge itself; reads no type."""
+    """List the kinds that draguard does not judge, without importing types."""
     for line in _BUILT_IN.strip("\n").splitlines():
         head, _, kinds = line.partition(": ")
         group, versions, scope = head.split(" ")
@@ -163,7 +163,7 @@ def built_in() -> Iterator[Known]:
 
 
 class Kinds:
-    """The kinds that there are: Kubernetes' own, and those of CustomResourceDefinitions among given objects.
+    """The known kinds: Kubernetes' own, and those of CustomResourceDefinitions among given objects.
 
     Args:
         release: The Kubernetes release, as the minor of 1.x.
@@ -184,7 +184,7 @@ class Kinds:
         }
 
     def find(self, kind: Kind) -> Known | None:
-        """Return a kind if it is known and served in this version."""
+        """Return a kind that is known and served in this version; otherwise None."""
         known = self._known.get((kind.group, kind.kind))
         return known if known and kind.version in self._served(known) else None
 
@@ -194,11 +194,11 @@ class Kinds:
         return Resource(kind.group, kind.version, known.resource if known else guess_resource(kind.kind))
 
     def is_custom(self, kind: Kind) -> bool:
-        """Tell whether a kind is none of Kubernetes' own."""
+        """Tell whether a kind is not one of Kubernetes' own."""
         return (kind.group, kind.kind) not in _kubernetes_own()
 
     def is_namespaced(self, kind: Kind) -> bool | None:
-        """Tell whether objects of a kind are in namespaces; None if the kind is not known."""
+        """Tell whether a kind is namespaced; None if it is not known."""
         known = self._known.get((kind.group, kind.kind))
         return known.namespaced if known else None
 
@@ -208,7 +208,7 @@ class Kinds:
         return Kind(resource.group, resource.version, known.kind) if known else None
 
     def has_group(self, group: str) -> bool:
-        """Tell whether a group is one of those whose kinds are all known."""
+        """Tell whether all kinds of a group are known."""
         return any(group == own for own, _ in _kubernetes_own())
 
     def equivalents(self, resource: Resource) -> tuple[Resource, ...]:
@@ -220,7 +220,7 @@ class Kinds:
 
     @property
     def groups(self) -> list[str]:
-        """The groups of the kinds that are known."""
+        """The groups of the known kinds."""
         return list(dict.fromkeys(group for group, _ in self._known))
 
     def names(self, group: str) -> list[str]:
@@ -242,7 +242,7 @@ class Kinds:
         return self._served(known) if known else []
 
     def _stored_as(self, known: Known) -> list[Resource]:
-        """List all that the release serves of what is stored for a kind, the core group first."""
+        """List all resources that the release serves for a kind's stored objects, the core group first."""
         together = (self._by_resource.get(pair) for pair in sorted(cohabitants(known.group, known.resource)))
         return [
             Resource(each.group, version, each.resource) for each in together if each for version in self._served(each)

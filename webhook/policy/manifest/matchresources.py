@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 MUTATING_OPERATIONS = ("*", "CONNECT", "CREATE", "UPDATE")
-"""There is no body to change in a DELETE."""
+"""Operations of mutating policies: a DELETE has no object to change."""
 SCOPES = ("*", "Cluster", "Namespaced")
 
 
 class NamedRuleWithOperations(V1Struct):
-    """Operations on resources, and on objects of some names only."""
+    """Operations on resources, optionally only on objects of given names."""
 
     resourceNames = Array(Text(), "The names of objects; all of them if empty.")
     operations = Array(Text(go="OperationType"), "CREATE, UPDATE, DELETE, CONNECT or *.")
@@ -39,7 +39,7 @@ class NamedRuleWithOperations(V1Struct):
 
 
 class MatchResources(V1Struct):
-    """Requests, picked by resource, namespace and labels."""
+    """Match criteria for requests: resource, namespace and labels."""
 
     matchPolicy = Text(
         "Whether other versions of the resources match too: Equivalent, or Exact.",
@@ -54,19 +54,19 @@ class MatchResources(V1Struct):
 
 
 class MatchConstraints(MatchResources):
-    """The requests that a policy is about; at least one rule is needed, to tell what types they have."""
+    """The requests that a policy matches; at least one rule is needed, which determines the objects' types."""
 
     go_name = "MatchResources"
 
 
 class MutatingMatchResources(MatchResources):
-    """The requests that a binding of a mutating policy picks."""
+    """The requests that a binding of a mutating policy matches."""
 
     go_name = "MatchResources"
 
 
 class MutatingMatchConstraints(MatchConstraints):
-    """The requests that a mutating policy is about."""
+    """The requests that a mutating policy matches."""
 
     go_name = "MatchResources"
 

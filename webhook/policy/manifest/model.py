@@ -20,11 +20,11 @@ MUTATING: Final = "MutatingAdmissionPolicy"
 DENY: Final = "Deny"
 WARN: Final = "Warn"
 AUDIT: Final = "Audit"
-"""What may come of it if a policy denies something (admissionregistration/v1, ValidationAction)."""
+"""The actions if a policy denies something (admissionregistration/v1, ValidationAction)."""
 
 
 class Rule(NamedTuple):
-    """Operations on resources, and the names of objects, all of them if there are none."""
+    """Operations on resources, and the names of objects; without names, on all objects."""
 
     operations: frozenset[str]
     groups: frozenset[str]
@@ -35,16 +35,15 @@ class Rule(NamedTuple):
 
 
 class MatchResources(NamedTuple):
-    """Which requests are picked; the defaults pick all of them.
+    """Match criteria for requests; the defaults match all requests.
 
     Args:
-        rules: What is picked; everything if there are none.
-        exclude: What is left out of it.
-        namespaces: The namespaces.
-        objects: The objects.
-        is_exact: Whether other versions of a resource are not picked.
-        named: The groups and resources that the rules name, under all names that they have; None if they do not name
-            all that they pick.
+        rules: The matching operations and resources; without rules, all.
+        exclude: Exceptions to the rules.
+        namespaces: A selector for the namespaces.
+        objects: A selector for the objects.
+        is_exact: Whether other versions of a resource do not match.
+        named: The groups and resources of the rules, under all their names; None if rules have wildcards.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -56,17 +55,17 @@ class MatchResources(NamedTuple):
 
     @property
     def is_about_places(self) -> bool:
-        """Whether it picks the same of all requests with one operation on one resource, whatever the object is."""
+        """Whether a match depends only on operation and resource, not on the object."""
         return self.is_about_namespaces and self.namespaces.is_empty
 
     @property
     def is_about_namespaces(self) -> bool:
-        """Whether it picks the same of all requests in a namespace with one operation on one resource."""
+        """Whether a match depends only on operation, resource and namespace."""
         return self.objects.is_empty and not any(rule.names for rule in (*self.rules, *self.exclude))
 
 
 class Named(NamedTuple):
-    """An expression with a name, and where it stands: a match condition, a variable or an audit annotation."""
+    """An expression with a name and a path: a match condition, a variable or an audit annotation."""
 
     name: str
     expression: str
@@ -96,19 +95,19 @@ class Policy:
     """A ValidatingAdmissionPolicy or a MutatingAdmissionPolicy.
 
     Args:
-        kind: Which of them.
+        kind: Its kind.
         name: Its name.
-        manifest: Where it stands, whatever the caller keeps documents by.
+        manifest: The caller's key of its document.
         fails_open: Whether an error means that the policy does not apply.
-        match: The requests that it is about.
+        match: The requests that it matches.
         param_kind: The kind of its parameters.
         conditions: Further conditions on requests.
-        variables: Expressions that others use.
+        variables: Expressions that other expressions use.
         validations: The conditions on objects.
-        annotations: What is noted in the audit log.
-        mutations: What is changed.
+        annotations: Annotations for the audit log.
+        mutations: The changes to objects.
         reinvoked: Whether a mutating policy is evaluated again after a later change.
-        strongest: The strongest action that it may lead to here, whatever its bindings ask for.
+        strongest: The strongest action that it may lead to here, even if its bindings state a stronger one.
     """
 
     kind: str
@@ -127,7 +126,7 @@ class Policy:
 
 
 class ParamRef(NamedTuple):
-    """The parameters of a binding: one object by name, or those that a selector picks."""
+    """The parameters of a binding: one object by name, or objects by a selector."""
 
     name: str
     namespace: str
@@ -137,16 +136,16 @@ class ParamRef(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Binding:
-    """What puts a policy to work.
+    """A binding, which puts a policy to work.
 
     Args:
         kind: The kind of the policy.
         name: The binding's name.
         policy: The policy's name.
-        manifest: Where the binding stands, whatever the caller keeps documents by.
-        match: The requests that it picks of those that the policy is about; None for all of them.
+        manifest: The caller's key of its document.
+        match: The requests that it selects among those that the policy matches; None for all of them.
         param_ref: The policy's parameters.
-        actions: What a failure does: Deny, Warn, Audit.
+        actions: The actions on a failure: Deny, Warn, Audit.
     """
 
     kind: str
@@ -159,11 +158,11 @@ class Binding:
 
 
 def policy_of(obj: JSONObject, manifest: Any = None, strongest: str = DENY) -> Policy:
-    """Read a policy that the API server takes.
+    """Read a policy that the API server accepts.
 
     Args:
         obj: The manifest's content.
-        manifest: Where it stands.
+        manifest: The caller's key of its document.
         strongest: The strongest action that it may lead to.
     """
     spec: JSONObject = obj["spec"]
@@ -196,7 +195,7 @@ def policy_of(obj: JSONObject, manifest: Any = None, strongest: str = DENY) -> P
 
 
 def name_of(obj: JSONObject) -> str:
-    """Return the name of a policy or binding that the API server takes."""
+    """Return the name of a policy or binding that the API server accepts."""
     metadata: JSONObject = obj["metadata"]
     name: str = metadata.get("name") or metadata["generateName"]
     return name
@@ -208,11 +207,11 @@ def _mutation_of(each: JSONObject, path: Path) -> Mutation:
 
 
 def binding_of(obj: JSONObject, manifest: Any = None) -> Binding:
-    """Read a binding that the API server takes.
+    """Read a binding that the API server accepts.
 
     Args:
         obj: The manifest's content.
-        manifest: Where it stands.
+        manifest: The caller's key of its document.
     """
     spec: JSONObject = obj["spec"]
     match, ref = spec.get("matchResources"), spec.get("paramRef")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class NamedExpression(NamedTuple):
-    """An expression as it is written, and compiled."""
+    """An expression as text and compiled."""
 
     text: str
     compiled: CompiledExpression | Failure
@@ -37,22 +37,22 @@ class Programs(NamedTuple):
     mutations: tuple[NamedExpression, ...]
 
     def prepare(self) -> None:
-        """Compile now what else is compiled when it is first evaluated: in the time of that request."""
+        """Compile all expressions now instead of during the first request that evaluates them."""
         for each in chain(self.conditions, *self._others):
             if each and isinstance(each.compiled, CompiledExpression):
                 with suppress(CelError):  # which is reported when it is evaluated
                     each.compiled.program.prepare()
 
     def joint(self, unasked: int) -> Joint | None:
-        """Join the conditions and validations; None if one cannot be evaluated, or there are none.
+        """Join the conditions and validations into one program; None if there are none, or one cannot be evaluated.
 
         Args:
-            unasked: How many conditions are left out once one is false.
+            unasked: How many conditions may be skipped once one is false.
         """
         conditions, validations, values = map(_compiled, (self.conditions, self.validations, self.variables.values()))
         if conditions is None or validations is None or values is None or not (conditions or validations):
             return None
-        if "namespaceObject" in _names(self.conditions):  # there it is another than elsewhere
+        if "namespaceObject" in _names(self.conditions):  # conditions see another value than validations
             return None
         return Joint(conditions, validations, dict(zip(self.variables, values, strict=True)), unasked)
 
@@ -62,7 +62,7 @@ class Programs(NamedTuple):
 
     @property
     def uses(self) -> frozenset[str]:
-        """The names of what the expressions use: ``object``, ``request``, …; no condition sees a namespace."""
+        """The variables that the expressions use: ``object``, ``request``, …; conditions see no namespace."""
         return _names(chain(*self._others)) | (_names(self.conditions) - {"namespaceObject"})
 
 

@@ -16,7 +16,7 @@ class Requirement(NamedTuple):
     values: frozenset[str]
 
     def holds(self, labels: Mapping[str, Any]) -> bool:
-        """Tell whether labels meet the condition; NotIn is met by a label that is not there."""
+        """Tell whether labels meet the condition; an absent label meets NotIn."""
         if self.operator == "In":
             return labels.get(self.key) in self.values
         if self.operator == "NotIn":
@@ -25,7 +25,7 @@ class Requirement(NamedTuple):
 
 
 class Selector(NamedTuple):
-    """What a label selector selects.
+    """A label selector.
 
     Args:
         requirements: The conditions, which must all hold.
@@ -39,7 +39,7 @@ class Selector(NamedTuple):
         return not self.requirements
 
     def matches(self, labels: Mapping[str, Any]) -> bool:
-        """Tell whether labels are selected."""
+        """Tell whether the selector selects labels."""
         return all(each.holds(labels) for each in self.requirements)
 
 
@@ -50,7 +50,7 @@ def selector_of(selector: Mapping[str, Any] | None) -> Selector:
     """Read a well-formed label selector.
 
     Args:
-        selector: A LabelSelector as it stands in a manifest; None, the API server's default, selects everything.
+        selector: A LabelSelector as in a manifest; None, the API server's default, selects everything.
     """
     if not selector:
         return EVERYTHING

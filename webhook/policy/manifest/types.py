@@ -1,7 +1,7 @@
 """The types ValidatingAdmissionPolicy and MutatingAdmissionPolicy, and their bindings.
 
-Rules follow ``pkg/apis/admissionregistration/validation/validation.go``. What is said of CEL expressions is said
-among them, in the API server's order.
+Rules follow ``pkg/apis/admissionregistration/validation/validation.go``. Errors of CEL expressions are reported
+among the others, in the API server's order.
 """
 
 # ruff: noqa: N815 - fields are named as on the wire
@@ -40,7 +40,7 @@ PATCH_TYPES = ("ApplyConfiguration", "JSONPatch")
 REINVOCATIONS = ("IfNeeded", "Never")
 NOT_FOUND_ACTIONS = ("Deny", "Allow")
 SHORT_TEXTS = 34
-"""From Kubernetes 1.34 some texts no longer repeat the name of their field."""
+"""From Kubernetes 1.34, some messages no longer repeat the name of their field."""
 
 
 # Parts of both kinds of policy

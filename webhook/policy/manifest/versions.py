@@ -39,7 +39,7 @@ KINDS: Final[Mapping[str, type[Struct]]] = {
 
 
 def is_policy(obj: object) -> bool:
-    """Tell whether an object is a policy or a binding, of whatever version."""
+    """Tell whether an object is a policy or a binding, of any version."""
     if not isinstance(obj, dict):
         return False
     api_version, kind = obj.get("apiVersion"), obj.get("kind")
@@ -55,9 +55,9 @@ def served(kind: str, release: Release) -> list[str]:
 
 
 def serving(obj: Mapping[str, Any], release: Release) -> Release:
-    """Return the release that is nearest to another among those that serve a policy or binding in its version.
+    """Return the release nearest to the cluster's that serves a policy or binding in its version.
 
-    Policies that draguard evaluates itself need not be served by the cluster that their requests come from.
+    The cluster that requests come from need not serve the policies that draguard evaluates.
 
     Args:
         obj: An object that :func:`is_policy`.
@@ -69,7 +69,7 @@ def serving(obj: Mapping[str, Any], release: Release) -> Release:
 
 
 def validate_policy(obj: dict[str, Any], release: Release = NEWEST) -> list[Problem]:
-    """Say what the API server says of a policy or binding that is created.
+    """Validate a policy or binding as the API server does on create.
 
     Args:
         obj: An object that :func:`is_policy`.
@@ -88,7 +88,7 @@ def validate_policy(obj: dict[str, Any], release: Release = NEWEST) -> list[Prob
 
 
 def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct) -> list[Problem]:
-    """List what the decoder refuses, with suggestions for the first unknown fields."""
+    """List the values that the decoder refuses, with suggestions for the first unknown fields."""
     from webhook.api.judgement import SOUGHT  # noqa: PLC0415 - most policies can be decoded
     from webhook.schema.suggest import suggestion  # noqa: PLC0415 - as above
 

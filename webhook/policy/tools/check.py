@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 
 class Cost(NamedTuple):
-    """What one expression may cost, as estimated without an object.
+    """The estimated cost of an expression, without an object.
 
     Args:
         policy: The policy's name.
         path: Where the expression stands.
-        least: The least that it costs.
-        most: The most that it can cost; it has no bound if this is beyond ``CALL_LIMIT``.
+        least: The minimum cost.
+        most: The maximum cost; a value beyond ``CALL_LIMIT`` means that there is no bound.
         kind: The policy's kind.
     """
 
@@ -48,12 +48,13 @@ class Cost(NamedTuple):
 
 
 class CheckResult(NamedTuple):
-    """What ``policy check`` found.
+    """The result of ``policy check``.
 
     Args:
         policies: The policies that were checked.
-        findings: What is wrong; ``level`` tells what the API server refuses from what it takes although it cannot work.
-        costs: What the expressions may cost.
+        findings: The problems; ``level`` tells refusals by the API server from policies that it accepts
+            although they cannot work.
+        costs: The estimated costs of the expressions.
     """
 
     policies: PolicySet
@@ -62,7 +63,7 @@ class CheckResult(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        """Whether the API server would take all policies and bindings."""
+        """Whether the API server would accept all policies and bindings."""
         return all(finding.problem.level != ERROR for finding in self.findings)
 
 
@@ -70,7 +71,7 @@ def check_policies(given: Iterable[Given | JSONObject], release: Release = NEWES
     """Check policies and bindings; never raises.
 
     Args:
-        given: The objects of manifests; others than policies and bindings are what these look at.
+        given: The objects of manifests: policies, bindings, and the objects that policies read.
         release: The Kubernetes release, as the minor of 1.x.
     """
     policies = load(given, release, by_cluster=True)
@@ -142,7 +143,7 @@ def _group_meant(group: str, kinds: Kinds) -> str:
 
 
 def _resource_meant(name: str, rule: Rule, kinds: Kinds) -> str:
-    """Suggest a resource: one of the groups, or one of this name of other groups."""
+    """Suggest a resource: a similar one of these groups, or one of this name in other groups."""
     if near := nearest(name, (each for group in rule.groups for each in kinds.resources(group))):
         return f'did you mean "{near}"?'
     elsewhere = [quoted(group) for group in kinds.groups if name in kinds.resources(group)]
@@ -155,7 +156,7 @@ def _served(found: Iterable[Kind], kinds: Kinds) -> str:
 
 
 def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
-    """Find a kind of parameters that does not exist; kinds of groups outside Kubernetes are unknown."""
+    """Find a paramKind that does not exist; kinds of groups outside Kubernetes are unknown."""
     kind, kinds = policy.param_kind, policies.kinds
     if kind is None or not kinds.has_group(kind.group) or policies.is_namespaced(kind) is not None:
         return
@@ -172,7 +173,7 @@ def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
 
 
 def _constants(policy: Policy, programs: Programs) -> Iterator[Problem]:
-    """Find conditions and validations that are the same for every object."""
+    """Find conditions and validations with the same result for every object."""
     for condition, expression in zip(policy.conditions, programs.conditions, strict=True):
         value = _constant(expression.compiled)
         if value is False:

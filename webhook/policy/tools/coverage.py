@@ -1,4 +1,4 @@
-"""Coverage of policy tests: each validation true and false, each mutation a change."""
+"""Coverage of policy tests: each validation must be true and false, each mutation make a change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Covered(NamedTuple):
-    """What tests have seen of one expression.
+    """The coverage of one expression.
 
     Args:
         policy: The policy.
@@ -30,14 +30,14 @@ class Covered(NamedTuple):
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What no test has seen."""
+        """The outcomes that no test has covered."""
         words = ("changing an object",) if self.policy.mutations else ("true", "false")
         seen = (self.failed,) if self.policy.mutations else (self.passed, self.failed)
         return tuple(word for word, was_seen in zip(words, seen, strict=True) if not was_seen)
 
 
 class Coverage:
-    """Collects what tests see.
+    """Collects the coverage of policies by tests.
 
     Args:
         policies: The policies that are tested.
@@ -48,13 +48,13 @@ class Coverage:
         self._seen: set[tuple[str, str, Path, bool]] = set()
 
     def add(self, decisions: Iterable[Decision]) -> None:
-        """Note the decisions of policies for one request."""
+        """Add the decisions of policies for one request."""
         for each in decisions:
             if each.path is not None and not each.is_error:
                 self._seen.add((each.policy.kind, each.policy.name, each.path, each.denied or each.changed))
 
     def covered(self) -> list[Covered]:
-        """List all validations and mutations, with what was seen of them."""
+        """List all validations and mutations with their coverage."""
         paths = (
             (policy, path)
             for policy in self._policies.policies

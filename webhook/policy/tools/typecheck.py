@@ -1,8 +1,8 @@
 """Type-checks expressions against the kinds that a policy matches.
 
 Follows apiserver ``pkg/admission/plugin/policy/validating/typechecking.go``: kinds of rules without wildcards, ten at
-most. The API server writes what it finds into the policy's status; here it is a warning. It leaves the changes of
-mutating policies unchecked; here they are checked in the same way.
+most. The API server writes its findings into the policy's status; here they are warnings. It does not check the
+mutations of mutating policies; here they are checked in the same way.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _SCALARS: Final[Mapping[str, Type]] = {
 
 
 class TypeWarning(NamedTuple):
-    """Where an expression's types are wrong, what the API server says of it for every kind, and how to mend it."""
+    """An expression with type errors: its path, the API server's message for every kind, and how to mend it."""
 
     path: Path
     text: str
@@ -64,7 +64,7 @@ def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Ty
 
     Args:
         policy: The policy.
-        kinds: The kinds that there are.
+        kinds: The known kinds.
         release: The Kubernetes release, as the minor of 1.x.
     """
     checked = [kind for kind in kinds_to_check(policy, kinds) if schema_of(kind.api_version, kind.kind)]
@@ -79,12 +79,12 @@ def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Ty
                     found.setdefault(path, []).append(f"{kind}: {error}\n")
                     hints.setdefault(path, hint_of(error, environment))
     for path, texts in found.items():
-        if path not in changes or len(texts) == len(checked):  # a change may choose by kind what it makes
+        if path not in changes or len(texts) == len(checked):  # a mutation may depend on the kind
             yield TypeWarning(path, "\n".join(texts), hints[path])
 
 
 def kinds_to_check(policy: Policy, kinds: Kinds) -> list[Kind]:
-    """List the kinds that a policy is about, as far as its rules name them."""
+    """List the kinds that a policy matches, if its rules name them."""
     found = set()
     for rule in policy.match.rules:
         if "*" in rule.groups | rule.versions:
@@ -114,7 +114,7 @@ def _error(environment: Environment, text: str) -> CompileError | None:
     except CompileError as error:
         return error
     except BudgetExceededError:
-        return None  # compiling the policy says so
+        return None  # compiling the policy reports this
     return None
 
 
@@ -145,7 +145,7 @@ def _environment(kind: Kind, policy: Policy, release: Release) -> Environment:
 
 @lru_cache(maxsize=64)
 def _typed(api_version: str, kind: str) -> tuple[Type, Library]:
-    """Declare the types of a kind that is known."""
+    """Declare the types of a known kind."""
     root = schema_of(api_version, kind)
     assert root is not None  # noqa: S101 - only known kinds are checked
     declared: dict[str, StructType] = {}
@@ -155,7 +155,7 @@ def _typed(api_version: str, kind: str) -> tuple[Type, Library]:
 
 @lru_cache(maxsize=64)
 def _makeable(api_version: str, kind: str) -> Library:
-    """Declare what a change to a kind that is known can make: ``Object``, ``Object.spec`` and so on."""
+    """Declare the types that a mutation of a known kind can make: ``Object``, ``Object.spec`` and so on."""
     root = schema_of(api_version, kind)
     assert root is not None  # noqa: S101 - as above
     return Library(f"changes of {kind}", structs=tuple(_makeable_below(root, "Object")))
