@@ -146,7 +146,7 @@ def _distance(one: str, other: str, most: int) -> int:
 
 
 def _parts_of(name: str, words: list[str], known: Iterable[str]) -> list[str]:
-    """Return the only field that begins with the written name, ends with several words of it, or adds only Name."""
+    """Return the only field that starts with the name, ends with several of its words, or equals it without Name."""
     if len(name) < _SHORTENED or not name.isalnum():
         return []
     found = [

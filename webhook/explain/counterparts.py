@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def counterparts(place: Place, release: Release | None) -> Iterator[tuple[Kind, Place | None]]:
-    """Go through the other API versions of a place's kind, with the same place there; None where it is not.
+    """Yield the other API versions of a place's kind, with the same place there, None if it is missing.
 
     Args:
         place: The place.
@@ -26,9 +26,9 @@ def counterparts(place: Place, release: Release | None) -> Iterator[tuple[Kind, 
 
 
 def counterpart(place: Place, kind: Kind, release: Release | None) -> Place | None:
-    """Find the place in another version of its kind; None if that has no such field.
+    """Find the place in another version of its kind; None if it has no such field.
 
-    A struct whose fields sit among others in that version is where those are.
+    An inlined struct is at the place of its fields.
     """
     left = [kind.place]
     while left:

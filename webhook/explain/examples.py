@@ -1,9 +1,9 @@
-"""Manifests that break a rule, and that keep to it: one file for each rule, in ``examples/``.
+"""Examples of rules: manifests that break a rule and that follow it, in one file per rule in ``examples/``.
 
-A file starts with how it is checked, if that is not ``# run: validate``. Sections follow, each behind a line of its
-own: ``# fails``, ``# passes``, and what is needed besides: ``# before``, the stored objects of an update, and
-``# policies``. What is found is said at the end of its line, behind ``#!``: the beginning of the message,
-and before that, in brackets, the rule if it is another one.
+A file starts with the command that checks it, if not ``# run: validate``. Sections follow, each after a line of its
+own: ``# fails``, ``# passes`` and, where needed, ``# before`` (the stored objects of an update) and ``# policies``.
+Expected findings are at the end of their line, after ``#!``: the beginning of the message, preceded by the rule in
+brackets if it is another one.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class Example(NamedTuple):
 
     Args:
         run: The command that checks them, with its options, such as ``validate --kubernetes-version 1.30``.
-        fails: Manifests that break the rule; what is found is said behind ``#!``.
-        passes: The same, mended.
+        fails: Manifests that break the rule; the findings are after ``#!``.
+        passes: The same, fixed.
         before: The objects as they are stored, for rules about updates.
-        policies: The policies that are asked.
+        policies: The policies to evaluate.
     """
 
     run: str

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 
 def limits(place: Place, release: Release | None) -> list[str]:
-    """Say what a field may hold, in one release or in all that have it.
+    """Describe the limits of a field, in one release or in all that have it.
 
-    Where releases differ, each limit says in which of them it holds.
+    Where releases differ, each limit names its releases.
     """
     held = _over_releases(place, release, lambda at: _limits(place.field, at))
     return [f"{limit} {when}".rstrip() for limit, when in held]
 
 
 def gates_of(place: Place, release: Release | None) -> list[tuple[str, str]]:
-    """Name the feature gates that a field, or a kind, needs by itself, and in which releases, if not in all."""
+    """Return the feature gates that a field or kind itself needs, with their releases, if not all."""
     if place.path:
         return _over_releases(place, release, place.field.gates)
     gate = place.kind.served.gate
@@ -37,7 +37,7 @@ def gates_of(place: Place, release: Release | None) -> list[tuple[str, str]]:
 
 
 def gated(among: Iterable[Kind], gate: str, release: Release | None) -> Iterator[tuple[Place, str]]:
-    """Find the kinds and fields that need a feature gate by themselves, and in which releases, if not in all."""
+    """Find the kinds and fields that need a feature gate themselves, with their releases, if not all."""
     left = [kind.place for kind in among]
     while left:
         place = left.pop(0)
@@ -48,7 +48,7 @@ def gated(among: Iterable[Kind], gate: str, release: Release | None) -> Iterator
 def _over_releases(
     place: Place, release: Release | None, facts_of: Callable[[Target], Iterable[str]]
 ) -> list[tuple[str, str]]:
-    """Collect facts, each with the releases that have it, or with nothing if all do."""
+    """Collect facts, each with the releases that have it, or none if all do."""
     since, until = (release, release) if release is not None else place.releases
     found: dict[str, list[int]] = {}
     for each in releases(since, until):
@@ -64,7 +64,7 @@ def _when(first: int, last: int, since: int, until: int) -> str:
 
 
 def _limits(field: Field, at: Target) -> Iterator[str]:
-    """Say what a release declares about a field, its items included."""
+    """Describe the limits of a field and its items in a release."""
     yield from _as_of(field, at).limits()
     if isinstance(field, Map) and field.key:
         yield from (f"each key: {limit}" for limit in _limits(field.key, at))
@@ -73,7 +73,7 @@ def _limits(field: Field, at: Target) -> Iterator[str]:
 
 
 def _as_of(field: Field, at: Target) -> Field:
-    """Reduce what changed with releases to what one of them has."""
+    """Reduce facts that changed with releases to those of one release."""
     known = copy(field)
     for name, value in vars(field).items():
         if isinstance(value, Mapping):

@@ -1,6 +1,6 @@
 """Rules that apply to any field, object or file.
 
-The first paragraph of each is what the overview shows; what follows says why, and how to mend it.
+The overview shows the first paragraph of each; the rest explains why, and how to fix it.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ EVERY_FIELD: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
         lambda field: getattr(field, "unique", None) is not None,
     ),
 }
-"""Rules that are a fact about one field: what they say, and which fields state it."""
+"""Rules about single fields: their texts, and predicates for the fields that state them."""
 
 EVERY_OBJECT: Mapping[str, str] = {
     "unknown-field": _paragraphs(

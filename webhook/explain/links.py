@@ -1,13 +1,13 @@
-"""Where documentation is on the web."""
+"""Addresses of the documentation on the web."""
 
 from __future__ import annotations
 
 from typing import Final
 
 HOME: Final = "https://github.com/draguard/draguard"
-"""Where the project is."""
+"""The address of the project."""
 
 
 def page(rule: str) -> str:
-    """Return where the page of a rule is."""
+    """Return the address of a rule's page."""
     return f"{HOME}/blob/main/docs/rules/{rule}.md"

@@ -1,4 +1,4 @@
-"""Names of rules, at the price of what is needed to know them: to collect all takes longer than to judge a file."""
+"""Names of rules, collected lazily: collecting all takes longer than judging a file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def is_rule(name: str) -> bool:
 
 
 def has_match(pattern: str) -> bool:
-    """Tell whether there is a rule that a pattern such as ``cel-*`` is about."""
+    """Tell whether a pattern such as ``cel-*`` matches a rule."""
     return any(fnmatchcase(each, pattern) for names in _groups() for each in names)
 
 
@@ -29,11 +29,11 @@ def rule_names() -> tuple[str, ...]:
 
 
 def needs(name: str) -> str:
-    """Return what a run must do or know for a rule to find anything; empty if it need not do more than others.
+    """Return what a run must do or know for a rule to find anything; empty if nothing special.
 
     Returns:
-        ``policies`` (asking policies), ``check`` or ``test`` (looking at policies themselves), ``old`` (knowing earlier
-        states), ``others`` (knowing what objects refer to).
+        ``policies`` (evaluate policies), ``check`` or ``test`` (check policies themselves), ``old`` (know earlier
+        states), ``others`` (know the objects referred to).
     """
     for need, names in _NEEDS.items():
         if name in names:
@@ -80,7 +80,7 @@ _NEEDS: Final[Mapping[str, frozenset[str]]] = {
 
 
 def _groups() -> Iterator[Collection[str]]:
-    """Go through the names, those first that are known at once."""
+    """Yield the names, the quickly known ones first."""
     yield EVERY_OBJECT
     yield EVERY_FIELD
     from webhook.explain.places import names_of_types  # noqa: PLC0415 - see the module
@@ -89,7 +89,7 @@ def _groups() -> Iterator[Collection[str]]:
     from webhook.references import RULES, every_rule  # noqa: PLC0415 - as above
 
     yield RULES
-    yield every_rule()  # those about selectors come with the CEL engine
+    yield every_rule()  # those about selectors import the CEL engine
     from webhook.explain.places import rules_of_policies  # noqa: PLC0415 - as above
 
     yield rules_of_policies()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _SORTS = ("checks", "unions", "transitions")
-"""The sorts of rules of several fields."""
+"""The sorts of rules about several fields."""
 
 
 class Kind(NamedTuple):
@@ -46,7 +46,7 @@ class Kind(NamedTuple):
 
     @property
     def place(self) -> Place:
-        """The whole of it."""
+        """The place of the whole kind."""
         return Place(self, (), Nested(self.served.type), _of_version(self, self.served.type), (), None)
 
 
@@ -57,7 +57,7 @@ class Place(NamedTuple):
         kind: The kind.
         path: The names of the fields that lead here, none for the whole.
         field: The field.
-        type: The struct that is here, be it one or many; None if it is none.
+        type: The struct that is here, one or many; None for other fields.
         home: The path as the types of the newest version have it, so that places of two versions can be compared.
         above: The place around it; None for the whole.
     """
@@ -75,7 +75,7 @@ class Place(NamedTuple):
 
     @property
     def is_box(self) -> bool:
-        """Whether it holds what sits on the struct around it in the newest version."""
+        """Whether it holds fields that the newest version has on the struct around it."""
         return self.above is not None and self.home == self.above.home and not self.field.inline
 
     @property
@@ -88,7 +88,7 @@ class Place(NamedTuple):
 
     @property
     def releases(self) -> tuple[int, int]:
-        """The first and the last release that have the place, with all that is around it."""
+        """The first and the last release that have the place and all places around it."""
         served = self.kind.served
         since = max(served.since, *(place.field.since for place in self.lineage))
         until = min(
@@ -102,8 +102,8 @@ class Stated(NamedTuple):
 
     Args:
         name: The rule.
-        doc: What it says.
-        declared: Where it applies, for a rule of several fields.
+        doc: Its text.
+        declared: Where it applies, for a rule about several fields.
     """
 
     name: str
@@ -131,14 +131,14 @@ def kinds(release: Release | None = None) -> list[Kind]:
 def children(place: Place, release: Release | None) -> Iterator[Place]:
     """List the fields of a place, or those that a release has."""
     for part in parts(place, release):
-        if part.field.inline:  # its fields sit among those of the struct around it
+        if part.field.inline:  # its fields are inlined in the enclosing struct
             yield from children(part, release)
         else:
             yield part
 
 
 def parts(place: Place, release: Release | None) -> Iterator[Place]:
-    """List what the type of a place declares: its fields, and structs whose fields sit among those."""
+    """List the declarations of a place's type: its fields, and inlined structs."""
     if place.type is None:
         return
     for name, field in place.type.fields.items():
@@ -165,7 +165,7 @@ def rules(among: Iterable[Kind], release: Release | None) -> dict[str, Rule]:
 
 @cache
 def names_of_types(*sorts: str) -> frozenset[str]:
-    """Collect the names of the rules that types and their fields state, or those of some sorts."""
+    """Collect the names of the rules of types and their fields, or of some sorts of rules."""
     roots: list[type[Struct]] = [served.type for version in VERSIONS.values() for served in version.kinds.values()]
     roots += [replacement for version in VERSIONS.values() for replacement in version.replaced.values()]
     return frozenset(stated.name for stated in _stated_in(roots, *sorts))
@@ -173,14 +173,14 @@ def names_of_types(*sorts: str) -> frozenset[str]:
 
 @cache
 def rules_of_policies() -> dict[str, str]:
-    """Say what the rules about policies and bindings are about."""
+    """Return the texts of the rules about policies and bindings."""
     from webhook.policy.manifest.versions import KINDS  # noqa: PLC0415 - needed only to explain rules
 
     return {stated.name: stated.doc for stated in _stated_in(KINDS.values())}
 
 
 def _stated_in(roots: Iterable[type[Struct]], *sorts: str) -> Iterator[Stated]:
-    """Go through the rules of types, and of all that they are made of, or those of some sorts."""
+    """Yield the rules of types and of all their parts, or those of some sorts."""
     seen, left = set[type[Struct]](), list(roots)
     while left:
         struct = left.pop()
@@ -205,7 +205,7 @@ def rules_at(place: Place, release: Release | None) -> Iterator[Stated]:
 
 
 def declared_at(place: Place, release: Release | None) -> Iterator[Stated]:
-    """List the rules of several fields that the struct of a place states, or those that a release has."""
+    """List the rules about several fields that the struct of a place states, or those that a release has."""
     for sort in _SORTS:
         for each in declared(place.type, sort) if place.type else ():
             if _exists(each, place.kind, release):
@@ -213,7 +213,7 @@ def declared_at(place: Place, release: Release | None) -> Iterator[Stated]:
 
 
 def _rules_of(field: Field) -> Iterator[Stated]:
-    """List the rules that a field states by itself, those of its items included."""
+    """List the rules that a field states itself, including those of its items."""
     for name, (doc, states) in EVERY_FIELD.items():
         if states(field):
             yield Stated(name, doc)
@@ -229,14 +229,14 @@ def _rules_of(field: Field) -> Iterator[Stated]:
 
 
 def _declared_tests(field: Field) -> Iterator[Any]:
-    """List the tests that declarative validation has in place of others."""
+    """List the tests of declarative validation that replace others."""
     for instead in (field.declared or {}).values():
         yield from instead.get("formats", ())
         yield instead.get("checked_by")
 
 
 def _exists(what: Field | Declared, kind: Kind, release: Release | None) -> bool:
-    """Tell whether a release, or any that serves the kind, has something."""
+    """Tell whether a fact holds in a release, or in any that serves the kind."""
     first, last = (kind.served.since, kind.served.until) if release is None else (release, release)
     return what.since <= last and (what.until is None or what.until >= first)
 
@@ -246,7 +246,7 @@ def _of_version(kind: Kind, struct: type[Struct]) -> type[Struct]:
 
 
 def _struct(field: Field) -> type[Struct] | None:
-    """Return the struct that a field holds, be it one or many."""
+    """Return the struct that a field holds, one or many."""
     while isinstance(field, Array | Map):
         field = field.item
     return field.type if isinstance(field, Nested) else None

@@ -24,15 +24,15 @@ __all__ = ["UnknownNameError", "explain"]
 
 
 class UnknownNameError(LookupError):
-    """There is no such rule, kind or field; the text says what was probably meant."""
+    """There is no such rule, kind or field; the message suggests the intended one."""
 
 
 def explain(query: str = "", *, api_version: str | None = None, kubernetes: str | None = None) -> str:
-    """Tell what is declared about a rule, a kind, a field or a feature gate.
+    """Describe a rule, a kind, a field or a feature gate.
 
     Args:
         query: A rule such as ``dns-label``, a kind or a field such as ``ResourceClaim.spec``, a feature gate such as
-            ``DRADeviceTaints``, a driver such as ``gpu.nvidia.com``; nothing for an overview.
+            ``DRADeviceTaints``, a driver such as ``gpu.nvidia.com``; empty for an overview.
         api_version: The API version to look into, with its group or without; None for the newest that has the kind.
         kubernetes: The release whose fields and rules are shown, such as ``"1.30"``; None for all releases.
 
@@ -75,11 +75,11 @@ def explain(query: str = "", *, api_version: str | None = None, kubernetes: str 
 
 
 _SHOWN = 3
-"""How many fields of one name are listed, and kinds of a similar one."""
+"""How many fields of one name are listed, and kinds with similar names."""
 
 
 def _fields(among: Iterable[Kind], path: Sequence[str], release: Release | None) -> Iterator[str]:
-    """Spell the fields of all kinds, in their newest versions, whose paths end so."""
+    """List the fields of all kinds, in their newest versions, whose paths end with a name."""
     wanted = [step.casefold() for step in path]
     newest: dict[str, Kind] = {}
     for kind in among:
@@ -116,7 +116,7 @@ def _find(named: Sequence[Kind], path: Sequence[str], release: Release | None) -
 
 
 def _walk(kind: Kind, path: Iterable[str], release: Release | None) -> Place | str:
-    """Go to a field; say which step of the path leads nowhere."""
+    """Follow a path to a field; report the step that does not exist."""
     place = kind.place
     for step in path:
         fields = {child.path[-1]: child for child in children(place, release)}
@@ -127,7 +127,7 @@ def _walk(kind: Kind, path: Iterable[str], release: Release | None) -> Place | s
 
 
 def _other_path(kind: Kind, path: Sequence[str]) -> str:
-    """Say which field of a version it is that another one has at this path."""
+    """Name the field of a version that another version has at this path."""
     for other in _named(kinds(), kind.name):
         place = _walk(other, path, None) if other.group == kind.group else ""
         if not isinstance(place, str):

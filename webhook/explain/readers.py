@@ -1,6 +1,6 @@
-"""Finds the rules that read a field, those of the structs around it included.
+"""Finds the rules that read a field, including those of the structs around it.
 
-The names in a rule's code, and in that of the API types' functions that it calls, tell which fields it looks at.
+The names in the code of a rule, and of the API types' functions that it calls, tell which fields it reads.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _TYPES: Final = "webhook.api."
 
 
 class Reader(NamedTuple):
-    """A rule that looks at a place.
+    """A rule that reads a place.
 
     Args:
         stated: The rule.
-        place: Where it is stated: the place itself, or one around it.
+        place: The place that states it: this one, or one around it.
     """
 
     stated: Stated
@@ -35,7 +35,7 @@ class Reader(NamedTuple):
 
 
 def readers(place: Place, release: Release | None) -> Iterator[Reader]:
-    """List the rules that a place states, then those of the places around it that look at it, the nearest first."""
+    """List the rules that a place states, then those of the places around it that read it, the nearest first."""
     for stated in rules_at(place, release):
         yield Reader(stated, place)
     for around in place.lineage:
@@ -50,7 +50,7 @@ def readers(place: Place, release: Release | None) -> Iterator[Reader]:
 
 
 def _fields(declared: Declared) -> frozenset[str]:
-    """List the fields that a rule looks at, wherever they are below its struct, among other names."""
+    """List the fields that a rule reads, at any depth below its struct, among other names."""
     return declared.given | declared.members | _names(declared.rule)
 
 

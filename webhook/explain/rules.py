@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def texts(names: Iterable[str]) -> dict[str, str]:
-    """Return what rules say, by name; paragraphs are parted by empty lines."""
+    """Return the texts of rules, by name; paragraphs are separated by empty lines."""
     known = _texts()
     return {name: known.get(name, name) for name in names}
 

@@ -52,7 +52,7 @@ def overview(among: Iterable[Kind], known: Mapping[str, Rule]) -> str:
 
 
 def of_place(place: Place, release: Release | None) -> str:
-    """Tell what is declared about a kind or a field."""
+    """Describe a kind or a field."""
     field, struct = place.field, place.type
     lines = [f"GROUP:       {place.kind.group}"] if place.kind.group else []
     lines += [f"KIND:        {place.kind.name}", f"VERSION:     {place.kind.version}"]
@@ -77,7 +77,7 @@ def of_place(place: Place, release: Release | None) -> str:
 
 
 def of_rule(name: str, rule: Rule) -> str:
-    """Tell what a rule says and where it applies."""
+    """Describe a rule and where it applies."""
     lines = [f"RULE:        {name}", f"PAGE:        {page(name)}", "", "DESCRIPTION:"]
     for paragraph in rule.doc.split("\n\n"):
         lines += _wrapped(paragraph, 4)
@@ -93,7 +93,7 @@ def of_rule(name: str, rule: Rule) -> str:
 
 
 def of_gate(name: str, needing: Iterable[tuple[Place, str]]) -> str:
-    """Tell how far a feature gate has come, and what is dropped or not served without it."""
+    """Describe the stages of a feature gate, and the fields and kinds that need it."""
     lines = [f"FEATURE GATE:  {name}", "", "STAGES:", *(f"    {stage}" for stage in _history(name).split("; "))]
     pairs = ((place.kind, f"    {place} {when}".rstrip()) for place, when in needing)
     if by_version := _by_version(pairs):
@@ -104,7 +104,7 @@ def of_gate(name: str, needing: Iterable[tuple[Place, str]]) -> str:
 
 
 def releases(served: Served) -> str:
-    """Name the first and the last release that serve a kind."""
+    """Name the first and the last release that serves a kind."""
     return span(served.since, served.until)
 
 
@@ -133,7 +133,7 @@ def _of_reader(reader: Reader, place: Place) -> Iterator[str]:
 
 
 def _gates(place: Place, release: Release | None) -> Iterator[str]:
-    """Say which feature gates a place needs, with what is around it, and how far each has come."""
+    """Describe the feature gates that a place and those around it need, with their stages."""
     for around in place.lineage:
         if around.path:
             consequence = f"Without it, the API server drops {'.'.join(around.path)}"
@@ -145,7 +145,7 @@ def _gates(place: Place, release: Release | None) -> Iterator[str]:
 
 
 def _history(gate: str) -> str:
-    """Say how far a feature gate has come in which release."""
+    """Describe the stages of a feature gate by release."""
     stages = (
         f"{stage.maturity}, {'on' if stage.on else 'off'} from 1.{since}" if stage else f"gone from 1.{since}"
         for since, stage in GATES[gate].items()
@@ -154,7 +154,7 @@ def _history(gate: str) -> str:
 
 
 def _elsewhere(place: Place, release: Release | None) -> Iterator[str]:
-    """Say where the same field is in other API versions, and what differs there."""
+    """Describe the place of the same field in other API versions, and the differences."""
     found = list(counterparts(place, release))
     width = max((len(kind.version) for kind, _ in found), default=0)
     for kind, other in found:
@@ -169,7 +169,7 @@ def _elsewhere(place: Place, release: Release | None) -> Iterator[str]:
 
 
 def _differing(place: Place, other: Place, release: Release | None) -> Iterator[str]:
-    """Say what is otherwise in another version: the type, the limits."""
+    """Describe the differences in another version: the type, the limits."""
     if _type_name(place.field) != (type_name := _type_name(other.field)):
         yield f"<{type_name}>"
     if limits(place, release) != (theirs := limits(other, release)):
@@ -177,7 +177,7 @@ def _differing(place: Place, other: Place, release: Release | None) -> Iterator[
 
 
 def _when(rule: Declared | None, served: Served) -> str:
-    """Say in which releases and for which operations a rule holds, where not in all."""
+    """Describe the releases and operations to which a rule applies, if not all."""
     if rule is None:
         return ""
     facts = [*_window(rule, served), *(_OPERATIONS[each] for each in sorted(rule.on))]
@@ -185,7 +185,7 @@ def _when(rule: Declared | None, served: Served) -> str:
 
 
 def _window(what: Field | Declared, served: Served) -> list[str]:
-    """Say when something came and went, unless its kind came and went with it."""
+    """Describe when something was added and removed, unless together with its kind."""
     facts = [f"since 1.{what.since}"] if what.since > served.since else []
     return facts + ([f"until 1.{what.until}"] if what.until is not None and what.until < served.until else [])
 

@@ -1,7 +1,7 @@
 """Text formats of Kubernetes, with their error messages.
 
-A format takes a text and a Kubernetes release (27 for 1.27 … 36 for 1.36), whose wording it uses, and returns
-everything that is wrong with the text; nothing where it is fine. Formats know nothing of paths, fields or objects.
+A format takes a text and a Kubernetes release (27 for 1.27 … 36 for 1.36), whose wording it uses, and returns all
+errors in the text, none if it is valid. Formats know nothing of paths, fields or objects.
 """
 
 from webhook.formats.addresses import canonical_cidr, cidr

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from webhook.release import Release
 
 _CANONICAL_SINCE = 33
-"""The first release that asks for the canonical spelling."""
+"""The first release that requires the canonical form."""
 
 _IPV4_BITS, _IPV6_BITS = 32, 128
 _OCTET = "0*(0|[1-9][0-9]*)"
@@ -21,7 +21,7 @@ _prefix_length_pattern = Pattern("0*([0-9]{1,3})")
 
 
 def cidr(value: str, release: Release) -> Messages:
-    """An IP address and a prefix length, such as ``10.9.8.7/24``; from 1.33 in its canonical spelling only.
+    """An IP address and a prefix length, such as ``10.9.8.7/24``; from 1.33 only in canonical form.
 
     Source: kubernetes ``pkg/apis/resource/validation/validation.go``, ``validateNetworkDeviceData``; apimachinery
     ``pkg/util/validation/ip.go``, ``IsValidInterfaceAddress``.
@@ -35,10 +35,10 @@ def cidr(value: str, release: Release) -> Messages:
 
 
 def canonical_cidr(value: str, release: Release) -> str:
-    """Spell an address with a prefix length as the API server does, which 1.32 compares; ``""`` where there is none.
+    """Return the canonical form of an address with a prefix length, which 1.32 compares; ``""`` if it is invalid.
 
     Args:
-        value: The text as submitted; leading zeros are taken (k8s.io/utils/net ``ParseCIDRSloppy``).
+        value: The text as submitted; leading zeros are accepted (k8s.io/utils/net ``ParseCIDRSloppy``).
         release: The Kubernetes release; 1.32 keeps the prefix length of an IPv4 address that is written as IPv6.
     """
     from ipaddress import IPv4Address, ip_address  # noqa: PLC0415 - few objects have addresses

@@ -56,7 +56,7 @@ def lower_case_uuid(value: str, _release: int) -> Messages:
 
 
 def _not_a_uuid(raw: bytes) -> str:
-    """Say why no form of UUID can be read, if so (github.com/google/uuid 1.6, ``Validate``)."""
+    """Explain why a text is not a UUID in any form (github.com/google/uuid 1.6, ``Validate``)."""
     size = len(raw)
     prefix = raw[: len(_URN_PREFIX)]
     if size not in {_HYPHENATED, _BARE, _BRACED, _URN}:
@@ -70,7 +70,7 @@ def _not_a_uuid(raw: bytes) -> str:
 
 
 def _quoted(raw: bytes) -> str:
-    """Quote bytes as Go's ``%q`` does where the last character may have been cut."""
+    """Quote bytes as Go's ``%q`` does, where the last character may be cut off."""
     text = raw.decode(errors="ignore")
     cut = raw[len(text.encode()) :]
     return quoted(text)[:-1] + "".join(f"\\x{byte:02x}" for byte in cut) + '"'

@@ -24,7 +24,7 @@ _CONTENT_SINCE = 35
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
-# The same, possessive: a text of some megabytes takes no time and no memory for ways to match it that were given up.
+# The same, possessive: for texts of some megabytes, backtracking would take time and memory.
 _LABEL_AT_ONCE = "[a-z0-9]++(?:-++[a-z0-9]++)*+"
 _SUBDOMAIN_AT_ONCE = rf"{_LABEL_AT_ONCE}(?:\.{_LABEL_AT_ONCE})*+"
 _KEY = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
@@ -44,7 +44,7 @@ _condition_reason_pattern = Pattern(_CONDITION_REASON)
 
 
 def _mismatch(text: str, pattern: str, *examples: str) -> str:
-    """Say what a text has to look like (``RegexError``, whose commas stand where upstream puts them)."""
+    """Describe the expected form of a text (``RegexError``, whose commas stand where upstream puts them)."""
     shown = " or ".join(f"'{example}', " for example in examples)
     return f"{text} (e.g. {shown}regex used for validation is '{pattern}')"
 

@@ -1,7 +1,7 @@
 """Quantities such as ``1536Mi``: parsed, rounded, compared and printed as the API server does.
 
 Follows apimachinery ``pkg/api/resource`` (``quantity.go``, ``suffix.go``, ``amount.go``), quirks included. A number is
-held by its digits and a power of ten, so that ``1e1000000000`` costs no more than its letters.
+stored as digits and a power of ten, so that ``1e1000000000`` costs no more than its text.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _BINARY_SUFFIXES = {power: suffix for suffix, power in _BINARY.items()}
 _parts = Pattern(r"([-+]?)(0*+)([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[-+]?+[0-9]*+)")
 _exponent = Pattern(r"[eE]([-+]?)(?=[0-9])0*+([0-9]{0,19})")
 _plain_pattern = Pattern("[0-9]{1,15}([KMGTPE]i|[mkMGTPE])?")
-"""Tells the common quantities, which need no closer look."""
+"""Matches the common quantities, which need no further checks."""
 
 _INT64 = range(-(2**63), 2**63)
 _INT64_DIGITS = 19
 _FAST_DIGITS, _FAST_BINARY_DIGITS = 18, 14
-"""The digits that upstream takes to fit an int64; longer numbers take its slow way, which caps and rounds."""
+"""The digits that upstream assumes to fit an int64; longer numbers take its slow path, which caps and rounds."""
 _KIBI = 1024
-"""The least that is written with a binary suffix."""
+"""The smallest number that is written with a binary suffix."""
 _MILLI = -3
 _NANO = -9
 _EXACT_DIGITS = 600
-"""The digits up to which sums and fractions of binary quantities are exact; Python turns 640 into a number at least."""
+"""The digits up to which sums and fractions of binary quantities are exact; Python converts at least 640."""
 # White space that JSON allows inside a string as it is; the decoder trims the JSON text, where a newline is a "\n".
 _BLANKS = " \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 
@@ -52,9 +52,9 @@ class Quantity:
         sign: -1, 0 or 1.
         digits: The decimal digits, with no zero at either end; empty for zero.
         power: The power of ten of the last digit.
-        notation: ``DecimalSI``, ``BinarySI`` or ``DecimalExponent``: which suffix it was given.
-        spelled: How the server spells it, where that is not its canonical form.
-        scale: The power of ten of the unit of which the server counts 64 bits; None where those are not enough.
+        notation: ``DecimalSI``, ``BinarySI`` or ``DecimalExponent``: the kind of its suffix.
+        spelled: The server's spelling, where it is not the canonical form.
+        scale: The power of ten of the unit that the server counts in 64 bits; None if the number does not fit.
     """
 
     __slots__ = ("digits", "notation", "power", "scale", "sign", "spelled")
@@ -79,7 +79,7 @@ class Quantity:
         return (self.sign, self.power, self.digits) == (other.sign, other.power, other.digits)
 
     def __hash__(self) -> int:
-        """Agree with equality."""
+        """Hash equal quantities alike."""
         return hash((self.sign, self.power, self.digits))
 
     def __lt__(self, other: Quantity) -> bool:
@@ -115,18 +115,18 @@ class Quantity:
         return len(self.digits) + self.power
 
     def counted(self, scale: int) -> int | None:
-        """Count units of a power of ten, which the number is a multiple of; None beyond 64 bits."""
+        """Count units of a power of ten, of which the number is a multiple; None beyond 64 bits."""
         if self.length - scale > _INT64_DIGITS:
             return None
         number = self.sign * int(f"0{self.digits}{'0' * (self.power - scale)}") if self.sign else 0
         return number if number in _INT64 else None
 
     def as_int64(self) -> int | None:
-        """Tell the whole number that the server finds without rounding: none in ``1000m`` (``Quantity.AsInt64``)."""
+        """Return the whole number that the server finds without rounding: none in ``1000m`` (``Quantity.AsInt64``)."""
         return None if self.scale is None or self.scale < 0 else self.counted(0)
 
     def approximately(self) -> float:
-        """Tell the number in floating point, rounded as the server does (``Quantity.AsApproximateFloat64``)."""
+        """Return the number in floating point, rounded as the server does (``Quantity.AsApproximateFloat64``)."""
         if self.scale is None:
             base, exponent = self.sign * float(f"{self.digits or 0}e{self.power - _NANO}"), _NANO
         else:
@@ -134,7 +134,7 @@ class Quantity:
         return base * float(f"1e{exponent}") if exponent else base
 
     def value(self) -> int:
-        """Round away from zero to a whole number of 64 bits; 0 where there is none (``Quantity.Value``)."""
+        """Round away from zero to a whole number of 64 bits; 0 if it does not fit (``Quantity.Value``)."""
         if self.length > _INT64_DIGITS:
             return 0
         if self.power < 0:
@@ -148,14 +148,14 @@ class Quantity:
         return self.counted(_MILLI) if self.power >= _MILLI else None
 
     def decimal(self) -> str:
-        """Write it as a decimal number of the scale that it was given with: ``1500m`` is ``1.500`` (``inf.Dec``)."""
+        """Write it as a decimal number of its original scale: ``1500m`` is ``1.500`` (``inf.Dec``)."""
         scale = min(self.power if self.scale is None else self.scale, self.power, 0)
         digits = f"{self.digits}{'0' * (self.power - scale)}".rjust(1 - scale, "0")
         minus = "-" if self.sign < 0 else ""
         return f"{minus}{digits[:scale]}.{digits[scale:]}" if scale else f"{minus}{digits}"
 
     def __str__(self) -> str:
-        """Write it as the API server does: as it was given where it takes that for canonical, else canonically."""
+        """Write it as the API server does: as given if the server considers that canonical, otherwise canonically."""
         if self.spelled or not self.sign:
             return self.spelled or "0"
         minus = "-" if self.sign < 0 else ""
@@ -170,7 +170,7 @@ class Quantity:
         if self.notation == DECIMAL_EXPONENT:
             suffix = f"e{power}" if power else ""
         else:
-            # There is none beyond E: 1000E is written as 1, and stored so.
+            # There is no suffix beyond E: 1000E is written as 1, and stored so.
             suffix = _DECIMAL_SUFFIXES.get(power, "")
         return f"{minus}{self.digits}{'0' * padding}{suffix}"
 
@@ -194,13 +194,13 @@ def quantity(value: str, _release: int) -> Messages:
 
 
 def without_byte(value: str) -> str:
-    """Leave out the unit byte, which quantities do not have: 10G for 10GB; empty if that is not a quantity either."""
+    """Drop the unit byte, which quantities do not have: 10G for 10GB; empty if the result is not a quantity either."""
     near = value.rstrip("Bb")
     return near if near != value and not quantity(near, 0) else ""
 
 
 def whole_quantity(number: int) -> Quantity:
-    """Make a quantity of a whole number of 64 bits (``NewQuantity``)."""
+    """Make a quantity from a 64-bit integer (``NewQuantity``)."""
     return _quantity(-1 if number < 0 else 1, str(abs(number)), 0, DECIMAL_EXPONENT, scale=0)
 
 
@@ -211,7 +211,7 @@ def decode_quantity(value: object) -> Quantity:
         value: The JSON value; a float stands for the text that Go's JSON encoder gives it.
 
     Raises:
-        ValueError: The API server's decoder refuses the value; the error's text is what it says.
+        ValueError: The API server's decoder refuses the value; the error has its message.
 
     Source: apimachinery ``pkg/api/resource/quantity.go``, ``UnmarshalJSON``.
     """
@@ -231,7 +231,7 @@ def parse_quantity(text: str) -> Quantity:
         text: The text, without white space around it.
 
     Raises:
-        ValueError: There is none; the error's text is what the API server says.
+        ValueError: The text is not a quantity; the error has the API server's message.
 
     Source: apimachinery ``pkg/api/resource/quantity.go``, ``ParseQuantity``.
     """
@@ -259,7 +259,7 @@ def parse_quantity(text: str) -> Quantity:
 
 
 def _scale(suffix: str) -> tuple[str, int]:
-    """Tell a suffix's notation and power, of two in binary notation and of ten in the others (``suffix.go``)."""
+    """Return a suffix's notation and its power: of two in binary notation, of ten in the others (``suffix.go``)."""
     if suffix in _DECIMAL:
         return DECIMAL_SI, _DECIMAL[suffix]
     if suffix in _BINARY:
@@ -273,7 +273,7 @@ def _scale(suffix: str) -> tuple[str, int]:
 def _large_or_broken_binary(sign: int, whole: str, fraction: str, power: int) -> Quantity:
     if len(whole) > _INT64_DIGITS:
         return _quantity(sign, _MAX_BINARY.digits, 0, BINARY_SI)
-    # Of what is beyond those digits it matters only whether there is anything: the number is rounded up.
+    # Any nonzero digit beyond those rounds the number up.
     more = "1" if fraction[_EXACT_DIGITS:].strip("0") else ""
     fraction = fraction[:_EXACT_DIGITS] + more
     scaled = str(int(f"0{whole}{fraction}") << power)
@@ -283,7 +283,7 @@ def _large_or_broken_binary(sign: int, whole: str, fraction: str, power: int) ->
 
 
 def _rounded_up(digits: str, power: int) -> tuple[str, int]:
-    """Round up to a multiple of one nano, the least that a quantity can tell."""
+    """Round up to a multiple of one nano, the smallest unit of a quantity."""
     if power >= _NANO:
         return digits, power
     kept = digits[: power - _NANO]
@@ -295,7 +295,7 @@ def _rounded_up(digits: str, power: int) -> tuple[str, int]:
 
 
 def _common_scale(one: Quantity, other: Quantity) -> int | None:
-    """Find the scale of a sum, if there is one of 64 bits (``int64Amount.Add``)."""
+    """Find the scale of a sum, if it fits 64 bits (``int64Amount.Add``)."""
     if one.scale is None or other.scale is None:
         return None
     if not one.sign or not other.sign:

@@ -16,10 +16,10 @@ class _Element(NamedTuple):
     """One number of the layout.
 
     Args:
-        prefix: What stands before it.
-        sample: How the layout spells it.
-        digits: Reads it; two digits, save that the hour may have one.
-        name: What it is called where it is out of range.
+        prefix: The text before it.
+        sample: Its spelling in the layout.
+        digits: The expression that reads it: two digits, but the hour may have one.
+        name: Its name in range errors.
         least: The smallest value in range.
         most: The largest value in range.
     """
@@ -33,7 +33,7 @@ class _Element(NamedTuple):
 
 
 _TWO = Pattern("[0-9]{2}")
-# A day beyond its month is found last of all.
+# A day beyond the end of its month is found last.
 _ELEMENTS = (
     _Element("", "2006", Pattern("[0-9]{4}"), "year", 0, 9999),
     _Element("-", "01", _TWO, "month", 1, 12),
@@ -59,7 +59,7 @@ _ESCAPES = {
 
 
 def timestamp(value: str, _release: int) -> Messages:
-    """A time such as ``2024-01-31T12:00:00Z``: RFC 3339, with a fraction of a second and an offset if you like.
+    """A time such as ``2024-01-31T12:00:00Z``: RFC 3339, with an optional fraction of a second and an offset.
 
     Source: apimachinery ``pkg/apis/meta/v1/time.go``, ``UnmarshalJSON``; Go's ``time/format.go``.
     """
@@ -103,7 +103,7 @@ def parse_timestamp(value: str) -> int:
 
 
 def _number(value: str, rest: str, element: _Element) -> tuple[int, str]:
-    """Read the next number of the layout, and say what is left."""
+    """Read the next number of the layout, and return the rest."""
     if not rest.startswith(element.prefix):
         raise _mismatch(value, rest, element.prefix)
     rest = rest[len(element.prefix) :]
@@ -117,7 +117,7 @@ def _number(value: str, rest: str, element: _Element) -> tuple[int, str]:
 
 
 def _zone(value: str, rest: str) -> tuple[int, str]:
-    """Read ``Z`` or an offset as minutes, and say what is left; the range is checked before the sign."""
+    """Read ``Z`` or an offset as minutes, and return the rest; the range is checked before the sign."""
     if rest.startswith("Z"):
         return 0, rest[1:]
     match = _ZONE.match(rest)

@@ -1,7 +1,7 @@
 """The inventory of a cluster: objects by kind and name, and references between them.
 
-An :class:`Inventory` holds what ``kubectl get … -o yaml`` prints, in whatever version it was served. The API server
-vouches for what a cluster stores, so objects are decoded here, and not judged.
+An :class:`Inventory` holds the objects that ``kubectl get … -o yaml`` prints, in any served version. The API server
+vouches for stored objects, so they are decoded here, not judged.
 """
 
 from __future__ import annotations

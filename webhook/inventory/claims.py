@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from webhook.objects import JSONObject
 
 MADE: Final = "XXXXX"
-"""What stands for the random end of the name of a claim that is made for a pod."""
+"""A placeholder for the random suffix of the name of a pod's generated claim."""
 
 POD: Final = "pods"
 POD_GROUP: Final = "podgroups"
@@ -22,12 +22,12 @@ CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
 
 
 class Consumer(NamedTuple):
-    """Who a claim is reserved for.
+    """The consumer that a claim is reserved for.
 
     Args:
         resource: ``pods``, or ``podgroups`` for a claim that a PodGroup's pods share.
         name: Its name.
-        uid: Its UID; one that stands for it if it is not known yet.
+        uid: Its UID; a placeholder if it is not known yet.
     """
 
     resource: str
@@ -35,12 +35,12 @@ class Consumer(NamedTuple):
     uid: str
 
     def reference(self) -> JSONObject:
-        """Return it as ``status.reservedFor`` has it."""
+        """Return its entry in ``status.reservedFor``."""
         group = {"apiGroup": "scheduling.k8s.io"} if self.resource == POD_GROUP else {}
         return {**group, "resource": self.resource, "name": self.name, "uid": self.uid}
 
     def has(self, claim: JSONObject) -> bool:
-        """Tell whether a claim is reserved for it."""
+        """Tell whether a claim is reserved for this consumer."""
         return any(
             text(each, "resource") == self.resource and text(each, "uid") == self.uid
             for each in items(claim, "status", "reservedFor")
@@ -48,7 +48,7 @@ class Consumer(NamedTuple):
 
 
 def uid_of(obj: JSONObject) -> str:
-    """Return an object's UID; one that stands for it if it has none yet."""
+    """Return an object's UID; a placeholder if it has none yet."""
     return text(obj, "metadata", "uid") or f"UID:{name_of(obj)}"
 
 
@@ -56,9 +56,9 @@ class Use(NamedTuple):
     """A claim of a pod.
 
     Args:
-        name: What the pod calls it.
+        name: The pod's name for the claim.
         claim: The claim.
-        consumer: Who it is reserved for.
+        consumer: The consumer that it is reserved for.
     """
 
     name: str
@@ -67,21 +67,21 @@ class Use(NamedTuple):
 
 
 class Blocked(NamedTuple):
-    """Why the scheduler does not even try a pod (PreEnqueue); it does not report it.
+    """Why the scheduler does not try a pod (PreEnqueue), which it does not report.
 
     Args:
-        reason: The scheduler's words, which only its log has.
+        reason: The scheduler's message, which only its log has.
     """
 
     reason: str
 
 
 def claims_of(pod: JSONObject, inventory: Inventory, *, groups: bool) -> list[Use] | Blocked:
-    """Find the claims of a pod; make those of templates, as the controller does.
+    """Find the claims of a pod; generate those from templates, as the controller does.
 
     Args:
         pod: The pod.
-        inventory: Where claims and templates are; claims that are made are added.
+        inventory: The claims and templates; generated claims are added.
         groups: Whether PodGroups can have claims (DRAWorkloadResourceClaims).
     """
     namespace = namespace_of(pod)
@@ -114,17 +114,17 @@ def claims_of(pod: JSONObject, inventory: Inventory, *, groups: bool) -> list[Us
 
 
 def not_created(pod: JSONObject) -> Blocked:
-    """Say that a pod waits for a claim that is made from a template."""
+    """Report that a pod waits for a claim generated from a template."""
     return Blocked(f'pod "{namespace_of(pod)}/{name_of(pod)}": ResourceClaim not created yet')
 
 
 def source(entry: JSONObject, field: str) -> str:
-    """Return what a pod's claim names, also in the shape of Kubernetes 1.30 and earlier."""
+    """Return the source of a pod's claim, also in the form of Kubernetes 1.30 and earlier."""
     return text(entry, field) or text(entry, "source", field)
 
 
 def _named(entry: JSONObject, owner: JSONObject, inventory: Inventory) -> tuple[str | None, bool]:
-    """Return a claim's name, None if there is none; and whether its owner must be the one."""
+    """Return a claim's name, None if there is none; and whether it must be owned by the consumer."""
     if name := source(entry, "resourceClaimName"):
         return name, False
     for status in items(owner, "status", "resourceClaimStatuses"):
@@ -145,7 +145,7 @@ def made(template: JSONObject, owner: JSONObject, entry: str) -> JSONObject:
     Args:
         template: The ResourceClaimTemplate.
         owner: The pod or PodGroup.
-        entry: What it calls the claim.
+        entry: The owner's name for the claim.
     """
     metadata = mapping(template, "spec", "metadata")
     return {
@@ -163,7 +163,7 @@ def made(template: JSONObject, owner: JSONObject, entry: str) -> JSONObject:
 
 
 def owner_reference(owner: JSONObject) -> JSONObject:
-    """Make a reference to the pod or PodGroup that a claim is made for."""
+    """Make an owner reference to the pod or PodGroup of a generated claim."""
     return {
         "apiVersion": text(owner, "apiVersion") or "v1",
         "kind": text(owner, "kind") or "Pod",
@@ -197,7 +197,7 @@ def allocation_of(claim: JSONObject) -> Any:
 
 
 def shape_of(claim: JSONObject) -> str:
-    """Return a text that is the same for claims that are treated alike."""
+    """Return a text that is the same for claims that are treated the same."""
     allocation = allocation_of(claim)
     import json  # noqa: PLC0415 - needed only to compare claims
 

@@ -28,7 +28,7 @@ class ExtendedResources:
 
     def __init__(self, classes: Iterable[JSONObject]) -> None:
         self._classes: dict[str, str] = {}
-        # The newest class has the name; of two as old as each other, the first by name (extendedresourcecache.go).
+        # The newest class has the name; of two of the same age, the first by name (extendedresourcecache.go).
         by_name = sorted(classes, key=name_of, reverse=True)
         for each in sorted(by_name, key=lambda each: text(each, "metadata", "creationTimestamp")):
             self._classes[IMPLICIT_PREFIX + name_of(each)] = name_of(each)
@@ -40,7 +40,7 @@ class ExtendedResources:
         return resource in self._classes
 
     def claim_for(self, pod: JSONObject, resources: Collection[str]) -> JSONObject:
-        """Make the claim for those extended resources of a pod that devices are to provide.
+        """Make the claim for a pod's extended resources that devices provide.
 
         Args:
             pod: The pod.
@@ -74,7 +74,7 @@ class ExtendedResources:
                     lasting[index] = _request(index, container, resource, device_class, 0)
             largest: JSONObject | None = None
             for index in passing:
-                # Containers that end may use the devices of those that come later.
+                # Init containers that end may share devices with later containers.
                 reused = sum(each["exactly"]["count"] for each in lasting[index:] if each)
                 own = _request(index, containers[index], resource, device_class, reused)
                 if own and (largest is None or own["exactly"]["count"] > largest["exactly"]["count"]):
@@ -95,7 +95,7 @@ def _request(index: int, container: JSONObject, resource: str, device_class: str
 
 
 def leftover(pod: JSONObject, claims: Iterable[JSONObject]) -> JSONObject | None:
-    """Find the claim for extended resources that an earlier attempt has left."""
+    """Find the claim for extended resources left by an earlier attempt."""
     for claim in claims:
         if at(claim, "metadata", "annotations", ANNOTATION) != "true" or namespace_of(claim) != namespace_of(pod):
             continue

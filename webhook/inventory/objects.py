@@ -31,10 +31,10 @@ KINDS: Final = {
     "PodGroup": "scheduling.k8s.io",
     "PriorityClass": "scheduling.k8s.io",
 }
-"""The kinds that an inventory takes, and their groups."""
+"""The kinds that an inventory holds, and their groups."""
 
 CLAIMS: Final = ("ResourceClaim", "ResourceClaimTemplate")
-"""The kinds that request devices; the only ones whose defaults mean something to the scheduler."""
+"""The kinds that request devices, the only ones whose defaults matter to the scheduler."""
 
 _NEWEST: Final = frozenset({f"{DRA}/v1", "v1"})
 
@@ -42,7 +42,7 @@ _TERMINATED: Final = frozenset({"Succeeded", "Failed"})
 
 
 class MalformedError(ValueError):
-    """An object cannot be decoded; the text names the object and says what is wrong with it."""
+    """An object cannot be decoded; the message names the object and the error."""
 
 
 class Inventory:
@@ -58,15 +58,15 @@ class Inventory:
     def __init__(self, objects: Iterable[JSONObject] = ()) -> None:
         self._kinds: dict[str, dict[tuple[str, str], JSONObject]] = {}
         self._older: dict[str, set[tuple[str, str]]] = {}
-        """Those that are kept in an older version, as nothing has asked for them so far."""
+        """Objects still in an older version, since they have not been read yet."""
         for obj in objects:
             self.add(obj)
 
     def add(self, obj: JSONObject) -> bool:
-        """Take an object up, if it is of a kind that inventories hold; see :meth:`take`.
+        """Add an object, if it is of a kind that inventories hold; see :meth:`take`.
 
         Returns:
-            Whether it is.
+            Whether it was added.
 
         Raises:
             MalformedError: It cannot be decoded.
@@ -74,13 +74,13 @@ class Inventory:
         return self.take(obj) is not None
 
     def take(self, obj: JSONObject) -> JSONObject | None:
-        """Take an object up; one of the same kind, namespace and name is replaced.
+        """Add an object, replacing one of the same kind, namespace and name.
 
         Args:
             obj: The object, in any version that a release serves; without ``apiVersion`` it counts as one of v1.
 
         Returns:
-            The object as it is kept: in v1, with a namespace; None if it is of a kind that inventories do not hold.
+            The object as stored here: in v1, with a namespace; None if it is of a kind that inventories do not hold.
 
         Raises:
             MalformedError: It cannot be decoded.
@@ -105,7 +105,7 @@ class Inventory:
         return known
 
     def hold(self, obj: JSONObject) -> bool:
-        """Take up an object that is known to be one that an API server takes; it is neither decoded nor completed.
+        """Add an object that is known to be valid, without decoding or defaulting it.
 
         Returns:
             Whether it is of a kind that inventories hold.
@@ -126,20 +126,20 @@ class Inventory:
         return True
 
     def _convert(self, kind: str, keys: Iterable[tuple[str, str]]) -> None:
-        """Convert what is kept in an older version."""
+        """Convert the objects that are still in an older version."""
         known = self._kinds[kind]
         for key in keys:
             known[key] = newest(known[key])
         self._older[kind].difference_update(keys)
 
     def put(self, obj: JSONObject) -> None:
-        """Take up what :meth:`take` has returned, or what was made of that: it is not decoded again."""
+        """Add an object that :meth:`take` has returned, or a copy of one, without decoding it again."""
         kind = obj["kind"]
         namespace = obj["metadata"]["namespace"] if _namespaced(obj["apiVersion"], kind) else ""
         self._kinds.setdefault(kind, {})[namespace, obj["metadata"]["name"]] = obj
 
     def note(self, kind: str, name: str, namespace: str = "") -> None:
-        """Note that an object exists that is otherwise unusable."""
+        """Note the existence of an object that is otherwise unusable."""
         metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
         self._kinds.setdefault(kind, {}).setdefault((namespace, name), {"kind": kind, "metadata": metadata, "spec": {}})
 
@@ -150,7 +150,7 @@ class Inventory:
         return obj
 
     def knows(self, kind: str) -> bool:
-        """Tell whether anything is known of a kind, so that what is missing is missing in the cluster, too."""
+        """Tell whether any object of a kind is known, so that missing ones are missing in the cluster, too."""
         return bool(self._kinds.get(kind))
 
     def all(self, kind: str) -> list[JSONObject]:
@@ -169,7 +169,7 @@ class Inventory:
         Args:
             kind: The kind.
             name: The name.
-            namespace: The namespace; nothing for kinds without.
+            namespace: The namespace; empty for kinds without.
         """
         key = namespace, name
         if key in self._older.get(kind, ()):
@@ -177,7 +177,7 @@ class Inventory:
         return self._kinds.get(kind, {}).get(key)
 
     def running(self) -> Iterator[JSONObject]:
-        """Return the pods that a node has and that have not ended, so that they use its resources."""
+        """Return the pods on a node that have not ended, which use its resources."""
         for pod in self.all("Pod"):
             spec, status = pod.get("spec"), pod.get("status")
             phase = status.get("phase") if isinstance(status, dict) else None
@@ -212,7 +212,7 @@ def _is_namespaced(kind: str) -> bool:
 
 @cache
 def _has_newest(version: str, kind: str) -> bool:
-    """Tell whether a kind of ``resource.k8s.io`` can be converted; what is classic in v1alpha2 cannot."""
+    """Tell whether a kind of ``resource.k8s.io`` can be converted; the classic kinds of v1alpha2 cannot."""
     try:
         to_v1({"apiVersion": version, "kind": kind})
     except ConversionError:
@@ -221,7 +221,7 @@ def _has_newest(version: str, kind: str) -> bool:
 
 
 def newest(obj: JSONObject) -> JSONObject:
-    """Return an object of ``resource.k8s.io`` in the newest version; what has none there is returned as it is."""
+    """Return an object of ``resource.k8s.io`` in the newest version; kinds missing there are returned as they are."""
     if obj.get("apiVersion") in _NEWEST:
         return obj
     try:
@@ -256,10 +256,10 @@ def _version_of(kind: str) -> str:
 
 
 def _vouched(obj: JSONObject) -> JSONObject:
-    """Return an object without what is null, which means nothing.
+    """Return an object without null values, which have no meaning.
 
     Raises:
-        MalformedError: No API server would have stored it; what a later release added is of no concern.
+        MalformedError: No API server would have stored it; fields of later releases are accepted.
     """
     obj = without_nulls(obj)
     if (problem := _refused(obj, None)) and _refused(obj, _STORED_BY):
@@ -269,12 +269,12 @@ def _vouched(obj: JSONObject) -> JSONObject:
 
 
 _STORED_BY: Final = "1.36"
-"""A release whose objects are used, too, where a later one has become stricter."""
+"""An older release whose objects are also accepted, where later ones are stricter."""
 
 
 def _refused(obj: JSONObject, kubernetes: str | None) -> Problem | None:
     for problem in judge_admitted(obj, kubernetes=kubernetes):
-        # Pods need more than is looked at here, and a status is the cluster's own.
+        # Pods have more fields than are checked here, and the status is set by the cluster.
         is_of_shape = problem.reason == BAD_REQUEST
         if problem.level == ERROR and (is_of_shape or (KINDS[obj["kind"]] == DRA and problem.path[:1] == ("spec",))):
             return problem
@@ -282,7 +282,7 @@ def _refused(obj: JSONObject, kubernetes: str | None) -> Problem | None:
 
 
 def without_nulls(value: Any) -> Any:
-    """Return a JSON value without what is null in its objects, which means nothing there."""
+    """Return a JSON value without null fields in its objects, which have no meaning."""
     if isinstance(value, dict):
         return {key: without_nulls(each) for key, each in value.items() if each is not None}
     if isinstance(value, list):

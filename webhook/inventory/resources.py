@@ -20,7 +20,7 @@ CPU: Final = "cpu"
 PODS: Final = "pods"
 NATIVE: Final = (CPU, "memory", "ephemeral-storage")
 IMPLICIT_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
-"""What stands before a class's name in the extended resource that every class has."""
+"""The prefix of the implicit extended resource of every class."""
 
 _POD_LEVEL: Final = (CPU, "memory")
 _MILLI: Final = -3
@@ -56,12 +56,12 @@ def _is_scalar(name: str) -> bool:
 
 
 def container_requests(container: JSONObject) -> JSONObject:
-    """Return what a container requests, as the API server fills it in: a limit without request is one."""
+    """Return what a container requests, with defaults: a limit without a request is also the request."""
     return {**mapping(container, "resources", "limits"), **mapping(container, "resources", "requests")}
 
 
 def requests(pod: JSONObject) -> dict[str, int]:
-    """Return what a pod requests of its node, by resource.
+    """Return a pod's requests of its node, by resource.
 
     Args:
         pod: The pod.

@@ -1,7 +1,7 @@
 """Checks references between objects: whether their target exists and fits.
 
-The API server takes a pod whose claim, template or class does not exist, is spelled otherwise, or lives in another
-namespace; the pod then stays pending. Each rule here looks at one object and what is known around it.
+The API server accepts a pod whose claim, template or class does not exist, is misspelt, or is in another namespace; the
+pod then stays pending. Each rule here checks one object against the objects around it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What was found in an object holds for all that are alike.
+"""Reuses the findings of an object for similar ones.
 
 Most claims of a repository differ by their names, and some by a constant in a selector.
 """
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from webhook.problem import Problem
 
 _BYTES: Final = 16 << 20
-"""How much is remembered."""
+"""How many bytes are cached."""
 _PROBLEM: Final = 1_000
 """How many bytes a problem counts for."""
 _PLAIN: Final = 2
-"""The format of marshal in which equal values have equal bytes: those after it refer to what they have had."""
+"""The format of marshal in which equal values have equal bytes: later ones contain back references."""
 _SELECTS: Final = b"expression"
 _FEW: Final = 16
-"""How much is remembered before shapes are sought, which takes a while at first."""
+"""How many bytes are cached before shapes are computed, which is slow at first."""
 _KEPT: Final = frozenset({"metadata", "config", "status"})
-"""What holds no selectors, and may be nested deep."""
+"""Fields that hold no selectors, and may be deeply nested."""
 
 
 class Found(NamedTuple):
-    """What rules say about an object.
+    """The findings of rules about an object.
 
     Args:
-        problems: What they find.
-        skipped: How much was not looked up, by kind.
+        problems: The findings.
+        skipped: The number of lookups skipped, by kind.
     """
 
     problems: Sequence[Problem]
@@ -45,10 +45,10 @@ class Found(NamedTuple):
 
 
 class Alike:
-    """Remembers what was found in claims and templates, of whose metadata rules read only whether there is a name.
+    """Caches findings of claims and templates; of their metadata, rules read only whether there is a name.
 
     Args:
-        most: How many bytes are remembered.
+        most: How many bytes are cached.
     """
 
     def __init__(self, most: int = _BYTES) -> None:
@@ -56,13 +56,13 @@ class Alike:
         self._found: dict[bytes, Found] = {}
 
     def find(self, obj: JSONObject, look: Callable[[], Found], has_plain_constants: Callable[[], bool]) -> Found:
-        """Return what is found in an object.
+        """Return the findings of an object.
 
         Args:
             obj: The object, in any version.
-            look: Looks at it, unless that is known of one like it.
-            has_plain_constants: Tells of an object in which nothing was found whether that holds for all whose
-                selectors have the same shapes.
+            look: The function that checks it, if no similar one is cached.
+            has_plain_constants: Tells of an object without findings whether all with selectors of the same shapes have
+                none.
         """
         key = _key(obj)
         if key is None:
@@ -85,7 +85,7 @@ class Alike:
 
 
 def _key(obj: JSONObject) -> bytes | None:
-    """Return what claims have in common that rules cannot tell apart; None of others, and if they are nested deep."""
+    """Return the same key for claims that rules cannot distinguish; None for other objects and deeply nested ones."""
     if obj.get("kind") not in CLAIMS or not find(obj.get("apiVersion"), obj["kind"]):
         return None
     try:
@@ -95,7 +95,7 @@ def _key(obj: JSONObject) -> bytes | None:
 
 
 def _shape(obj: JSONObject) -> bytes | None:
-    """Return what claims have in common whose selectors have the same shapes; None of those nested deep."""
+    """Return the same key for claims whose selectors have the same shapes; None for deeply nested ones."""
     try:
         return marshal.dumps({**_blanked(obj), "metadata": bool(name_of(obj))}, _PLAIN)
     except RecursionError:
@@ -103,7 +103,7 @@ def _shape(obj: JSONObject) -> bytes | None:
 
 
 def _blanked(value: Any) -> Any:
-    """Put shapes in the place of selectors, as bytes, which no manifest has."""
+    """Replace selectors by their shapes, as bytes, which no manifest has."""
     if type(value) is list:
         return [_blanked(each) for each in value]
     if type(value) is not dict:

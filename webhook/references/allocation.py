@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from webhook.references.rules import Context
 
 _NODES_MOST: Final = 2_000
-"""How many nodes are asked for one claim."""
+"""How many nodes are tried for one claim."""
 _NODE: Final = 50
-"""How much work it is to ask a node."""
+"""The work of trying a node."""
 
 
 @rule("never-allocated", *CLAIMS, beside_devices=True)
 def never_allocated(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """No node can give a claim all its devices together, even if all of them are free.
 
-    Each request alone could be met; not all of them at once, or not with the constraints, the capacity or the taints of
-    the devices. The scheduler's own allocator is asked, for every node, as if no device were in use.
+    Each request alone could be met, but not all of them at once, or not with the constraints, the capacity or the
+    taints of the devices. The scheduler's allocation is tried for every node, as if no device were in use.
     """
     path = devices_path(claim)
     devices = mapping(claim, *path)
@@ -51,7 +51,7 @@ def never_allocated(claim: JSONObject, context: Context) -> Iterator[Problem]:
 
 
 def _unusable(context: Context) -> str:
-    """Say which pools the scheduler does not use as they are."""
+    """Name the pools that the scheduler cannot use as they are."""
     scene = context.scene
     if scene is None:
         return ""
@@ -86,7 +86,7 @@ def pod_never_allocated(pod: JSONObject, context: Context) -> Iterator[Problem]:
 
 
 def _devices_of(pod: JSONObject, entry: JSONObject, context: Context) -> JSONObject | None:
-    """Return what a claim of a pod asks for, nothing if it has its devices already; None if that is not known."""
+    """Return the requests of a pod's claim, none if it is already allocated; None if unknown."""
     namespace, inventory = namespace_of(pod), context.inventory
     if name := source(entry, "resourceClaimName"):
         claim = inventory.find("ResourceClaim", name, namespace)
@@ -97,7 +97,7 @@ def _devices_of(pod: JSONObject, entry: JSONObject, context: Context) -> JSONObj
 
 
 def _extended(pod: JSONObject, context: Context) -> JSONObject:
-    """Return what the scheduler asks devices for where a pod requests resources that device classes provide."""
+    """Return the device requests for a pod's extended resources that device classes provide."""
     if "DRAExtendedResource" not in context.gates:
         return {}
     provided = ExtendedResources(context.inventory.all("DeviceClass"))
@@ -111,7 +111,7 @@ def _extended(pod: JSONObject, context: Context) -> JSONObject:
 
 
 def _nodes_for_each(claim: JSONObject, context: Context) -> Sequence[JSONObject] | None:
-    """Return the nodes that have devices for each request; None if some have none, as other rules say then."""
+    """Return the nodes that have devices for each request; None if a request has none, as other rules report that."""
     fleet, scene = context.fleet, context.scene
     found: set[str] | None = None
     for request in requests_of(claim):
@@ -133,11 +133,11 @@ def _nodes_for_each(claim: JSONObject, context: Context) -> Sequence[JSONObject]
 
 
 _CONTENTS_MOST: Final = 100
-"""Of how many different devices it is looked up which nodes have them."""
+"""For how many different devices the nodes are looked up."""
 
 
 class _Less(NamedTuple):
-    """A claim that asks for less, and what is said if that could be allocated."""
+    """A smaller claim, and the hint if it could be allocated."""
 
     devices: JSONObject
     path: tuple[str | int, ...]
@@ -146,7 +146,7 @@ class _Less(NamedTuple):
 
 
 def _without(devices: JSONObject) -> Iterator[_Less]:
-    """Leave out one thing after another."""
+    """Yield smaller claims, each without one part."""
     for index, constraint in enumerate(items(devices, "constraints")):
         less = deepcopy(devices)
         del less["constraints"][index]
@@ -171,7 +171,7 @@ def _without(devices: JSONObject) -> Iterator[_Less]:
 
 
 def _fits(claims: Sequence[JSONObject], context: Context, nodes: Sequence[JSONObject] | None = None) -> bool | None:
-    """Tell whether a node could allocate claims; None if that is unknown, or takes too much work."""
+    """Tell whether a node could allocate claims; None if unknown, or too much work."""
     scene = context.scene
     if scene is None or not scene.nodes:
         return None

@@ -1,4 +1,4 @@
-"""Rules about what selectors read, by what drivers are known to publish; without their slices."""
+"""Rules about the reads of selectors, by the profiles of drivers; used where slices are unknown."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 
 class _Known(NamedTuple):
-    """What is known of the devices that a selector is evaluated for.
+    """Facts about the devices that a selector is evaluated for.
 
     Args:
         profile: Their driver's profile.
-        devices: The kinds of devices that the class and the other conditions leave.
+        devices: The kinds of devices that the class and the other conditions allow.
         is_certain: Whether the selector is only evaluated for devices of that driver.
     """
 
@@ -42,11 +42,11 @@ class _Known(NamedTuple):
 
 
 class _Around:
-    """What stands around a selector: found out once, however much the selector reads.
+    """The context of a selector, computed once for all its reads.
 
     Args:
         selector: The selector.
-        context: What is known.
+        context: The context of the rule.
     """
 
     def __init__(self, selector: Selector, context: Context) -> None:
@@ -56,7 +56,7 @@ class _Around:
         self._left: dict[str, list[Devices]] = {}
 
     def known(self, read: Read) -> _Known | None:
-        """Find the profile that says what can be read; None if there is none, or others may publish it, too."""
+        """Find the profile that decides what can be read; None if there is none, or others may publish it, too."""
         if len(self._drivers) > 1:
             return None
         profile = self._context.profile(min(self._drivers, default=read.domain))
@@ -73,7 +73,7 @@ class _Around:
         return _Known(profile, self._left[profile.driver], is_certain=bool(self._drivers or kind))
 
     def _devices(self, profile: Profile, kind: str) -> list[Devices]:
-        """Return the kinds of devices that conditions on the kind leave."""
+        """Return the kinds of devices that conditions on the kind allow."""
         if kind in profile.devices:
             return [profile.devices[kind]]
         conditions = " && ".join(text(each, "cel", "expression") for each in self._selectors)
@@ -88,8 +88,8 @@ def attribute_not_of_driver(obj: JSONObject, context: Context) -> Iterator[Probl
     """A selector reads an attribute or capacity that its driver does not publish.
 
     Without a guard the read is a run-time error, which ends the scheduling of the pod for all nodes. Drivers rename
-    attributes from release to release; `draguard driver show NAME` prints what is known of a driver, and where it was
-    read. If your version of the driver publishes others, give its profile with --driver-profile.
+    attributes from release to release; `draguard driver show NAME` prints the known attributes of a driver, and their
+    source. If your version of the driver publishes others, pass its profile with --driver-profile.
     """
     for selector in _selectors(obj, context):
         around = _Around(selector, context)
@@ -123,7 +123,7 @@ def attribute_type(obj: JSONObject, context: Context) -> Iterator[Problem]:
 
 @rule("attribute-optional", *SELECTING)
 def attribute_optional(obj: JSONObject, context: Context) -> Iterator[Problem]:
-    """A selector reads an attribute that not every device of its driver has, and does not ask first.
+    """A selector reads an attribute that not every device of its driver has, without checking for it first.
 
     On a device that lacks it the read is a run-time error, which ends the scheduling of the pod for all nodes.
     """
@@ -148,12 +148,12 @@ def attribute_optional(obj: JSONObject, context: Context) -> Iterator[Problem]:
 
 
 def _is_guarded(read: Read, expression: str) -> bool:
-    """Tell whether a selector asks first; to ask for a whole domain is taken to be enough."""
+    """Tell whether a selector checks for the attribute; checking for its domain is enough."""
     return read.is_guarded or re.search(rf"""["']{re.escape(read.domain)}["'] in device\.""", expression) is not None
 
 
 def _selectors(obj: JSONObject, context: Context) -> Iterator[Selector]:
-    """Return the selectors, unless slices tell more."""
+    """Return the selectors, unless slices are known, which tell more."""
     if context.fleet is None:
         yield from selectors_of(obj, context)
 

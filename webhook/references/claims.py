@@ -22,9 +22,9 @@ class Request(NamedTuple):
     """A request, or an alternative of one.
 
     Args:
-        name: Its name; that of an alternative with the request's name before it.
-        path: Where what it asks for is.
-        asks: What it asks for.
+        name: Its name; for an alternative, after the request's name.
+        path: The path of its devices' description.
+        asks: The devices that it requests.
     """
 
     name: str
@@ -33,12 +33,12 @@ class Request(NamedTuple):
 
 
 def devices_path(claim: JSONObject) -> tuple[str, ...]:
-    """Return where a claim or template says what it asks for."""
+    """Return the path of the requests of a claim or template."""
     return ("spec", "spec", "devices") if claim.get("kind") == "ResourceClaimTemplate" else ("spec", "devices")
 
 
 def requests_of(claim: JSONObject) -> Iterator[Request]:
-    """Go through the requests of a claim or template, and their alternatives."""
+    """Yield the requests of a claim or template, and their alternatives."""
     path = devices_path(claim)
     for index, each in enumerate(items(claim, *path, "requests")):
         here: tuple[str | int, ...] = (*path, "requests", index)
@@ -53,8 +53,8 @@ def requests_of(claim: JSONObject) -> Iterator[Request]:
 def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A request names a DeviceClass that does not exist.
 
-    The scheduler gives such a pod up before it looks at any node. A class that is missing behind one alternative of
-    firstAvailable is enough: the other alternatives are not tried.
+    The scheduler rejects such a pod before it tries any node. One missing class in firstAvailable is enough: the other
+    alternatives are not tried.
     """
     for request in requests_of(claim):
         name = text(request.asks, "deviceClassName")
@@ -97,7 +97,7 @@ def claim_config_for_other_driver(claim: JSONObject, context: Context) -> Iterat
 def asks_for_nothing(claim: JSONObject, _: Context) -> Iterator[Problem]:
     """A claim has no requests: it is allocated at once, with no devices.
 
-    The API server takes it. Pods that use it start, and see no device.
+    The API server accepts it. Pods that use it start without devices.
     """
     path = devices_path(claim)
     if name_of(claim) and not items(claim, *path, "requests"):
@@ -122,7 +122,7 @@ _MOST_DEVICES: Final = 32
 
 
 def _least(request: JSONObject) -> int:
-    """Return the least number of devices that a request asks for; one if it takes all that match."""
+    """Return the smallest number of devices that satisfies a request; one for all matching devices."""
     requested = [mapping(request, "exactly")] if "exactly" in request else items(request, "firstAvailable")
     counts = (number(each, "count") if text(each, "allocationMode") != "All" else 1 for each in requested)
     return min((1 if count is None else count for count in counts), default=0)
@@ -152,8 +152,7 @@ def contradicting_drivers(claim: JSONObject, context: Context) -> Iterator[Probl
 def count_of_zero(claim: JSONObject, _: Context) -> Iterator[Problem]:
     """A request states the count 0, which counts as 1: its pods get a device.
 
-    The API server takes 0 for a count that is not given, and sets its default, 1. Leave a request out that is for no
-    devices.
+    The API server treats 0 as an absent count, and sets its default, 1. Leave out a request for no devices.
     """
     for request in requests_of(claim):
         if number(request.asks, "count") == 0 and text(request.asks, "allocationMode") in {"", "ExactCount"}:
@@ -166,8 +165,8 @@ def count_of_zero(claim: JSONObject, _: Context) -> Iterator[Problem]:
 def distinct_of_many(claim: JSONObject, _: Context) -> Iterator[Problem]:
     """A constraint wants three or more devices of one request to differ, and compares each only with the one before it.
 
-    The scheduler's allocator keeps one value for each request (constraint.go of structured/internal), so that the first
-    and the third device may be alike. Give each device a request of its own.
+    The scheduler's allocator keeps one value for each request (constraint.go of structured/internal), so the first and
+    the third device may have the same value. Give each device its own request.
     """
     path = devices_path(claim)
     for index, constraint in enumerate(items(claim, *path, "constraints")):

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def extended_resource_ambiguous(device_class: JSONObject, context: Context) -> Iterator[Problem]:
     """Two device classes state the same extendedResourceName: the newest gets all pods.
 
-    Of classes that are as old as each other, the first by name counts. The others' devices are never used for that
-    resource, and quota is charged to the one.
+    Of classes with the same age, the first by name wins. The devices of the others are never used for that resource,
+    and quota is charged to the winner.
     """
     name = text(device_class, "spec", "extendedResourceName")
     others = [
@@ -46,13 +46,13 @@ def config_for_other_driver(device_class: JSONObject, context: Context) -> Itera
 
 
 def wrong_drivers(config: Sequence[JSONObject], known: set[str], path: tuple[str, ...], who: str) -> Iterator[Problem]:
-    """Find configuration for drivers other than those that are selected.
+    """Find configuration for drivers other than the selected ones.
 
     Args:
         config: The configuration.
-        known: The drivers whose devices can be selected; nothing if that is not known.
+        known: The drivers whose devices can be selected; empty if unknown.
         path: Where the configuration is.
-        who: What selects, such as ``the class selects``.
+        who: The subject of the message, such as ``the class selects``.
     """
     for index, each in enumerate(config):
         driver = text(each, "opaque", "driver")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Surroundings:
-    """What is in a cluster, for requests to be looked at beside it.
+    """The objects of a cluster, against which requests are checked.
 
     Args:
         inventory: The objects.
@@ -38,12 +38,12 @@ class Surroundings:
         on = enabled(release, settable(feature_gates, release) if feature_gates else None)
         every_rule()
         self._context = Context(inventory, release, on)
-        _ = self._context.fleet  # made now, and not for the first request
+        _ = self._context.fleet  # computed now, not at the first request
 
     def warnings(self, obj: object, namespace: str) -> list[Problem]:
-        """Say what an object refers to that is not there, or that cannot work with what is.
+        """Warn of references of an object to missing objects, and of those that cannot work.
 
-        It takes a part of the budget at most: nothing is said of what takes more, unless there is more time elsewhere.
+        At most a part of the budget is spent: checks that take more are skipped, unless there is more time elsewhere.
 
         Args:
             obj: The object, as an API server sends it.
@@ -64,7 +64,7 @@ class Surroundings:
             return []
 
     def _warnings(self, obj: JSONObject, kind: str, namespace: str) -> list[Problem]:
-        if find(obj.get("apiVersion"), kind) is None:  # a type that is not decoded may hold anything
+        if find(obj.get("apiVersion"), kind) is None:  # undecoded values may have any type
             return []
         steps = pod_template(obj)
         viewed, name = newest(obj) if kind != "ResourceSlice" else None, kind  # slices change all the time
@@ -79,5 +79,5 @@ class Surroundings:
 
 
 def _with_hint(problem: Problem) -> Problem:
-    """Put the help into the message: a warning has nothing else."""
+    """Append the hint to the message: a warning has only a text."""
     return problem._replace(message=f"{problem.message} ({problem.hint})") if problem.hint else problem

@@ -1,4 +1,4 @@
-"""Whether what rules find in a claim depends on the constants that its selectors compare devices with."""
+"""Tells whether the findings of a claim depend on the constants in its selectors."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
 
 def has_plain_constants(claim: JSONObject, context: Context) -> bool:
-    """Tell whether rules find nothing in a claim whatever the constants are that its selectors compare devices with.
+    """Tell whether a claim has no findings for any constants in its selectors.
 
-    So it is where each is compared with another value of the device, and nothing is known of devices or their kinds.
+    This holds if each constant is compared with a different value of the device, and no devices or their kinds are
+    known.
 
     Args:
-        claim: A claim or template, in the newest version, in which nothing was found.
-        context: What is known.
+        claim: A claim or template, in the newest version, without findings.
+        context: The context of the rules.
     """
     return not context.inventory.knows("ResourceSlice") and all(
         _is_indifferent(each, context) for each in selectors_of(claim, context)
@@ -49,7 +50,7 @@ def _is_indifferent(selector: Selector, context: Context) -> bool:
 
 
 def _is_plain(part: Expression) -> bool:
-    """Tell whether a part compares a value of the device with a constant, or asks whether it is there."""
+    """Tell whether a part compares a value of the device with a constant, or tests whether it exists."""
     subject, _ = compared(part)
     return _is_presence(part) or bool(drivers([part])) or (subject is not None and read_of(subject) is not None)
 

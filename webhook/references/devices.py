@@ -1,4 +1,4 @@
-"""Rules about what the devices of a cluster have, and what claims and classes want of them."""
+"""Rules that check claims and classes against the devices of a cluster."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def not_published(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector reads a domain, attribute or capacity that no device of the class has.
 
     Drivers rename attributes from release to release. Without a guard the read is a run-time error, which ends the
-    scheduling of the pod for all nodes. `draguard match` shows what devices have.
+    scheduling of the pod for all nodes. `draguard match` shows the attributes of devices.
     """
     fleet = context.fleet
     if fleet is None:
@@ -52,7 +52,7 @@ def not_published(obj: JSONObject, context: Context) -> Iterator[Problem]:
             if (read.domain, read.name) in fleet.published(each.around, OTHER_HOLDER[read.holder]):
                 advice = Advice(held_elsewhere(read))
             is_domain = all(read.domain != domain for domain, _ in known)
-            if is_domain:  # which is enough to say of all that is read from it
+            if is_domain:  # one finding covers all reads from it
                 domains.add((read.holder, read.domain))
             yield finding(each.path, message, advice, character=read.domain_offset if is_domain else read.offset)
 
@@ -78,8 +78,8 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector fails on some device of the class: that ends the scheduling of the pod for all nodes.
 
     A read of an attribute that a device lacks is a run-time error, and so is a comparison of values of different
-    types. The scheduler then gives the pod up, though another device or node would do; whether it comes to that device
-    depends on what is free. Ask first: ``has(device.attributes["d"].x) && …``, or ``.?x.orValue(…)``.
+    types. The scheduler then rejects the pod, even if another device or node would do; whether it tries that device
+    depends on which devices are free. Check first: ``has(device.attributes["d"].x) && …``, or ``.?x.orValue(…)``.
     """
     from webhook.deviceselectors.fleet import lacking  # noqa: PLC0415 - only with slices at hand
     from webhook.deviceselectors.guarding import guarded  # noqa: PLC0415 - as above
@@ -109,13 +109,13 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
 
 
 def _failing_at(part: Expression, reason: str) -> int:
-    """Return where a part of a selector fails: at what is read and not there, or else where it begins."""
+    """Return where a part of a selector fails: at the missing read, or else at its beginning."""
     missing = reason.rpartition("no such key: ")[2] if "no such key" in reason else ""
     return next((read.offset for read in reads(part) if read.name == missing), start_of(part))
 
 
 def _of_types(fleet: Fleet, content: Content, parts: Parts) -> str:
-    """Say of what type the attributes are that a selector takes for others."""
+    """Name the types of attributes that a selector misuses."""
     known = fleet.bindings(content)["device"]["attributes"]
     found = []
     for read in reads_of(parts):
@@ -129,7 +129,7 @@ _TYPES: Final = {"kubernetes.Semver": 'version: compare it as in .compareTo(semv
 
 
 _TYPED: Final = re.compile(r"no such key: (string|int|bool|version|value)$")
-"""What manifests write below an attribute or capacity, and selectors do not."""
+"""Fields below an attribute or capacity in manifests, which selectors do not use."""
 
 
 def _is_class(obj: JSONObject) -> bool:
@@ -140,7 +140,7 @@ def _is_class(obj: JSONObject) -> bool:
 def selects_nothing(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """No device of the cluster meets the selectors of a request, or of a class.
 
-    Pods with such a claim stay pending. The reason is that of the most devices; `draguard match` shows all.
+    Pods with such a claim stay pending. The reason shown is that of most devices; `draguard match` shows all.
     """
     fleet = context.fleet
     if fleet is None or not fleet.contents:
@@ -185,7 +185,7 @@ def _nothing(
 
 
 _BLAMED_MOST: Final = 200
-"""Of how many different devices, the most frequent first, it is found out why they are refused."""
+"""For how many different devices, the most frequent first, the reason of their rejection is determined."""
 _UNQUOTED: Final = re.compile(r'(\S+) is [^"\s]\S*, wanted (?:[=!<>]+ |one of \[)?+"([^"]*)')
 _QUOTED: Final = re.compile(r'(\S+) is ".*", wanted (?:[=!<>]+ |one of \[)?+([^"\s]+)')
 _RESPELT: Final = re.compile(r'\S+ is ".*", wanted "(.*)"')
@@ -193,18 +193,18 @@ _NO_LETTER: Final = re.compile(r"[\W_]")
 
 
 def _values(reasons: Iterable[str], subject: str) -> list[str]:
-    """List what devices have of what a selector compares, as the reasons say why it is false."""
+    """List the devices' values of the attributes for which a selector is false."""
     head = f"{subject} is "
     found = (each.removeprefix(head).partition(", wanted ")[0] for each in reasons if each.startswith(head))
     return list(dict.fromkeys(found))
 
 
 def _mistyped(reason: str, values: Sequence[str], expression: str) -> Advice:
-    """Say that a value is compared with one of another type or spelling; else which values there are.
+    """Explain that a value is compared with one of another type or spelling; else list the existing values.
 
     Args:
         reason: Why the selector is false.
-        values: What devices have of what it compares.
+        values: The devices' values of what it compares.
         expression: The selector.
     """
     if match := _UNQUOTED.match(reason):
@@ -223,7 +223,7 @@ def _mistyped(reason: str, values: Sequence[str], expression: str) -> Advice:
 
 
 def _replaced(expression: str, written: str, meant: str) -> Fix | None:
-    """Return the fix that writes another constant in an expression; None if it is not there once."""
+    """Return the fix that writes another constant in an expression; None if it does not occur exactly once."""
     pattern = rf"""(?<![\w."']){re.escape(written)}(?![\w."'])"""
     if written.startswith('"'):
         pattern = rf"""(["']){re.escape(written[1:-1])}\1"""
@@ -239,8 +239,8 @@ def _letters(value: str) -> str:
 def not_enough_devices(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A request asks for more devices than any node has.
 
-    All devices of a claim must be usable from one node. Devices in use count here, so this is so however empty the
-    cluster is.
+    All devices of a claim must be usable from one node. Devices in use count here, so this holds even for an empty
+    cluster.
     """
     fleet = context.fleet
     if fleet is None:
@@ -267,8 +267,8 @@ def not_enough_devices(claim: JSONObject, context: Context) -> Iterator[Problem]
 def capacity_not_published(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A request asks for a capacity that no device of the class has under that name.
 
-    The name must be written as the device has it: without domain if the device has it without, or with the same one
-    (up to Kubernetes 1.37). A device without it is passed over, so the pod stays pending.
+    The name must be the device's: with the same domain, or without one if the device's has none (up to Kubernetes
+    1.37). A device without it is skipped, so the pod stays pending.
     """
     fleet = context.fleet
     if fleet is None:
@@ -322,7 +322,7 @@ def field_of(constraint: JSONObject) -> str:
 
 
 def _attribute(domain: str, name: str, known: Iterable[tuple[str, str]]) -> Advice:
-    """Say which attribute was probably meant: a shared domain alone does not make names alike."""
+    """Suggest the intended attribute; sharing a domain alone does not make names similar."""
     meant = ""
     if near := nearest(name, [other for one, other in known if one == domain]):
         meant = f"{domain}/{near}"

@@ -1,4 +1,4 @@
-"""Hints that explain an error by the object around it."""
+"""Explains errors by the object around them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _SYNTAX: Final[tuple[tuple[re.Pattern[str], str, tuple[str, str]], ...]] = (
         _NO_REPLACEMENT,
     ),
 )
-"""What people write of other languages, by the compiler's words for it, and what CEL has instead."""
+"""Syntax of other languages, by the compiler's message, with CEL's counterpart."""
 _LOCATED: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): ")
 _STRING: Final = re.compile(r"""[rRbB]*(\"{3}|'{3}|[\"'])(?:\\.|(?!\1).)*?(?:\1|$)""", re.DOTALL)
 _NOT: Final = re.compile(r"(?:^|[(&|])\s*not\s")
@@ -112,7 +112,7 @@ _TYPES: Final = (
         "write a regular expression in RE2's syntax (github.com/google/re2/wiki/Syntax)",
     ),
 )
-"""What does not fit together, by the compiler's words for it."""
+"""Type mismatches, by the compiler's message."""
 _CAPACITY: Final = r"""(device\.capacity\[["'][^"']+["']\]\.\w+)"""
 _ATTRIBUTE: Final = r"""(device\.attributes\[["'][^"']+["']\]\.\w+)"""
 _TEXT: Final = r"""("[^"\\]*"|'[^'\\]*')"""
@@ -126,7 +126,7 @@ _REWRITTEN: Final = (
     (re.compile(rf"{_CAPACITY}\.value\b(?!\()"), r"\1"),
     (re.compile(r"""device\.(attributes|capacity)\[["']([^"'/]+)/(\w+)["']\]"""), r'device.\1["\2"].\3'),
 )
-"""Comparisons and reads that have one meaning, and how CEL writes them."""
+"""Comparisons and reads with one possible meaning, and their form in CEL."""
 _TWO_TYPES: Final = re.compile(r"for '_(?:[=!]=|[<>]=?)_' applied to '\((\w+), (\w+)\)'")
 _UNDEFINED: Final = re.compile(r"undefined field '(\w+)'")
 _UNDECLARED: Final = re.compile(r"undeclared reference to '(\w+)'")
@@ -143,28 +143,28 @@ _INSTEAD: Final = {
     **dict.fromkeys(("self", "object", "this", "attributes", "capacity"), "a selector is about `device`"),
     "null": "what is absent is not null: has(…) asks whether a field is there",
 }
-"""What people write of other languages, where no name is near."""
+"""Names of other languages, where no known name is near."""
 _NO_NAME: Final = re.compile("a lowercase RFC 1123 (label|subdomain) must consist of")
 _NOT_IN_NAMES: Final = re.compile("[^a-z0-9.-]+")
 _NUMBERS: Final = 3
-"""So many numbers make a version."""
+"""How many numbers a version has."""
 _LONGEST: Final = 253
 """The most characters of a name."""
 _NO_DOMAIN: Final = re.compile(r"applied to '\(map\(string, (?:any|dyn|kubernetes\.Quantity)\)")
 _DOMAINS: Final = re.compile(r"""device\.(?:(?:attributes|capacity)\[|driver\s*==\s*)["']([^"'/.]+\.[^"'/]+)["']""")
 _NAME_DOMAIN: Final = "name the domain, which is usually the driver"
 _DRIVER: Final = "DRIVER"
-"""Stands in a hint for a driver that is not known."""
+"""The placeholder for an unknown driver in hints."""
 _FIELD: Final = re.compile(r"""device\.(attributes|capacity)(?:\.|\[["'])(\w+)\b(?!["']?\]?\.)""")
 _PATH: Final = re.compile(r"""device\.(attributes|capacity)\[["']([^"'/]+)/(\w+)["']\]""")
 
 
 def hint_of(problem: Problem, obj: Any) -> Advice:
-    """Suggest what was probably meant; nothing if that is unclear.
+    """Suggest the intended value; empty if unclear.
 
     Args:
-        problem: What the API server refuses.
-        obj: The object that it refuses.
+        problem: The API server's finding.
+        obj: The refused object.
     """
     if problem.reason == "FieldValueDuplicate":
         return _repeated(problem, obj)
@@ -185,7 +185,7 @@ def _rename(name: str, *, safe: bool = True) -> Advice:
 
 
 def _repeated(problem: Problem, obj: Any) -> Advice:
-    """Say that an item of a list can be left out, as an earlier one is the same."""
+    """Suggest leaving out an item of a list that repeats an earlier one."""
     around, place = at(obj, problem.path[:-1]), problem.path[-1]
     if isinstance(around, list) and isinstance(place, int) and around[place] in around[:place]:
         is_reference = not isinstance(around[place], dict) or problem.rule == "container-claims"
@@ -194,7 +194,7 @@ def _repeated(problem: Problem, obj: Any) -> Advice:
 
 
 def _respelt(name: object, *, is_request: bool) -> Advice:
-    """Say how a name is written with the characters that names may have."""
+    """Suggest a name with only allowed characters."""
     if not isinstance(name, str) or len(name) > _LONGEST:
         return Advice()
     request, slash, _ = name.partition("/")
@@ -206,7 +206,7 @@ def _respelt(name: object, *, is_request: bool) -> Advice:
 
 
 def _version(problem: Problem, obj: Any) -> Advice:
-    """Give a version its three numbers."""
+    """Complete a version to three numbers."""
     written = at(obj, problem.path)
     numbers = written.removeprefix("v").split(".") if isinstance(written, str) else []
     is_short = 0 < len(numbers) <= _NUMBERS and all(each.isascii() and each.isdigit() for each in numbers)
@@ -275,7 +275,7 @@ def _selector(problem: Problem, obj: Any) -> Advice:
 
 
 def _mended(hint: str, expression: str) -> Advice:
-    """Say what does not fit together, and mend it where the meaning is clear."""
+    """Explain a type mismatch, and fix it where the meaning is clear."""
     mended = expression
     for pattern, replacement in _REWRITTEN:
         mended = pattern.sub(replacement, mended)
@@ -283,10 +283,10 @@ def _mended(hint: str, expression: str) -> Advice:
 
 
 def syntax(message: str, expression: str) -> Advice | None:
-    """Say how CEL writes what an expression writes as another language does; None if it does not.
+    """Suggest CEL's form for syntax of another language; None if there is none.
 
     Args:
-        message: What the compiler says.
+        message: The compiler's message.
         expression: The expression.
     """
     if not expression.strip():
@@ -298,14 +298,14 @@ def syntax(message: str, expression: str) -> Advice | None:
 
 
 def _rewritten(expression: str, message: str, written: str, replacement: str) -> Fix | None:
-    """Return how an expression is mended at the place, or just before it, that a message is about."""
+    """Return the fix of an expression at, or just before, the place of a message."""
     match = _LOCATED.search(message)
     if not written or match is None:
         return None
     lines = expression.split("\n")
     number, column = int(match[1]), int(match[2])
     at = sum(len(line) + 1 for line in lines[: number - 1]) + column - 1
-    at -= 0 if expression.startswith(written, at) else len(written) - 1  # <> is found wrong at its end
+    at -= 0 if expression.startswith(written, at) else len(written) - 1  # the error for <> is at its end
     texts = [each.span() for each in _STRING.finditer(expression)]
     if not expression.startswith(written, at) or any(start <= at < end for start, end in texts):
         return None
@@ -358,7 +358,7 @@ def _only_domain(obj: Any) -> str:
 
 
 def _all_in(value: Any, field: str) -> Iterator[Any]:
-    """Go through the items of all lists in fields of a name."""
+    """Yield the items of all lists in fields of a name."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     if isinstance(value, dict) and isinstance(listed := value.get(field), list):
         yield from listed

@@ -1,4 +1,4 @@
-"""Asks every reference rule about an object."""
+"""Applies every reference rule to an object."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from webhook.problem import Path, Problem
 
 _SELECTING: Final = frozenset({*CLAIMS, "DeviceClass"})
-"""The kinds that only ask for devices."""
+"""The kinds that only request devices."""
 
 
 def look(obj: JSONObject, kind: str, context: Context, skipped: Counter[str] | None = None) -> Iterator[Problem]:
-    """Ask all rules that look at a kind.
+    """Apply all rules for a kind.
 
     Args:
         obj: The object, in the newest version; a pod for a pod template.
         kind: Its kind.
-        context: What is known.
-        skipped: Counts what was not looked up, by kind, as nothing is known of that kind.
+        context: The context of the rules.
+        skipped: Counts the lookups skipped because no object of the kind is known, by kind.
     """
     _declare_rules(obj, kind, context)
     said_by: dict[Path, str] = {}
     for each in _rules(kind, len(RULES), has_devices=context.fleet is not None):
         for problem in each.check(obj, context):
-            if said_by.get(problem.path, each.name) != each.name:  # rules come in the order of how much they explain
+            if said_by.get(problem.path, each.name) != each.name:  # rules are ordered by how much they explain
                 continue
             if each.beside_devices or problem.path[-1:] == ("expression",):
                 said_by[problem.path] = each.name
@@ -45,12 +45,12 @@ def look(obj: JSONObject, kind: str, context: Context, skipped: Counter[str] | N
 
 @cache
 def _rules(kind: str, _declared: int, *, has_devices: bool) -> list[Rule]:
-    """Return the rules that look at a kind, of those that are declared so far."""
+    """Return the rules for a kind that are declared so far."""
     return [each for each in RULES.values() if kind in each.kinds and (has_devices or not each.beside_devices)]
 
 
 def _declare_rules(obj: JSONObject, kind: str, context: Context) -> None:
-    """Declare the rules that may say something about an object."""
+    """Declare the rules that may apply to an object."""
     if context.inventory.knows("ResourceSlice"):
         every_rule()
         return
@@ -61,7 +61,7 @@ def _declare_rules(obj: JSONObject, kind: str, context: Context) -> None:
 
 
 def every_rule() -> dict[str, Rule]:
-    """Return all rules; those about devices come with the allocator, which is needed only where devices are known."""
+    """Return all rules; those about devices import the allocator, which is needed only where devices are known."""
     _rules_of_others()
     _rules_of_selectors()
     from webhook.references import allocation, devices  # noqa: F401, PLC0415 - declare their rules
@@ -75,12 +75,12 @@ def _rules_of_others() -> None:
 
 
 def _rules_of_selectors() -> None:
-    """Declare the rules about selectors; they come with the CEL engine, which most objects do not need."""
+    """Declare the rules about selectors; they import the CEL engine, which most objects do not need."""
     from webhook.references import attributes, selectors  # noqa: F401, PLC0415 - declare their rules
 
 
 def _has_selectors(obj: Any) -> bool:
-    """Tell whether anything in an object has selectors."""
+    """Tell whether an object has selectors."""
     if isinstance(obj, dict):
         return bool(obj.get("selectors")) or any(map(_has_selectors, obj.values()))
     return isinstance(obj, list) and any(map(_has_selectors, obj))

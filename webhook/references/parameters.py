@@ -1,4 +1,4 @@
-"""Rules about opaque parameters, by what is known of their driver."""
+"""Rules about opaque parameters, by the profile of their driver."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from webhook.references.rules import Context
 
 _MOST: Final = 100
-"""How many faults of one configuration are reported: a near name is sought for each unknown field."""
+"""How many errors of one configuration are reported: suggestions for unknown fields take time."""
 _CONFIGURED = (*CLAIMS, "DeviceClass")
 
 
@@ -29,8 +29,8 @@ def wrong_parameters(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """Opaque parameters have a kind, field or value that their driver does not know.
 
     The API server does not look into them. The driver refuses them when it prepares the devices: the pod is scheduled,
-    and stays in ContainerCreating. `draguard driver show NAME` prints what a driver takes, and where that was read. If
-    your version takes others, give its profile with --driver-profile.
+    and stays in ContainerCreating. `draguard driver show NAME` prints the parameters that a driver accepts, and their
+    source. If your version accepts others, pass its profile with --driver-profile.
     """
     for fault, path in _faults(obj, context):
         if not fault.gate:

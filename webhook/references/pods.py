@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from webhook.references.rules import Context
 
 _AROUND = ("ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
-"""Who gives one of these gives all that pods refer to."""
+"""If one of these kinds is known, all objects that pods refer to are."""
 _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 
 
@@ -31,9 +31,9 @@ _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 def claim_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A pod names a ResourceClaim that does not exist in its namespace.
 
-    The scheduler does not even try such a pod, and sets no condition that would say so. Claims belong to a namespace:
-    a pod cannot use one of another. To give every pod a claim of its own, name a ResourceClaimTemplate instead, with
-    resourceClaimTemplateName.
+    The scheduler does not try such a pod, and sets no condition that explains it. Claims are namespaced: a pod cannot
+    use one of another namespace. To give every pod its own claim, name a ResourceClaimTemplate in
+    resourceClaimTemplateName instead.
     """
     yield from _missing(pod, context, "ResourceClaim", "resourceClaimName", "ResourceClaimTemplate")
 
@@ -42,8 +42,8 @@ def claim_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
 def template_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A pod names a ResourceClaimTemplate that does not exist in its namespace.
 
-    No claim is made for the pod then, and the scheduler does not even try it; only an event of the pod,
-    FailedResourceClaimCreation, says why. Templates belong to a namespace: a pod cannot use one of another.
+    No claim is created for the pod then, and the scheduler does not try it; only an event of the pod,
+    FailedResourceClaimCreation, explains it. Templates are namespaced: a pod cannot use one of another namespace.
     """
     yield from _missing(pod, context, "ResourceClaimTemplate", "resourceClaimTemplateName", "ResourceClaim")
 
@@ -91,7 +91,7 @@ def request_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
 
 
 def _devices_of(pod: JSONObject, entry: JSONObject, context: Context) -> JSONObject | None:
-    """Return what a pod's claim asks for, None if that is not known."""
+    """Return the requests of a pod's claim, None if unknown."""
     namespace = namespace_of(pod)
     if name := source(entry, "resourceClaimName"):
         claim = context.inventory.find("ResourceClaim", name, namespace)
@@ -105,8 +105,8 @@ def _devices_of(pod: JSONObject, entry: JSONObject, context: Context) -> JSONObj
 def claim_not_used(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A pod has a claim that none of its containers uses.
 
-    The devices are allocated, and no container sees them. List the claim in resources.claims of the containers that
-    are to use it.
+    The devices are allocated, but no container sees them. List the claim in resources.claims of the containers that
+    should use it.
     """
     for path, name, entry in _unused(pod):
         if not _is_of_network(pod, entry, context):
@@ -118,8 +118,8 @@ def claim_not_used(pod: JSONObject, context: Context) -> Iterator[Problem]:
 def network_claim_not_used(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A pod has a claim for network devices that none of its containers uses.
 
-    That is usual: a network driver gives its devices to the pod. A container must only name the claim if it needs more
-    than the network interface, such as the device files of RDMA.
+    That is usual: a network driver gives its devices to the pod. A container needs to name the claim only if it uses
+    more than the network interface, such as the device files of RDMA.
     """
     for path, name, entry in _unused(pod):
         if _is_of_network(pod, entry, context):
@@ -140,7 +140,7 @@ def _unused(pod: JSONObject) -> Iterator[tuple[tuple[str | int, ...], str, JSONO
 
 
 _NETWORK = Pattern(r"(?<![a-z])(net|nics?|rdma|roce|cni|infiniband)(?![a-z])|network|sriov|dranet")
-"""What names of network drivers and of their classes have in common: dra.net, sriovnetwork.k8snetworkplumbingwg.io."""
+"""Parts of the names of network drivers and of their classes: dra.net, sriovnetwork.k8snetworkplumbingwg.io."""
 
 
 def _is_of_network(pod: JSONObject, entry: JSONObject, context: Context) -> bool:
@@ -160,8 +160,8 @@ def _is_of_network(pod: JSONObject, entry: JSONObject, context: Context) -> bool
 def claim_shared_by_replicas(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """All replicas of a workload share one ResourceClaim, and so its devices, on the nodes that have them.
 
-    That is legal and sometimes meant. Where each replica is to have devices of its own, name a ResourceClaimTemplate
-    with resourceClaimTemplateName: a claim is then made for every pod.
+    That is legal and sometimes meant. If each replica should have its own devices, name a ResourceClaimTemplate in
+    resourceClaimTemplateName: a claim is then created for every pod.
     """
     replicas = mapping(pod, "owner").get("pods") or 1
     if replicas == 1:

@@ -24,26 +24,26 @@ if TYPE_CHECKING:
     from webhook.release import Release
 
 NOTE: Final = "note"
-"""The level of what is legal and sometimes meant."""
+"""The level of findings about legal and sometimes intended configurations."""
 
 _LISTED: Final = 5
 _UNITS_A_NAME: Final = 7
-"""What it takes to compare a name with another one."""
+"""The work of comparing a name with another one."""
 
 
 def pool_of(each: JSONObject) -> tuple[str, str]:
-    """Return driver and name of a slice's pool."""
+    """Return the driver and the name of a slice's pool."""
     return text(each, "spec", "driver"), text(each, "spec", "pool", "name")
 
 
 class Context:
-    """What a rule knows.
+    """The context of a rule.
 
     Args:
-        inventory: The objects around, the one that is looked at among them.
+        inventory: The known objects, including the checked one.
         release: The Kubernetes release, as the minor of 1.x.
         gates: The feature gates that are on.
-        profiles: What drivers publish and take, besides the profiles that draguard has.
+        profiles: The user's profiles of drivers, besides draguard's own.
     """
 
     def __init__(
@@ -59,19 +59,19 @@ class Context:
         self._profiles = profiles or {}
         self.passes_over_devices = False
         self.asks_allocator = False
-        """Whether the scheduler's allocator is asked; it takes too long for a review."""
+        """Whether to run the scheduler's allocator, which takes too long for a review."""
         self.alike = Alike()
-        """What was found in objects, for those that are alike."""
+        """The cache of findings for similar objects."""
         self.looked_at: tuple[Any, Any] = (None, None)
-        """The object that rules look at, and what was read of it."""
+        """The checked object, and the parts read from it."""
 
     def pass_over_devices(self) -> None:
-        """Look at devices no more: it takes too much work."""
+        """Skip further checks of devices: they take too much work."""
         self.passes_over_devices = True
 
     @property
     def fleet(self) -> Fleet | None:
-        """The devices that are published; None if nothing is known of them, or they are passed over."""
+        """The published devices; None if unknown or skipped."""
         return None if self.passes_over_devices else self._fleet
 
     @cached_property
@@ -107,7 +107,7 @@ class Context:
             return None
 
     def profile(self, driver: str) -> Profile | None:
-        """Return what is known of a driver; None if nothing is."""
+        """Return the profile of a driver; None if there is none."""
         if driver in self._profiles:
             return self._profiles[driver]
         from webhook.drivers import profile_of  # noqa: PLC0415 - most objects name no driver
@@ -125,12 +125,12 @@ class Rule(NamedTuple):
 
     Args:
         name: Its stable name.
-        kinds: The kinds that it looks at; ``Pod`` stands for every kind with a pod template, too.
-        needs: The kinds of which one must be known for the rule to say anything; none if it always can.
-        level: The level of what it finds.
-        check: What looks at an object.
-        doc: What it says, for ``draguard explain``.
-        beside_devices: Whether it can say something only where devices are known.
+        kinds: The kinds that it checks; ``Pod`` includes every kind with a pod template.
+        needs: The kinds of which one must be known for the rule to apply; none if it always does.
+        level: The level of its findings.
+        check: The function that checks an object.
+        doc: Its text, for ``draguard explain``.
+        beside_devices: Whether it applies only where devices are known.
     """
 
     name: str
@@ -148,14 +148,14 @@ RULES: Final[dict[str, Rule]] = {}
 def rule(
     name: str, *kinds: str, needs: tuple[str, ...] = (), level: str = WARNING, beside_devices: bool = False
 ) -> Callable[[Check], Check]:
-    """Declare a rule; its docstring is what ``draguard explain`` shows.
+    """Declare a rule; ``draguard explain`` shows its docstring.
 
     Args:
         name: Its stable name.
-        kinds: The kinds that it looks at.
+        kinds: The kinds that it checks.
         needs: The kinds of which one must be known.
-        level: The level of what it finds.
-        beside_devices: Whether it can say something only where devices are known.
+        level: The level of its findings.
+        beside_devices: Whether it applies only where devices are known.
     """
 
     def declare(check: Check) -> Check:
@@ -181,31 +181,31 @@ def finding(
     Args:
         path: Where it is.
         message: What is wrong.
-        hint: How to mend it.
+        hint: How to fix it.
         reason: Its cause, in one word.
-        character: Where in the expression at the path it is; None if it is about all of it.
+        character: Where in the expression at the path it is; None if the whole expression is meant.
     """
     advice = Advice(hint) if isinstance(hint, str) else hint
     return Problem(WARNING, "", reason, Path(path), message, advice.hint, fix=advice.fix, character=character)
 
 
 def listed(names: Iterable[str]) -> str:
-    """List some names, and say how many more there are."""
+    """List some names, with the number of further ones."""
     known = list(dict.fromkeys(names))
     more = f", and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
     return ", ".join(known[:_LISTED]) + more
 
 
 MEANT = "did you mean"
-"""How the hint begins for a name that is near to another."""
+"""The start of a hint that suggests a similar name."""
 
 
 def instead(name: str, names: Iterable[str], what: str) -> str:
-    """Say which name was probably meant, or which names there are.
+    """Suggest the intended name, or list the existing ones.
 
     Args:
-        name: The name that is not there.
-        names: Those that are.
+        name: The missing name.
+        names: The existing names.
         what: What they name, such as ``device classes``.
     """
     known = list(names)
@@ -219,7 +219,7 @@ def _instead(near: str, known: list[str], what: str) -> str:
 
 
 def _near(name: str, known: list[str]) -> str:
-    """Return the name that was probably meant, unless to seek it takes more than half of the work that is left."""
+    """Return the probably intended name, unless the search takes more than half of the remaining work."""
     units = _UNITS_A_NAME * len(known)
     if units > current().left // 2:
         return ""
@@ -228,14 +228,14 @@ def _near(name: str, known: list[str]) -> str:
 
 
 def in_place(name: str, names: Iterable[str], what: str) -> Advice:
-    """Say which name to write in the place of a value; the arguments are those of :func:`instead`."""
+    """Suggest a name in the place of a value; the arguments are those of :func:`instead`."""
     known = list(names)
     near = _near(name, known)
     return Advice(_instead(near, known, what), Fix("replace", near, safe=False) if near else None)
 
 
 def in_expression(expression: str, name: str, names: Iterable[str], what: str) -> Advice:
-    """Say which name to write in an expression; the other arguments are those of :func:`instead`."""
+    """Suggest a name in an expression; the other arguments are those of :func:`instead`."""
     known = list(names)
     near = _near(name, known)
     mended = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", lambda _: near, expression)

@@ -1,4 +1,4 @@
-"""The nodes and devices of a cluster as if nothing were in use, for the scheduler's allocator to be asked."""
+"""The nodes and devices of a cluster as if nothing were in use, for the scheduler's allocator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Scene:
     """A cluster whose devices are all free.
 
     Args:
-        inventory: What is in the cluster.
+        inventory: The objects of the cluster.
         release: The Kubernetes release, as the minor of 1.x.
         gates: The feature gates that are on.
 
@@ -43,12 +43,12 @@ class Scene:
 
     @cached_property
     def by_name(self) -> dict[str, JSONObject]:
-        """The same by name."""
+        """The nodes by name."""
         return {text(each, "metadata", "name"): each for each in self.nodes}
 
     @cached_property
     def nodes(self) -> list[JSONObject]:
-        """The nodes that may have devices; none if that is unknown, as labels decide and no node is known."""
+        """The nodes that may have devices; none if unknown, because labels decide and no nodes are known."""
         if self._nodes:
             return [each for each in self._nodes if name_of(each)]
         names = dict.fromkeys(text(each, "spec", "nodeName") for each in self._slices)

@@ -1,4 +1,4 @@
-"""Rules about device selectors alone, and about what of them is read from devices."""
+"""Rules about device selectors by themselves, and about their reads from devices."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Selector(NamedTuple):
         path: Where its expression is.
         expression: The expression.
         parts: Its parts.
-        around: The selectors of the class that it stands beside; none for one of a class.
+        around: The selectors of the request's class; none for a selector of a class.
         own: All selectors of the request, or of the class.
         place: Its place among them.
         is_certain: Whether the class is known, so that it is only evaluated for devices of the class.
@@ -61,7 +61,7 @@ class Selector(NamedTuple):
 
 
 def selectors_of(obj: JSONObject, context: Context) -> Sequence[Selector]:
-    """List the selectors of an object; rule after rule asks for those of the same one."""
+    """List the selectors of an object; cached, as several rules need those of the same object."""
     if context.looked_at[0] is not obj:
         context.looked_at = obj, list(_all_selectors(obj, context))
     found: Sequence[Selector] = context.looked_at[1]
@@ -91,7 +91,7 @@ def _compiled(
 
 
 class _Found(NamedTuple):
-    """What is wrong with an expression, wherever it stands."""
+    """The errors of an expression, independent of its place."""
 
     message: str
     hint: str | Advice
@@ -102,7 +102,7 @@ class _Found(NamedTuple):
 def _of_expressions(
     obj: JSONObject, context: Context, name: str, check: Callable[[Parts, Context], Iterator[_Found]]
 ) -> Iterator[Problem]:
-    """Say what is wrong with expressions by themselves; each is looked at once, however often it stands somewhere."""
+    """Check expressions by themselves; each is checked once, even if it occurs often."""
     for each in selectors_of(obj, context):
         memo = each.parts.memo
         if name not in memo:
@@ -115,14 +115,14 @@ OTHER_HOLDER: Final = {"attributes": "capacity", "capacity": "attributes"}
 
 
 def held_elsewhere(read: Read) -> str:
-    """Say that what is read from attributes is a capacity, or the other way round."""
+    """Report a capacity that is read from attributes, or the other way round."""
     other = OTHER_HOLDER[read.holder]
     what = "a capacity" if other == "capacity" else "an attribute"
     return f'{read.name} is {what}: device.{other}["{read.domain}"].{read.name}'
 
 
 def reads_of(parts: Parts) -> list[Read]:
-    """List what a selector reads; computed once for equal ones."""
+    """List the reads of a selector; computed once for equal ones."""
     if "reads" not in parts.memo:
         parts.memo["reads"] = reads(parts.root)
     found: list[Read] = parts.memo["reads"]
@@ -131,7 +131,7 @@ def reads_of(parts: Parts) -> list[Read]:
 
 @rule("selector-constant", *SELECTING)
 def selector_constant(obj: JSONObject, context: Context) -> Iterator[Problem]:
-    """A selector, or a part of it, does not look at the device: it is true or false for all of them.
+    """A selector, or a part of it, does not depend on the device: it is true or false for all devices.
 
     A selector that is never true keeps pods pending, on every node; one that is always true can be left out.
     """
@@ -145,7 +145,7 @@ def _constant(parts: Parts, _: Context) -> Iterator[_Found]:
         try:
             value = parts.evaluate(part, {})
         except CelError as error:
-            if not list(constants(part)):  # a rule of its own says what is wrong with those
+            if not list(constants(part)):  # a separate rule reports those
                 yield _Found(f"the selector fails for every device: {error}", "", "NeverHolds", start_of(part))
             return
         whole = len(parts.all) == 1
@@ -181,7 +181,7 @@ def selector_contradiction(obj: JSONObject, context: Context) -> Iterator[Proble
 
 
 def _contradiction(parts: Parts, conflict: Conflict) -> tuple[str, str]:
-    """Say what cannot hold: of two comparisons of a value, what they want; of others, how they are written."""
+    """Describe a contradiction: the values wanted by two comparisons, or else the conditions as written."""
     compared = [parts.comparison(each.part) for each in conflict.conditions]
     subjects = {subject for subject, _ in compared}
     never, hint = "the selector is never true", "use || or `in` to allow several values"
@@ -200,7 +200,7 @@ def _contradiction(parts: Parts, conflict: Conflict) -> tuple[str, str]:
 def selector_comment(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector of one line ends with a comment that holds conditions, which do not count.
 
-    YAML joins the lines of a text behind ``>``, so that a comment at the end of one line takes in all that follow.
+    YAML joins the lines of a text after ``>``, so a comment at the end of one line includes all following lines.
     """
     yield from _of_expressions(obj, context, "selector-comment", _comment)
 
@@ -225,7 +225,7 @@ def impossible_name(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector reads an attribute or capacity by a name that is not valid.
 
     A domain is a DNS subdomain of 63 characters at most, such as gpu.example.com; the name in it is a C identifier of
-    32 characters at most. Drivers cannot publish others, so the read is an error or comes to nothing.
+    32 characters at most. Drivers cannot publish others, so the read is an error or finds nothing.
     """
     yield from _of_expressions(obj, context, "impossible-name", _impossible_name)
 
@@ -241,7 +241,7 @@ def _impossible_name(parts: Parts, context: Context) -> Iterator[_Found]:
 
 
 def _domain(read: Read, expression: str) -> Advice:
-    """Say how a domain is written; domain and name may be written as one."""
+    """Suggest the form of a domain; domain and name may be joined."""
     domain, slash, name = read.domain.partition("/")
     if not slash or not name:
         return Advice("the domain is usually the driver's name, such as gpu.example.com")
@@ -253,7 +253,7 @@ def _domain(read: Read, expression: str) -> Advice:
 
 @rule("impossible-constant", *SELECTING)
 def impossible_constant(obj: JSONObject, context: Context) -> Iterator[Problem]:
-    """A selector writes a quantity or version that cannot be read: it fails for every device.
+    """A selector contains a malformed quantity or version: it fails for every device.
 
     Quantities are written as 40Gi or 40G, without B; versions have three numbers, as 1.0.0. The failure is a run-time
     error, which ends the scheduling of the pod for all nodes.
@@ -288,7 +288,7 @@ def _not_a_version(value: str) -> str:
 def impossible_read(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector reads a part of an attribute (``.string``, ``.int``), or compares an attribute with a quantity.
 
-    In CEL an attribute is its value, without the type that manifests state: a string, number, boolean or version.
+    In CEL an attribute is its plain value, without the type key of manifests: a string, number, boolean or version.
     The read is a run-time error, which ends the scheduling of the pod for all nodes. Quantities are in device.capacity.
     """
     yield from _of_expressions(obj, context, "impossible-read", _impossible_read)
@@ -311,7 +311,7 @@ def _impossible_read(parts: Parts, _: Context) -> Iterator[_Found]:
 
 
 def _as_quantity(node: Expression) -> Read | None:
-    """Return what is read if it is compared with a quantity."""
+    """Return the read that is compared with a quantity."""
     if not isinstance(node, Call):
         return None
     terms = [*([node.target] if node.target else ()), *node.arguments]
@@ -321,7 +321,7 @@ def _as_quantity(node: Expression) -> Read | None:
 
 @rule("order-of-texts", *SELECTING)
 def order_of_texts(obj: JSONObject, context: Context) -> Iterator[Problem]:
-    """A selector asks whether an attribute is greater or less than a number or version written as text.
+    """A selector compares the order of an attribute and a number or version written as text.
 
     Texts are ordered by their letters, so that "1000" is less than "550". If the attribute is a version or a number, as
     drivers publish it, the comparison is a run-time error, which ends the scheduling of the pod for all nodes.
@@ -354,10 +354,10 @@ def misspelt_domain(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector reads attributes of a domain that is nearly the driver's name.
 
     Attributes without a domain of their own are in the domain of their driver. A domain that no device has is empty:
-    what is read from it is a run-time error, which ends the scheduling of the pod for all nodes.
+    reading from it is a run-time error, which ends the scheduling of the pod for all nodes.
     """
     if context.fleet is not None:
-        return  # what devices publish tells more
+        return  # the published devices tell more
     for each in selectors_of(obj, context):
         known = drivers_of([*each.around, *each.own], context)
         if not known and (driver := driver_of_class(each.class_name)):

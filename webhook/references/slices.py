@@ -23,8 +23,8 @@ def _generation(each: JSONObject) -> int:
 def pool_contradiction(each: JSONObject, context: Context) -> Iterator[Problem]:
     """Slices of one pool contradict each other: in their number, in a device's name, or in generation.
 
-    A pool is complete once there are as many slices of its newest generation as resourceSliceCount says; before, the
-    scheduler does not use it. A device that is published twice makes the whole pool invalid. Slices of an earlier
+    A pool is complete once there are as many slices of its newest generation as resourceSliceCount says; until then,
+    the scheduler does not use it. A device that is published twice makes the whole pool invalid. Slices of an earlier
     generation are ignored.
     """
     path = ("spec", "pool")
@@ -68,7 +68,7 @@ def _repeated(each: JSONObject, current: list[JSONObject], pool: str) -> Iterato
 
 @rule("node-selector-terms", "ResourceSlice")
 def node_selector_terms(each: JSONObject, _: Context) -> Iterator[Problem]:
-    """A node selector of a slice or device has several terms: the scheduler gives up every pod that gets the device.
+    """A node selector of a slice or device has several terms: the scheduler rejects every pod that gets the device.
 
     Source: kubernetes/kubernetes#141212.
     """
@@ -82,7 +82,7 @@ def node_selector_terms(each: JSONObject, _: Context) -> Iterator[Problem]:
 
 @rule("node-not-found", "ResourceSlice")
 def node_not_found(each: JSONObject, context: Context) -> Iterator[Problem]:
-    """A slice is of a node that does not exist, so its devices cannot be used."""
+    """A slice names a node that does not exist, so its devices cannot be used."""
     name = text(each, "spec", "nodeName")
     if name and context.inventory.knows("Node") and context.inventory.find("Node", name) is None:
         yield finding(("spec", "nodeName"), f'node "{name}" does not exist')

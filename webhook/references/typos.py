@@ -1,4 +1,4 @@
-"""Rules about names of drivers that are mistyped, whatever else is known."""
+"""Rules about mistyped names of drivers, which need no other objects."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 @rule("mistyped-driver", *CLAIMS, "DeviceClass")
 def mistyped_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
-    """A class, or the driver of parameters, has nearly the name of a known driver: one letter differs.
+    """The name of a class, or the driver of parameters, differs from a known driver by one letter.
 
-    No class of the name is among the manifests. A letter is missing or doubled, or two are swapped, in a word of five
-    letters or more. If there is such a driver, add its DeviceClass or ResourceSlice to the manifests, or its profile
+    The manifests have no class of that name. A letter is missing or doubled, or two are swapped, in a word of five
+    letters or more. If such a driver exists, add its DeviceClass or ResourceSlice to the manifests, or its profile
     with --driver-profile.
     """
     for path, name in _names(obj, context):
@@ -37,19 +37,19 @@ def mistyped_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
 
 
 def _names(obj: JSONObject, context: Context) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Go through the names of classes and drivers, and where they stand."""
+    """Yield the names of classes and drivers, and their paths."""
     is_class = obj.get("kind") == "DeviceClass"
     where: tuple[str, ...] = ("spec",) if is_class else devices_path(obj)
     for index, each in enumerate(items(obj, *where, "config")):
         yield (*where, "config", index, "opaque", "driver"), text(each, "opaque", "driver")
-    # Beside other classes, one that is not there is found by a rule of its own.
+    # If other classes are known, a separate rule reports missing ones.
     for request in () if is_class or context.inventory.knows("DeviceClass") else requests_of(obj):
         yield (*request.path, "deviceClassName"), text(request.asks, "deviceClassName")
 
 
 @cache
 def _built_in() -> tuple[str, ...]:
-    """Name the drivers that have a profile: to import what reads profiles takes longer than to judge a claim."""
+    """Return the names of drivers with a profile; importing their reader would take longer than judging a claim."""
     profiles = os.path.join(os.path.dirname(os.path.dirname(__file__)), "drivers", "profiles")  # noqa: PTH118, PTH120
     return tuple(sorted(name.removesuffix(".yaml") for name in os.listdir(profiles)))  # noqa: PTH208
 
@@ -68,7 +68,7 @@ def _intended(name: str) -> str:
 
 
 def _is_known(name: str, context: Context) -> bool:
-    """Tell whether there is a class or a driver of a name: it is that of a driver of one's own."""
+    """Tell whether a class or driver of a name exists, so that it is a custom driver."""
     inventory = context.inventory
     return (
         context.profile(name) is not None

@@ -1,4 +1,4 @@
-"""Pods as reference rules see them: those of a workload have its namespace, and tell of it."""
+"""Pods as reference rules see them: a workload's pod has its namespace and refers to it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def pod_view(owner: JSONObject, template: JSONObject, namespace: str = "") -> JS
     Args:
         owner: The workload, or the pod itself.
         template: Its pod template, or the pod itself.
-        namespace: Its namespace; empty for the one that it states.
+        namespace: Its namespace; empty for its stated one.
 
     Returns:
-        The pod, with an ``owner`` that has the workload's labels and ``pods``: how many there are at a time, or, with
-        one for each node, where they are.
+        The pod, with an ``owner`` that has the workload's labels and ``pods``: their number at a time, or, with one for
+        each node, their place.
     """
     metadata = {"name": text(owner, "metadata", "name"), **mapping(template, "metadata")}
     metadata["namespace"] = namespace or text(owner, "metadata", "namespace") or "default"

@@ -1,6 +1,6 @@
 """Shows findings: one class and one module for each output format.
 
-Imports nothing until a format is asked for, so that the command line's parser can name them all.
+Formats are imported on first use, so that the command line's parser can list them all.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 class Style(NamedTuple):
-    """How a report is shown.
+    """The style of a report.
 
     Args:
         color: Whether text is coloured by ANSI escape sequences.
         width: The columns to which long texts are folded; 0 for no limit.
-        quiet: Whether only findings are shown, without a summary.
+        quiet: Whether to show only findings, without a summary.
     """
 
     color: bool = False
@@ -33,7 +33,7 @@ class Format(ABC):
     """An output format.
 
     Args:
-        style: How it shows what it does not decide itself.
+        style: The style, where the format leaves it open.
     """
 
     def __init__(self, style: Style) -> None:
@@ -41,7 +41,7 @@ class Format(ABC):
 
     @abstractmethod
     def lines(self, report: Report) -> Iterable[str]:
-        """Return what is written, line by line."""
+        """Return the lines of the report."""
 
 
 FORMATS: Mapping[str, str] = {
@@ -55,7 +55,7 @@ FORMATS: Mapping[str, str] = {
     "markdown": "Markdown",
     "html": "Html",
 }
-"""The classes of the formats; each is in the module of the format's name."""
+"""The classes of the formats; each is in the module with the format's name."""
 
 
 LISTING = frozenset({"junit"})
@@ -67,7 +67,7 @@ def make(name: str, style: Style) -> Format:
 
     Args:
         name: One of :data:`FORMATS`.
-        style: How it shows what it does not decide itself.
+        style: The style, where the format leaves it open.
     """
     made: Format = getattr(import_module(f"webhook.report.{name}"), FORMATS[name])(style)
     return made

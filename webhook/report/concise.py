@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Concise(Format):
     """Findings as ``FILE:LINE:COLUMN: LEVEL RULE: FIELD: MESSAGE``, a line each, as compilers print them.
 
-    Of what was rendered, the object follows in brackets: the file of that line does not exist.
+    For rendered objects, the object follows in brackets, as the file has no such line.
     """
 
     def lines(self, report: Report) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Shortens and escapes what is shown of files and messages."""
+"""Shortens and escapes excerpts of files and messages."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from webhook.problem import Fix
 
 MAX_MESSAGE = 1000
-"""This many characters of a message are shown where space is scarce."""
+"""How many characters of a message are shown where space is scarce."""
 MAX_LINE = 120
-"""This many characters of a line are shown, around the finding."""
+"""How many characters of a line are shown around the finding."""
 
 _UNDERLINED = r'"[^"]*"|\'[^\']*\'|[\w./-]+|.'
-"""What is underlined from a column on: a text in quotes, a word, else one character."""
+"""The text to underline from a column on: a quoted text, a word, or else one character."""
 
 
 def place_of(where: Finding | Origin) -> str:
@@ -27,19 +27,19 @@ def place_of(where: Finding | Origin) -> str:
 
 
 def stated(finding: Finding) -> str:
-    """Say what is wrong, and with which field; long messages are shortened."""
+    """Return the field and the message of a finding; long messages are shortened."""
     problem = finding.problem
     return shortened(f"{problem.field}: {finding.brief or problem.message}".removeprefix(": "))
 
 
 def fix_of(finding: Finding) -> Fix | None:
-    """Return how ``--fix`` or ``--unsafe-fixes`` mends a file; None if it does not."""
+    """Return the fix that ``--fix`` or ``--unsafe-fixes`` applies; None if there is none."""
     is_of_file = not (finding.rendered or finding.origin or finding.file.startswith("<"))
     return finding.problem.fix if is_of_file else None
 
 
 def help_of(finding: Finding) -> str:
-    """Say how to mend it, and whether ``--fix`` does; empty if that is not known."""
+    """Return the hint, and whether ``--fix`` applies it; empty if unknown."""
     if fix := fix_of(finding):
         return (
             f"{finding.problem.hint} (draguard validate {'--fix' if fix.safe else '--unsafe-fixes'} does it)".lstrip()
@@ -48,13 +48,13 @@ def help_of(finding: Finding) -> str:
 
 
 def full_text(finding: Finding) -> str:
-    """Say in one text what is wrong, and in lines of their own with which rendered object, and how to mend it."""
+    """Return the message and, on separate lines, the rendered object and the hint."""
     more = {"object": rendered_as(finding), "help": help_of(finding)}
     return "\n".join([stated(finding), *(f"{name}: {text}" for name, text in more.items() if text)])
 
 
 def caret(where: Finding | Origin, most: int = MAX_LINE) -> tuple[str, str, str, str]:
-    """Return the line that something is about: what is before it, itself and what is after it; and carets for below."""
+    """Split the line of a finding into the text before, at and after it, and return carets for the line below."""
     before, marked, after = excerpt(where.text, where.column - 1, most)
     return before, marked, after, " " * columns_of(before) + "^" * (columns_of(marked) or 1)
 
@@ -66,13 +66,13 @@ def described(origin: Origin) -> str:
 
 
 def object_of(finding: Finding) -> str:
-    """Name the object that a finding is about; empty if that is not known."""
+    """Name the object of a finding; empty if unknown."""
     about = finding.identity
     return f"{about.kind} {'/'.join(filter(None, (about.namespace, about.name)))}".strip()
 
 
 def rendered_as(finding: Finding) -> str:
-    """Name a rendered object, what it was rendered from, and what was written where that is not in the file."""
+    """Name a rendered object, its template, and the written text where it is not in the file."""
     if not finding.rendered:
         return ""
     template = f", rendered from {finding.template}" if finding.template else ""
@@ -83,26 +83,26 @@ def rendered_as(finding: Finding) -> str:
 
 
 def line_of(where: Finding | Origin) -> int:
-    """Return the line in the file; 0 if it is not known, or is one of what a program has made of the file."""
+    """Return the line in the file; 0 if unknown, or if it is one of rendered output."""
     is_elsewhere = getattr(where, "rendered", False) and not getattr(where, "placed", False)
     return 0 if is_elsewhere else where.line
 
 
 def relative(file: str) -> str:
-    """Name a file as tools do that look at a whole repository: relative to the current directory if it is below it."""
+    """Name a file as tools for whole repositories do: relative to the current directory if it is below it."""
     here = os.getcwd()  # noqa: PTH109 - names are text here
     return os.path.normpath(os.path.relpath(file) if file.startswith(f"{here}/") else file)
 
 
 def end_column(where: Finding | Origin) -> int:
-    """Return the column behind what a finding is about."""
+    """Return the column after the text of a finding."""
     at = where.column - 1
     match = re.match(_UNDERLINED, where.text[at : at + MAX_LINE])
     return at + 1 + (match.end() if match else 0)
 
 
 def shortened(text: str) -> str:
-    """Cut a long message nearer to its beginning: that dumps the value, and the end tells what is wrong with it."""
+    """Cut a long message in its first part, which dumps the value; its end describes the error."""
     if len(text) <= MAX_MESSAGE:
         return text
     head = MAX_MESSAGE // 4
@@ -110,7 +110,7 @@ def shortened(text: str) -> str:
 
 
 def excerpt(line: str, at: int, most: int = MAX_LINE) -> tuple[str, str, str]:
-    """Cut a line into what is before, at and after a finding, so that it fits into some columns."""
+    """Split a line into the text before, at and after a finding, and cut it to fit into some columns."""
     match = re.match(_UNDERLINED, line[at:])  # compiled only once something is found
     end = at + match.end() if match else at
     start, stop = 0, len(line)
@@ -124,12 +124,12 @@ def excerpt(line: str, at: int, most: int = MAX_LINE) -> tuple[str, str, str]:
 
 
 def _one_column(text: str) -> str:
-    """Make tabs one column wide, and harmless what would move the cursor."""
+    """Make tabs one column wide, and escape characters that would move the cursor."""
     return printable(text.replace("\t", " "))
 
 
 def printable(text: str) -> str:
-    r"""Escape characters that are not printable, such as ``\x1b``: they could rewrite the terminal."""
+    r"""Escape unprintable characters, such as ``\x1b``: they could rewrite the terminal."""
     if text.isprintable():
         return text
     return "".join(
@@ -138,7 +138,7 @@ def printable(text: str) -> str:
 
 
 def harmless(text: str) -> str:
-    r"""Spell out what in a text of several lines could rewrite the terminal, or command GitHub's runner.
+    r"""Escape characters of a multi-line text that could rewrite the terminal, or command GitHub's runner.
 
     A line of a log that begins with ``::`` is a command, after spaces, too, as is ``##[`` anywhere in it.
     """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _COMMANDS: Final = {"error": "error", "warning": "warning", "note": "notice"}
 _CONTROLS: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
-"""The log shows colours and moves of the cursor; those of manifests are spelled out."""
+"""The log interprets escape sequences; those of manifests are escaped."""
 _DATA: Final = _CONTROLS | {ord("%"): "%25", ord("\r"): "%0D", ord("\n"): "%0A", ord("\t"): "\\t"}
 _PROPERTY: Final = _DATA | {ord(":"): "%3A", ord(","): "%2C"}
 

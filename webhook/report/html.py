@@ -1,7 +1,7 @@
-"""One HTML page for people, which needs nothing besides: no script, no font, no image, nothing from elsewhere.
+"""A self-contained HTML page: no scripts, fonts, images or external resources.
 
-All that stands in manifests is escaped, and a content security policy forbids what would slip through. The stylesheet
-is ``html.css`` beside this module.
+All text from manifests is escaped, and a content security policy blocks anything that would slip through. The
+stylesheet is ``html.css`` beside this module.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LEVELS: Final = ("error", "warning", "note")
 
 
 class Html(Format):
-    """A page with what was found, by file and by rule."""
+    """A page of findings, by file and by rule."""
 
     def lines(self, report: Report) -> Iterator[str]:
         """Return the lines of the page."""
@@ -81,7 +81,7 @@ class Html(Format):
 
 
 def _filters(report: Report) -> Iterator[str]:
-    """Let levels be hidden; the stylesheet does that."""
+    """Add controls that hide levels, through the stylesheet."""
     counts = Counter(finding.problem.level for finding in report.findings)
     if len(counts) > 1:
         yield '<fieldset class="filters"><legend>Show</legend>'
@@ -94,7 +94,7 @@ def _filters(report: Report) -> Iterator[str]:
 
 
 def _contents(report: Report, numbers: Mapping[int, int]) -> Iterator[str]:
-    """List files and rules, with how much was found."""
+    """List files and rules, with their numbers of findings."""
     yield "<nav><table><caption>Files</caption><tr><th>File<th>Errors<th>Warnings<th>Notes"
     for number, (file, findings) in enumerate(_by_file(report.findings).items(), 1):
         yield f'<tr><td><a href="#file-{number}">{_text(file)}</a>{_counts(findings)}'

@@ -15,7 +15,7 @@ _DIGITS = 32
 
 
 def identified(findings: Iterable[Finding]) -> Iterator[tuple[str, Finding]]:
-    """Give each finding an identifier that no other has: a hash of its fingerprint, and a number if that repeats."""
+    """Give each finding a unique identifier: a hash of its fingerprint, and a number if that repeats."""
     seen = Counter[str]()
     for finding in findings:
         text = "\0".join(finding.fingerprint)

@@ -1,9 +1,9 @@
 """JUnit XML, which GitLab, Jenkins and others read.
 
 A file is a ``testsuite``, an object a ``testcase``, an error a ``failure``; warnings and notes are the case's
-``system-out``. Of tests of policies, a suite is a ``testsuite`` and a case a ``testcase``. Two more suites follow. In
-``coverage``, each expression is a case, skipped if no case has seen all of it, or failed if that is demanded;
-``policies`` is what is wrong with policies and suites themselves.
+``system-out``. In tests of policies, a suite is a ``testsuite`` and a case a ``testcase``. Two more suites follow. In
+``coverage``, each expression is a case, which is skipped if it was not covered completely, or failed if that is
+required; ``policies`` holds the errors of policies and suites themselves.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class _Case(NamedTuple):
     """A test case.
 
     Args:
-        class_name: What it belongs to.
-        name: What it is called.
-        file: The file that it stands in.
+        class_name: Its class.
+        name: Its name.
+        file: Its file.
         line: The line; 0 if it is not known.
-        outcome: The element that says what became of it, if there is anything to say.
-        why: What there is to say.
-        output: What else it tells.
+        outcome: The element of its result, if any.
+        why: The text of the result.
+        output: Further output.
     """
 
     class_name: str
@@ -154,5 +154,5 @@ def _attributes(**values: str | int) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Write a text as XML takes it; what it cannot say, or a terminal obeys, becomes a question mark."""
+    """Escape a text for XML; characters that XML lacks, or that control a terminal, become question marks."""
     return escape(_NO_XML.sub("?", text)).replace("\n", "&#10;").replace("\t", "&#9;").replace("\r", "&#13;")

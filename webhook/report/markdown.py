@@ -1,6 +1,6 @@
 """Markdown for comments on pull requests and job summaries, such as GitHub's ``$GITHUB_STEP_SUMMARY``.
 
-What stands in manifests is shown as code: it contains no markup and mentions no user.
+Text from manifests is shown as code, so that it adds no markup and mentions no user.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from webhook.report.model import Report
 
 MAX_FINDINGS: Final = 200
-"""So many findings are shown: a comment may have 65,536 characters, a job summary 1 MiB."""
+"""The most findings to show: a comment may have 65,536 characters, a job summary 1 MiB."""
 
 _WIDTH: Final = 100
 _BACKTICKS: Final = re.compile("`+")
@@ -64,14 +64,14 @@ def _finding(finding: Finding) -> Iterator[str]:
 
 
 def _fenced(lines: Iterable[str]) -> Iterator[str]:
-    """Show lines as they are, in a block that none of them can end."""
+    """Show lines verbatim, in a block that none of them can end."""
     content = "\n".join(lines)
     fence = "`" * max(3, _ticks(content) + 1)
     yield from (fence, content, fence)
 
 
 def _code(text: str) -> str:
-    """Write a text as code, whatever backticks it has."""
+    """Write a text as code, even if it has backticks."""
     text = printable(text)
     ticks = "`" * (_ticks(text) + 1)
     return f"{ticks} {text} {ticks}" if "`" in text else f"`{text}`"

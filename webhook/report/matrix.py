@@ -1,4 +1,4 @@
-"""Findings of several releases, merged: each finding with the releases that say it, and a table of all."""
+"""Merges the findings of several releases: each finding with its releases, and a table of all."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _NOT_SAID: Final = "-"
 
 
 def merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report:
-    """Merge what was found for several releases into the first report.
+    """Merge the reports of several releases into the first one.
 
     Args:
         reports: A report for each release.
-        versions: The releases, as they were stated; of one report none need be.
+        versions: The releases, as given; may be empty for one report.
     """
     first = reports[0]
     if len(reports) == 1:
@@ -30,7 +30,7 @@ def merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report:
     rows: dict[Finding, tuple[Finding, list[str]]] = {}
     for report, column in zip(reports, columns, strict=True):
         for finding in report.findings:
-            # What helps may differ: a hint names what the release has.
+            # Hints may differ between releases.
             key = finding._replace(kubernetes="", problem=finding.problem._replace(hint="", fix=None))
             rows.setdefault(key, (finding, []))[1].append(column)
         first.files |= report.files
@@ -42,10 +42,10 @@ def merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report:
 
 
 def table(findings: Sequence[Finding], versions: Sequence[str | None]) -> Iterator[str]:
-    """Tell in a table which release says what, if there are several.
+    """Return a table of findings by release, if there are several.
 
     Args:
-        findings: What was found for all of them.
+        findings: The findings of all of them.
         versions: The releases, as for :func:`merged`.
     """
     columns = [f"1.{release_of(each)}" for each in versions if each]
@@ -56,7 +56,7 @@ def table(findings: Sequence[Finding], versions: Sequence[str | None]) -> Iterat
     width = max(len(each.problem.level) for each in findings)
     yield "  ".join(["".ljust(margin), *(column.ljust(width) for column in columns)]).rstrip()
     for head, each in zip(heads, findings, strict=True):
-        by = each.releases or columns  # what no release says, such as that a suppression is not used, holds for all
+        by = each.releases or columns  # a finding without releases, such as an unused suppression, holds for all
         cells = (each.problem.level if column in by else _NOT_SAID for column in columns)
         yield "  ".join([head.ljust(margin), *(cell.ljust(width) for cell in cells)]).rstrip()
     yield ""

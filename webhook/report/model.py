@@ -18,52 +18,52 @@ if TYPE_CHECKING:
 
 
 class Report:
-    """What was read and what was found."""
+    """The result of a command: what was read, and the findings."""
 
     def __init__(self) -> None:
         self.files: dict[str, None] = {}
         self.documents = 0
         self.judged: list[Judged] = []
-        """The objects that rules and policies were asked about."""
+        """The objects that were checked by rules and policies."""
         self.skipped: Counter[tuple[str, str]] = Counter()
-        """How many documents are of kinds that are not known here, by apiVersion and kind."""
+        """The number of documents of unknown kinds, by apiVersion and kind."""
         self.without_claims = 0
-        """How many pods and workloads were not judged, as they have no claims."""
+        """The number of pods and workloads that were not judged, as they have no claims."""
         self.left_out: Mapping[str, int] = {}
-        """What of directories was not read, by reason; see :mod:`webhook.documents.selection`."""
+        """The number of files in directories that were not read, by reason; see :mod:`webhook.documents.selection`."""
         self.findings: list[Finding] = []
-        """What is reported."""
+        """The reported findings."""
         self.suppressed: list[Finding] = []
-        """What is not reported; each says why."""
+        """The suppressed findings, each with its reason."""
         self.is_fixed = False
-        """Whether fixes were applied, so that remarks say which ones are left."""
+        """Whether fixes were applied, so that remarks name the remaining ones."""
         self.fixed: list[dict[str, Any]] = []
-        """What of a baseline is no longer found, as the baseline has it."""
+        """The entries of a baseline that were not found again."""
         self.remarks: list[str] = []
-        """What text says besides the findings, a line each."""
+        """Further lines of the text format, besides the findings."""
         self.asides: list[str] = []
-        """What else text says, except with --quiet."""
+        """Further lines of the text format, except with --quiet."""
         self.costs: list[dict[str, Any]] | None = None
-        """What the expressions of policies cost; None unless requested."""
+        """The costs of policies' expressions; None unless requested."""
         self.tested: Tested | None = None
-        """What became of the suites of policies; None if none was run."""
+        """The results of the suites of policies; None if none was run."""
 
     def _count(self, level: str) -> int:
         return sum(finding.problem.level == level for finding in self.findings)
 
     @property
     def errors(self) -> int:
-        """How many findings are errors."""
+        """The number of errors."""
         return self._count(ERROR)
 
     @property
     def warnings(self) -> int:
-        """How many findings are warnings."""
+        """The number of warnings."""
         return self._count(WARNING)
 
     @property
     def notes(self) -> int:
-        """How many findings are notes."""
+        """The number of notes."""
         return self._count(NOTE)
 
 
@@ -72,7 +72,7 @@ class Judged(NamedTuple):
 
     Args:
         file: The file's name as it was given.
-        document: Which document of the file, from 1.
+        document: The number of the document in the file, from 1.
         identity: The object.
     """
 
@@ -87,7 +87,7 @@ class SuiteRun(NamedTuple):
     Args:
         suite: The suite's document.
         kubernetes: The release for which it was run, such as ``1.36``.
-        result: What became of it.
+        result: Its result.
     """
 
     suite: Document
@@ -95,7 +95,7 @@ class SuiteRun(NamedTuple):
     result: SuiteResult
 
     def failures(self) -> Iterator[Finding]:
-        """Say where cases stand that failed, and why."""
+        """Yield the places of failed cases, and the reasons."""
         for case in self.result.cases:
             for failure in case.found:
                 message = failure.text if case.name == f"cases[{case.place}]" else f"{case.name}: {failure.text}"
@@ -107,9 +107,9 @@ class Tested(NamedTuple):
     """All suites that were run.
 
     Args:
-        runs: The suites, and how each came out.
-        coverage: The expressions of the policies, with what all suites have seen of them, and where they stand.
-        strict: Whether an expression that was not seen whole is a failure.
+        runs: The suites, with their results.
+        coverage: The expressions of the policies, with their coverage by all suites, and their places.
+        strict: Whether an expression that is not fully covered is a failure.
     """
 
     runs: Sequence[SuiteRun]
@@ -118,15 +118,15 @@ class Tested(NamedTuple):
 
     @property
     def cases(self) -> int:
-        """How many cases there are."""
+        """The number of cases."""
         return sum(len(each.result.cases) for each in self.runs)
 
     @property
     def failed(self) -> int:
-        """How many cases failed."""
+        """The number of failed cases."""
         return sum(not case.passed for each in self.runs for case in each.result.cases)
 
     @property
     def covered(self) -> int:
-        """Of how many expressions everything was seen."""
+        """The number of fully covered expressions."""
         return sum(not each.missing for each, _ in self.coverage)

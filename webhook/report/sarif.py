@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _IN_SOURCE: Final = frozenset({"inline", "annotation"})
-"""The kinds of suppressions that stand in the manifest."""
+"""The kinds of suppressions that are in the manifest."""
 
 
 class Sarif(Format):

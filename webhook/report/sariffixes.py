@@ -1,4 +1,4 @@
-"""What SARIF offers to change: the edits that ``--fix`` makes, each for its finding alone."""
+"""The fixes in SARIF: the edits that ``--fix`` makes, separately for each finding."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from webhook.objects import JSONObject
 
 MOST: Final = 1_000
-"""So many findings come with what changes; for all of them there is ``--fix``."""
+"""The most findings with fixes; ``--fix`` applies all."""
 
 
 def fixes(findings: Iterable[Finding], artifact: Callable[[str], JSONObject]) -> dict[int, JSONObject]:
-    """Return what to change, by the identity of the finding.
+    """Return the fixes, by the identity of the finding.
 
     Args:
-        findings: What is reported.
+        findings: The reported findings.
         artifact: Names a file as SARIF does.
     """
     by_file: dict[str, list[Finding]] = defaultdict(list)

@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 
 _NOTE = "note: "
 MAX_KINDS = 8
-"""Text names this many of the kinds that were skipped."""
+"""How many of the skipped kinds are named."""
 
 
 def closing(report: Report) -> list[str]:
-    """Return the lines that end a report: remarks, and what was read, found and left out."""
+    """Return the lines that end a report: remarks, and the summary."""
     return [*map(printable, (*report.remarks, *report.asides)), *summary(report).splitlines()]
 
 
 def noted(report: Report) -> list[str]:
-    """Return what is to be known about a run besides its findings, such as what was judged by an earlier release."""
+    """Return the remarks on a run besides its findings, such as objects judged by an earlier release."""
     return [line.removeprefix(_NOTE) for line in (*report.remarks, *report.asides) if line.startswith(_NOTE)]
 
 
 def summary(report: Report) -> str:
-    """Say in a line what was read, found and left out, or how tests came out."""
+    """Summarize in a line the objects read, found and left out, or the results of tests."""
     suppressed = f"; {len(report.suppressed)} suppressed ({_suppressed(report)})" if report.suppressed else ""
     if report.tested:
         return _tested(report.tested) + suppressed
@@ -65,7 +65,7 @@ def summary(report: Report) -> str:
 
 
 def _fixable(report: Report) -> str:
-    """Say how many findings have a fix that --fix applies, and how many more one of --unsafe-fixes; empty if none."""
+    """Count the findings that --fix fixes, and those that only --unsafe-fixes does; empty if none."""
     fixes = [fix for each in report.findings if (fix := fix_of(each))]
     safe = sum(fix.safe for fix in fixes)
     counts = ((safe, "with --fix"), (len(fixes) - safe, "more with --unsafe-fixes" if safe else "with --unsafe-fixes"))
@@ -74,11 +74,11 @@ def _fixable(report: Report) -> str:
 
 
 def not_read(left_out: Mapping[str, int], *, renders: bool = True) -> str:
-    """Say how many files of directories were not read, and why.
+    """Count the files of directories that were not read, by reason.
 
     Args:
-        left_out: How many, by reason.
-        renders: Whether a chart that is named is rendered.
+        left_out: Their number, by reason.
+        renders: Whether named charts are rendered.
     """
     texts = _LEFT_OUT if renders else {**_LEFT_OUT, HELM: _NEVER_RENDERED}
     reasons = (texts[reason][count > 1].format(count) for reason, count in left_out.items())
@@ -98,7 +98,7 @@ _SUPPRESSED = {
     "baseline": "in the baseline",
     "revision": "not new",
 }
-"""How reports name the kinds of suppressions."""
+"""The names of the kinds of suppressions in reports."""
 
 
 def _tested(tested: Tested) -> str:
@@ -119,7 +119,7 @@ _LEFT_OUT = {
     EMPTY: ("{} file without a manifest", "{} files without a manifest"),
     NO_OBJECT: ("{} file that is not YAML and has no apiVersion", "{} files that are not YAML and have no apiVersion"),
 }
-"""How reports name what was not read, by reason: in the singular, and in the plural."""
+"""The names of files that were not read, by reason: singular and plural."""
 _NEVER_RENDERED = (
     "{} Helm template (charts are not rendered here: change it by hand)",
     "{} Helm templates (charts are not rendered here: change them by hand)",
@@ -127,7 +127,7 @@ _NEVER_RENDERED = (
 
 
 def by_number(report: Report) -> list[tuple[tuple[str, str], int]]:
-    """List the kinds that were skipped, with how many documents, the most frequent first."""
+    """List the skipped kinds with their numbers of documents, the most frequent first."""
     return sorted(report.skipped.items(), key=lambda item: (-item[1], item[0]))
 
 
@@ -140,5 +140,5 @@ def _kind(api_version: str, kind: str) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Put a noun behind a number, in the plural if that is not one."""
+    """Write a number and a noun, in the plural unless the number is one."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,4 +1,4 @@
-"""Text for people: each finding with its line, a caret and what helps."""
+"""Text for people: each finding with its line, a caret and a hint."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _COLORS = {"error": "1;31", "warning": "1;33", "place": "1", "gutter": "1;34", "
 
 
 _NARROWEST = 20
-"""So many characters of a line are shown, however narrow the terminal is."""
+"""How many characters of a line are shown at least, even on a narrow terminal."""
 
 
 class Text(Format):
     """Findings with their lines, and a summary."""
 
     def lines(self, report: Report) -> Iterator[str]:
-        """Return the findings, some lines each, and what is to be said besides."""
+        """Return the findings, some lines each, and further remarks."""
         columns = self.style.width
         yield from as_text(report.findings, color=self.style.color, width=columns)
         last = map(printable, report.remarks) if self.style.quiet else closing(report)
@@ -34,12 +34,12 @@ class Text(Format):
 
 
 def as_text(findings: Iterable[Finding], *, color: bool = False, width: int = 0) -> Iterator[str]:
-    """Show findings for people, each as some lines and an empty one: place, rule, what is wrong, the line with a caret.
+    """Show findings for people, each as some lines and an empty one: place, rule, message, the line with a caret.
 
     Args:
-        findings: What was found.
+        findings: The findings.
         color: Whether to colour it by ANSI escape sequences.
-        width: How many columns there are, to which long texts are folded; 0 for no limit.
+        width: The columns to which long texts are folded; 0 for no limit.
     """
     paint = _painted if color else _plain
     for finding in findings:
@@ -56,11 +56,11 @@ def as_text(findings: Iterable[Finding], *, color: bool = False, width: int = 0)
             where = f"policy: {place_of(origin)}"
             painted = f"{paint('help', 'policy:')} {paint('place', place_of(origin))}"
             yield painted + folded(printable(described(origin)), width, where)
-        # A policy tells of the object as a whole; what can be shown is the expression.
+        # A policy's finding is about the whole object, so its expression is shown.
         shown = origin or finding
         if shown.text.strip():
             gutter = f"{shown.line} |"
-            # Of a line that is cut, an ellipsis stands at both ends.
+            # A line that is cut has an ellipsis at either end.
             most = min(MAX_LINE, max(width - len(gutter) - 3, _NARROWEST)) if width else MAX_LINE
             before, marked, after, carets = caret(shown, most)
             yield f"{paint('gutter', gutter)} {before}{marked}{after}"
@@ -78,7 +78,7 @@ def folded(text: str, width: int, head: str = "") -> str:
     Args:
         text: The text, on one line.
         width: The columns; 0 for no limit.
-        head: What stands before the text, which is not part of the result; a space parts them.
+        head: The text before it, which is not part of the result, followed by a space.
     """
     whole = f" {text}" if head else text
     if not width or len(head) + len(whole) <= width:

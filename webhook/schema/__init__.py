@@ -1,7 +1,7 @@
 """Declares API types as classes, and compiles them to closures that validate documents.
 
 Knows nothing of DRA. A type is a :class:`Struct` with fields; a version is a substitution of types; a release is a
-number. What concerns one field is declared on it; what concerns several is a function under :func:`check` or, for an
+number. A rule about one field is declared on it; a rule about several is a function under :func:`check` or, for an
 update, :func:`transition`.
 """
 

@@ -22,7 +22,7 @@ DUPLICATE_AT_ITEM_SINCE = 35
 SIZE_ENDS_LIST_SINCE = 35
 """From Kubernetes 1.35 the size error of a list is its only one."""
 BAD_KEY_HAS_KEY = {31: False, 32: True, 36: False}
-"""Whether a key that is wrong is reported at ``map[key]``, not at ``map``."""
+"""Whether an invalid key is reported at ``map[key]``, not at ``map``."""
 LONG_KEY_CUT_SINCE = 32
 """From Kubernetes 1.32 a long key is shortened in paths."""
 
@@ -39,8 +39,8 @@ class Array(Field):
         unique: The item's field that may not repeat, or ``""`` where whole items may not.
         at_item: Whether a repeated key is reported at the item, not at its key; None if that depends on the release.
         skips_repeated: Whether a repeated item is not checked any further.
-        size_ends_list: Whether a list that is too long is not checked any further, in releases that do that.
-        required_detail: What the API server says of an empty list, if ``required``.
+        size_ends_list: Whether a list that is too long is not checked any further, in releases that stop there.
+        required_detail: The API server's message for an empty list, if ``required``.
         list_type: How server-side apply merges it (``+listType``): ``atomic`` as a whole, ``set``, or ``map``.
         list_map_keys: The fields of an item by which a ``map`` is merged (``+listMapKey``).
         **common: As for :class:`Field`.
@@ -71,12 +71,12 @@ class Array(Field):
         return f"[]{self.item.type_name(package)}"
 
     def limits(self) -> list[str]:
-        """Say what is declared about the list."""
+        """Describe the declared limits of the list."""
         facts = super().limits() + most(self.max_items, "items")
         return facts + ([f"unique {self.unique or 'items'}"] if self.unique is not None else [])
 
     def compile(self, target: Target, owner: str, package: str) -> CompiledField:
-        """Make the closures for one target."""
+        """Compile the closures for one target."""
         item = self.item.stated(target).compile(target, owner, package)
 
         def canonical(value: Any) -> Any:
@@ -117,12 +117,12 @@ class Array(Field):
         return walk
 
     def _without_items(self) -> tuple[Sequence[Problem], Sequence[Problem]]:
-        """Return what is wrong with a list that is absent, and with an empty one."""
+        """Return the findings for an absent list, and for an empty one."""
         absent = (required(Path(), self.required_detail),) if self.required else NOTHING
         return absent, (invalid(Path(), [], self.empty).named(EMPTY),) if self.empty else absent
 
     def _repeated(self, target: Target) -> Callable[[list[Any], list[Finding]], list[Finding]] | None:
-        """Make what adds the items whose key repeats an earlier one's to what was found so far."""
+        """Make the closure that adds findings of repeated items to the findings so far."""
         if (unique := self.unique) is None or not target.validates:
             return None
         at_item = target.release >= DUPLICATE_AT_ITEM_SINCE if self.at_item is None else self.at_item
@@ -148,7 +148,7 @@ class Array(Field):
         return repeated
 
     def _changer(self, item: CompiledField) -> Change | None:
-        """Validate what an update validates only if it has changed; items are matched by their key."""
+        """Validate the parts that an update validates only if changed; items are matched by their key."""
         change_item, unique = item.change, self.unique
         if not unique or change_item is None or item.struct is None or not item.struct.rechecks:
             return None
@@ -165,17 +165,17 @@ class Array(Field):
 
 
 def _of_others(found: Iterable[Finding], repeated: Container[object]) -> list[Finding]:
-    """Leave out the problems of items that are repeated; keep those of the whole list."""
+    """Leave out the problems of repeated items; keep those of the whole list."""
     return [each for each in found if isinstance(each, Misfit) or not each.path or each.path[0] not in repeated]
 
 
 def decoding(item: Field, target: Target, owner: str, package: str) -> Callable[[], Walk]:
-    """Return what makes the walk that only decodes an item; few values need it."""
+    """Return the factory of the walk that only decodes an item; few values need it."""
     return lambda: item.compile(target.decoding, owner, package).walk
 
 
 def _misfits(items: Iterable[tuple[str | int, Any]], decode: Walk) -> Iterator[Misfit]:
-    """Go on once enough is found: what is dropped must be known, and whether anything is refused."""
+    """Continue decoding after enough findings: dropped fields and refusals must still be known."""
     for step, value in items:
         misfits = [each for each in apart(decode(value))[0] if each.rule != UNKNOWN_FIELD]
         yield from (misfit.under(step if isinstance(step, int) else Key(step)) for misfit in misfits)
@@ -218,11 +218,11 @@ class Map(Field):
         return f"map[{key}]{self.item.type_name(package)}"
 
     def limits(self) -> list[str]:
-        """Say what is declared about the map."""
+        """Describe the declared limits of the map."""
         return super().limits() + most(self.max_items, "items")
 
     def compile(self, target: Target, owner: str, package: str) -> CompiledField:
-        """Make the closures for one target."""
+        """Compile the closures for one target."""
         item = self.item.stated(target).compile(target, owner, package)
 
         def canonical(value: Any) -> Any:

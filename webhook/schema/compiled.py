@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Several = Callable[[dict[str, Any], dict[str, Sequence[Problem]] | None], Sequence[Problem]]
 
 ROOT = "/"
-"""Starts the spelling of a field that the API server reports as if it sat in the object itself."""
+"""The first character of the spelling of a field that the API server reports as one of the whole object."""
 
 
 class CompiledStruct:
@@ -72,16 +72,16 @@ class CompiledStruct:
 
     @property
     def decoding(self) -> CompiledStruct:
-        """The same type for what is only decoded."""
+        """The same type for values that are only decoded."""
         return compile_struct(self.type, self.target.decoding)
 
     @cached_property
     def view(self) -> type[View]:
-        """The view that rules have of a value; made for who asks rules."""
+        """The view of a value for rules; created on first use."""
         return view_of(self)
 
     def canonical(self, value: dict[str, Any]) -> dict[str, Any]:
-        """Return the value as old and new are compared: defaults set, zero values left out."""
+        """Return the value in the form for comparing old and new: defaults set, zero values left out."""
         inline = self.inline
         known: dict[str, Any] = {}
         for name, field in self.fields.items():
@@ -112,7 +112,7 @@ class CompiledStruct:
         return Path(spelled)
 
     def spelling(self, name: str) -> Spelled:
-        """Return how the API server spells a field that is submitted in this struct, and the struct that it holds."""
+        """Return the API server's spelling of a field of this struct, and the struct that the field holds."""
         if name in self.wire and name not in self.fields:
             for holder in self.inline:
                 inner = self.fields[holder].struct
@@ -130,19 +130,19 @@ class CompiledStruct:
         return (spelled,) if spelled else ()
 
     def _here(self, name: str) -> bool:
-        """Tell whether the target's operation looks at a field of a whole object."""
+        """Tell whether the target's operation checks a field of a whole object."""
         wanted = self.type.fields[name].subresource
         return wanted is None or wanted == self.target.subresource
 
     def _recheck(self, name: str) -> str | None:
-        """Tell when or how an update validates a field again; None for always, and as if it were new."""
+        """Return when or how an update validates a field again; None for always, as if it were new."""
         if self.target.operation not in {UPDATE, UPDATE_STATUS}:
             return None
         when: str | None = self.target.pick(self.type.fields[name].rechecked)
         return when
 
     def checks(self, name: str) -> bool:
-        """Tell whether the target's operation checks a field without asking what it was before."""
+        """Tell whether the target's operation checks a field regardless of its old value."""
         return self._here(name) and not self._recheck(name)
 
     def rules(self, kind: str) -> list[Declared]:
@@ -150,10 +150,10 @@ class CompiledStruct:
         return [each for each in declared(self.type, kind) if each.applies(self.target)]
 
     def walking(self, otherwise: Walk) -> Walk:  # noqa: C901 - calls take longer than what they do
-        """Make the walk through one value: what the decoder refuses, then what validation finds in the rest.
+        """Make the walk through one value: the decoder's findings, then validation's in the rest.
 
         Args:
-            otherwise: What is found in a value that is not a struct.
+            otherwise: The findings in a value that is not a struct.
         """
         decode = self._decode_opaque if self.target.thorough else None
         walks, inlined, opaque, find_several = self._walks, self._inlined, self.type.opaque, self._several
@@ -183,13 +183,13 @@ class CompiledStruct:
         return walk
 
     def _decode_opaque(self, name: str, value: Any) -> Sequence[Finding]:
-        """Decode a field that is not judged; what it holds is compiled when the first one is met."""
+        """Decode a field that is not judged; its type is compiled on first use."""
         if (walk := self._opaque.get(name)) is None:
             walk = self._opaque[name] = self.type.opaque[name].compile(self.target.decoding, *self.names).walk
         return walk(value)
 
     def _concluded(self, value: dict[str, Any], found: Sequence[Found]) -> Sequence[Finding]:
-        """Put what was found in fields in order: misfits as submitted, problems as declared, what rules find last."""
+        """Order the findings in fields: misfits as submitted, problems as declared, findings of rules last."""
         misfits = [each for _, findings in found for each in findings if type(each) is Misfit]
         if self.inline and misfits:
             submitted = {name: place for place, name in enumerate(value)}
@@ -199,7 +199,7 @@ class CompiledStruct:
         return [*misfits, *(each for name in self.fields for each in problems.get(name, ())), *of_rules]
 
     def _walk_fields(self) -> None:
-        """Make the walks through fields, and through what is inlined, which take the whole value."""
+        """Make the walks through fields, and through inlined structs, which take the whole value."""
         self._walks: dict[str, Walk] = {}
         self._inlined: list[tuple[str, Walk]] = []
         for name, field in self.fields.items():
@@ -216,11 +216,11 @@ class CompiledStruct:
 
     @cached_property
     def absent(self) -> list[Found]:
-        """What is found in each field that is absent; not looked for before there is a value, as it may take long."""
+        """The findings for each absent field; computed on first use, as this may take long."""
         return [(name, under(walk(None), name)) for name, walk in self._walks.items() if walk(None)]
 
     def _rules_of_several(self) -> Several | None:  # noqa: C901 - as above
-        """Make what asks the rules about several fields, which may take findings about single ones away."""
+        """Make the closure that applies the rules about several fields, which may mute findings about single ones."""
         unions = [(union.members, union) for union in self.rules("unions")]
         rules = [(rule.given, rule.rule, rule) for rule in self.rules("checks")]
         if not unions and not rules:
@@ -232,7 +232,7 @@ class CompiledStruct:
                 given = 0
                 for name, each in value.items():
                     if each is not None and name in members:
-                        # Whether an empty list counts, the rule knows.
+                        # The rule decides whether an empty list counts.
                         given += 1 if each or type(each) is not list else 2
                 if given != 1:
                     problems = [*problems, *self._named(union, union.rule(self.view(value), _given(members, value)))]
@@ -303,7 +303,7 @@ class CompiledStruct:
 
 
 def compile_struct(type_: type[Struct], target: Target) -> CompiledStruct:
-    """Compile a type for one target, or return what was compiled before."""
+    """Compile a type for one target; results are cached."""
     wanted = target.replaced.get(type_, type_)
     if (struct := target.compiled.get(wanted)) is None:
         struct = target.compiled[wanted] = CompiledStruct(wanted, target)
@@ -334,7 +334,7 @@ def _gated(walk: Walk, gates: Iterable[str]) -> Walk:
 
 
 def _decoding(compile_field: Callable[[], CompiledField]) -> Walk:
-    """Return the walk through a field that is only decoded, and compiled when there is one: most objects have none."""
+    """Return the walk that only decodes a field, compiled on first use: most objects lack the field."""
     compiled = cache(compile_field)
     return lambda value: NOTHING if value is None else compiled().walk(value)
 

@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 
 class Declared(NamedTuple):
-    """A rule of several fields, and where it applies.
+    """A rule about several fields, and where it applies.
 
     Args:
         name: The rule's name.
-        rule: The function that states it.
+        rule: The function that implements it.
         since: The first Kubernetes 1.x release that has it.
         until: The last release that has it.
-        on: The operations that it belongs to, all if empty.
-        members: The fields of which there must be exactly one, if that is what the rule is about.
-        mutes: The fields whose own findings are not reported if the rule finds something.
-        given: The fields without any of which the rule has nothing to look at; it always has if empty.
-        fine: Tells quickly that the rule finds nothing; None if it always has to be asked. It takes the struct, with
-            its fields as attributes, None where they are absent, and the target.
+        on: The operations to which it applies, all if empty.
+        members: The fields of which exactly one must be set, if the rule is of that sort.
+        mutes: The fields whose findings are muted if the rule finds something.
+        given: The fields of which at least one must be present for the rule to run; if empty, it always runs.
+        fine: A predicate that tells quickly that the rule finds nothing; None if the rule must always run. It takes the
+            struct, with its fields as attributes, None where they are absent, and the target.
     """
 
     name: str
@@ -77,14 +77,14 @@ class Struct:
 
     @staticmethod
     def complete(value: dict[str, Any]) -> dict[str, Any]:
-        """Set what the API server sets by default and no field can tell by itself; change no value that is given."""
+        """Set defaults of the API server that depend on several fields; change no given value."""
         return value
 
     def __init_subclass__(cls) -> None:
         """Collect the fields, those of base classes first."""
         cls.checks, cls.unions, cls.transitions = [], [], []
         declared = [vars(base).items() for base in reversed(cls.__mro__)]
-        # A field whose name means something else here has an underscore at its end, as PEP 8 has it.
+        # A field whose name has another meaning in Python ends with an underscore, as in PEP 8.
         cls.fields = {
             name.removesuffix("_"): value for items in declared for name, value in items if isinstance(value, Field)
         }
@@ -101,18 +101,18 @@ def check(
 ) -> Callable[[Rule], Rule]:
     """Register a rule that compares fields of one object.
 
-    The rule takes a :class:`View` and yields problems, with paths made by ``view / "field"``; its name and docstring
-    are what ``draguard explain`` shows.
+    The rule takes a :class:`View` and yields problems, with paths made by ``view / "field"``; ``draguard explain``
+    shows its name and docstring.
 
     Args:
-        *types: The types that the rule is about.
+        *types: The types that the rule applies to.
         since: The first Kubernetes 1.x release that has the rule.
         until: The last release that has it.
-        on: The operations that the rule belongs to, if not all.
-        mutes: Fields of which nothing else is said where the rule finds something.
-        given: Fields without any of which the rule finds nothing: it is then not asked, since most objects have few
-            of the fields that they may have.
-        fine: Tells quickly that the rule finds nothing in a struct whose fields are all right, and which has one of
+        on: The operations to which the rule applies, if not all.
+        mutes: Fields whose other findings are muted where the rule finds something.
+        given: Fields of which at least one must be present for the rule to run: most objects have few of the possible
+            fields.
+        fine: A predicate that tells quickly that the rule finds nothing in a struct with valid fields and one of
             ``given``; see :class:`Declared`.
     """
     where = Declared(
@@ -124,13 +124,13 @@ def check(
 def exactly_one(
     type_: type[Struct], *members: str, since: int = OLDEST, until: int | None = None
 ) -> Callable[[Rule], Rule]:
-    """Register a rule that asks for one of several fields, as :func:`check` does.
+    """Register a rule that requires exactly one of several fields, as :func:`check` does.
 
-    The rule takes a :class:`View` and the names of the fields that were given, and is asked only if they are not one:
-    a ResourceSlice has thousands of such structs.
+    The rule takes a :class:`View` and the names of the fields that were given, and runs only if there is not exactly
+    one: a ResourceSlice has thousands of such structs.
 
     Args:
-        type_: The type that the rule is about.
+        type_: The type that the rule applies to.
         *members: The fields.
         since: The first Kubernetes 1.x release that has the rule.
         until: The last release that has it.

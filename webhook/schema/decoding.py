@@ -20,11 +20,11 @@ UNKNOWN_FIELD = "unknown-field"
 WRONG_TYPE = "wrong-type"
 GATE_OFF = "gate-off"
 ONCE_DECODED = "the API server reports this once it can decode the object"
-"""The hint of what is found in an object although it cannot be decoded."""
+"""The hint on findings in an object that cannot be decoded."""
 
 
 class Misfit(NamedTuple):
-    """A value that does not have its type's shape; the text is made once its whole path is known."""
+    """A value that does not have its type's shape; its message is built once the whole path is known."""
 
     path: Path
     rule: str
@@ -53,7 +53,7 @@ class Misfit(NamedTuple):
 
 
 def apart(findings: Sequence[Finding]) -> tuple[Sequence[Misfit], Sequence[Problem]]:
-    """Tell what the decoder finds from what validation finds, each in its order."""
+    """Separate the decoder's findings from validation's, each in order."""
     if not findings:
         return (), ()
     misfits: list[Misfit] = []
@@ -72,23 +72,23 @@ def under(findings: Iterable[Finding], step: str | int) -> list[Finding]:
 
 
 def refuses(findings: Iterable[Finding]) -> bool:
-    """Tell whether there is something that the decoder of an API server of any release refuses."""
+    """Tell whether there is a value that the decoder of an API server of any release refuses."""
     return any(isinstance(each, Misfit) and each.refuses for each in findings)
 
 
 def wrong_type(value: object, owner: str, go_type: str, got: str = "", advice: Advice | None = None) -> tuple[Misfit]:
-    """Say that a value is not of a field's type.
+    """Report a value that is not of a field's type.
 
     Args:
         value: The JSON value as submitted.
         owner: The Go struct that holds the field.
         go_type: The field's Go type, such as ``[]string``.
-        got: What the value is, where naming its JSON type is not enough.
-        advice: How to mend it, where the types alone do not say so.
+        got: A description of the value, where its JSON type is not enough.
+        advice: How to fix it, where the types do not imply it.
     """
 
     def describe(path: Path) -> str:
-        # Go's decoder names the fields it went through, but neither list indices nor map keys.
+        # Go's decoder names the fields on the path, but neither list indices nor map keys.
         fields = ".".join(str(step) for step in path if not isinstance(step, int | Key))
         place = f"Go struct field {owner}.{fields}" if fields else "Go value"
         return f"json: cannot unmarshal {got or kind_of(value)} into {place} of type {go_type}"
@@ -100,11 +100,11 @@ def wrong_type(value: object, owner: str, go_type: str, got: str = "", advice: A
 
 
 def unknown_field(name: str, known: Iterable[str]) -> Misfit:
-    """Say that a struct has no field of this name, and name the one that was probably meant.
+    """Report an unknown field of a struct, and suggest the intended one.
 
     Args:
         name: The field that was submitted.
-        known: The fields that there are.
+        known: The known fields.
     """
 
     def suggest() -> Advice:
@@ -120,12 +120,12 @@ def unknown_field(name: str, known: Iterable[str]) -> Misfit:
 
 
 def gated_field(gates: Iterable[str]) -> Misfit:
-    """Say that a field is dropped because its feature gates are off."""
+    """Report a field that is dropped because its feature gates are off."""
     return Misfit(Path(), GATE_OFF, str, gates=tuple(gates))
 
 
 def unparsable(message: str, rule: str) -> tuple[Misfit]:
-    """Say that a text cannot be read as the value that its type stands for, such as a quantity."""
+    """Report a text that cannot be parsed as its type, such as a quantity."""
     return (Misfit(Path(), rule, lambda _: message),)
 
 
@@ -139,7 +139,7 @@ _MEANT = {
     ),
     ("number", "string"): Advice("if a string is meant, put it in quotes", _QUOTE),
 }
-"""How to mend a value, by the type that it has and the type that it should have."""
+"""How to fix a value, by its actual and its expected type."""
 
 
 def _conversion_hint(value: object, go_type: str) -> Advice:

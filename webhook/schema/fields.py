@@ -1,4 +1,4 @@
-"""Fields: what all have in common, and what they compile to."""
+"""Fields: their common attributes, and their compiled form."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from webhook.schema.decoding import Finding, Misfit
 
     Place = tuple[Any, ...]
-    """Where something is: the place that holds it and one step down; made a path only when it is reported."""
+    """A place: its parent and one step down; made into a path only when reported."""
     Spelled = tuple[tuple[str, ...], "StructFields | None"]
     Walk = Callable[[Any], Sequence[Finding]]
     Decode = Callable[[Any], Sequence[Misfit]]
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Format = Callable[[str, Release], Sequence[str]]
 
 NOTHING: tuple[Any, ...] = ()
-"""No findings: most values have none, so nothing is made for them."""
+"""No findings: shared, since most values have none."""
 
 IMMUTABLE = "immutable"
 
@@ -33,13 +33,13 @@ EMPTY = "empty"
 CHANGED = "changed"
 """An update validates the field again only if it has changed."""
 STORED = "stored"
-"""An update validates the field again, but what has not changed as something that is in the cluster already."""
+"""An update validates the field again, but unchanged parts as stored ones."""
 NEW = "new"
 """An update validates the field again only if it was not set before."""
 
 
 class _Any:
-    """Contains every value that is not empty."""
+    """A container of all values that are not empty."""
 
     def __contains__(self, value: object) -> bool:
         return bool(value)
@@ -53,14 +53,14 @@ class Default(NamedTuple):
 
     Args:
         value: The default.
-        when: The other fields, and what they must be one of.
+        when: The other fields, and their allowed values.
     """
 
     value: Any
     when: Mapping[str, Any]
 
     def __str__(self) -> str:
-        """Say it for ``draguard explain``."""
+        """Describe it for ``draguard explain``."""
         when = (
             f"{name} is {'given' if wanted is ANY else ' or '.join(map(str, wanted))}"
             for name, wanted in self.when.items()
@@ -69,16 +69,16 @@ class Default(NamedTuple):
 
 
 class CompiledField(NamedTuple):
-    """What a field does with a value, for one target.
+    """A field compiled for one target.
 
     Args:
-        walk: What the JSON decoder refuses of a value, and what validation finds in it; None is an absent value.
-        change: What validation finds in a new and an old value; None if any change is fine.
-        canonical: The value in the form in which old and new are compared; None for Go's zero value.
-        view: The value as cross-field checks see it, at a place that matters only where it holds structs.
-        passes: The Python type of the values in which the walk finds nothing, whatever they are.
-        seen_as_is: Whether cross-field checks see a value that is not null as it was submitted.
-        struct: The struct that it holds, be it one or many.
+        walk: Returns the findings of the JSON decoder and of validation in a value; None is an absent value.
+        change: Returns the findings of validation for a new and an old value; None if any change is allowed.
+        canonical: Returns the value in the form for comparing old and new; None for Go's zero value.
+        view: Returns the value as cross-field checks see it, at a place that matters only for structs.
+        passes: The Python type whose values are all valid.
+        seen_as_is: Whether cross-field checks see a non-null value as submitted.
+        struct: The struct that it holds, one or many.
     """
 
     walk: Walk
@@ -97,49 +97,49 @@ class StructFields(Protocol):
     """The struct's class."""
     target: Target
     fields: dict[str, CompiledField]
-    """By the names in the class."""
+    """The fields by their names in the class."""
     wire: dict[str, CompiledField]
-    """By the names on the wire: what is inlined stands here itself."""
+    """The fields by their names on the wire, including those of inlined structs."""
     stated: dict[str, Field]
-    """The declarations, as the target has them."""
+    """The declarations, as of the target."""
     gated: dict[str, list[str]]
     """The feature gates that are off, by the names of the fields that need them."""
     inline: frozenset[str]
     conditional: dict[str, Default]
     """The defaults that depend on other fields."""
     rechecks: bool
-    """Whether an update validates any field in its own way."""
+    """Whether an update validates any field in a special way."""
 
     def canonical(self, value: dict[str, Any]) -> dict[str, Any]:
-        """Return the value as old and new are compared."""
+        """Return the value in the form for comparing old and new."""
 
     def spelling(self, name: str) -> Spelled:
-        """Return how the API server spells a field, and the struct that it holds."""
+        """Return the API server's spelling of a field, and the struct that it holds."""
 
 
 class Field:
-    """What all fields have in common.
+    """The base of all fields.
 
     Args:
         doc: What the field means, in a sentence.
-        required: Whether validation asks for it.
+        required: Whether validation requires it.
         pointer: Whether Go holds it by pointer: then an empty value differs from an absent one.
         immutable: Whether an update may not change it.
-        declarative: Whether its rules are declarative upstream: of a change they do not show the value, of a repeated
-            item they show all.
-        declared: What declarative validation has instead of the handwritten rules, where it decides: attributes of
+        declarative: Whether its rules are declarative upstream: findings about changes omit the value, those about
+            repeated items show the whole item.
+        declared: The rules of declarative validation instead of the handwritten ones, where it decides: attributes of
             the field, by the release whose tags (``+k8s:``) say so; an empty mapping if only the form differs.
         since: The first Kubernetes 1.x release that has the field.
         until: The last release that has it.
         subresource: The requests that validate it: ``MAIN``, ``STATUS``, or both where it is None.
-        spelled: The name that error paths use, where it is not the JSON name: ``""`` for none, ``/name`` for one in
-            the object itself. Like other facts it can be a map from the release that brought it: ``{33: ""}``.
+        spelled: The name in error paths, where it differs from the JSON name: ``""`` for none, ``/name`` for one in
+            the object itself. Like other facts it can be a map by the release that introduced it: ``{33: ""}``.
         gate: The feature gates without which the API server drops the field.
-        empty: What the API server says of a value that is given and empty; it checks nothing else of it.
-        written: Whether Go writes the field even if it is empty, though it may be (no ``omitempty``).
+        empty: The API server's message for an empty value, which it does not check further.
+        written: Whether Go writes the field even if it is empty (no ``omitempty``).
         rechecked: When or how an update validates the field again, if not always as if it were new: ``CHANGED``,
             ``STORED`` or ``NEW``.
-        rare: Whether hardly any object has the field, so that one that has it always takes a walk.
+        rare: Whether the field is so rare that objects with it always take a walk.
     """
 
     inline = False
@@ -174,7 +174,7 @@ class Field:
         raise NotImplementedError
 
     def compile(self, target: Target, owner: str, package: str) -> CompiledField:
-        """Make the closures for one target.
+        """Compile the closures for one target.
 
         Args:
             target: The version, release and operation.
@@ -184,7 +184,7 @@ class Field:
         raise NotImplementedError
 
     def but(self, **changed: Any) -> Self:
-        """Return the same field with other attributes, for a type that differs from another in them only."""
+        """Return a copy of the field with other attributes, for a similar type."""
         other = copy.copy(self)
         vars(other).update(changed)
         return other
@@ -197,12 +197,12 @@ class Field:
         return self.but(**declared, declarative=True)
 
     def limits(self) -> list[str]:
-        """Say what is declared about the field, for ``draguard explain``."""
+        """Describe the declared limits of the field, for ``draguard explain``."""
         facts = {"required": self.required, "immutable": self.immutable, "not empty": bool(self.empty)}
         return [fact for fact, holds in facts.items() if holds]
 
     def gates(self, target: Target) -> Sequence[str]:
-        """Name the feature gates without which the API server of a release drops the field."""
+        """Return the feature gates without which the API server of a release drops the field."""
         gate = target.pick(self.gate) or ()
         return (gate,) if isinstance(gate, str) else tuple(gate)
 
@@ -222,7 +222,7 @@ class Field:
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """Name a rule after the function that states it."""
+    """Name a rule after its function."""
     return function.__name__.replace("_", "-")
 
 

@@ -30,9 +30,9 @@ class Nested(Field):
     """A struct.
 
     Args:
-        type_: The struct's class; or ``MODULE:CLASS`` of one that is not judged, whose module is read when needed.
-        required_detail: What the API server says if it is missing.
-        default: What the API server sets if it is absent.
+        type_: The struct's class; or ``MODULE:CLASS`` of one that is not judged, whose module is loaded on first use.
+        required_detail: The API server's message if it is missing.
+        default: The API server's default.
         **common: As for :class:`Field`.
     """
 
@@ -62,7 +62,7 @@ class Nested(Field):
         return f"{self.type.package or package}.{self.type.go_name or self.type.__name__}"
 
     def compile(self, target: Target, owner: str, package: str) -> CompiledField:
-        """Make the closures for one target."""
+        """Compile the closures for one target."""
         struct, go_type = compile_struct(self.type, target), self.type_name(package)
         pointer, changed = self.pointer, struct.change
         needed = pointer and self.required and target.validates
@@ -102,8 +102,8 @@ class Inlined(Nested):
 
     Args:
         type_: The struct's class.
-        present: Whether a submitted struct has any of it, for a Kubernetes release.
-        **common: As for :class:`Field`; ``spelled`` is where the API server reports the fields.
+        present: A predicate: whether a submitted struct has any of its fields, for a Kubernetes release.
+        **common: As for :class:`Field`; ``spelled`` is the path at which the API server reports the fields.
     """
 
     inline = True
@@ -115,7 +115,7 @@ class Inlined(Nested):
         self.present = present
 
     def compile(self, target: Target, owner: str, package: str) -> CompiledField:
-        """Make closures that take the whole struct around it."""
+        """Compile closures that take the whole struct around it."""
         compiled, release, present = super().compile(target, owner, package), target.release, self.present
         struct, decoded = compile_struct(self.type, target), compile_struct(self.type, target.decoding)
 
@@ -134,6 +134,6 @@ class Inlined(Nested):
 
 
 def _some(fields: Iterable[str]) -> str:
-    """Name some fields of a struct, and say whether there are more."""
+    """Name some fields of a struct, and note whether there are more."""
     names = list(fields)
     return ", ".join([*names[:_NAMED], *(["…"] if len(names) > _NAMED else [])])

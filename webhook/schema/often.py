@@ -1,4 +1,4 @@
-"""Counts values by type: types with many get a plan, which takes as long as some walks."""
+"""Counts values by type: frequent types get a plan, which takes as long as some walks."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from webhook.schema.compiled import CompiledStruct
 
 PLANNED_AFTER: Final = 16
-"""How many values are walked through before their type is planned."""
+"""How many values of a type take walks before a plan is made."""
 
 
 class Often:
-    """Tells at once that the walk finds nothing in a value.
+    """Recognizes valid values quickly.
 
     Args:
         struct: The type that values should have.

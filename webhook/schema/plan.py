@@ -1,9 +1,8 @@
 """Plans: valid values recognized by msgspec, in a fraction of the time that a walk takes.
 
-A plan is derived from a compiled type and says of a value that it is fine, or that it needs a closer look: the walk.
-Shapes, sizes and unknown fields are msgspec's to decide. What it cannot tell is asked of the field's own checks. A rule
-about several fields may state a predicate (``fine=``); a value that has the fields of one that does not needs a closer
-look.
+A plan is derived from a compiled type. It decides whether a value is fine, or needs a closer look: the walk. msgspec
+checks shapes, sizes and unknown fields; the field's own checks do the rest. A rule about several fields may have a
+predicate (``fine=``); a value with the fields of a rule without one needs a closer look.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ if TYPE_CHECKING:
     from webhook.schema.target import Target
 
     Wrong = Callable[[Any], object]
-    """Returns something true of a value that is not known to be fine."""
+    """Returns a truthy result for a value that is not known to be fine."""
 
 _REMEMBERED: Final = 1024
-"""How many texts of one format are remembered: objects share names of attributes, containers, classes, drivers."""
+"""How many texts of one format are cached: objects share names of attributes, containers, classes and drivers."""
 _NAME_MAX: Final = 256
-"""How many characters a name may have that is remembered; all formats of names allow fewer."""
+"""The most characters of a cached name; all formats of names allow fewer."""
 _LITERAL_MAX: Final = 32
-"""How many characters a quantity or a time may have that is remembered."""
+"""The most characters of a cached quantity or time."""
 
 
 _ONE: Final = "{wrong}({value})"
@@ -48,12 +47,12 @@ class _LookCloserError(ValueError):
 
 
 class _Planned(NamedTuple):
-    """How to tell that a field's value is fine.
+    """How to recognize a valid value of a field.
 
     Args:
-        type: The msgspec type that it must be of.
-        wrong: What must find nothing in a value of that type; None if there is nothing to find.
-        whole: How that is asked of the value, or of all that is in it.
+        type: The msgspec type of the value.
+        wrong: A check that must find nothing in a value of that type; None if there is none.
+        whole: How the check applies to the value, or to all its items.
     """
 
     type: Any
@@ -62,12 +61,12 @@ class _Planned(NamedTuple):
 
     @property
     def asks_one(self) -> bool:
-        """Whether a value of this kind can be one of several."""
+        """Whether the check applies to a single value."""
         return self.wrong is None or self.whole not in {_ITEMS, _VALUES}
 
 
 def planned(struct: CompiledStruct) -> Callable[[object], bool]:
-    """Make what tells whether the walk finds nothing in a value; False if only the walk knows.
+    """Make a predicate for values without findings; False if only the walk can tell.
 
     Args:
         struct: The type that the value should have.
@@ -78,7 +77,7 @@ def planned(struct: CompiledStruct) -> Callable[[object], bool]:
     def is_fine(value: object) -> bool:
         try:
             convert(value, plan)
-        # A predicate that looks for a field in what is not planned finds no such attribute.
+        # A predicate may read a field that is not planned, and so lacks the attribute.
         except (MsgspecError, ValueError, AttributeError, RecursionError):
             return False
         return True
@@ -101,7 +100,7 @@ def plan_of(struct: CompiledStruct) -> type | None:
         (name, plan.type) if name in needed else (name, plan.type if name in members else plan.type | None, None)
         for name, plan in plans.items()
     ]
-    # What is not planned is None: none of its values has it.
+    # Fields that are not planned are None: no planned value has them.
     namespace: dict[str, Any] = dict.fromkeys(struct.type.fields.keys() - plans.keys())
     if struct.type.box:
         namespace["__getattr__"] = _boxed(struct.type.box)
@@ -118,16 +117,16 @@ def plan_of(struct: CompiledStruct) -> type | None:
 
 
 def _boxed(box: str) -> Callable[[Any, str], Any]:
-    """Make what reads the fields of a box; to have it makes a type's own fields slower to read, too."""
+    """Make the reader of a box's fields; it makes a type's own fields slower to read, too."""
     return lambda value, name: getattr(getattr(value, box), name)
 
 
 def _examination(
     struct: CompiledStruct, plans: Mapping[str, _Planned], needed: Container[str]
 ) -> Callable[[Any], None] | None:
-    """Make what looks at a struct whose shape is right; None if there is nothing to look at.
+    """Make the check of a struct with the right shape; None if there is nothing to check.
 
-    It is written out field by field, as dataclasses write theirs: a loop takes several times as long, and a slice has
+    Its source is generated field by field, as in dataclasses: a loop takes several times as long, and a slice has
     thousands of structs. Only names of declared fields become part of the source.
     """
     scope: dict[str, Any] = {"LookCloserError": _LookCloserError, "target": struct.target}
@@ -253,7 +252,7 @@ _PLANS: Final[Mapping[Callable[..., CompiledField], Callable[..., _Planned]]] = 
     Nested.compile: _nested,
     Anything.compile: _anything,
 }
-"""What is planned; of a field that is compiled in its own way, the walk is asked."""
+"""The planned field types; fields compiled in a special way take the walk."""
 
 
 def _sized(type_: Any, field: Array | Map, of_empty: object, target: Target) -> Any:
@@ -262,7 +261,7 @@ def _sized(type_: Any, field: Array | Map, of_empty: object, target: Target) -> 
 
 
 def _repeats(unique: str) -> Wrong:
-    """Make what tells whether items of a list share a key; ``""`` means the items themselves."""
+    """Make a predicate for lists whose items share a key; ``""`` means the items themselves."""
     if not unique:
         return lambda values: len({each or "" for each in values}) != len(values)
     get = attrgetter(unique)

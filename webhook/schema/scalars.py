@@ -24,9 +24,9 @@ class Scalar(Field):
 
     Args:
         go: The Go type.
-        default: What the API server sets when the field is absent or empty; a :class:`Default` if that depends on
+        default: The API server's default when the field is absent or empty; a :class:`Default` if that depends on
             other fields.
-        converted: Whether the API server converts an empty value to none, and shows it as that.
+        converted: Whether the API server converts an empty value to an absent one, and shows it so.
         **common: As for :class:`Field`.
     """
 
@@ -52,7 +52,7 @@ class Scalar(Field):
         return f"{package}.{self.go}" if self.go[:1].isupper() else self.go
 
     def compile(self, target: Target, owner: str, package: str) -> CompiledField:
-        """Make the closures for one target."""
+        """Compile the closures for one target."""
         go_type = self.type_name(package)
         absent = None if self.pointer else self.zero
         shown = null(target.release) if self.pointer or target.pick(self.converted) else self.zero
@@ -92,17 +92,17 @@ class Scalar(Field):
         return walk
 
     def decoder(self, owner: str, go_type: str) -> Decode:
-        """Make what the JSON decoder does with a value that is not null."""
+        """Make the JSON decoder's check of a non-null value."""
         plain = self.python
         return lambda value: NOTHING if type(value) is plain else wrong_type(value, owner, go_type)
 
     def _constant(self, target: Target) -> Any:
-        """Return the default, unless it depends on other fields: then the struct around sets it."""
+        """Return the default, unless it depends on other fields: then the enclosing struct sets it."""
         default = target.pick(self.default)
         return None if isinstance(default, Default) else default
 
     def limits(self) -> list[str]:
-        """Say what is declared about the value."""
+        """Describe the declared limits of the value."""
         return super().limits() + self._defaults()
 
     def _defaults(self) -> list[str]:
@@ -131,15 +131,15 @@ class Text(Scalar):
     """A string.
 
     Args:
-        format: What the text must look like: functions of text and release to what is wrong with it.
-        checked_by: A function of text and target that finds problems, where a format cannot tell them: their
-            reasons or the values they show differ.
+        format: The formats of the text: functions from text and release to errors.
+        checked_by: A function of text and target that finds problems, where a format cannot: their reasons or the
+            values they show differ.
         one_of: The values it may have, in the order in which the API server lists them.
         max_length: The most bytes it may have, reported as ``field.TooLongMaxLength``.
         max_bytes: The most bytes it may have, reported as ``field.TooLong``.
         max_characters: The most characters it may have.
         always: Whether an absent or empty text is checked like any other.
-        required_if_given: Whether an empty text is missing; an absent one is not.
+        required_if_given: Whether an empty text counts as missing; an absent one does not.
         **common: As for :class:`Scalar`.
     """
 
@@ -168,7 +168,7 @@ class Text(Scalar):
         self.required_if_given = required_if_given
 
     def limits(self) -> list[str]:
-        """Say what is declared about the text."""
+        """Describe the declared limits of the text."""
         facts = Field.limits(self) + most(self.max_length or self.max_bytes, "bytes")
         facts += [name_of(test) for test in (*self.formats, *([self.checked_by] if self.checked_by else ()))]
         values = self.one_of
@@ -183,7 +183,7 @@ class Text(Scalar):
         if not tests:
             return super().checker(target)
         needed, always, empty = self.required or self.required_if_given, target.pick(self.always), self.empty
-        # What an absent and what an empty text come to: nothing, or the tests.
+        # The results for an absent and an empty text: no findings, or those of the tests.
         has_default = target.pick(self.default) is not None
         fine_if_absent = has_default or self.required_if_given or not (needed or always)
         fine_if_empty = has_default or not (needed or always or self.pointer)
@@ -206,7 +206,7 @@ class Text(Scalar):
         return check
 
     def tests(self, target: Target) -> Iterator[Callable[[str], Sequence[Problem]]]:
-        """Make the tests of a text that is there."""
+        """Make the tests of a present text."""
         release, one_of = target.release, target.pick(self.one_of)
         if limit := target.pick(self.max_length) or self.max_bytes:
             yield _length_test(limit, release, in_bytes=self.max_bytes is not None)
@@ -221,7 +221,7 @@ class Text(Scalar):
 
 
 WIDEST: Final = 4
-"""How many bytes a character has at most."""
+"""The most bytes of a character."""
 
 
 def _length_test(limit: int, release: Release, *, in_bytes: bool) -> Callable[[str], Sequence[Problem]]:
@@ -265,8 +265,8 @@ class Int(Scalar):
     """A whole number.
 
     Args:
-        minimum: The least it may be, and what the API server says otherwise.
-        maximum: The most it may be, likewise.
+        minimum: The smallest value, and the API server's message otherwise.
+        maximum: The largest value, likewise.
         **common: As for :class:`Scalar`.
     """
 
@@ -292,13 +292,13 @@ class Int(Scalar):
         return int(self.go.removeprefix("int"))
 
     def limits(self) -> list[str]:
-        """Say what is declared about the number."""
+        """Describe the declared limits of the number."""
         facts = [f"{self.minimum[0]} at least"] if self.minimum else []
         facts += [f"{self.maximum[0]} at most"] if self.maximum else []
         return facts + super().limits()
 
     def decoder(self, owner: str, go_type: str) -> Decode:
-        """Make what the JSON decoder does with a value that is not null."""
+        """Make the JSON decoder's check of a non-null value."""
         top = 1 << (self.bits - 1)
 
         def decode(value: object) -> Sequence[Misfit]:
@@ -341,13 +341,13 @@ class Bool(Scalar):
 
 
 class Parsed(Scalar):
-    """A text that stands for a value of another kind, such as a quantity or a time, and is compared by that.
+    """A text that represents another value, such as a quantity or a time, and is compared by that value.
 
     Args:
         parse: Reads the submitted JSON value; raises ValueError with the API server's text, TypeError if the value
             should be a text.
         go: The Go type.
-        rule: The rule that a text breaks when it cannot be read.
+        rule: The rule of unparsable texts.
         **common: As for :class:`Field`.
     """
 
@@ -360,7 +360,7 @@ class Parsed(Scalar):
         self.parse, self.rule = parse, rule
 
     def compile(self, target: Target, owner: str, package: str) -> CompiledField:
-        """Make the closures for one target."""
+        """Compile the closures for one target."""
         parse = self.parse
 
         def canonical(value: Any) -> Any:
@@ -370,7 +370,7 @@ class Parsed(Scalar):
         return compiled._replace(canonical=canonical, change=self._frozen(canonical))
 
     def decoder(self, owner: str, go_type: str) -> Decode:
-        """Make what the JSON decoder does with a value that is not null."""
+        """Make the JSON decoder's check of a non-null value."""
         del go_type
         parse, rule = self.parse, self.rule
 
@@ -390,7 +390,7 @@ class Anything(Field):
     """Any JSON value, such as a driver's own parameters.
 
     Args:
-        shape: The field that it is, where it is not judged but known.
+        shape: The field that describes it, where it is known but not judged.
         **common: As for :class:`Field`.
     """
 
@@ -404,7 +404,7 @@ class Anything(Field):
         return "runtime.RawExtension"
 
     def compile(self, target: Target, owner: str, package: str) -> CompiledField:
-        """Make closures that find nothing but what the decoder refuses, if the shape is known."""
+        """Compile closures that find only the decoder's refusals, if the shape is known."""
         shape = self.shape if target.thorough else None
         return CompiledField(
             walk=shape.compile(target.decoding, owner, package).walk if shape else lambda _: NOTHING,

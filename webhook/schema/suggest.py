@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from webhook.schema.fields import Field, StructFields
 
 MAX_LISTS = 1
-"""Through how many lists a field is looked for in another place."""
+"""Through how many lists to search for a field in another place."""
 _EMPTIED = "; its fields are now written here, without it"
 
 
 class _Struct(NamedTuple):
-    """A struct on the way to a field, and where it is."""
+    """A struct on the path to a field, and its path."""
 
     path: Path
     struct: StructFields
 
 
 class _Place(NamedTuple):
-    """Where a field of some name is: through how many lists, how many steps away, and its path."""
+    """The place of a field: how many lists lead to it, its distance in steps, and its path."""
 
     lists: int
     steps: int
@@ -36,7 +36,7 @@ class _Place(NamedTuple):
 
 
 def suggestion(root: StructFields, path: Path) -> Advice:
-    """Suggest a field in the place of an unknown one; nothing if none is near.
+    """Suggest a field for an unknown one; empty if none is near.
 
     Args:
         root: The type of the whole object.
@@ -63,7 +63,7 @@ def suggestion(root: StructFields, path: Path) -> Advice:
 
 
 def _excluded(around: Sequence[_Struct], path: Path, place: str) -> str:
-    """Say that a field cannot be where another one is that the submitted one is in; empty if it can."""
+    """Explain why a field cannot stand beside its submitted parent; empty if it can."""
     box, name = around[-1].struct.type.unboxed, path[-1]
     beside = next(step for step in reversed(path[:-1]) if isinstance(step, str))
     if f".{box}." in place:
@@ -73,11 +73,11 @@ def _excluded(around: Sequence[_Struct], path: Path, place: str) -> str:
 
 
 def instead(root: StructFields, path: Path) -> str:
-    """Say what to write instead of a field that a type does not have; empty if that is not declared.
+    """Suggest the declared replacement of a field that a type does not have; empty if there is none.
 
     Args:
         root: The type of the whole object.
-        path: Where the field is.
+        path: The path of the field.
     """
     return _instead(list(_around(root, path[:-1]))[-1].struct, str(path[-1]))
 
@@ -87,7 +87,7 @@ def _instead(struct: StructFields, name: str) -> str:
 
 
 def _joined(struct: StructFields, name: str) -> str:
-    """Return the place of a field that was written in one word with what it is in; empty if there is none."""
+    """Return the place of a field whose name was joined with its parent's; empty if there is none."""
     places = (
         f"{part}.{inner}"
         for part, field in struct.wire.items()
@@ -99,25 +99,25 @@ def _joined(struct: StructFields, name: str) -> str:
 
 
 def _entry(struct: StructFields, name: str) -> str:
-    """Return the place of an entry of a map that is all a struct has; empty if it has more."""
+    """Return the place of an entry in the only map of a struct; empty if it has more fields."""
     fields = list(struct.wire)
     return f"{fields[0]}.{name}" if len(fields) == 1 and isinstance(next(_declared(struct, fields[0])), Map) else ""
 
 
 def _nested(around: _Struct, place: str, name: str) -> Fix | None:
-    """Return how a field gets to a place in a map beside it; None if it is somewhere else."""
+    """Return how to move a field into a map beside it; None if its place is elsewhere."""
     steps = place.removeprefix(f"{around.path}.").removesuffix(f".{name}")
     return Fix("nest", steps) if steps in around.struct.wire and place.endswith(f".{steps}.{name}") else None
 
 
 def misspelt(root: StructFields, path: Path) -> str:
-    """Return the field of the same struct that an unknown one was meant to be; empty if none is near enough."""
+    """Return the field of the same struct that an unknown one misspells; empty if none is near enough."""
     struct = list(_around(root, path[:-1]))[-1].struct
     return nearest(str(path[-1]), (*struct.wire, *struct.type.opaque))
 
 
 def opaque_part(root: StructFields, path: Path) -> Path | None:
-    """Return the field on the way to a place that is known and not judged; None if there is none."""
+    """Return the field on the path to a place that is known but not judged; None if there is none."""
     struct: StructFields | None = root
     for index, step in enumerate(path):
         if type(step) is not str:
@@ -132,7 +132,7 @@ def opaque_part(root: StructFields, path: Path) -> Path | None:
 
 
 def has(root: StructFields, path: Path) -> bool:
-    """Tell whether there is such a field, list indices and keys of maps aside."""
+    """Tell whether a field exists, ignoring list indices and keys of maps."""
     struct: StructFields | None = root
     for step in path:
         if type(step) is str:
@@ -148,7 +148,7 @@ def _did_you_mean(name: str) -> str:
 
 
 def _around(root: StructFields, steps: tuple[str | int, ...]) -> Iterator[_Struct]:
-    """Go through the structs that lead to a field, from the whole object on."""
+    """Yield the structs on the path to a field, from the whole object on."""
     struct = root
     yield _Struct(Path(), struct)
     for index, step in enumerate(steps):
@@ -161,7 +161,7 @@ def _around(root: StructFields, steps: tuple[str | int, ...]) -> Iterator[_Struc
 
 
 def _declared(struct: StructFields, name: str) -> Iterator[Field]:
-    """Find a field among all that a struct has had in any release."""
+    """Find a field of a struct in any release."""
     inlined = (inner.type for each in struct.inline if (inner := struct.fields[each].struct))
     for type_ in (struct.type, *inlined):
         if name in type_.fields:
@@ -169,7 +169,7 @@ def _declared(struct: StructFields, name: str) -> Iterator[Field]:
 
 
 def _history(struct: StructFields, name: str) -> str:
-    """Say which releases have a field that this one does not have."""
+    """Name the releases that have a field missing in this one."""
     release = struct.target.release
     for field in _declared(struct, name):
         if field.since > release:
@@ -181,7 +181,7 @@ def _history(struct: StructFields, name: str) -> str:
 
 
 def _nearest(around: Sequence[_Struct], name: str) -> str:
-    """Find the nearest place that has a field of this name; nothing if several are as near."""
+    """Find the nearest place of a field by name; None if several are equally near."""
     places = [
         _Place(lists, up + steps, path)
         for up, (where, struct) in enumerate(reversed(around))
@@ -194,7 +194,7 @@ def _nearest(around: Sequence[_Struct], name: str) -> str:
 
 
 def _below(struct: StructFields, name: str, path: str, lists: int, steps: int) -> Iterator[_Place]:
-    """Look for a field in a struct and in what it is made of; a status is not written by hand."""
+    """Search for a field in a struct and its parts; except in a status, which is not written by hand."""
     dot = f"{path}." if path else ""
     if name in struct.wire:
         yield _Place(lists, steps, f"{dot}{name}")

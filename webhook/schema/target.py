@@ -19,7 +19,7 @@ MAIN = ""
 STATUS = "status"
 
 OLDEST = Release(27)
-"""The first Kubernetes 1.x release that is known here."""
+"""The first known Kubernetes 1.x release."""
 
 
 _FACTS = (
@@ -29,7 +29,7 @@ _FACTS = (
 
 
 class Target:
-    """One API version as one Kubernetes release serves it to one kind of request.
+    """One API version, as one Kubernetes release serves it for one operation.
 
     Args:
         version: The API version, such as ``v1alpha2``; error texts spell Go's types with it.
@@ -37,13 +37,13 @@ class Target:
         operation: ``CREATE``, ``UPDATE`` or ``UPDATE_STATUS``.
         gates: The feature gates that are on.
         admin_namespace: Whether the object's namespace is labelled for admin access; None if unknown.
-        replaced: The types that look different in this version: those of the newest version, and what replaces them.
-        stored: Whether what is validated is in the cluster already, for which some rules are milder.
+        replaced: The types that differ in this version: those of the newest version, and their replacements.
+        stored: Whether the validated value is already stored, for which some rules are milder.
         declarative: Whether declarative validation decides where handwritten rules say the same in other words.
-        enough: How many findings about one list, map or rule are enough: no more are looked for.
+        enough: The number of findings about one list, map or rule after which the search ends.
         validates: Whether values are validated, not only decoded.
-        strict: Whether a field that a type does not have is found; if not, it is ignored.
-        thorough: Whether what is not validated is decoded, too: a server has done that before it asks webhooks.
+        strict: Whether unknown fields are reported; if not, they are ignored.
+        thorough: Whether unvalidated parts are decoded, too: a server has done that before it calls webhooks.
     """
 
     def __init__(
@@ -71,33 +71,33 @@ class Target:
 
     @property
     def subresource(self) -> str:
-        """The subresource that the operation is about: ``MAIN`` or ``STATUS``."""
+        """The subresource of the operation: ``MAIN`` or ``STATUS``."""
         return self.operation.partition("/")[2]
 
     @cached_property
     def of_stored(self) -> Target:
-        """The same target for what an update leaves as it is."""
+        """The same target for values that an update leaves unchanged."""
         return self._but(stored=True)
 
     @cached_property
     def decoding(self) -> Target:
-        """The same target for what is only decoded."""
+        """The same target for values that are only decoded."""
         return self if not self.validates else self._but(validates=False)
 
     @cached_property
     def lenient(self) -> Target:
-        """The same target for what may have fields that are not known."""
+        """The same target for values that may have unknown fields."""
         return self._but(strict=False)
 
     def _but(self, **changed: bool) -> Target:
         return Target(**{name: getattr(self, name) for name in _FACTS} | changed)
 
     def has(self, since: int, until: int | None) -> bool:
-        """Tell whether something that came with one release and went after another exists in this one."""
+        """Tell whether the release is within a range."""
         return since <= self.release and (until is None or self.release <= until)
 
     def pick(self, value: Any) -> Any:
-        """Return what the release has of something that changed with releases, in order: ``{33: 4, 35: 16}``."""
+        """Return the release's value of a fact that changed with releases, in order: ``{33: 4, 35: 16}``."""
         if not isinstance(value, dict):
             return value
         found = None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class View:
     """A well-shaped struct as rules see it: fields by name, defaults set, absent ones empty, ``view / "field"`` a path.
 
-    A view is true if the struct is there at all; two views are equal if the API server takes them for the same.
+    A view is true if the struct is there at all; two views are equal if the API server considers them equal.
     """
 
     __slots__ = ("_place", "_value")
@@ -28,7 +28,7 @@ class View:
         self._value, self._place = value, place
 
     def __getattr__(self, name: str) -> Any:
-        """Return what is in the box, or not in this release."""
+        """Return a field of the box, or one that this release lacks."""
         type_ = self._struct.type
         if name in type_.fields:
             return None
@@ -38,7 +38,7 @@ class View:
 
     @property
     def path(self) -> Path:
-        """Where the struct sits, as seen from the struct that has the rule."""
+        """The path of the struct, as seen from the struct with the rule."""
         place, steps = self._place, []
         while place:
             place, step = place
@@ -51,7 +51,7 @@ class View:
         return self.path / box / step if box and step not in self._struct.type.fields else self.path / step
 
     def __contains__(self, name: str) -> bool:
-        """Tell whether a field that there is in this release was given and is not null."""
+        """Tell whether a field of this release was given and is not null."""
         box = self._struct.type.box
         if box and name not in self._struct.type.fields:
             return name in getattr(self, box)
@@ -71,12 +71,12 @@ class View:
 
     @property
     def canonical(self) -> dict[str, Any] | None:
-        """The struct in the form in which old and new are compared."""
+        """The struct in the form for comparing old and new."""
         return None if self._value is None else self._struct.canonical(self._value)
 
     @property
     def submitted(self) -> Any:
-        """The struct as it was submitted, to be shown."""
+        """The struct as submitted, for messages."""
         return self._value
 
     @property
@@ -86,12 +86,12 @@ class View:
 
     @property
     def content(self) -> dict[str, Any]:
-        """The fields as they were submitted, out of the box; for rules that would see too many views."""
+        """The fields as submitted, out of the box; for rules that would need too many views."""
         value = self._value or {}
         return (value.get(self._struct.type.box) or {}) if self._struct.type.box else value
 
     def contents(self, name: str) -> Sequence[dict[str, Any]]:
-        """Return the structs of a list as they were submitted, null as an empty one; where views would be too many."""
+        """Return the structs of a list as submitted, null as an empty one; for rules that would need too many views."""
         given = self._value.get(name) if self._value else None
         if not given:
             return ()
@@ -101,7 +101,7 @@ class View:
 
     @property
     def target(self) -> Target:
-        """What the struct is compiled for."""
+        """The target that the struct is compiled for."""
         return self._struct.target
 
     @property
@@ -111,7 +111,7 @@ class View:
 
     @property
     def operation(self) -> str:
-        """What is asked of the API server."""
+        """The operation of the request."""
         return self._struct.target.operation
 
     @property
@@ -135,7 +135,7 @@ def view_of(struct: StructFields) -> type[View]:
 
 
 def _reader(struct: StructFields, name: str) -> Callable[[View], Any]:
-    """Return what reads a field."""
+    """Return the reader of a field."""
     see, default = struct.fields[name].view, struct.conditional.get(name)
 
     def read(view: Any) -> Any:

@@ -2,8 +2,8 @@
 
 A version may hold fields in a box (``Struct.box``) that sit on the struct itself in another, hold them on the struct
 itself where another has a struct (``Inlined``), hold a plain value where another has a struct around it
-(``Struct.plain``), or not tell an empty value from none (``Field.pointer``). Whatever is not declared stays as it is;
-where it cannot tell where it belongs, it goes where most of the struct goes.
+(``Struct.plain``), or not tell an empty value from none (``Field.pointer``). Undeclared fields stay as they are; if
+their place is unclear, they go where most of the struct goes.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 
 class _Dropped:
-    """Stands for a value that the other version does not tell from none."""
+    """Marks a value that the other version does not distinguish from an absent one."""
 
 
 _DROPPED = _Dropped()
 
 
 class Conversion:
-    """From one version of an API to another.
+    """A conversion from one version of an API to another.
 
     Args:
-        source: The types that the first version replaces, and by what.
-        target: The types that the other version replaces, and by what.
+        source: The types that the first version replaces, and their replacements.
+        target: The types that the other version replaces, and their replacements.
     """
 
     def __init__(self, source: Replaced, target: Replaced) -> None:
@@ -44,7 +44,7 @@ class Conversion:
         self._known: dict[tuple[type[Struct], type[Struct]], Convert | None] = {}
 
     def of(self, type_: type[Struct]) -> Convert | None:
-        """Return what converts values of a type; None if they are the same in both versions.
+        """Return the converter of a type's values; None if they are the same in both versions.
 
         Args:
             type_: The type, as the newest version has it.
@@ -100,7 +100,7 @@ def has_any(type_: type[Struct], value: Mapping[str, Any]) -> bool:
 
     Args:
         type_: The struct.
-        value: What may have its fields, among others.
+        value: A value that may have its fields, among others.
     """
     return any(
         bool(value[name]) if isinstance(field, Scalar) and not field.pointer else value[name] is not None
@@ -110,12 +110,12 @@ def has_any(type_: type[Struct], value: Mapping[str, Any]) -> bool:
 
 
 def zeros(type_: type[Struct]) -> Mapping[str, Any]:
-    """Return the fields that Go writes even if they are empty, and what it writes."""
+    """Return the fields that Go writes even if empty, and their empty values."""
     return {name: field.zero for name, field in type_.fields.items() if field.written and isinstance(field, Scalar)}
 
 
 def _inlined(type_: type[Struct]) -> tuple[str, Nested] | None:
-    """Return the field whose struct's fields sit on a type itself."""
+    """Return the field whose struct is inlined in a type."""
     for name, field in type_.fields.items():
         if field.inline and isinstance(field, Nested):
             return name, field
@@ -132,7 +132,7 @@ def _arranged(type_: type[Struct], replaced: Replaced) -> Mapping[str, Field]:
 
 
 def _into_newest(type_: type[Struct], replaced: Replaced) -> Convert | None:
-    """Return what arranges a value of a type as the newest version does."""
+    """Return the function that arranges a value of a type as the newest version does."""
     if box := type_.box:
         return lambda value: _unboxed(value, box)
     if (inlined := _inlined(type_)) is None:
@@ -150,7 +150,7 @@ def _into_newest(type_: type[Struct], replaced: Replaced) -> Convert | None:
 
 
 def _out_of_newest(type_: type[Struct], replaced: Replaced) -> Convert | None:
-    """Return what arranges a value as a type does, which is arranged as in the newest version."""
+    """Return the function that arranges a value of the newest version as a type does."""
     if box := type_.box:
         own = type_.fields.keys() - {box}
         return lambda value: (
@@ -170,7 +170,7 @@ def _unboxed(value: dict[str, Any], box: str) -> dict[str, Any]:
 
 
 def for_each(change: Convert) -> Convert:
-    """Return what applies a change to each item of a list or value of a map; other values stay."""
+    """Return a function that applies a change to each item of a list or value of a map; other values stay."""
 
     def convert(value: Any) -> Any:
         if isinstance(value, list):

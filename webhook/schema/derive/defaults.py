@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class Defaults:
-    """What completes the values of one version, as one release does.
+    """Sets the defaults of one version, as one release does.
 
-    Fields that hold a default get it, structs that Go holds by value are there, and what Go leaves out because it is
-    empty is gone. Fields that are not declared stay as they are.
+    Fields with a default get it, structs that Go holds by value are added, and empty fields that Go omits are removed.
+    Undeclared fields stay as they are.
 
     Args:
         target: The version and the release.
@@ -37,7 +37,7 @@ class Defaults:
         self._known: dict[type[Struct], Complete] = {}
 
     def of(self, type_: type[Struct]) -> Complete:
-        """Return what completes the values of a type; it changes no value that it is given.
+        """Return a function that completes values of a type; it returns copies.
 
         Args:
             type_: The type, as the newest version has it.
@@ -72,7 +72,7 @@ class Defaults:
         return [(name, default) for name, default in picked if default is not None]
 
     def _complete(self, field: Nested, value: Any) -> Any:
-        """Complete a struct, whose type is looked into only now: it may be in a module that is not read yet."""
+        """Complete a struct; its type is resolved only now, as its module may not be loaded yet."""
         return self.of(field.type)(value)
 
     def _part(self, field: Field) -> Complete | None:
@@ -86,17 +86,18 @@ class Defaults:
 
 
 class _Completion(NamedTuple):
-    """What completes the values of one struct.
+    """Completes the values of one struct.
 
     Args:
-        parts: What completes the values of fields that hold structs.
-        always: The structs that are there even if they are not given.
-        omitted: The fields that are left out if they are empty.
-        written: The fields that are there even if they are empty, and what they are then.
+        parts: The functions that complete the values of fields that hold structs.
+        always: The structs that are added if they are absent.
+        omitted: The fields that are removed if empty.
+        written: The fields that are present even if empty, and their empty values.
         defaults: The defaults, in the order in which they are set.
-        inlined: The structs whose fields are among those of this one: whether a value has any, and what completes it.
+        inlined: The structs whose fields are among those of this one: a predicate for their presence, and the function
+            that completes them.
         release: The release.
-        last: What sets what no field can tell by itself.
+        last: The function that sets defaults that depend on several fields.
     """
 
     parts: Mapping[str, Complete]

@@ -1,6 +1,6 @@
 """Shapes of types, for merging and type checking.
 
-Fields are those of all releases, what is not judged (``Struct.opaque``) among them.
+Fields are those of all releases, including those that are not judged (``Struct.opaque``).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ATOMIC: Final = "atomic"
 SET: Final = "set"
 MERGED: Final = "map"
-"""How a list is merged (``+listType``): replaced as a whole, as a set, or by the keys of its items."""
+"""How a list is merged (``+listType``): as a whole, as a set, or by the keys of its items."""
 
 STRING: Final = "string"
 INTEGER: Final = "integer"
@@ -33,7 +33,7 @@ BYTES: Final = "bytes"
 
 
 class Scalar(NamedTuple):
-    """A value without parts: a string, a number, or a text that stands for something else, such as a quantity."""
+    """A value without parts: a string, a number, or a text with another meaning, such as a quantity."""
 
     kind: str
 
@@ -46,7 +46,7 @@ class ListOf(NamedTuple):
     """A list.
 
     Args:
-        item: What its items are.
+        item: The shape of its items.
         merging: Whether it is replaced as a whole (``ATOMIC``), is a ``SET``, or is ``MERGED`` by keys.
         keys: The keys, with their defaults.
     """
@@ -68,7 +68,7 @@ class Structure:
 
     Args:
         type_: The type, as the newest version has it.
-        replaced: The types that look different in the version.
+        replaced: The types that differ in the version.
     """
 
     def __init__(self, type_: type[Struct], replaced: Replaced) -> None:
@@ -76,7 +76,7 @@ class Structure:
         self.name, self.is_atomic = wanted.go_name or wanted.__name__, wanted.atomic
         self._fields = _wire(wanted, replaced)
         self.field: Callable[[str], Shape | None] = _Shapes(self._fields, replaced).__getitem__
-        """Returns what a field is; None if there is none of this name."""
+        """Returns the shape of a field; None if there is no such field."""
 
     def fields(self) -> Iterator[tuple[str, Shape]]:
         """List all fields."""
@@ -86,7 +86,7 @@ class Structure:
 
 
 class _Shapes(dict[str, "Shape | None"]):
-    """The shapes of the fields that were asked for: merging asks for each field of an object."""
+    """A cache of the shapes of fields: merging requests them for each field of an object."""
 
     def __init__(self, fields: Mapping[str, Field], replaced: Replaced) -> None:
         super().__init__()
@@ -139,5 +139,5 @@ def _list(field: Array, replaced: Replaced) -> ListOf:
 
 
 def _default(key: Field) -> Any:
-    """Return what a key is that is not given."""
+    """Return the default of a key."""
     return getattr(key, "default", None) or getattr(key, "zero", None)

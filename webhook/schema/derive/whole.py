@@ -1,4 +1,4 @@
-"""Types with their opaque fields declared, so that all of an object can be decoded."""
+"""Declares the opaque fields of types, so that whole objects can be decoded."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def whole(type_: type[Struct], replaced: Replaced) -> Replaced:
-    """Return what replaces a type and its parts so that nothing of them is left out of decoding.
+    """Return replacements of a type and its parts that decode all fields.
 
     Args:
         type_: The type, as the newest version has it.
-        replaced: The types that look different in the version.
+        replaced: The types that differ in the version.
     """
     found = dict(replaced)
     _add(type_, found)
@@ -34,7 +34,7 @@ def _add(type_: type[Struct], found: dict[type[Struct], type[Struct]]) -> None:
     fields = {name: _declared(field) for name, field in {**wanted.opaque, **wanted.fields}.items()}
     changed = {name: field for name, field in fields.items() if field is not wanted.fields.get(name)}
     if changed:
-        attributes = {f"{name}_": field for name, field in changed.items()}  # no field takes the place of a method
+        attributes = {f"{name}_": field for name, field in changed.items()}  # a field must not shadow a method
         found[type_] = type(wanted.__name__, (wanted,), {"go_name": wanted.go_name or wanted.__name__, **attributes})
     for field in fields.values():
         part = field
@@ -45,5 +45,5 @@ def _add(type_: type[Struct], found: dict[type[Struct], type[Struct]]) -> None:
 
 
 def _declared(field: Field) -> Field:
-    """Return what a field is that is known but not judged."""
+    """Return the declaration of a field that is known but not judged."""
     return field.shape if isinstance(field, Anything) and field.shape else field
