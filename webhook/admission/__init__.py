@@ -1,14 +1,14 @@
 """Answers AdmissionReviews by the API server's own rules and by policies.
 
-The validating endpoint judges by the API server's own rules, then asks the validating policies. The mutating endpoint
-asks the mutating policies, rewrites pre-scheduled pods, and asks those policies again that want to know.
+The validating endpoint applies the API server's own rules, then the validating policies. The mutating endpoint applies
+the mutating policies, rewrites pre-scheduled pods, and reinvokes the policies that ask for it.
 
-A body goes through :mod:`~webhook.admission.requests` (what an AdmissionReview must be), then
-:mod:`~webhook.admission.decisions` (who is asked) with :mod:`~webhook.admission.enforcement` (enforcement),
-and leaves through :mod:`~webhook.admission.responses` (what an API server understands). Metrics and logs tell what its
-:class:`~webhook.admission.record.Record` holds.
+A body is read by :mod:`~webhook.admission.requests` (well-formed AdmissionReviews), decided by
+:mod:`~webhook.admission.decisions` (rules and policies) with :mod:`~webhook.admission.enforcement` (modes, exemptions),
+and answered by :mod:`~webhook.admission.responses` (within API servers' limits). Metrics and logs show its
+:class:`~webhook.admission.record.Record`.
 
-Pure: no I/O but a log line for what should never happen.
+Pure: no I/O except a log line for unexpected exceptions.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ __all__ = [
 
 
 class Answer(NamedTuple):
-    """An answer over HTTP.
+    """An HTTP response.
 
     Args:
-        status: Its status.
-        body: Its body.
+        status: The status.
+        body: The body.
         content_type: The body's type.
-        record: What metrics and logs tell of it; None if it answers no review.
+        record: The record for metrics and logs; None if it does not answer a review.
     """
 
     status: int
@@ -65,11 +65,11 @@ def answer(body: bytes, call: Call, options: ReviewOptions) -> Answer:
         options: How to answer.
 
     Raises:
-        BudgetExceededError: It takes much work, and the call is inline; nothing else is ever raised.
+        BudgetExceededError: The call is inline, and too much work for that; nothing else is ever raised.
     """
     record = Record(call.endpoint)
     try:
-        # The event loop answers what is late, so many a large one that it must not be held up by any.
+        # The event loop answers late requests; large ones must not hold it up.
         request = request_in(parse_head(body) if call.is_late else parse(body))
     except MalformedReviewError as error:
         record.decision, record.message = MALFORMED, str(error)
@@ -84,11 +84,11 @@ def review(review: Any, endpoint: Endpoint, options: ReviewOptions) -> dict[str,
 
     Args:
         review: The AdmissionReview (``admission.k8s.io/v1``), as plain dicts.
-        endpoint: Whether the API server asks a validating or a mutating webhook.
+        endpoint: The validating or the mutating endpoint.
         options: How to answer.
 
     Raises:
-        MalformedReviewError: It is no AdmissionReview with a request.
+        MalformedReviewError: The value is not an AdmissionReview with a request.
     """
     request = request_in(review)
     response = decide(request, Call(endpoint), options, Record(endpoint))

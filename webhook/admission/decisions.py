@@ -1,4 +1,4 @@
-"""Decides about a request: the API server's rules, policies, and the rewrite of pre-scheduled pods."""
+"""Decides about requests by the API server's rules and policies, and rewrites pre-scheduled pods."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ReviewOptions:
-    """How reviews are answered.
+    """Options for answering reviews.
 
     Args:
         kubernetes: The cluster's release, such as ``"1.30"``; None for the newest that knows the object's fields.
         fail_open: Whether a request is admitted, not refused, when answering it fails unexpectedly.
         prescheduled: Which pre-scheduled pods are rewritten, and how.
-        policies: The policies that are asked, with the objects that they look at; None for none.
-        authorizer: Answers what users may do, as far as policies ask; None if unknown.
+        policies: The policies, with the objects that they read; None for no policies.
+        authorizer: Decides what users may do, for policies that check this; None if unknown.
         feature_gates: The cluster's feature gates that differ from its release's defaults, by name; None if they
             are unknown, so that every gate may be on.
         enforcement: The modes of enforcement, and the exemptions.
-        surroundings: What is in the cluster, for what objects refer to; None if unknown.
+        surroundings: The cluster's objects, to which reviewed objects may refer; None if unknown.
     """
 
     kubernetes: str | None = None
@@ -68,32 +68,32 @@ class ReviewOptions:
 def decide(request: Mapping[str, Any], call: Call, options: ReviewOptions, record: Record) -> Response:
     """Decide about a request.
 
-    Turns whatever goes wrong into the decision that the failure policy asks for: the one place that does.
+    This is the only place that turns errors into the decision of the failure policy.
 
     Args:
         request: The request of an AdmissionReview.
         call: How the webhook was called; after its deadline the failure policy decides at once.
         options: How to answer.
-        record: Takes note of what is decided, and why.
+        record: Receives the decision and its reasons.
 
     Raises:
-        BudgetExceededError: It takes much work, and the call is inline; nothing else is ever raised.
+        BudgetExceededError: The call is inline, and too much work for that; nothing else is ever raised.
     """
     try:
         if options.enforcement.exempts(request):
             record.decision = EXEMPT
             return {"allowed": True}
         if call.is_late:
-            raise TimeoutError  # noqa: TRY301 - as whatever else goes wrong
+            raise TimeoutError  # noqa: TRY301 - handled like all other errors
         before = enter(Budget(INLINE if call.is_inline else REVIEW, call.deadline))
         try:
             response = _ENDPOINTS[call.endpoint](_Case(request, options, call.deadline, record))
         finally:
             leave(before)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the API server waits for a decision
+    except Exception as error:  # noqa: BLE001 - whatever the error, the API server waits for a decision
         return _failed(error, request, call, options, record)
     record.decision = ALLOWED if response["allowed"] else DENIED
-    if len(response) > 1:  # few say more
+    if len(response) > 1:  # few have more than the verdict
         if not response["allowed"]:
             record.message = response["status"]["message"]
         record.warnings = len(response.get("warnings", ()))
@@ -129,13 +129,13 @@ def _failed(
 
 
 class _Case(NamedTuple):
-    """What is decided about.
+    """A request to decide about.
 
     Args:
         request: The request of an AdmissionReview.
         options: How to answer.
-        deadline: When policies must have answered, in seconds of ``time.monotonic()``; None for no limit.
-        record: Takes note of what is found.
+        deadline: When policies must be finished, in seconds of ``time.monotonic()``; None for no limit.
+        record: Receives the findings.
     """
 
     request: Mapping[str, Any]
@@ -170,7 +170,7 @@ def _asking(case: _Case, policies: PolicySet) -> Asking:
 
 
 def _around(request: Mapping[str, Any], options: ReviewOptions, found: Sequence[Problem]) -> Sequence[Problem]:
-    """Look up what a well-formed object refers to; a pod that is already there is left alone."""
+    """Look up the objects to which a well-formed object refers; existing pods are left alone."""
     if options.surroundings is None or request["operation"] != "CREATE" or request.get("subResource"):
         return ()
     if any(problem.level == ERROR and problem.reason == BAD_REQUEST for problem in found):
@@ -179,7 +179,7 @@ def _around(request: Mapping[str, Any], options: ReviewOptions, found: Sequence[
 
 
 def _enforced(problems: Sequence[Problem], case: _Case) -> tuple[list[Problem], list[str], list[Problem]]:
-    """Part findings: what the request is refused for, what its user is warned of, what the audit log records."""
+    """Sort findings into reasons for a refusal, warnings for the user, and findings for the audit log."""
     refusals: list[Problem] = []
     warned: list[str] = []
     audited: list[Problem] = []
@@ -204,7 +204,7 @@ def _enforced(problems: Sequence[Problem], case: _Case) -> tuple[list[Problem], 
 
 
 def _is_about_others(rule: str) -> bool:
-    """Tell whether a rule looks at what objects refer to: such a rule can be made to refuse what the server takes."""
+    """Tell whether a rule checks references; such a rule can be set to refuse objects that the API server accepts."""
     from webhook.references.rules import RULES  # noqa: PLC0415 - needed only with a snapshot
 
     return rule in RULES
@@ -237,7 +237,7 @@ def _mutated_by_policies(case: _Case, asking: Asking) -> Response:
 
 
 def _rewrite(obj: Any, case: _Case) -> prescheduled.Rewrite | Problem | None:
-    """Say how a pre-scheduled pod has to change, or why it is refused."""
+    """Return the change to a pre-scheduled pod, or the reason to refuse it."""
     change = reviews.rewritten(case.request, obj, case.options.prescheduled)
     if not isinstance(change, Problem):
         return change
@@ -250,7 +250,7 @@ def _patched(operations: list[dict[str, object]]) -> Response:
 
 
 def _answered(verdict: Verdict, case: _Case, warned: Sequence[str], audited: Mapping[str, str]) -> Response:
-    """Answer with what policies say; what they warn of follows other warnings."""
+    """Respond with the verdict of policies; their warnings follow other warnings."""
     case.record.cost += verdict.cost
     for decision in verdict.decisions:
         for action in decision.actions if decision.denied else ():

@@ -1,4 +1,4 @@
-"""What a finding leads to: a refusal, a warning, or an audit annotation; and who is exempt."""
+"""Enforcement of findings: refusals, warnings or audit annotations; exemptions."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ DENY: Final = "deny"
 WARN: Final = "warn"
 """The request is admitted, and its user warned."""
 AUDIT: Final = "audit"
-"""The request is admitted, and the finding noted in the API server's audit log."""
+"""The request is admitted, and the finding recorded in the API server's audit log."""
 MODES: Final[tuple[Mode, ...]] = (DENY, WARN, AUDIT)
 """From the strictest to the mildest."""
 
 
 @dataclass(frozen=True)
 class Enforcement:
-    """What findings lead to, the most special statement first.
+    """The modes of findings, and exemptions; the most specific mode applies.
 
     Args:
-        mode: What every finding leads to of which nothing else is said.
-        workloads: What findings in the pod templates of workloads lead to; None for a warning, or less if ``mode`` is
-            less. The user who changes a workload can seldom mend its claims at that moment.
-        rules: What the findings of a rule lead to, by its name.
-        policies: What the findings of a policy lead to, by its name: at most what its binding asks for.
-        exempt_namespaces: Namespaces whose objects are not looked at, as shell patterns.
-        exempt_users: Users whose requests are not looked at, as shell patterns.
+        mode: The default mode.
+        workloads: The mode of findings in the pod templates of workloads; None for a warning, or ``mode`` if it is
+            milder. The user who changes a workload can seldom fix its claims at that moment.
+        rules: The modes of rules, by name.
+        policies: The modes of policies, by name; a mode never exceeds the actions of the policy's binding.
+        exempt_namespaces: Namespaces whose objects are not reviewed, as shell patterns.
+        exempt_users: Users whose requests are not reviewed, as shell patterns.
         exempt_groups: Groups of such users, as shell patterns.
     """
 
@@ -49,18 +49,18 @@ class Enforcement:
     exempt_groups: Sequence[str] = ()
 
     def of_rules(self, request: Mapping[str, Any], obj: Any) -> Mode:
-        """Return what the findings of rules lead to in an object, those aside that have a mode of their own."""
+        """Return the mode of findings in an object, for rules without a mode of their own."""
         kind, group, _ = kind_of(request, obj)
         if not template_of(group, kind):  # a pod is its own template
             return self.mode
         return self.workloads or milder(self.mode, WARN)
 
     def strongest(self, policy: str) -> str:
-        """Return the strongest action that a policy of this name may lead to: Deny, Warn or Audit."""
+        """Return the strongest action that a policy, given by name, may lead to: Deny, Warn or Audit."""
         return self.policies.get(policy, self.mode).capitalize()
 
     def exempts(self, request: Mapping[str, Any]) -> bool:
-        """Say whether a request is not looked at."""
+        """Tell whether a request is exempt from review."""
         if not self._exempts_some:
             return False
         namespace = request.get("namespace")
@@ -94,5 +94,5 @@ def milder(mode: Mode, other: Mode) -> Mode:
 
 
 def _matcher(patterns: Iterable[str]) -> Any:
-    """Compile shell patterns to one function; None if there are none."""
+    """Compile shell patterns to one function; None without patterns."""
     return re.compile("|".join(map(translate, patterns))).match if patterns else None

@@ -18,20 +18,20 @@ ALLOWED: Literal["allowed"] = "allowed"
 DENIED: Literal["denied"] = "denied"
 EXEMPT: Literal["exempt"] = "exempt"
 FAILED: Literal["failed"] = "failed"
-"""Answering went wrong: the failure policy has decided."""
+"""Answering failed: the failure policy has decided."""
 MALFORMED: Literal["malformed"] = "malformed"
-"""What was sent is not an AdmissionReview."""
+"""The body was not an AdmissionReview."""
 Decided = Literal["allowed", "denied", "exempt", "failed", "malformed"]
 
 
 class Call(NamedTuple):
-    """How the webhook was called.
+    """A call of the webhook.
 
     Args:
-        endpoint: Whether the API server asks a validating or a mutating webhook.
-        fail_open: Whether a request is admitted when answering it fails; None for what the options say.
-        deadline: When the answer must be there, in seconds of ``time.monotonic()``; None without a deadline.
-        is_inline: Whether others wait meanwhile, so that what takes much work is not done, but reported as such.
+        endpoint: The validating or the mutating endpoint.
+        fail_open: Whether a request is admitted when answering it fails; None to follow the options.
+        deadline: When the answer is due, in seconds of ``time.monotonic()``; None without a deadline.
+        is_inline: Whether other requests wait meanwhile, so that too much work is reported instead of done.
     """
 
     endpoint: Endpoint
@@ -46,12 +46,12 @@ class Call(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A finding, and what it led to.
+    """A finding, and its effect.
 
     Args:
         rule: The rule's name; empty if a policy found it.
         policy: The policy's name; empty if a rule found it.
-        mode: Whether the request was refused for it, its user warned, or it was noted in the audit log.
+        mode: Its effect: a refusal, a warning, or a record in the audit log.
         is_error: Whether the policy could not be evaluated.
     """
 
@@ -66,14 +66,14 @@ class Record:
     """The record of a review; never the object itself.
 
     Args:
-        endpoint: The endpoint that was asked.
-        decision: What became of it.
+        endpoint: The endpoint that was called.
+        decision: The decision.
         request: The request as it was sent; empty if there was none.
-        found: What was found, and what it led to.
+        found: The findings and their effects.
         patched: Whether the object is changed.
-        warnings: How many warnings the user gets.
-        cost: What evaluating policies cost, in CEL's units.
-        message: Why it was refused, what was found first if it was not, or why it could not be answered.
+        warnings: The number of warnings to the user.
+        cost: The cost of evaluating policies, in CEL's units.
+        message: Why the request was refused; else the first finding, or why the review could not be answered.
     """
 
     endpoint: Endpoint
@@ -87,7 +87,7 @@ class Record:
 
     @property
     def uid(self) -> str:
-        """The uid of the request, which an API server makes anew for each webhook that it asks."""
+        """The uid of the request; an API server makes a new one for each webhook that it calls."""
         return str(self.request.get("uid") or "")
 
     @property
@@ -114,12 +114,12 @@ class Record:
 
     @property
     def name(self) -> str:
-        """The object's name, empty if the API server has not made it yet."""
+        """The object's name, empty if the API server has not generated it yet."""
         return name_of(self.request, self.request.get("object"))
 
     @property
     def user(self) -> str:
-        """Who sent the object."""
+        """The user who sent the object."""
         return user_of(self.request)[0]
 
     @property

@@ -1,4 +1,4 @@
-"""The AdmissionReview request: its parts, read with care, since any client may send one."""
+"""Reads AdmissionReview requests with care, since any client may send one."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from webhook.problem import cut
 
 API_VERSION = "admission.k8s.io/v1"
 MAX_UID = 1000
-"""Characters of a request's uid, which the answer repeats; API servers send 36."""
+"""The maximum characters of a request's uid, which the response repeats; API servers send 36."""
 MAX_VERSION = 100
-"""Characters of another version that the answer repeats."""
+"""The maximum characters of an unknown version that the response repeats."""
 OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 
 
@@ -46,7 +46,7 @@ _decode_head = msgspec.json.Decoder(_Review).decode
 
 
 class MalformedReviewError(ValueError):
-    """What was sent is not an AdmissionReview; the text says why."""
+    """The body is not an AdmissionReview; the text explains why."""
 
 
 def parse(body: bytes) -> Any:
@@ -70,13 +70,13 @@ def parse(body: bytes) -> Any:
 
 
 def parse_head(body: bytes) -> Any:
-    """Read what tells one AdmissionReview from another, and pass over the objects: that takes neither time nor memory.
+    """Read the identifying fields of an AdmissionReview, and skip its objects to save time and memory.
 
     Args:
         body: The JSON, in UTF-8.
 
     Raises:
-        MalformedReviewError: It is not JSON, or no API server writes it so.
+        MalformedReviewError: It is not JSON, or not as API servers write it.
     """
     try:
         return _decode_head(body)
@@ -86,7 +86,7 @@ def parse_head(body: bytes) -> Any:
 
 
 def _fault(body: bytes) -> str:
-    """Say why a body cannot be read: the quick decoder says too little of that."""
+    """Explain why a body cannot be read; the quick decoder's errors say too little."""
     try:
         json.loads(body.decode(), parse_float=_check_float, parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
@@ -98,7 +98,7 @@ def _fault(body: bytes) -> str:
 
 def _check_float(text: str) -> None:
     if isinf(float(text)):
-        msg = f"{text:.40} is out of range"  # there could be any number of digits
+        msg = f"{text:.40} is out of range"  # it may have any number of digits
         raise ValueError(msg)
 
 
@@ -111,7 +111,7 @@ def request_in(review: Any) -> dict[str, Any]:
     """Return the request of an AdmissionReview.
 
     Raises:
-        MalformedReviewError: It is not an AdmissionReview, or has no request that could be answered.
+        MalformedReviewError: The value is not an AdmissionReview, or its request cannot be answered.
     """
     if not isinstance(review, dict) or review.get("kind") != "AdmissionReview":
         msg = "the request is not an AdmissionReview"
@@ -141,12 +141,12 @@ def request_in(review: Any) -> dict[str, Any]:
 
 
 def part(request: Any, field: str, name: str) -> str:
-    """Read a text such as ``resource.group``, empty if it is not there."""
+    """Read a text such as ``resource.group``, empty if absent."""
     return text_in(request.get(field), name)
 
 
 def kind_of(request: Any, obj: Any) -> tuple[str, str, str]:
-    """Return kind, group and version of the object that a request is about."""
+    """Return the kind, group and version of a request's object."""
     kind = request.get("kind")
     if isinstance(kind, dict):
         return text_in(kind, "kind"), text_in(kind, "group"), text_in(kind, "version")
@@ -155,18 +155,18 @@ def kind_of(request: Any, obj: Any) -> tuple[str, str, str]:
 
 
 def name_of(request: Any, obj: Any) -> str:
-    """Return the name of the object that a request is about, empty if it has none yet."""
+    """Return the name of a request's object, empty if it has no name yet."""
     return text_in(request, "name") or (text_in(obj.get("metadata"), "name") if isinstance(obj, dict) else "")
 
 
 def text_in(value: Any, name: str) -> str:
-    """Read a field of a map: whatever is not text counts as absent, as its text could be of any length."""
+    """Read a text field of a map; any other value counts as absent, as its text could be of any length."""
     text = value.get(name) if isinstance(value, dict) else None
     return text if isinstance(text, str) else ""
 
 
 def user_of(request: Any) -> tuple[str, list[str]]:
-    """Return the name of the user that a request comes from, and the groups."""
+    """Return the name and the groups of the requesting user."""
     groups = (request.get("userInfo") or {}).get("groups") if isinstance(request.get("userInfo"), dict) else None
     kept = [group for group in groups if isinstance(group, str)] if isinstance(groups, list) else []
     return part(request, "userInfo", "username"), kept

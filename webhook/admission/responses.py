@@ -21,34 +21,34 @@ MAX_WARNING_BYTES = 256
 MAX_WARNINGS_BYTES = 4096
 """The API server drops warnings beyond this sum."""
 MAX_CAUSES = 100
-"""A refusal names this many causes; the message says how many there are."""
+"""The maximum number of causes in a refusal; the message states the total."""
 MAX_TEXT = 4000
-"""Characters of a cause; no rule of the API server needs as many unless it quotes what was sent."""
+"""The maximum characters of a cause; only a cause that quotes the object can be longer."""
 MAX_TEXTS = 1 << 15
-"""Characters of all causes of a refusal: written as JSON, with its message, they stay below 1 MiB."""
+"""The maximum characters of all causes of a refusal: as JSON, with the message, they stay below 1 MiB."""
 MAX_NAME = 1000
-"""Characters of a name that an answer repeats; the API server takes 253."""
+"""The maximum characters of a name that a response repeats; the API server accepts 253."""
 MAX_ANNOTATION_KEY = 63
 """The API server drops an audit annotation with a longer key (apiserver ``pkg/audit/context.go``, checkKeyFormat)."""
 MAX_ANNOTATION_BYTES = 10 * 1024
-"""What an audit annotation of a policy may hold (apiserver ``policy/validating/validator.go``), and so one of ours."""
+"""The maximum size of a policy's audit annotation (apiserver ``policy/validating/validator.go``), and so of ours."""
 
 MAX_PATCH_BYTES = 3 << 18
-"""Of a patch as it is sent, in base64: with warnings and annotations the answer stays below 1 MiB."""
+"""The maximum size of a patch in base64: with warnings and annotations the response stays below 1 MiB."""
 
 _REVIEW = f'{{"apiVersion": "{API_VERSION}", "kind": "AdmissionReview", "response": {{"uid": %s, %s}}'
 
 
 class PatchTooLargeError(Exception):
-    """A patch is longer than an answer may be."""
+    """A patch is too long for a response."""
 
 
 def as_review(uid: str, response: Mapping[str, Any]) -> bytes:
     """Write an AdmissionReview with a response.
 
     Args:
-        uid: The request's.
-        response: What is answered, ``uid`` apart.
+        uid: The request's uid.
+        response: The response without its ``uid``.
     """
     plain = response == {"allowed": True}  # as nearly all are
     text = '"allowed": true}' if plain else json.dumps(response)[1:]
@@ -95,7 +95,7 @@ def denied(verdict: Verdict, request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _bounded(texts: Sequence[str]) -> list[str]:
-    """Keep so many of some texts, and so much of each, that an answer with them remains small."""
+    """Limit the number and length of texts, so that the response remains small."""
     kept: list[str] = []
     left = MAX_TEXTS
     for text in texts[:MAX_CAUSES]:
@@ -117,7 +117,7 @@ def _qualified(name: str, group: str) -> str:
 
 
 def patch(operations: Sequence[Mapping[str, object]]) -> dict[str, Any]:
-    """Change the object.
+    """Admit a request with a patch of its object.
 
     Raises:
         PatchTooLargeError: The patch is longer than `MAX_PATCH_BYTES`.
@@ -132,7 +132,7 @@ def patch(operations: Sequence[Mapping[str, object]]) -> dict[str, Any]:
 
 
 def with_remarks(response: dict[str, Any], texts: Sequence[str], annotations: Mapping[str, str]) -> dict[str, Any]:
-    """Add the warnings that the API server accepts, and audit annotations."""
+    """Add warnings within the API server's limits, and audit annotations."""
     if not texts and not annotations:
         return response
     kept = warnings(texts)
@@ -168,18 +168,18 @@ def noted(problems: Iterable[Problem]) -> dict[str, str]:
 
 
 def annotations_of(verdict: Verdict) -> dict[str, str]:
-    """Name audit annotations as webhooks must: the API server puts the webhook's name and ``/`` in front."""
+    """Rename audit annotations for a webhook: the API server prefixes each key with the webhook's name and ``/``."""
     named = {_annotation_key(key): value for key, value in verdict.audit_annotations.items()}
     return named | assumed(verdict.notes)
 
 
 def assumed(notes: Collection[str]) -> dict[str, str]:
-    """Tell in an audit annotation what policies had to assume."""
+    """Write an audit annotation with the assumptions of policies."""
     return {"assumed": "; ".join(notes)} if notes else {}
 
 
 def _annotation_key(key: str) -> str:
-    """Spell ``policy/key`` without a slash; of a long one the end, which tells most."""
+    """Spell ``policy/key`` without a slash; a long one is cut at its start, which tells least."""
     prefix, _, name = key.rpartition("/")
     own = name if prefix == "validation.policy.admission.k8s.io" else f"{prefix}.{name}"
     return own[-MAX_ANNOTATION_KEY:].lstrip("-._")

@@ -14,12 +14,12 @@ _NOT_ASKED: Final = "does not match the request, or has no binding that does"
 
 
 def why_allowed(verdict: Verdict, policies: PolicySet, message: str | None) -> str:
-    """Say which validation was expected to refuse a request, and why it did not.
+    """Explain which validation was expected to refuse a request, and why it did not.
 
     Args:
         verdict: The verdict of the policies.
         policies: The policies.
-        message: The message that was expected; None if any would do.
+        message: The expected message; None for any message.
     """
     every = [(policy, validation) for policy in policies.policies for validation in policy.validations]
     if not every:

@@ -1,4 +1,4 @@
-"""Policies that are evaluated for the request of an AdmissionReview; their engine is imported only with policies."""
+"""Evaluates policies for the request of an AdmissionReview; imported only if there are policies."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class Asking(NamedTuple):
-    """Policies, and what they are evaluated with.
+    """Policies, with the authorizer and deadline of their evaluation.
 
     Args:
         policies: The policies.
-        authorizer: Answers what users may do; None if unknown.
-        deadline: When they must have answered, by ``time.monotonic`` in seconds; None for no limit.
+        authorizer: Decides what users may do; None if unknown.
+        deadline: When evaluation must be finished, by ``time.monotonic`` in seconds; None for no limit.
     """
 
     policies: PolicySet
@@ -35,18 +35,18 @@ class Asking(NamedTuple):
     deadline: float | None = None
 
     def validate(self, request: Mapping[str, Any]) -> Verdict:
-        """Ask the validating policies about the request of an AdmissionReview."""
+        """Evaluate the validating policies for the request of an AdmissionReview."""
         review = request_of_review(request)
         return validate(review, self.policies, self.authorizer or DENY_ALL, deadline=self.deadline)
 
     def mutate(
         self, request: Mapping[str, Any], rewrite: Callable[[Any], Rewrite | Problem | None]
     ) -> tuple[Mutation, list[dict[str, object]]]:
-        """Ask the mutating policies; return what became of the object, and the JSON Patch that leads there.
+        """Evaluate the mutating policies; return the changed object, and the JSON Patch that leads to it.
 
         Args:
             request: The request of an AdmissionReview.
-            rewrite: Says how the object has to change after policies have changed it.
+            rewrite: Returns the rewrite of an object that policies have changed.
         """
         review = request_of_review(request)
         done = mutate_request(review, self.policies, self.authorizer or DENY_ALL, rewrite, deadline=self.deadline)

@@ -1,7 +1,7 @@
 """Takes a manifest through the pipeline, as if it were sent to a cluster.
 
-Mutating policies change it, the API server's rules and what cannot work are found in the result, and validating
-policies judge what could be decoded. Policies are optional, and needed only with them
+Mutating policies change it, the API server's rules and warnings apply to the result, and validating policies judge it
+if it can be decoded. Policies are optional.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from webhook.workloads import Locations
 
 _NOT_DECODED: Final = frozenset({BAD_REQUEST, "NotFound"})
-"""The reasons for which an object reaches no validating policy, which would only say so in other words."""
+"""The reasons for which an object does not reach validating policies, which would only repeat the finding."""
 
 
 class Outcome(NamedTuple):
-    """What became of a manifest.
+    """The outcome of a manifest.
 
     Args:
-        object: The object as mutating policies have changed it, and rules look at it.
-        problems: What the API server's rules find.
-        change: What mutating policies made of it; None without mutating policies.
-        verdict: The verdict of validating policies; None without any.
-        warnings: What the API server takes and cannot work.
+        object: The object as mutating policies have changed it, which rules judge.
+        problems: The findings of the API server's rules.
+        change: The change by mutating policies; None without such policies.
+        verdict: The verdict of validating policies; None without such policies.
+        warnings: Problems that the API server accepts although the object cannot work.
     """
 
     object: Any
@@ -44,7 +44,7 @@ class Outcome(NamedTuple):
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
-        """What policies have decided, the mutating ones first."""
+        """The decisions of policies, the mutating ones first."""
         earlier = self.change.mutation.verdict.decisions if self.change else ()
         return earlier + (self.verdict.decisions if self.verdict else ())
 
@@ -62,19 +62,19 @@ def review(
     beyond_decoding: bool = False,
     pod_locations: Locations | None = None,
 ) -> Outcome:
-    """Say what would become of a manifest.
+    """Review a manifest.
 
     Args:
         obj: The object as a client submits it; a value that is not a JSON object has no findings.
         old: The stored object, for an update.
         kubernetes: The release, such as ``"1.30"``; None for the newest that serves the object's version.
-        subresource: What is updated.
+        subresource: The updated subresource.
         feature_gates: Gates that differ from the release's defaults, by name.
         namespace_labels: The labels of the object's namespace; None if unknown.
-        sender: Sends it to policies; None if there are none.
-        rules: Whether the API server's own rules count, beside policies.
-        beyond_decoding: Whether the rest of an object that cannot be decoded is validated, too.
-        pod_locations: Where kinds of other projects keep their pods, besides those that are known.
+        sender: Sends it to policies; None without policies.
+        rules: Whether to apply the API server's own rules, beside policies.
+        beyond_decoding: Whether to validate the rest of an object that cannot be decoded, too.
+        pod_locations: Where kinds of other projects keep their pods, in addition to the known ones.
     """
     if not isinstance(obj, dict):
         return Outcome(obj, [])
@@ -114,7 +114,7 @@ def review(
 def _in_pods(obj: dict[str, Any], locations: Locations | None, **options: Any) -> list[Problem]:
     """Judge the pods with claims that an object of another project makes.
 
-    Its API server takes the object; it is the pods that are refused later. What only looks like a pod is warned of.
+    The API server accepts the object, and refuses the pods later. A value that only looks like a pod gets a warning.
     """
     from webhook.workloads import lost, pods_in  # noqa: PLC0415 - most objects are of Kubernetes itself
 
@@ -130,7 +130,7 @@ def _in_pods(obj: dict[str, Any], locations: Locations | None, **options: Any) -
 
 def never_runs(obj: Any) -> list[Problem]:
     """Warn of a new pod that bypasses the scheduler; a stored one may have been scheduled."""
-    from webhook.engine import prescheduled  # noqa: PLC0415 - only pods pay for it
+    from webhook.engine import prescheduled  # noqa: PLC0415 - only pods need it
 
     change = prescheduled.rewrite_manifest(obj, prescheduled.RewriteOptions())
     if change is None or (isinstance(metadata := obj.get("metadata"), dict) and metadata.get("uid")):

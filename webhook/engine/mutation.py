@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 class Mutation(NamedTuple):
-    """What became of an object.
+    """A mutated object.
 
     Args:
         verdict: The verdict of the policies; its ``object`` is the final object.
-        rewrite: How the scheduler was brought in, or why the pod must be refused.
+        rewrite: The rewrite of a pre-scheduled pod, or why the pod must be refused.
     """
 
     verdict: Verdict
@@ -36,7 +36,7 @@ class Mutation(NamedTuple):
 
     @property
     def object(self) -> JSONObject | None:
-        """The object as it is in the end."""
+        """The final object."""
         obj: JSONObject | None = self.verdict.object
         return obj
 
@@ -49,14 +49,14 @@ def mutate_request(
     *,
     deadline: float | None = None,
 ) -> Mutation:
-    """Change an object as admission does; what was given is not changed.
+    """Change an object as admission does; the given object is left as it was.
 
     Args:
         request: The request.
         policies: The policies.
-        authorizer: Who knows what the user may do.
-        rewrite: Says how an object has to change for the scheduler.
-        deadline: When policies must have answered, by ``time.monotonic`` in seconds; None for no limit.
+        authorizer: Decides what the user may do.
+        rewrite: Returns the rewrite of an object for the scheduler.
+        deadline: When policies must be finished, by ``time.monotonic`` in seconds; None for no limit.
 
     Raises:
         DeadlineExceededError: The deadline has passed.

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 
 class Change(NamedTuple):
-    """What mutating policies made of a manifest.
+    """A manifest as mutating policies have changed it.
 
     Args:
-        request: The request, with the object as the API server has it afterwards.
-        mutation: What was done to it.
-        manifest: The object as it is afterwards, without what only the API server has set.
+        request: The request, with the changed object as in the API server.
+        mutation: The mutation.
+        manifest: The changed object, without the fields that only the API server has set.
         policies: The evaluated policies.
     """
 
@@ -74,9 +74,9 @@ class Sender:
 
     Args:
         policies: The policies.
-        given: The objects that they were loaded from, to load them for other releases.
-        authorizer: Who knows what the user may do.
-        user: Who sends them.
+        given: The objects from which they were loaded, to load them for other releases.
+        authorizer: Decides what the user may do.
+        user: The user who sends them.
         namespace: The namespace of namespaced objects that state none.
     """
 
@@ -94,7 +94,7 @@ class Sender:
         self._others: list[JSONObject] = []
 
     def know(self, objects: Sequence[JSONObject]) -> None:
-        """Let policies look at further objects."""
+        """Add objects for policies to read."""
         self._others += objects
         self._sets = {minor: policies.beside(objects) for minor, policies in self._sets.items()}
 
@@ -112,9 +112,9 @@ class Sender:
         Args:
             obj: The manifest.
             old: The stored object; None for a new one.
-            subresource: What is updated.
-            rewrite: Says how an object has to change after policies have changed it.
-            kubernetes: The release for which the object is meant; if None that of the policies, or the newest that
+            subresource: The updated subresource.
+            rewrite: Returns the rewrite of an object that policies have changed.
+            kubernetes: The release for which the object is meant; None for that of the policies, or the newest that
                 serves the object.
         """
         if not isinstance(obj, dict) or not text(obj, "kind"):
@@ -131,7 +131,7 @@ class Sender:
         return _changed(request, policies, self._authorizer, rewrite)
 
     def validate(self, change: Change) -> Verdict:
-        """Ask the validating policies about an object that mutating policies have let pass."""
+        """Evaluate the validating policies for an object that mutating policies have admitted."""
         return _validated(change, self._authorizer)
 
     def _release(self, obj: Mapping[str, Any]) -> Release:
@@ -157,22 +157,21 @@ def evaluate(
     namespace: str = "default",
     authorizer: Authorizer = DENY_ALL,
 ) -> Verdict:
-    """Ask policies about the request that a manifest stands for, as the API server would; never raises.
+    """Evaluate policies for the request that a manifest stands for, as the API server would; never raises.
 
-    It goes the way of every manifest, but for the API server's own rules: a case of a policy may state of its object
-    only what the policy looks at. The verdict's ``object`` is the object as mutating policies changed it, without what
-    only the API server has set.
+    The API server's own rules do not apply: a test case may state only the fields that the policy reads. The verdict's
+    ``object`` is the object as mutating policies changed it, without the fields that only the API server has set.
 
     Args:
         obj: The object; None to delete ``old``.
         old: The object as it is stored, for an update.
         policies: The policies.
-        operation: CREATE, UPDATE, DELETE or CONNECT; what the objects suggest if empty.
+        operation: CREATE, UPDATE, DELETE or CONNECT; if empty, inferred from the objects.
         subresource: The subresource.
-        user: Who asks: ``username``, ``groups``, ``uid``, ``extra``.
-        dry_run: Whether nothing is to be stored.
+        user: The requesting user: ``username``, ``groups``, ``uid``, ``extra``.
+        dry_run: Whether nothing will be stored.
         namespace: The namespace of a namespaced object that states none.
-        authorizer: Who knows what the user may do.
+        authorizer: Decides what the user may do.
     """
     request = request_of(
         obj,

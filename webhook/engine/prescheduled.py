@@ -1,15 +1,16 @@
-"""Pre-scheduled pods: ``spec.nodeName`` becomes a constraint that the scheduler obeys.
+"""Rewrites pre-scheduled pods: ``spec.nodeName`` becomes a constraint that the scheduler obeys.
 
 A pod created with ``spec.nodeName`` bypasses the scheduler, which alone allocates resource claims. kubelet refuses to
-start such a pod; it sits on its node, stuck, and keeps others from its CPU and memory (Kubernetes documentation,
+start such a pod; it stays on its node, stuck, and keeps its CPU and memory from other pods (Kubernetes documentation,
 Dynamic Resource Allocation, "Pre-scheduled Pods"). With a node selector instead, the same pod is scheduled, onto the
 same node.
 
-Looks at one object and does no I/O. The caller decides what to show it: at admission the CREATE of pods, without
-subresource. A misshapen object is left alone, since the API server refuses it with a better message.
+Rewrites one object and does no I/O. The caller chooses the objects: at admission, pods on CREATE without a subresource.
+A malformed object is left alone, since the API server refuses it with a better message.
 
-Annotations and owners of a pod are what its author wrote, and prove nothing. At admission (:func:`rewrite`) only the
-requester's identity tells a kubelet's pod; in a manifest (:func:`mutate`), where there is none, its author is believed.
+A pod's author can write any annotations and owners, so they prove nothing. At admission (:func:`rewrite`) only the
+requester's identity marks a kubelet's pod; a manifest (:func:`rewrite_manifest`) has no requester, so its author is
+believed.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-_RELEASE: Final = Release(36)  # what a name or a label value may be is the same in every release
+_RELEASE: Final = Release(36)  # the formats of names and label values are the same in every release
 _HOSTNAME: Final = "kubernetes.io/hostname"
 REQUIRED: Final = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
 _TERMS: Final = (*REQUIRED, "nodeSelectorTerms")
 _MAX_TERMS: Final = 1_000
-"""How many terms may get the node's name: that makes a patch of 0.6 MiB, and a pod of this kind seldom has two."""
+"""The maximum number of terms that get the node's name: a patch of 0.6 MiB; such a pod seldom has two terms."""
 
 
 class RewriteOptions(NamedTuple):
@@ -48,12 +49,12 @@ class RewriteOptions(NamedTuple):
 
 
 class Rewrite(NamedTuple):
-    """How an object has to change, and what to tell of it.
+    """The change of an object, and how to report it.
 
     Args:
         patch: A JSON Patch (RFC 6902) for the object that was given.
-        warnings: For the user who made the request; for a pod 120 ASCII characters each at most, as client-go advises.
-        annotations: For the audit log; the API server prefixes each key with the webhook's name.
+        warnings: Warnings for the requesting user; for a pod at most 120 ASCII characters each, as client-go advises.
+        annotations: Annotations for the audit log; the API server prefixes each key with the webhook's name.
     """
 
     patch: list[dict[str, object]]
@@ -62,7 +63,7 @@ class Rewrite(NamedTuple):
 
 
 def rewrite(obj: object, options: RewriteOptions, *, user: object) -> Rewrite | Problem | None:
-    """Move the ``spec.nodeName`` of a pod that is being created to where the scheduler heeds it.
+    """Move a new pod's ``spec.nodeName`` into a constraint that the scheduler obeys.
 
     A mirror pod that is not created by its node loses its ``nodeName`` like any other. The API server then refuses
     it: ``must set spec.nodeName if mirror pod annotation is set`` (ValidatePodSpecificAnnotations).
@@ -70,10 +71,10 @@ def rewrite(obj: object, options: RewriteOptions, *, user: object) -> Rewrite | 
     Args:
         obj: Any JSON value: the pod.
         options: Which pods, and how.
-        user: Who creates the pod: ``userInfo`` of the admission request.
+        user: The user who creates the pod: ``userInfo`` of the admission request.
 
     Returns:
-        The change; or why the pod must be refused, as it could never run; or ``None`` if there is nothing to do.
+        The change; or why the pod, which could never run, must be refused; or ``None`` if there is nothing to do.
     """
     try:
         node = _get(_get(_as(obj, dict), "spec", dict), "nodeName", str)
@@ -83,7 +84,7 @@ def rewrite(obj: object, options: RewriteOptions, *, user: object) -> Rewrite | 
 
 
 def rewrite_manifest(obj: object, options: RewriteOptions) -> Rewrite | Problem | None:
-    """Do as :func:`rewrite` does to the manifest of a pod, or to the pod template of a workload.
+    """Rewrite the manifest of a pod, or the pod template of a workload, as :func:`rewrite` does.
 
     Args:
         obj: Any JSON value.
@@ -91,7 +92,7 @@ def rewrite_manifest(obj: object, options: RewriteOptions) -> Rewrite | Problem 
 
     Returns:
         As :func:`rewrite`, with paths from the top of ``obj``; ``None`` also for a kind without pod template, and for a
-        pod that says it is a kubelet's (a static pod or a mirror pod).
+        pod that its annotations declare a kubelet's (a static pod or a mirror pod).
     """
     at = pod_template(obj)
     try:
@@ -101,7 +102,7 @@ def rewrite_manifest(obj: object, options: RewriteOptions) -> Rewrite | Problem 
 
 
 class _MisshapenError(Exception):
-    """The API server refuses this object, for a value that the rewrite would have to build on."""
+    """The API server refuses this object because of a value that the rewrite needs."""
 
 
 def _rewrite(obj: object, options: RewriteOptions, at: tuple[str, ...]) -> Rewrite | Problem | None:
@@ -118,8 +119,8 @@ def _rewrite(obj: object, options: RewriteOptions, at: tuple[str, ...]) -> Rewri
     terms, selector = _required_terms(spec), _get(spec, "nodeSelector", dict)
     if terms is not None and all(_never_matches(term, node) for term in terms):
         return _contradiction(Path((*where, *_TERMS)), where, node)
-    # A node's name may be longer than a label value. And the DaemonSet controller tells by the requirement on the name
-    # which node a pending pod is for: without it, it would create one pod after another (pkg/controller/daemon/util).
+    # A node's name may be longer than a label value. And the DaemonSet controller finds the node of a pending pod by the
+    # requirement on the name: without it, it would create one pod after another (pkg/controller/daemon/util).
     too_long = bool(label_value(node, _RELEASE))
     by_name = too_long or options.select_node_by == "name" or _is_of_daemon_set(metadata)
     if not by_name and _HOSTNAME in selector and _get(selector, _HOSTNAME, str) != node:
@@ -145,7 +146,7 @@ def _rewrite(obj: object, options: RewriteOptions, at: tuple[str, ...]) -> Rewri
 
 
 def _is_own_node(user: object, node: str) -> bool:
-    """Tell whether the kubelet of the named node asks: the only pods that NodeRestriction lets it create.
+    """Tell whether the kubelet of the named node creates the pod: NodeRestriction lets it create no other pods.
 
     Both name and group are needed, as for the node authorizer (pkg/auth/nodeidentifier/default.go).
     """
@@ -156,7 +157,7 @@ def _is_own_node(user: object, node: str) -> bool:
 
 
 def _is_of_kubelet(obj: object) -> bool:
-    """Tell whether a manifest says that kubelet runs the pod from a file or URL, or shows one that it runs so.
+    """Tell whether annotations declare a static pod, which kubelet runs from a file or URL, or its mirror pod.
 
     The annotations are those of pkg/kubelet/types/pod_update.go.
     """
@@ -178,7 +179,7 @@ def _owners(metadata: dict[str, object]) -> list[dict[str, object]]:
 
 
 def _required_terms(spec: dict[str, object]) -> list[dict[str, object]] | None:
-    """Read the terms of the required node affinity, None if there is no such affinity."""
+    """Read the terms of the required node affinity; None without such an affinity."""
     holder: object = spec
     for step in REQUIRED:
         holder = _as(holder, dict).get(step)
@@ -204,7 +205,7 @@ def _demands(term: dict[str, object], node: str) -> set[bool | None]:
 
 
 def _demand(requirement: object, node: str) -> bool | None:
-    """Tell what a requirement says of a node's name: True if only this one will do, False if it will not, else None."""
+    """Tell whether a requirement demands a node's name (True), rules it out (False), or neither (None)."""
     match requirement:
         case {"key": "metadata.name", "operator": "In", "values": [str(name)]}:
             return name == node
@@ -223,10 +224,10 @@ def _selector_operations(spec: dict[str, object], where: Path, node: str) -> lis
 def _affinity_operations(
     spec: dict[str, object], terms: list[dict[str, object]] | None, where: Path, node: str
 ) -> list[dict[str, object]]:
-    """Ask for the node's name in every term, since one matching term is enough.
+    """Require the node's name in every term, since one matching term is enough.
 
-    Not in an empty term, which matches nothing as it is and would match the node then. A term that rules the node out
-    gets it too: it matches other nodes as it is, and none then.
+    An empty term is left alone: it matches nothing, and would match the node with the requirement. A term that rules
+    out the node gets it, too: it matches other nodes now, and then none.
     """
     if terms is None:
         return [_add_affinity(spec, where, node)]
@@ -241,7 +242,7 @@ def _affinity_operations(
 
 
 def _add_affinity(spec: dict[str, object], where: Path, node: str) -> dict[str, object]:
-    """Add whatever is missing on the way to the terms of the required node affinity."""
+    """Add the missing parents of the terms of the required node affinity."""
     steps = iter(REQUIRED)
     step, holder, at = next(steps), spec, where
     while holder.get(step) is not None:
@@ -275,7 +276,7 @@ def _get(holder: dict[str, object], name: str, kind: type[_T]) -> _T:
 
 
 def _as(value: object, kind: type[_T]) -> _T:
-    """Read a value as Go does: null and what is absent are the type's zero value."""
+    """Read a value as Go does: null and an absent value are the type's zero value."""
     if value is None:
         return kind()
     if not isinstance(value, kind):

@@ -1,7 +1,7 @@
-"""Fields that the API server sets around admission: uid, generated names, timestamps, status.
+"""Sets the fields that the API server sets around admission: uid, generated names, timestamps, status.
 
-Before mutating admission it notes who manages which fields, and writes an empty status out (apiserver
-``pkg/endpoints/handlers/create.go``); all else comes after it: ``pkg/registry/rest/create.go`` (BeforeCreate),
+Before mutating admission the server records the managers of fields, and writes out an empty status (apiserver
+``pkg/endpoints/handlers/create.go``); everything else follows after it: ``pkg/registry/rest/create.go`` (BeforeCreate),
 ``meta.go`` (FillObjectMetaSystemFields) and ``update.go`` (BeforeUpdate), and the kinds' strategies. Clients see
 none of it in their manifests; policies do.
 """
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from webhook.policy.manifest.kinds import Kinds
 
 _POD_GENERATION: Final = 33
-"""From Kubernetes 1.33 pods count their generations."""
+"""From Kubernetes 1.33, pods have generations."""
 _SERVER_SETS: Final = ("uid", "creationTimestamp", "resourceVersion", "generation", "managedFields")
 _DROPPED: Final = frozenset({"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"})
 _QUALIFYING: Final = ("cpu", "memory")
 
 
 def before_mutation(request: Request, kinds: Kinds) -> Request:
-    """Return a request as mutating policies see it; an update keeps what it does not state, as with `kubectl apply`.
+    """Return a request as mutating policies see it; an update keeps unstated fields, as with `kubectl apply`.
 
     Args:
         request: A request made of manifests.
-        kinds: The kinds that there are, and the release.
+        kinds: The known kinds, and the release.
     """
     obj, old = request.object, request.old_object
     if old:
@@ -58,7 +58,7 @@ def before_validation(request: Request, kinds: Kinds) -> Request:
 
     Args:
         request: A request made of manifests, as mutating policies have left it.
-        kinds: The kinds that there are, and the release.
+        kinds: The known kinds, and the release.
     """
     if not request.object or not metadata_of(request.object):
         return request
@@ -76,7 +76,7 @@ def _now() -> str:
 
 
 def _stored(obj: JSONObject, request: Request, kinds: Kinds) -> JSONObject:
-    """Return an object with what the server sets when it is created; what it states of that itself stays."""
+    """Return an object with the fields that the server sets on create; fields that it already states stay."""
     metadata = {name: value for name, value in metadata_of(obj).items() if value is not None}
     if not metadata:
         return obj
@@ -99,7 +99,7 @@ def _stored(obj: JSONObject, request: Request, kinds: Kinds) -> JSONObject:
 
 
 def _managers(obj: Mapping[str, Any], now: str) -> list[JSONObject]:
-    """Say that kubectl has set all fields, unless the object says who has."""
+    """Return the object's managers; if it states none, kubectl as the manager of all fields."""
     if stated := metadata_of(obj).get("managedFields"):
         return stated  # type: ignore[no-any-return]
     fields = {name: value for name, value in obj.items() if name not in {"apiVersion", "kind", STATUS}}
@@ -151,7 +151,7 @@ def _first_status(obj: Mapping[str, Any]) -> JSONObject:
 
 
 def _qos_class(spec: Any) -> str:
-    """Return a pod's class of service (``pkg/apis/core/v1/helper/qos/qos.go``)."""
+    """Return a pod's quality of service class (``pkg/apis/core/v1/helper/qos/qos.go``)."""
     spec = spec if isinstance(spec, dict) else {}
     containers = [*_maps(spec.get("containers")), *_maps(spec.get("initContainers"))]
     stated = [
@@ -180,7 +180,7 @@ def _maps(value: Any) -> Iterable[Mapping[str, Any]]:
 
 
 def _kept(obj: JSONObject, old: JSONObject, subresource: str) -> JSONObject:
-    """Return an update with what it does not state and cannot change, taken from the stored object."""
+    """Return an update, with the fields that it does not state or cannot change taken from the stored object."""
     metadata, stored = metadata_of(obj), metadata_of(old)
     kept = {name: stored[name] for name in _SERVER_SETS if stored.get(name) and not metadata.get(name)}
     updated = {**obj, "metadata": {**metadata, **kept}}

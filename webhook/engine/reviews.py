@@ -1,6 +1,6 @@
 """Takes the request of an AdmissionReview through the pipeline.
 
-The counterpart of :mod:`webhook.engine.manifests`. What findings lead to is the webhook's to decide.
+The counterpart of :mod:`webhook.engine.manifests`. The webhook decides on the enforcement of findings.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def judged(
     request: Mapping[str, Any], *, kubernetes: str | None, feature_gates: Mapping[str, bool] | None
 ) -> Sequence[Problem]:
-    """Judge the object of a request by the API server's own rules, if it is one that they look at.
+    """Judge the object of a request by the API server's own rules, if they apply to it.
 
     Args:
         request: The request of an AdmissionReview.
@@ -40,11 +40,11 @@ def judged(
 
 
 def rewritten(request: Mapping[str, Any], obj: Any, options: prescheduled.RewriteOptions) -> Rewrite | Problem | None:
-    """Say how a new pod that is pre-scheduled has to change, or why it must be refused; None for all others.
+    """Return the rewrite of a new pre-scheduled pod, or why it must be refused; None for other objects.
 
     Args:
         request: The request of an AdmissionReview.
-        obj: What has become of its object.
+        obj: Its object, as policies have changed it.
         options: Which pods are rewritten, and how.
     """
     resource = request.get("resource")

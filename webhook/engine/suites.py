@@ -3,27 +3,27 @@
 A suite is a document beside the policies::
 
     kubernetes: "1.36"                # the release, if not the newest
-    policies: [../policies]           # what is tested, if not what stands beside the suite
-    context: [...]                    # objects that policies look at: Namespaces, parameters
-    objects: {claim: {...}}           # objects that several cases start from
+    policies: [../policies]           # the tested policies, if not those beside the suite
+    context: [...]                    # objects that policies read: Namespaces, parameters
+    objects: {claim: {...}}           # objects that several cases share
     cases:
       - name: refuses admin access
         object: claim                 # or the object itself
-        patch: [...]                  # what differs, as a JSON Patch
+        patch: [...]                  # the differences, as a JSON Patch
         oldObject: claim              # for UPDATE and DELETE
-        operation: UPDATE             # if the objects do not tell
+        operation: UPDATE             # if not clear from the objects
         subresource: status
         user: {username: jane, groups: [dev]}
         context: [...]                # further objects for this case
         authorizer: {rules: [...]}    # what users may do
         expect:
           allowed: false
-          message: no admin access    # the policy's own words, or all that the API server says
+          message: no admin access    # the policy's own message, or the API server's whole message
           reason: Forbidden
           warnings: [...]
           auditAnnotations: {...}
-          changes: [...]              # what mutating policies do, as a JSON Patch of the object
-          object: {...}               # or all of what becomes of it
+          changes: [...]              # the changes by mutating policies, as a JSON Patch of the object
+          object: {...}               # or the whole changed object
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ class SuiteError(ValueError):
     """A suite is malformed.
 
     Args:
-        path: Where.
-        text: What is wrong, and how to mend it.
+        path: The path in the suite.
+        text: The error, and how to fix it.
     """
 
     def __init__(self, path: Path, text: str) -> None:
@@ -91,11 +91,11 @@ class SuiteError(ValueError):
 
 
 class Failure(NamedTuple):
-    """How a verdict differs from what was expected, or why there is none.
+    """A difference between a verdict and the expected one, or why there is no verdict.
 
     Args:
-        path: Where in the suite.
-        text: What is wrong.
+        path: The path in the suite.
+        text: The difference.
     """
 
     path: Path
@@ -103,11 +103,11 @@ class Failure(NamedTuple):
 
 
 class CaseResult(NamedTuple):
-    """What became of one case.
+    """The result of one case.
 
     Args:
         name: The case's name.
-        found: How the verdict differs from what was expected.
+        found: The differences between the verdict and the expected one.
         verdict: The verdict of the policies; None if the case is malformed.
         place: Its place among the cases of its suite.
     """
@@ -119,7 +119,7 @@ class CaseResult(NamedTuple):
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """What is wrong; of a malformed case also where."""
+        """The texts of the failures; those of a malformed case with paths."""
         return tuple(each.text if self.verdict else f"{each.path}: {each.text}" for each in self.found)
 
     @property
@@ -129,12 +129,12 @@ class CaseResult(NamedTuple):
 
 
 class SuiteResult(NamedTuple):
-    """What became of a suite.
+    """The result of a suite.
 
     Args:
         cases: Its cases, in their order; none if the API server would refuse a policy or binding.
-        coverage: What the cases have seen of the policies.
-        findings: What is wrong with the policies themselves.
+        coverage: The coverage of the policies by the cases.
+        findings: Problems of the policies themselves.
     """
 
     cases: tuple[CaseResult, ...]
@@ -143,12 +143,12 @@ class SuiteResult(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        """Whether all cases passed and the API server would take all policies."""
+        """Whether all cases passed and the API server would accept all policies."""
         return all(case.passed for case in self.cases) and all(each.problem.level != ERROR for each in self.findings)
 
     @property
     def uncovered(self) -> tuple[Covered, ...]:
-        """The expressions of which the cases have not seen all."""
+        """The expressions that the cases do not fully cover."""
         return tuple(each for each in self.coverage if each.missing)
 
 
@@ -163,11 +163,11 @@ def run_suite(
     Args:
         suite: The suite, as read from its file.
         given: The objects of the policies' files.
-        release: The Kubernetes release, as the minor of 1.x; what the suite says, or the newest, if None.
-        select: Tells by its name whether a case is run.
+        release: The Kubernetes release, as the minor of 1.x; None for the suite's, or the newest.
+        select: Tells whether a case, given by name, is run.
 
     Raises:
-        SuiteError: The suite itself is malformed, or tests no policy; a malformed case only fails.
+        SuiteError: The suite is malformed, or tests no policy; a malformed case only fails.
     """
     document = _fields(suite, Path(), _SUITE_FIELDS)
     release = _release(document) if release is None else release
@@ -197,7 +197,7 @@ def run_suite(
 
 
 def _all_objects(base: Iterable[Given | JSONObject], cases: Iterable[object]) -> Iterator[object]:
-    """Go through what policies and what they look at can be among."""
+    """Iterate over all objects that may be policies or read by policies."""
     yield from (each.object if isinstance(each, Given) else each for each in base)
     for case in cases:
         context = case.get("context") if isinstance(case, dict) else None
@@ -280,7 +280,7 @@ def _judge(
 
 
 def _expect_decodable(obj: JSONObject | None, where: Path, release: Release) -> None:
-    """Make sure that an object is one that can reach a policy."""
+    """Make sure that an object can be decoded, and so reaches a policy."""
     if obj is None:
         return
     for name in ("apiVersion", "kind"):
@@ -308,7 +308,7 @@ def _authorizer(fields: Mapping[str, Any], where: Path) -> Authorizer:
 def _object(
     fields: Mapping[str, Any], field: str, where: Path, templates: Mapping[str, Any]
 ) -> tuple[JSONObject | None, Path]:
-    """Return an object, and where it stands."""
+    """Return an object and its path."""
     value, path = fields.get(field), where / field
     if isinstance(value, str):
         if value not in templates:
@@ -361,7 +361,7 @@ def _fields(value: object, where: Path, known: Sequence[str]) -> dict[str, Any]:
 def _differences(
     expected: Mapping[str, Any], verdict: Verdict, before: JSONObject | None, where: Path, policies: PolicySet
 ) -> Iterator[Failure]:
-    """Say how a verdict differs from what was expected."""
+    """Find the differences between a verdict and the expected one."""
     if verdict.allowed != expected["allowed"]:
         text = f"was refused: {verdict.message}{_missing(verdict)}"
         if verdict.allowed:
@@ -398,13 +398,13 @@ def _other_refusal(expected: Mapping[str, Any], verdict: Verdict, where: Path) -
 
 
 def _missing(verdict: Verdict) -> str:
-    """Say what the suite lacks so that a policy can be evaluated."""
+    """Name the objects that the suite lacks for the evaluation of policies."""
     missing = next((each.missing for each in verdict.decisions if each.denied), "")
     return f" (add to its context: {missing})" if missing else ""
 
 
 def _same_warnings(wanted: object, verdict: Verdict) -> bool:
-    """Compare warnings, each by the policy's own words or by all that the API server says."""
+    """Compare warnings, each by the policy's own message or by the API server's whole message."""
     if not isinstance(wanted, list) or len(wanted) != len(verdict.warnings):
         return False
     return all(

@@ -43,7 +43,7 @@ class MatchResources(NamedTuple):
         namespaces: A selector for the namespaces.
         objects: A selector for the objects.
         is_exact: Whether other versions of a resource do not match.
-        named: The groups and resources of the rules, under all their names; None if rules have wildcards.
+        named: The groups and resources of the rules, under all their names; None without rules or with wildcards.
     """
 
     rules: tuple[Rule, ...] = ()
