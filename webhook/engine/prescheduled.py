@@ -119,8 +119,8 @@ def _rewrite(obj: object, options: RewriteOptions, at: tuple[str, ...]) -> Rewri
     terms, selector = _required_terms(spec), _get(spec, "nodeSelector", dict)
     if terms is not None and all(_never_matches(term, node) for term in terms):
         return _contradiction(Path((*where, *_TERMS)), where, node)
-    # A node's name may be longer than a label value. And the DaemonSet controller finds the node of a pending pod by the
-    # requirement on the name: without it, it would create one pod after another (pkg/controller/daemon/util).
+    # A node's name may be longer than a label value. And the DaemonSet controller finds the node of a pending pod by
+    # the requirement on the name: without it, it would create one pod after another (pkg/controller/daemon/util).
     too_long = bool(label_value(node, _RELEASE))
     by_name = too_long or options.select_node_by == "name" or _is_of_daemon_set(metadata)
     if not by_name and _HOSTNAME in selector and _get(selector, _HOSTNAME, str) != node:
