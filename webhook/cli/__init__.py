@@ -27,7 +27,7 @@ READER_GONE = 141
 _SERVING = frozenset({"serve", "manage-certificate"})
 """The commands that run until they are stopped."""
 _UNCOLLECTED = 100_000
-"""How many objects a command makes until circles are looked for: most stay until it ends, and have none."""
+"""How many objects a command makes before garbage collection: most stay until it ends, and form no cycles."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -85,18 +85,18 @@ def _run(arguments: Namespace) -> int:
         return USAGE
     except BrokenPipeError:
         raise
-    except OSError as error:  # the reader turns those of files into findings; what is left is the output
+    except OSError as error:  # the reader turns errors of input files into findings; only the output can fail
         _discard_output()
         _complain(arguments.command, error)
         return INTERNAL
-    except Exception:  # noqa: BLE001 - whatever it is, it must not pass for a finding
+    except Exception:  # noqa: BLE001 - no error may pass for a finding
         _report_own_failure(arguments.command)
         return INTERNAL
     return code
 
 
 def missing(error: ModuleNotFoundError) -> str:
-    """Say how to install a module that is not there; empty if no extra brings it."""
+    """Explain how to install a missing module; empty if no extra brings it."""
     module = (error.name or "").partition(".")[0]
     extra = next((name for name, modules in _EXTRAS.items() if module in modules), "")
     return extra and f"the module {module} is missing: in a clone of draguard, run pip install '.[{extra}]'"
@@ -109,18 +109,18 @@ def _complain(command: str, what: object) -> None:
 
 
 def _prepare_streams() -> None:
-    """Make standard streams usable, whatever the process was started with."""
+    """Make standard streams usable, however the process was started."""
     for name, mode in {"stdin": "r", "stdout": "w", "stderr": "w"}.items():
         stream = getattr(sys, name)
         if stream is None:  # closed by who started the process
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 - until the process ends
         elif mode == "w" and (reconfigure := getattr(stream, "reconfigure", None)):
-            # What a terminal's encoding cannot say is escaped, rather than the end of the report.
+            # Characters that a terminal's encoding lacks are escaped instead of ending the report.
             reconfigure(errors="backslashreplace")
 
 
 def _discard_output() -> None:
-    """Let the interpreter flush into nothing at exit, where it would complain."""
+    """Discard output that the interpreter flushes at exit, where it would print an error."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):  # standard output is not a file

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def run(arguments: Namespace) -> int:
-    """Write certificates, or print the CA bundle of those that are there."""
+    """Write certificates, or print the CA bundle of existing ones."""
     directory = Path(arguments.dir)
     try:
         if arguments.ca_bundle:

@@ -19,9 +19,9 @@ class Option(NamedTuple):
 
     Args:
         names: Its names.
-        help: What it does.
-        takes: How its value is called; empty if it takes none.
-        choices: The values that it takes; none if any.
+        help: Its help.
+        takes: The name of its value; empty for a switch.
+        choices: The values that it accepts; empty for any value.
         again: Whether it can be repeated.
     """
 
@@ -36,11 +36,11 @@ class Command(NamedTuple):
     """A command.
 
     Args:
-        words: The words that call it, without the program's own name; none for the program itself.
-        help: What it does.
+        words: The words that call it, without the program's name; none for the program itself.
+        help: Its help.
         options: Its options.
         commands: The commands below it.
-        choices: What its first argument may be; none if that is a file, or anything.
+        choices: The values of its first argument; none if that is a file, or any text.
     """
 
     words: tuple[str, ...]
@@ -51,14 +51,14 @@ class Command(NamedTuple):
 
 
 def run(arguments: Namespace) -> int:
-    """Print it."""
+    """Print the script."""
     shells = {"bash": _bash, "zsh": _zsh, "fish": _fish}
     print("\n".join(shells[arguments.shell](described(make_parser()))))
     return 0
 
 
 def described(parser: Parser, words: tuple[str, ...] = ()) -> Command:
-    """Describe what a parser takes.
+    """Describe a parser's command.
 
     Args:
         parser: The parser.
@@ -80,7 +80,7 @@ def _option(action: argparse.Action) -> Option:
 
 
 def _sentence(text: str) -> str:
-    """Take what is before the details."""
+    """Return the first sentence, without the details."""
     return text.partition(" (")[0].partition(";")[0].replace("%%", "%")
 
 

@@ -1,4 +1,4 @@
-"""``draguard config``: the schema of the configuration file, and what is in force."""
+"""``draguard config``: the schema of the configuration file, and the settings in effect."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _JOINED = {"exclude": "exclude", "levels": "level"}
 
 
 def run(arguments: Namespace) -> int:
-    """Print what the action says."""
+    """Print the schema or the settings in effect."""
     if arguments.action == "schema":
         print(json.dumps(schema(), indent=2))
         return 0
@@ -42,7 +42,7 @@ def _lines(arguments: Namespace) -> Iterator[str]:
 
 
 def _values(arguments: Namespace, configuration: Configuration | None) -> dict[str, Any]:
-    """Return the value of every key; check what the options say."""
+    """Return the value of every key; check the options."""
     from webhook.cli.options.namespaces import Namespaces  # noqa: PLC0415
     from webhook.cli.options.podtemplates import pod_locations  # noqa: PLC0415 - the schema needs nothing of this
     from webhook.cli.options.release import feature_gates, kubernetes_versions  # noqa: PLC0415

@@ -31,7 +31,7 @@ _SEPARATOR = "---"
 
 
 def run(arguments: Namespace) -> int:
-    """Convert what the arguments name, and print or write it; return the exit code."""
+    """Convert the named manifests, and print or write them; return the exit code."""
     paths = some_paths(arguments)
     _check_together(arguments, paths)
     stated = [release_of(each) for each in kubernetes_versions(arguments) if each]
@@ -78,7 +78,7 @@ def _check_together(arguments: Namespace, paths: Sequence[str]) -> None:
 
 
 def _documents(documents: Iterable[Document | Unreadable], faults: list[Finding]) -> Iterator[Document]:
-    """Return the objects; what cannot be read is a fault."""
+    """Return the objects; collect unreadable documents as faults."""
     for document in documents:
         if isinstance(document, Document):
             yield document
@@ -87,7 +87,7 @@ def _documents(documents: Iterable[Document | Unreadable], faults: list[Finding]
 
 
 def _as_written(file: Migrated) -> list[Finding]:
-    """Say where in the new text of a file is what cannot be converted."""
+    """Locate objects that cannot be converted in the new text of a file."""
     documents = {
         (document.index + 1, document.within): document
         for document in parse(file.after.encode(), file.name)
@@ -103,7 +103,7 @@ def _write(file: Migrated) -> None:
     """Write a file in its own encoding, unless it has been changed meanwhile.
 
     Raises:
-        OSError: It has, or cannot be written.
+        OSError: The file has changed, or cannot be written.
     """
     from webhook.cli.console.files import write_bytes  # noqa: PLC0415 - needed only to write
 
@@ -117,7 +117,7 @@ def _write(file: Migrated) -> None:
 
 
 def _joined(text: str, before: str) -> str:
-    """Return what is printed of a file after another one; nothing goes before the first."""
+    """Return the text to print for a file after another one, with a separator unless it is the first."""
     if not before:
         return text
     ended = "" if before.endswith("\n") else "\n"

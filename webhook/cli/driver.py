@@ -1,4 +1,4 @@
-"""``draguard driver``: profiles of drivers, those that are known and those that a cluster shows."""
+"""``draguard driver``: profiles of drivers, known ones and those derived from a cluster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def run(arguments: Namespace) -> int:
-    """Do what the action says."""
+    """Run the action."""
     return _show(arguments.name) if arguments.action == "show" else _from_cluster(arguments.paths)
 
 

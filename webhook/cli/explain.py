@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def run(arguments: Namespace) -> int:
-    """Print what is declared; an unknown name is wrong use."""
+    """Print the documentation; an unknown name is a usage error."""
     try:
         text = explain(arguments.name, api_version=arguments.api_version, kubernetes=arguments.kubernetes_version)
     except (UnknownNameError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""``draguard help``: the help of a command, or a manual page of all."""
+"""``draguard help``: the help of a command, or a manual page of all commands."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def run(arguments: Namespace) -> int:
-    """Print it."""
+    """Print the help or the manual page."""
     parser = make_parser()
     if arguments.man:
-        from webhook.cli.arguments.manpage import manual_page  # noqa: PLC0415 - who packages draguard asks for it
+        from webhook.cli.arguments.manpage import manual_page  # noqa: PLC0415 - needed only for packages
 
         if arguments.names:
             message = "--man is about all commands: leave out the command"

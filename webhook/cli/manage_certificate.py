@@ -1,7 +1,7 @@
 """``draguard manage-certificate``: the certificate manager, apart from the webhook.
 
-The webhook parses what strangers send. This process reads nothing but the Kubernetes API, listens on no port, and is
-the only one with a token.
+The webhook parses input from any client. This process reads only the Kubernetes API, listens on no port, and is the
+only one with a token.
 """
 
 from __future__ import annotations

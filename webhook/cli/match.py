@@ -42,18 +42,18 @@ if TYPE_CHECKING:
 
 _REASON_MAX = 160
 _ROWS_MAX: Final = 20
-"""How many kinds of devices are shown of a request."""
+"""The maximum number of groups of equal devices that are shown for a request."""
 _WORK: Final = 2 * DOCUMENT
-"""What all selectors together may take: some twenty seconds."""
+"""The work that all selectors together may take: some twenty seconds."""
 
 
 class Question(NamedTuple):
-    """Selectors that are asked about.
+    """Selectors to match against devices.
 
     Args:
-        about: What they belong to: file, kind, namespace, name, request, deviceClass.
+        about: Their origin: file, kind, namespace, name, request, deviceClass.
         of_class: The selectors of the class.
-        own: Those of the request, or of the class that is asked about.
+        own: Those of the request, or of a class that is matched by itself.
         absent: Why no device can match; empty if selectors decide.
     """
 
@@ -64,7 +64,7 @@ class Question(NamedTuple):
 
 
 def run(arguments: Namespace) -> int:
-    """Print for each request which devices match; 1 if none does, or if a selector is an error."""
+    """Print the matching devices of each request; return 1 if none match, or if a selector fails."""
     stated = kubernetes(arguments) or DEFAULT_RELEASE
     gates = feature_gates(arguments, stated)
     settings = Settings.of(stated, gates)
@@ -105,7 +105,7 @@ def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet, not_us
                 if each.absent:
                     found = [row._replace(outcome=FALSE, reason=each.absent) for row in found]
                 if budget.left < 0:  # the devices then have errors of their own
-                    raise BudgetExceededError  # noqa: TRY301 - as where the budget is spent
+                    raise BudgetExceededError  # noqa: TRY301 - handled as where the budget is spent
                 results.append((each, found))
     except BudgetExceededError:
         left = [_title(each.about) for each in query[len(results) :]]

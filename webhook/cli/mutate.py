@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def run(arguments: Namespace) -> int:
-    """Print the manifests or the patches, unless something is wrong with any of them."""
+    """Print the manifests or the patches, unless a manifest has errors."""
     options = prescheduled.RewriteOptions(arguments.select_node_by, arguments.pods)
     sender = _sender(arguments)
     documents = list(read_sources(arguments, some_paths(arguments), kubernetes(arguments), arguments.namespace))
@@ -56,7 +56,7 @@ def run(arguments: Namespace) -> int:
 
 
 class _Changed(NamedTuple):
-    """What becomes of a document: its object, the JSON Patch that leads there, and what is to be said of it."""
+    """A changed document: its object, the JSON Patch that leads to it, and its findings."""
 
     object: Any
     patch: Sequence[Mapping[str, object]] = ()
@@ -79,7 +79,7 @@ def _sender(arguments: Namespace) -> Sender | None:
 
 
 def _namespaces(documents: Iterable[Document | Unreadable]) -> list[dict[str, Any]]:
-    """Return the Namespaces among the manifests, wherever they stand."""
+    """Return the Namespaces among the manifests, in any order."""
     from webhook.cli.options.namespaces import Namespaces  # noqa: PLC0415 - as above
 
     namespaces = Namespaces()
@@ -102,7 +102,7 @@ def _rewritten(document: Document, options: prescheduled.RewriteOptions) -> _Cha
 
 
 def _mutated(document: Document, sender: Sender, options: prescheduled.RewriteOptions) -> _Changed:
-    """Ask mutating policies before the scheduler is brought in, and afterwards."""
+    """Evaluate mutating policies before and after the rewrite of pre-scheduled pods."""
     from webhook.cli.options.policies import found_by_mutating  # noqa: PLC0415 - as above
     from webhook.policy.change.difference import difference  # noqa: PLC0415 - as above
 
@@ -136,7 +136,7 @@ def _described(document: Document, patch: Sequence[Mapping[str, object]]) -> str
 
 
 def _warnings(document: Document, texts: tuple[str, ...]) -> list[Finding]:
-    """Say what was changed where, without showing the line again and again."""
+    """Report the changes and their places, without repeating the line."""
     template = pod_template(document.data) or ()
     path = Path((*template, "spec", "nodeName"))
     problems = [Problem(WARNING, "prescheduled", "Replaced", path, text.removeprefix(f"{path}: ")) for text in texts]

@@ -24,7 +24,7 @@ _NOT_A_REVIEW = "; an AdmissionReview is a JSON object: for manifests, use dragu
 
 
 def run(arguments: Namespace) -> int:
-    """Answer every review on a line of its own; report what is none."""
+    """Answer every review on a line of its own; report input that is not a review."""
     answering = options(arguments)
     code = 0
     for path in some_paths(arguments):
@@ -56,7 +56,7 @@ def _opened(path: str) -> AbstractContextManager[Iterable[bytes]]:
 def split(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
     """Split lines into JSON objects: one on each line, or over several lines of which only the first begins with ``{``.
 
-    An object is passed on as soon as its last line is there, so that a pipe gets its answers at once.
+    An object is yielded as soon as its last line has arrived, so that a pipe gets its answers at once.
 
     Args:
         lines: The lines, with their ends.
@@ -75,7 +75,7 @@ def split(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
                 continue
             first = number
         held.append(line)
-        # One line is whole if its braces pair up. Those in texts count, too: at worst it waits for the next object.
+        # A line is complete if its braces pair up. Braces in strings count, too: at worst it waits for the next object.
         ends = line.startswith(b"}") if len(held) > 1 else line.count(b"{") == line.count(b"}")
         if ends and line.rstrip().endswith(b"}"):
             yield first, b"".join(held)

@@ -1,4 +1,4 @@
-"""``draguard schema``: prints JSON schemas of what draguard writes and reads."""
+"""``draguard schema``: prints JSON schemas of draguard's files and reports."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
 RESOURCES: Final = tuple(guess_resource(kind) for kind, group in KINDS.items() if group in {DRA, ""})
-"""What a simulation looks at; PriorityClasses are not needed, as pods in a cluster have their priority."""
+"""The resources that a simulation reads; PriorityClasses are not needed, as pods in a cluster state their priority."""
 _FAILED: Final = 1
 _ONE_NAMESPACE: Final = (
     "warning: claims and pods outside namespace {} are left out: devices, cpu and memory that they use look free"

@@ -31,7 +31,7 @@ docs/configuration.md has all keys.
 
 
 def config(parser: argparse.ArgumentParser) -> None:
-    """Take what `draguard config` takes."""
+    """Declare the arguments of `draguard config`."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
     schema = "print the JSON schema of the configuration file"
     actions.add_parser("schema", help=schema, description=f"{schema.capitalize()}.")

@@ -19,7 +19,7 @@ A profile is YAML; docs/drivers.md explains its keys. Findings from profiles are
 
 
 def driver(parser: argparse.ArgumentParser) -> None:
-    """Take what `draguard driver` takes."""
+    """Declare the arguments of `draguard driver`."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
     summary = "print the profile of a driver, or the drivers that have one"
     show = actions.add_parser("show", help=summary, description=f"{summary[0].upper()}{summary[1:]}.")

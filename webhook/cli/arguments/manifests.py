@@ -138,7 +138,7 @@ def fixes(parser: argparse.ArgumentParser) -> None:
 
 
 def validate(parser: argparse.ArgumentParser) -> None:
-    """Take what `draguard validate` takes."""
+    """Declare the arguments of `draguard validate`."""
     reading.paths(
         parser,
         "files, directories, globs, the directory of a Helm chart or kustomization, or - for standard input (default: "
@@ -209,7 +209,7 @@ def validate(parser: argparse.ArgumentParser) -> None:
 
 
 def mutate(parser: argparse.ArgumentParser) -> None:
-    """Take what `draguard mutate` takes."""
+    """Declare the arguments of `draguard mutate`."""
     reading.paths(parser)
     parser.add_argument("--patch", action="store_true", help="print JSON Patches in place of manifests")
     parser.add_argument("--kubernetes-version", metavar="VERSION", help=RELEASE)
@@ -219,7 +219,7 @@ def mutate(parser: argparse.ArgumentParser) -> None:
 
 
 def explain(parser: argparse.ArgumentParser) -> None:
-    """Take what `draguard explain` takes."""
+    """Declare the arguments of `draguard explain`."""
     parser.add_argument(
         "name",
         nargs="?",

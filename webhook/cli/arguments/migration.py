@@ -43,7 +43,7 @@ Helm templates are not YAML: convert what they render, or edit them by hand.
 
 
 def convert(parser: argparse.ArgumentParser) -> None:
-    """Take what `draguard convert` takes."""
+    """Declare the arguments of `draguard convert`."""
     reading.paths(parser)
     excluded(parser)
     parser.add_argument(

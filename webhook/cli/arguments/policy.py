@@ -76,7 +76,7 @@ MutatingAdmissionPolicy, too, from Kubernetes 1.34 on. Clusters evaluate them wi
 
 
 def policy(parser: argparse.ArgumentParser) -> None:
-    """Take what `draguard policy` takes."""
+    """Declare the arguments of `draguard policy`."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
 
     def add(name: str, summary: str, epilog: str) -> argparse.ArgumentParser:

@@ -98,7 +98,7 @@ def _enforcement(parser: argparse.ArgumentParser) -> None:
 
 
 def review(parser: argparse.ArgumentParser) -> None:
-    """Take what `draguard review` takes."""
+    """Declare the arguments of `draguard review`."""
     reading.paths(parser, f"files, or - for {reading.STDIN}", metavar="FILE")
     parser.add_argument(
         "--endpoint",
@@ -110,7 +110,7 @@ def review(parser: argparse.ArgumentParser) -> None:
 
 
 def serve(parser: argparse.ArgumentParser) -> None:
-    """Take what `draguard serve` takes."""
+    """Declare the arguments of `draguard serve`."""
     parser.add_argument(
         "--host", help="the name or address to listen on; :: takes IPv4, too (default: 0.0.0.0, with --dev localhost)"
     )
@@ -216,7 +216,7 @@ def _cluster(group: argparse._ActionsContainer, prefix: str) -> None:
 
 
 def manage_certificate(parser: argparse.ArgumentParser) -> None:
-    """Take what `draguard manage-certificate` takes."""
+    """Declare the arguments of `draguard manage-certificate`."""
     _cluster(parser, "")
     _log(parser)
 
@@ -272,7 +272,7 @@ def _log(group: argparse._ActionsContainer) -> None:
 
 
 def certs(parser: argparse.ArgumentParser) -> None:
-    """Take what `draguard certs` takes."""
+    """Declare the arguments of `draguard certs`."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="DNS names and IP addresses of the webhook")
     parser.add_argument("--dir", default="certs", metavar="DIRECTORY", help="where (default: %(default)s)")
     parser.add_argument("--days", type=int, help="how long the serving certificate is valid (default: 365)")

@@ -79,7 +79,7 @@ pods hold environment variables: look at the file before you pass it on.
 
 
 def simulate(parser: argparse.ArgumentParser) -> None:
-    """Take what `draguard simulate` takes."""
+    """Declare the arguments of `draguard simulate`."""
     reading.paths(
         parser,
         "manifests of pods and workloads: files, directories, globs, or - for standard input (default: the pending "
@@ -107,7 +107,7 @@ def simulate(parser: argparse.ArgumentParser) -> None:
 
 
 def match(parser: argparse.ArgumentParser) -> None:
-    """Take what `draguard match` takes."""
+    """Declare the arguments of `draguard match`."""
     reading.paths(
         parser, "manifests of claims, templates and classes: files, directories, globs, or - for standard input"
     )
@@ -122,7 +122,7 @@ def match(parser: argparse.ArgumentParser) -> None:
 
 
 def snapshot(parser: argparse.ArgumentParser) -> None:
-    """Take what `draguard snapshot` takes."""
+    """Declare the arguments of `draguard snapshot`."""
     parser.add_argument("--run", action="store_true", help="run the command, and print what it prints")
     parser.add_argument("--context", metavar="NAME", help="the context of kubectl's configuration")
     parser.add_argument(

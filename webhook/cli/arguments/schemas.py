@@ -36,6 +36,6 @@ examples:
 
 
 def schema(parser: argparse.ArgumentParser) -> None:
-    """Take what `draguard schema` takes."""
+    """Declare the arguments of `draguard schema`."""
     known = "; ".join(f"{name}: {each.about}" for name, each in SCHEMAS.items())
     parser.add_argument("name", choices=SCHEMAS, metavar="NAME", help=known)

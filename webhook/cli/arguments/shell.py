@@ -29,12 +29,12 @@ VERSION = ""
 
 
 def completion(parser: argparse.ArgumentParser) -> None:
-    """Take what `draguard completion` takes."""
+    """Declare the arguments of `draguard completion`."""
     parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=f"one of {', '.join(SHELLS)}")
 
 
 def help(parser: argparse.ArgumentParser) -> None:  # noqa: A001 - the command's name
-    """Take what `draguard help` takes."""
+    """Declare the arguments of `draguard help`."""
     parser.add_argument("names", nargs="*", metavar="COMMAND", help="the command (default: list all commands)")
     parser.add_argument("--man", action="store_true", help="print a manual page of all commands, for man")
 

@@ -1,1 +1,1 @@
-"""Input paths, reports, files and progress, as all commands have them."""
+"""Input paths, reports, files and progress, shared by all commands."""

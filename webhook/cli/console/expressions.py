@@ -1,7 +1,7 @@
 """Locates CEL errors in the file: from line and column within an expression to those of the manifest.
 
-Between a text and how YAML or JSON writes it lie indentation, folded lines and escapes. So characters are counted,
-those aside that are white space: they are there in both, in the same order.
+YAML and JSON write a text with indentation, folded lines and escapes. So all characters but white space are counted:
+both spellings have them, in the same order.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _LOCATED: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): ")
 """How cel-go begins an error (``common/error.go``)."""
 _ERROR: Final = re.compile(r"ERROR: <input>:\d+:\d+: ([^\n]*)")
 _KIND: Final = re.compile(r"/?(\S+), Kind=(\w+): ERROR")
-"""How type checking begins an error (``typechecking.go``): with the version and kind that it is about."""
+"""How type checking begins an error (``typechecking.go``): with the checked version and kind."""
 _BEFORE: Final = r"""(["']?){}\1\s*:(?:\s+|\#[^\n]*|[!&][^\s,\[\]{{}}]*)*"""
-"""What is before a value: its key, white space, comments, a tag, an anchor."""
+"""The text before a value: its key, white space, comments, a tag, an anchor."""
 _TAGGED: Final = re.compile(r"""["']?\w+["']?\s*:\s*!""")
 _HEADER: Final = re.compile(r"[|>][^\n]*\n")
 _ESCAPED: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|[\s\S])|[^\\]")
@@ -43,16 +43,16 @@ _PLAIN: Final = re.compile(r"[\s\S]")
 _WHITE_ESCAPES: Final = frozenset(rf"\{each}" for each in "nrtvf_NLP \t\n")
 _MORE_LINES: Final = 8
 _LOW_SURROGATES: Final = range(0xDC00, 0xE000)
-"""Second halves of what JSON writes as two escapes."""
+"""Second halves of characters that JSON writes as two escapes."""
 
 
 def located(problem: Problem, document: Document, kubernetes: str = "") -> Finding:
-    """Say where in its file a problem is; if it is one of an expression, where in that.
+    """Locate a problem in its file; a problem of an expression, in the expression.
 
     Args:
         problem: The problem.
-        document: The document that it is in.
-        kubernetes: The release that was asked, such as ``1.30``.
+        document: Its document.
+        kubernetes: The release that it is about, such as ``1.30``.
     """
     finding = found(problem, document, kubernetes)
     if not problem.path or problem.path[-1] not in _EXPRESSIONS:
@@ -76,14 +76,14 @@ def located(problem: Problem, document: Document, kubernetes: str = "") -> Findi
 
 
 def _is_cut(document: Document, line: int, value: str, message: str) -> bool:
-    """Tell whether an expression ends where YAML sees a comment, and for that reason too early."""
+    """Tell whether YAML reads the rest of an expression as a comment."""
     start = document.line(line).find(f"{value} ") if value and "\n" not in value else -1
     rest = document.line(line)[start + len(value) :].lstrip()
     return start >= 0 and rest.startswith("#") and _ENDS_EARLY.search(message) is not None
 
 
 def _brief(message: str) -> str:
-    """Say the first of a compiler's errors, without the expression, which is shown with a caret; empty if none."""
+    """Return a compiler's first error, without the expression that it repeats; empty without errors."""
     errors = _ERROR.findall(message)
     if not errors:
         return ""
@@ -94,17 +94,17 @@ def _brief(message: str) -> str:
 
 
 def position(document: Document, path: Path, before: int = 0) -> Position:
-    """Return where a character of an expression is in its file; where its key is if that is unknown.
+    """Return the position of an expression's character in its file, or of its key if that is unknown.
 
     Args:
         document: The document.
-        path: Where the expression stands in it.
-        before: How many characters are before the one that is sought, white space aside.
+        path: The path of the expression.
+        before: The number of characters before the sought one, without white space.
     """
     key, value = document.position(path), _text_at(document.data, path)
     if not value:
         return key
-    # A text has no more lines than characters, but for some around it: comments, a header.
+    # A text has no more lines than characters, except for comments and a header around it.
     lines = [document.line(number) for number in range(key.line, key.line + len(value) + _MORE_LINES)]
     text = "\n".join([lines[0][key.column - 1 :], *lines[1:]])
     start = re.match(_BEFORE.format(re.escape(str(path[-1]))), text)
@@ -120,7 +120,7 @@ def position(document: Document, path: Path, before: int = 0) -> Position:
 
 
 def _visible(text: str, start: int) -> Iterator[re.Match[str]]:
-    """Go through what stands for a character of a value, white space aside; beyond its end if nothing closes it."""
+    """Iterate over the spellings of a value's characters but white space; beyond its end if nothing closes it."""
     header = _HEADER.match(text, start)
     token, start = {'"': (_ESCAPED, start + 1), "'": (_SINGLE, start + 1)}.get(
         text[start : start + 1], (_PLAIN, header.end() if header else start)
@@ -137,7 +137,7 @@ def _is_white(token: re.Match[str]) -> bool:
 
 
 def _before(value: str, problem: Problem) -> int:
-    """Count the characters before the one that a problem is about; none if it does not say which."""
+    """Count the characters before a problem's position; none if it states no position."""
     if problem.character is not None:
         return count(value[: problem.character])
     message = problem.message
@@ -145,7 +145,7 @@ def _before(value: str, problem: Problem) -> int:
     if match is None:
         return _mentioned(value, message)
     number, column = int(match[1]), int(match[2])
-    for text in (value, value.strip()):  # some are stripped before they are compiled: the message shows the line
+    for text in (value, value.strip()):  # some are compiled without white space around them: the message shows the line
         lines = text.split("\n")[:number]
         if len(lines) == number and f"\n | {lines[-1]}\n".replace("\t", " ") in f"{message}\n":
             return count("".join(lines[:-1]) + lines[-1][: column - 1])
@@ -153,7 +153,7 @@ def _before(value: str, problem: Problem) -> int:
 
 
 def _mentioned(value: str, message: str) -> int:
-    """Count the characters before the first text in quotes that a message repeats of an expression; none without."""
+    """Count the characters before the first quotation from an expression in a message; none without a quotation."""
     for quoted in _QUOTED.findall(message):
         name = quoted.rpartition("/")[2]  # an attribute is named with its domain
         if (match := re.search(rf"""["']?{re.escape(quoted)}\b|\b{re.escape(name)}\b""", value)) and name:
@@ -162,5 +162,5 @@ def _mentioned(value: str, message: str) -> int:
 
 
 def _text_at(data: Any, path: Path) -> str:
-    text = at(data, path)  # what is missing is a problem of what is around it
+    text = at(data, path)  # a missing value is a problem of its parent
     return text if isinstance(text, str) else ""

@@ -14,13 +14,13 @@ _ALL_MAY = 0o666
 
 
 def write(name: str, lines: Iterable[str]) -> None:
-    """Write lines to a file: a concurrent reader sees the earlier one, or none.
+    """Write lines to a file: a concurrent reader sees the earlier file, or none.
 
     Special files, such as ``/dev/stderr`` or a named pipe, are written in place.
 
     Args:
         name: The file's name; a symbolic link is followed.
-        lines: What is written, without line feeds.
+        lines: The lines, without line feeds.
 
     Raises:
         OSError: The file cannot be written.
@@ -33,7 +33,7 @@ def write_bytes(name: str, text: bytes) -> None:
 
     Args:
         name: The file's name; a symbolic link is followed.
-        text: What is written.
+        text: The content.
 
     Raises:
         OSError: The file cannot be written.
@@ -55,7 +55,7 @@ def write_bytes(name: str, text: bytes) -> None:
 
 
 def _mask() -> int:
-    """Return the process's umask; reading it means setting it."""
+    """Return the process's umask, which can be read only by setting it."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 _NARROWEST = 40
-"""Columns below which nothing is folded any further."""
+"""The minimum width for folding text."""
 
 
 def check_outputs(arguments: Namespace) -> None:
-    """Say what is wrong with ``--output`` before the work begins.
+    """Check ``--output`` before the work begins.
 
     Raises:
         UsageError: A file cannot be written, or two reports go to one place.
@@ -46,7 +46,7 @@ def check_outputs(arguments: Namespace) -> None:
 
 def show(report: Report, arguments: Namespace) -> int:
     """Write a report in all requested formats; return the exit code."""
-    # Files are complete before a reader of standard output goes on.
+    # Files are complete before a reader of standard output continues.
     for output in sorted(arguments.output, key=lambda each: not each.file):
         if output.file:
             from webhook.cli.console.files import write  # noqa: PLC0415 - needed only to write files
@@ -63,10 +63,10 @@ def _style(arguments: Namespace) -> Style:
 
 
 def _columns() -> int:
-    """Return the width of the terminal; 0 if output goes elsewhere, where each finding stays on one line."""
+    """Return the width of the terminal; 0 if output goes elsewhere, so that each finding stays on one line."""
     if not sys.stdout.isatty():
         return 0
-    from shutil import get_terminal_size  # noqa: PLC0415 - only terminals pay for it
+    from shutil import get_terminal_size  # noqa: PLC0415 - needed only for terminals
 
     return max(get_terminal_size().columns, _NARROWEST)
 
@@ -79,7 +79,7 @@ def wants_colors(arguments: Namespace) -> bool:
 
 
 def exit_code(report: Report, arguments: Namespace) -> int:
-    """Say by an exit code what was found."""
+    """Return the exit code for a report."""
     if any(finding.line == 0 for finding in report.findings):
         return 2
     return 1 if report.errors or (arguments.strict and report.warnings) else 0

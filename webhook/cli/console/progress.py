@@ -19,12 +19,12 @@ _T = TypeVar("_T")
 
 @contextmanager
 def counting(what: str, terminal: TextIO, *, quiet: bool = False) -> Iterator[Callable[[int], None]]:
-    """Give a function that takes a count, and shows it on a terminal once the work takes long.
+    """Provide a function that takes a count, and shows it on a terminal once the work takes long.
 
     Args:
-        what: What is counted, such as ``of 1000 pods``.
-        terminal: Where it is shown, if that is a terminal.
-        quiet: Whether nothing is shown.
+        what: The counted things, such as ``of 1000 pods``.
+        terminal: The stream to show it on, if it is a terminal.
+        quiet: Whether to show nothing.
     """
     due, shown = monotonic() + PATIENCE, False
     visible = not quiet and terminal.isatty()
@@ -45,7 +45,7 @@ def counting(what: str, terminal: TextIO, *, quiet: bool = False) -> Iterator[Ca
 
 
 def with_progress(documents: Iterable[_T], terminal: TextIO) -> Iterator[_T]:
-    """Pass documents on, and once this takes long, show how many there were."""
+    """Pass documents on, and once this takes long, show their number."""
     with counting("documents", terminal) as show:
         for number, document in enumerate(documents, 1):
             yield document

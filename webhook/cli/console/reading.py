@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 def paths_of(arguments: Namespace) -> list[str]:
-    """Return the paths that are named; if there are none, standard input, if something is written to it."""
+    """Return the named paths; without paths, standard input if it is a pipe or a file."""
     paths: list[str] = arguments.paths
     return paths or ([STDIN] if _is_given() else [])
 
 
 def some_paths(arguments: Namespace) -> list[str]:
-    """Return the paths that are named, or standard input.
+    """Return the named paths, or standard input.
 
     Raises:
         UsageError: There is nothing to read.
@@ -43,13 +43,13 @@ def read_sources(
     """Read manifests; Helm charts and kustomizations among the paths are rendered.
 
     Args:
-        arguments: The command's, which say how charts are rendered.
+        arguments: The command's arguments, with options for rendering charts.
         paths: The paths; nothing is read if there are none.
         kubernetes: The release for which charts are rendered; None for the newest.
-        namespace: The namespace for which they are.
+        namespace: The namespace for which they are rendered.
 
     Raises:
-        UsageError: There is nothing to render with, or an option does not fit.
+        UsageError: No renderer is available, or an option does not fit.
     """
     check_charts(arguments, paths)
     if not paths:
@@ -63,10 +63,10 @@ def read_sources(
 
 
 def check_charts(arguments: Namespace, paths: Iterable[str]) -> None:
-    """Check that values for charts have a chart to go to.
+    """Check that there is a chart if there are values for charts.
 
     Raises:
-        UsageError: There is none.
+        UsageError: There is no chart.
     """
     if (arguments.helm_values or arguments.helm_set) and not any(map(is_rendered, paths)):
         message = "--helm-values and --helm-set: no path is the directory of a Helm chart"

@@ -29,7 +29,7 @@ def managing(arguments: Namespace) -> Iterator[Manager | None]:
         arguments: The command's.
 
     Yields:
-        What manages the certificate; None if this process does not.
+        The manager; None if this process does not manage the certificate.
 
     Raises:
         UsageError: An option is missing, or there was no certificate in time; the message says why.
@@ -58,7 +58,7 @@ def manager_of(arguments: Namespace, directory: Path | None) -> Manager:
 
     Args:
         arguments: The command's.
-        directory: Where ``tls.crt`` and ``tls.key`` are put; None if only the Secret is kept, with the cluster's
+        directory: The directory for ``tls.crt`` and ``tls.key``; None to maintain only the Secret, with the cluster's
             version.
 
     Raises:
@@ -89,7 +89,7 @@ def _fault(error: Exception) -> UsageError:
 
 
 def _own_namespace(arguments: Namespace) -> str:
-    """Read the namespace of the pod that this runs in."""
+    """Read the namespace of this process's pod."""
     path = Path(arguments.manage_account, "namespace")
     try:
         return path.read_text(encoding="utf-8").strip()

@@ -1,4 +1,4 @@
-"""``--cluster``: what is in a cluster."""
+"""``--cluster``: the objects of a cluster."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def read_cluster(paths: Iterable[str], report: Report) -> Inventory:
-    """Read the objects of a cluster; report what cannot be read or decoded.
+    """Read the objects of a cluster; report those that cannot be read or decoded.
 
     Args:
-        paths: Files, directories, globs or ``-``: what ``kubectl get -o yaml`` prints, lists, must-gather trees.
-        report: Takes what is wrong with them.
+        paths: Files, directories, globs or ``-``: output of ``kubectl get -o yaml``, lists, must-gather trees.
+        report: Receives the problems.
     """
     inventory = Inventory()
     for document in read(paths):
@@ -37,5 +37,5 @@ def read_cluster(paths: Iterable[str], report: Report) -> Inventory:
 
 
 def malformed(error: MalformedError, document: Document, hint: str) -> Finding:
-    """Turn what is wrong with an object that cannot be decoded into a finding, where its document is."""
+    """Return the finding that an object cannot be decoded, located at its document."""
     return found(Problem(ERROR, UNREADABLE, "BadRequest", Path(), str(error), hint), document)

@@ -54,7 +54,7 @@ def _kind(document: Document) -> Any:
 
 
 def _with_parameters(value: Any, definitions: Sequence[dict[str, Any]]) -> Any:
-    """Put the schemas of CustomResourceDefinitions in the place of ``parameters: crd``."""
+    """Replace ``parameters: crd`` by the schemas of CustomResourceDefinitions."""
     if not isinstance(value, dict) or value.get("parameters") != "crd":
         return value
     kinds = {}

@@ -22,7 +22,7 @@ def enforcement(arguments: Namespace) -> Enforcement:
     """Read ``--enforce`` and the exemptions.
 
     Raises:
-        UsageError: A mode or a rule is not known.
+        UsageError: A mode or a rule is unknown.
     """
     modes: dict[str, Mode] = {}
     for text in arguments.enforce:
@@ -52,11 +52,11 @@ def check_policies(named: Collection[str], known: Collection[str]) -> None:
     """Check the names of policies that have a mode of their own.
 
     Args:
-        named: Those that ``--enforce`` names.
-        known: Those that there are.
+        named: The policies that ``--enforce`` names.
+        known: The loaded policies.
 
     Raises:
-        UsageError: There is none of such a name.
+        UsageError: There is no policy of such a name.
     """
     for name in named:
         if name not in known:

@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 ADMIN_RULES = frozenset({"admin-access", "admin-access-of-template", "admin-access-allocated"})
-"""The rules that look at the labels of an object's namespace."""
+"""The rules that depend on the labels of an object's namespace."""
 
 ADMIN_HINT = "its labels are not known: add the Namespace, or give --namespace-labels"
 POLICY_HINT = "give the Namespace, too, or its labels with --namespace-labels"
-"""How to make known what rules and policies do not know of a namespace."""
+"""How to provide a namespace's unknown labels to rules and policies."""
 
 _EXAMPLE = "ops=resource.kubernetes.io/admin-access=true"
 
 
 class Namespaces:
-    """What is known of namespaces.
+    """The known labels of namespaces.
 
     Args:
-        stated: ``NAMESPACE=KEY=VALUE,…`` each; they count more than objects.
+        stated: ``NAMESPACE=KEY=VALUE,…`` each; they take precedence over objects.
         default: The namespace of objects that state none.
 
     Raises:
@@ -38,7 +38,7 @@ class Namespaces:
         self._found: dict[str, dict[str, Any]] = {}
         self._default = default
         self.all_noted = False
-        """Whether no further object comes; until then what is stated is all that is known."""
+        """Whether all objects were added; until then only stated labels are known."""
         for text in stated:
             name, labels = _read(text)
             self._stated.setdefault(name, {}).update(labels)
@@ -52,7 +52,7 @@ class Namespaces:
         ]
 
     def note(self, obj: Any) -> None:
-        """Take an object into account, if it is a Namespace; the last of a name counts."""
+        """Add an object if it is a Namespace; the last one of a name counts."""
         if not isinstance(obj, dict) or (obj.get("apiVersion"), obj.get("kind")) != ("v1", "Namespace"):
             return
         metadata = obj.get("metadata")
@@ -61,11 +61,11 @@ class Namespaces:
 
     @property
     def found(self) -> list[dict[str, Any]]:
-        """The Namespaces that were taken into account."""
+        """The Namespaces that were added."""
         return list(self._found.values())
 
     def labels_around(self, obj: Any) -> Mapping[str, str] | None:
-        """Return the labels of an object's namespace, None if nothing is known of it.
+        """Return the labels of an object's namespace; None if they are unknown.
 
         Args:
             obj: The object.

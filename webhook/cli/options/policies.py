@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from webhook.release import Release
 
 DENIED = "policy"
-"""The rule of what a policy says."""
+"""The rule name of a policy's decisions."""
 NOT_EVALUATED = "policy-error"
-"""The rule of what a policy cannot say."""
+"""The rule name of policies that could not be evaluated."""
 
 _HINTS = {USERS_NOT_KNOWN: "--authorizer names a file that says what users may do"}
-"""How to state an assumption, other than a namespace."""
+"""How to replace an assumption by facts, other than for a namespace."""
 _BINDING_AT_FAULT = "failed to configure binding"
 _PARAM_REF = Path(("spec", "paramRef"))
 _SERVICE_ACCOUNT = "system:serviceaccount:"
@@ -50,13 +50,13 @@ _UNAUTHENTICATED = "system:unauthenticated"
 
 
 class Policies(NamedTuple):
-    """Policies that were given, and what is wrong with them.
+    """The loaded policies, and their problems.
 
     Args:
-        given: The objects of the policies' files, behind the Namespaces that count more.
-        set: The policies, with the objects that they look at.
-        authorizer: Who knows what users may do.
-        findings: What is wrong with the policies' files.
+        given: The objects of the policies' files, after the Namespaces that take precedence.
+        set: The policies, with the objects that they read.
+        authorizer: Decides what users may do.
+        findings: Problems of the policies' files.
     """
 
     given: Sequence[Given]
@@ -81,13 +81,13 @@ def load_policies(
     strongest: Callable[[str], str] = lambda _name: DENY,
     namespaces: Iterable[JSONObject] = (),
 ) -> Policies:
-    """Load what ``--policies`` and ``--authorizer`` name.
+    """Load the files of ``--policies`` and ``--authorizer``.
 
     Args:
         arguments: The command's arguments.
         stated: The Kubernetes release.
-        strongest: Says by its name which action a policy may lead to at most.
-        namespaces: Namespaces that count more than those in the files.
+        strongest: Returns the strongest action that a policy, given by name, may lead to.
+        namespaces: Namespaces that take precedence over those in the files.
 
     Raises:
         UsageError: There is no policy, the authorizer's file is malformed, or standard input is named twice.
@@ -117,13 +117,13 @@ def sound_policies(
     tell: Callable[[str], None] | None = None,
     strongest: Callable[[str], str] = lambda _name: DENY,
 ) -> Policies:
-    """Load policies for a command that must not work with half of them.
+    """Load policies for a command that needs all of them to be valid.
 
     Args:
         arguments: The command's arguments.
         stated: The Kubernetes release.
-        tell: Takes the lines that say what is wrong; None for standard error.
-        strongest: Says by its name which action a policy may lead to at most.
+        tell: Receives the lines of the error report; None for standard error.
+        strongest: Returns the strongest action that a policy, given by name, may lead to.
 
     Raises:
         UsageError: A policy is invalid or cannot work.
@@ -160,7 +160,7 @@ def _authorizer(path: str | None) -> Authorizer:
 
 
 def user(arguments: Namespace) -> Mapping[str, Any]:
-    """Return who asks: ``--as`` and ``--as-group``, with the groups that the API server adds to them.
+    """Return the requesting user: ``--as`` and ``--as-group``, with the groups that the API server adds.
 
     Follows apiserver ``pkg/endpoints/filters/impersonation.go``.
 
@@ -182,7 +182,7 @@ def user(arguments: Namespace) -> Mapping[str, Any]:
 
 
 def sender(policies: Policies, arguments: Namespace) -> Sender:
-    """Return who sends manifests to policies: ``--as`` and ``--namespace``.
+    """Make the sender of manifests to policies: ``--as`` and ``--namespace``.
 
     Raises:
         UsageError: There are groups without a user.
@@ -191,7 +191,7 @@ def sender(policies: Policies, arguments: Namespace) -> Sender:
 
 
 def found_by_mutating(change: Change, document: Document) -> list[Finding]:
-    """Say why mutating policies refuse a document, or which of them could not be asked."""
+    """Report the refusals by mutating policies, and the policies that could not be evaluated."""
     policies, verdict = change.policies, change.mutation.verdict
     causes = iter(verdict.causes)
     findings = [
@@ -199,14 +199,14 @@ def found_by_mutating(change: Change, document: Document) -> list[Finding]:
         for decision in verdict.decisions
         for each in _findings(decision, document, policies)
     ]
-    for cause in causes:  # what no policy decides: it has made what cannot be decoded
+    for cause in causes:  # no policy's decision: the mutated object cannot be decoded
         problem = Problem(ERROR, NOT_EVALUATED, verdict.reason, Path(), cause)
         findings.append(found(problem, document, f"1.{policies.release}"))
     return findings
 
 
 def found_by_validating(change: Change, verdict: Verdict, document: Document) -> list[Finding]:
-    """Say what validating policies find in a document, and what had to be assumed."""
+    """Report the findings of validating policies in a document, and the assumptions made."""
     policies = change.policies
     findings = [each for decision in verdict.decisions for each in _findings(decision, document, policies)]
     problems = (
@@ -218,7 +218,7 @@ def found_by_validating(change: Change, verdict: Verdict, document: Document) ->
 
 
 def each_once(findings: Iterable[Finding]) -> list[Finding]:
-    """Say once what had to be assumed, and of how many objects."""
+    """Report each assumption once, with the number of objects."""
     kept, times = dict[Finding, None](), Counter[str]()
     first: dict[str, Finding] = {}
     for finding in findings:
@@ -261,7 +261,7 @@ def _found(decision: Decision, document: Document, policies: PolicySet, level: s
 
 
 def _origin(decision: Decision, policies: PolicySet) -> Origin:
-    """Say which expression of which policy has decided."""
+    """Return the policy and expression of a decision."""
     policy, binding, params = decision.policy, decision.binding, metadata_of(decision.params)
     names = [text(params, name) for name in ("namespace", "name")]
     origin = Origin(
@@ -282,12 +282,12 @@ def _origin(decision: Decision, policies: PolicySet) -> Origin:
 
 
 def placed(findings: Iterable[policyset.Finding], minor: Release, suite: Document | None = None) -> list[Finding]:
-    """Say where in their files policies and bindings are wrong.
+    """Locate the problems of policies and bindings in their files.
 
     Args:
-        findings: What is wrong.
+        findings: The problems.
         minor: The Kubernetes release, as the minor of 1.x.
-        suite: The suite of which the other objects are part.
+        suite: The suite that holds the other objects.
     """
     kubernetes, documents = f"1.{minor}", [(each, each.given.manifest or suite) for each in findings]
     return [located(each.problem, document, kubernetes) for each, document in documents if document is not None]

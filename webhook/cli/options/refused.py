@@ -1,4 +1,4 @@
-"""Manifests that the API server refuses: what is in them cannot come to be."""
+"""Manifests that the API server refuses, so that their objects will never exist."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 class Refused:
-    """Tells what the API server refuses in manifests, as ``draguard validate`` does.
+    """Finds the API server's refusals of manifests, as ``draguard validate`` does.
 
     Args:
-        documents: The manifests; the Namespaces among them are taken into account.
-        cluster: What is in the cluster, Namespaces, too.
+        documents: The manifests, including Namespaces.
+        cluster: The cluster's objects, including Namespaces.
         release: The Kubernetes release.
         gates: The feature gates that differ from its defaults.
         namespace: The namespace of objects that state none.
@@ -50,7 +50,7 @@ class Refused:
         self._namespaces.all_noted = True
 
     def of(self, document: Document) -> list[Finding]:
-        """Return what is refused in a manifest, in the order of the text.
+        """Return the refusals of a manifest, in the order of the text.
 
         Args:
             document: The manifest.

@@ -17,10 +17,10 @@ _LONGEST_VERSION = 256
 
 
 def kubernetes(arguments: Namespace) -> str | None:
-    """Read ``--kubernetes-version``, or else what is in ``--kubernetes-version-file``; None if neither was given.
+    """Read ``--kubernetes-version``, or else ``--kubernetes-version-file``; None if neither was given.
 
     Raises:
-        UsageError: The release is not known here.
+        UsageError: The release is unknown.
     """
     stated: str | None = arguments.kubernetes_version
     return _of_file(getattr(arguments, "kubernetes_version_file", None)) if stated is None else _of_option(stated)
@@ -30,7 +30,7 @@ def kubernetes_versions(arguments: Namespace) -> list[str | None]:
     """Read ``--kubernetes-version`` where it can be repeated; one None if it was not given.
 
     Raises:
-        UsageError: A release is not known here.
+        UsageError: A release is unknown.
     """
     stated = [_of_option(each) for text in arguments.kubernetes_version for each in text.split(",")]
     return [each for _, each in sorted({release_of(each): each for each in stated}.items())] or [None]
@@ -45,7 +45,7 @@ def _of_option(stated: str) -> str:
 
 
 def _known(stated: str, source: str) -> str:
-    """Return a version that is known here, and say so if it is another one than was given.
+    """Return the known version for a stated one, with a note if they differ.
 
     Raises:
         ValueError: It is not a version, or is older than the first known one.
@@ -58,7 +58,7 @@ def _known(stated: str, source: str) -> str:
 
 
 def _of_file(path: str | None) -> str | None:
-    """Read a file with the cluster's version; None if it says nothing that is known here, which ends no webhook."""
+    """Read a file with the cluster's version; None if it holds no known version, which does not end the webhook."""
     if path is None:
         return None
     try:
@@ -86,7 +86,7 @@ def feature_gates(arguments: Namespace, stated: str | None) -> dict[str, bool] |
         stated: The Kubernetes release; None if it depends on the object.
 
     Raises:
-        UsageError: The text is malformed, a gate is not known, or it cannot be switched off.
+        UsageError: The text is malformed, or a gate is unknown or cannot be disabled.
     """
     if not arguments.feature_gates:
         return None

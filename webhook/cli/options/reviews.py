@@ -23,10 +23,10 @@ def options(arguments: Namespace, tell: Callable[[str], None] | None = None) -> 
 
     Args:
         arguments: The command's arguments.
-        tell: Takes the lines that say what is wrong with policies; None for standard error.
+        tell: Receives the lines of the report about policies; None for standard error.
 
     Raises:
-        UsageError: A release, a feature gate or a rule is not known, or something is wrong with the policies.
+        UsageError: A release, a feature gate or a rule is unknown, or the policies have errors.
     """
     stated = kubernetes(arguments)
     answering = admission.ReviewOptions(
@@ -49,7 +49,7 @@ def options(arguments: Namespace, tell: Callable[[str], None] | None = None) -> 
 
 
 def _surroundings(arguments: Namespace, answering: admission.ReviewOptions) -> Surroundings:
-    """Read what is in the cluster.
+    """Read the objects of the cluster.
 
     Raises:
         UsageError: A file cannot be read, or an object in it cannot be used.

@@ -19,15 +19,15 @@ COMMAND_LINE = "command line"
 _YES = frozenset({"1", "true", "yes", "on"})
 _NO = frozenset({"0", "false", "no", "off"})
 _MERGED = frozenset({"feature_gates", "namespace_labels"})
-"""Options to which the file adds what nothing else says of the same name."""
+"""Options to which the file adds entries of other names."""
 
 
 class Settings(NamedTuple):
-    """What options are set to.
+    """The sources of the options' values.
 
     Args:
         configuration: The configuration file; None if there is none.
-        sources: Who has set an option, by its name in the arguments; nothing of one that has its default.
+        sources: The source of an option's value, by its name in the arguments; options with defaults are absent.
     """
 
     configuration: Configuration | None
@@ -35,10 +35,10 @@ class Settings(NamedTuple):
 
 
 def settle(arguments: argparse.Namespace) -> None:
-    """Set the options that the command line leaves open, if the command's can be set so.
+    """Set the options that the command line leaves open, if the command has settings.
 
     Args:
-        arguments: The command's; ``settings`` becomes :class:`Settings`.
+        arguments: The command's arguments; ``settings`` becomes :class:`Settings`.
 
     Raises:
         UsageError: A variable or the configuration file cannot be used.
@@ -61,17 +61,17 @@ def settle(arguments: argparse.Namespace) -> None:
 
 
 def _options(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Go through the options that take a value or are switches; a help text is neither."""
+    """Iterate over the options that take a value or are switches, without ``--help``."""
     for action in parser._actions:  # noqa: SLF001 - argparse has no other list of them
         if action.option_strings and action.dest not in {"help", "filenames", "settings"}:
             yield action
 
 
 def _expect_known(parser: argparse.ArgumentParser) -> None:
-    """Refuse a variable whose name is a slip of one that the command knows; others may be for other commands.
+    """Refuse a variable whose name is a typo of one that the command knows; others may be for other commands.
 
     Raises:
-        UsageError: There is one.
+        UsageError: There is such a variable.
     """
     unknown = {name for name in os.environ if name.startswith(PREFIX)}
     if not unknown:
@@ -137,7 +137,7 @@ def _found(arguments: argparse.Namespace) -> str | None:
 
 
 def _fill(arguments: argparse.Namespace, configuration: Configuration, sources: dict[str, str]) -> None:
-    """Set what the configuration file says, where nothing that counts more does."""
+    """Apply the configuration file to options that have no value of higher precedence."""
     from webhook.configuration.keys import OPTIONS  # noqa: PLC0415 - as above
 
     for name, option in OPTIONS.items():

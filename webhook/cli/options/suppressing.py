@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 def suppressions(arguments: Namespace, paths: Sequence[str]) -> Suppressions:
-    """Read which findings count.
+    """Read the suppressions.
 
     Args:
-        arguments: The command's.
-        paths: What it reads.
+        arguments: The command's arguments.
+        paths: The input paths.
 
     Raises:
         UsageError: There is no such rule, or the baseline cannot be used.
@@ -59,7 +59,7 @@ def suppressions(arguments: Namespace, paths: Sequence[str]) -> Suppressions:
 
 
 def exclusions(arguments: Namespace) -> list[Callable[[str], bool]]:
-    """Return what tells of a path whether it is excluded, on the command line or in the configuration file.
+    """Return the predicates for excluded paths, of the command line and of the configuration file.
 
     Raises:
         UsageError: A pattern is malformed.
@@ -125,11 +125,11 @@ def check_policies(arguments: Namespace, known: Sequence[str]) -> None:
     """Check the names of policies that the options state.
 
     Args:
-        arguments: The command's.
-        known: The names of the policies that there are.
+        arguments: The command's arguments.
+        known: The names of the loaded policies.
 
     Raises:
-        UsageError: There is none of such a name.
+        UsageError: There is no policy of such a name.
     """
     stated = {"--select": arguments.select, "--ignore": arguments.ignore, "--level": arguments.level}
     for option, texts in stated.items():
@@ -141,7 +141,7 @@ def check_policies(arguments: Namespace, known: Sequence[str]) -> None:
 
 
 def _matters(arguments: Namespace, paths: Iterable[str]) -> Callable[[str], bool]:
-    """Return what tells of a rule whether this run can find what it flags."""
+    """Return the predicate for rules that this run can check."""
     action = getattr(arguments, "action", "validate")
     given = {
         "policies": bool(getattr(arguments, "policies", ())),
@@ -172,7 +172,7 @@ def _is_around(path: str, directory: str | None) -> bool:
 
 
 def suppress(report: Report, suppressed: Suppressions, arguments: Namespace) -> None:
-    """Take out of a report what is suppressed, and write the baseline if that is wanted.
+    """Remove suppressed findings from a report, and write the baseline if requested.
 
     Raises:
         OSError: The baseline cannot be written.

@@ -10,6 +10,6 @@ if TYPE_CHECKING:
 
 
 def run(arguments: Namespace) -> int:
-    """Do what the action says; each imports only what it needs."""
+    """Run the action; each imports only the modules that it needs."""
     code: int = import_module(f"{__name__}.{arguments.action}").run(arguments)
     return code

@@ -1,4 +1,4 @@
-"""``draguard policy check``: says what is wrong with policies before they meet an object."""
+"""``draguard policy check``: checks policies before they are applied."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from webhook.policy.tools.check import CheckResult, Cost
 
 _LACKING: Final = frozenset({"binding-without-policy", "policy-without-binding"})
-"""Rules about what is not among the policies."""
+"""Rules about missing policies or bindings."""
 _UNBOUNDED: Final = (
     "without bound: with the largest objects that a request can hold, more than {:,}, the most that an evaluation may "
     "cost. The API server takes the policy all the same; an evaluation that costs more ends with an error, and "
@@ -34,7 +34,7 @@ _UNBOUNDED: Final = (
 
 
 def run(arguments: Namespace) -> int:
-    """Print what is wrong with policies, and a summary."""
+    """Print the problems of policies, and a summary."""
     check_outputs(arguments)
     minor = release(kubernetes(arguments))
     paths = some_paths(arguments)
@@ -57,7 +57,7 @@ def run(arguments: Namespace) -> int:
         message = f"there is no policy in {', '.join(paths)}"
         raise UsageError(message)
     result = check_policies(given, minor)
-    # Where something could not be read, it may be what others seem to lack.
+    # A document that cannot be read may be a missing policy or binding.
     unsure = _LACKING if report.findings else frozenset()
     report.findings += placed((each for each in result.findings if each.problem.rule not in unsure), minor)
     suppress(report, suppressed, arguments)

@@ -61,7 +61,7 @@ def _check(option: str, name: str, known: Collection[str]) -> None:
 
 
 def _listed() -> Iterator[str]:
-    """Say of every rule about objects whether CEL can state it, and if not, why."""
+    """List every rule about objects: whether CEL can express it, and if not, why."""
     from webhook.explain.places import kinds, rules  # noqa: PLC0415 - collecting all rules takes long
     from webhook.references import every_rule  # noqa: PLC0415
 

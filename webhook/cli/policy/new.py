@@ -17,7 +17,7 @@ _FILES: Final = ("policy.yaml", "tests.yaml")
 
 
 def run(arguments: Namespace) -> int:
-    """Write the files, and say what to do next."""
+    """Write the files, and print the next steps."""
     name: str = arguments.name
     if faults := formats.dns_subdomain(name, NEWEST):
         message = f"{name!r} cannot be the name of a policy: {faults[0]}"

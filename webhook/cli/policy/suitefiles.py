@@ -1,4 +1,4 @@
-"""Files that suites of policies name, relative to themselves: objects, what policies look at, and the policies."""
+"""Files that test suites name, relative to themselves: objects, objects that policies read, and policies."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class SuiteFiles:
-    """A suite with what its files hold in the place of their names.
+    """A suite in which the names of files are replaced by their content.
 
     Args:
         suite: The suite.
 
     Raises:
-        SuiteError: A file cannot be read, or does not hold what it should.
+        SuiteError: A file cannot be read, or has the wrong content.
     """
 
     def __init__(self, suite: Document) -> None:
@@ -43,7 +43,7 @@ class SuiteFiles:
             ]
 
     def policies(self, beside: Sequence[Document]) -> list[Given]:
-        """Return what the suite tests: the manifests that it names, or those beside it."""
+        """Return the policies that the suite tests: the manifests that it names, or those beside it."""
         named = self.data.get("policies")
         if named is None:
             return [Given(document.data, document) for document in beside]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def run(arguments: Namespace) -> int:
-    """Run the suites, and print what failed, what no case has seen, and a summary."""
+    """Run the suites, and print failures, missing coverage, and a summary."""
     check_outputs(arguments)
     if not arguments.watch:
         return _run(arguments, some_paths(arguments))
@@ -56,7 +56,7 @@ def _run(arguments: Namespace, paths: Sequence[str]) -> int:
         message = f"--filter: no case has a name with {' or '.join(map(repr, arguments.filter))}"
         raise UsageError(message)
     if report.tested and not report.tested.runs and any(not each.line for each in report.findings):
-        report.tested = None  # what is named cannot be read
+        report.tested = None  # the named files cannot be read
     if arguments.verbose and report.tested:
         report.remarks += _lines(report.tested)
     suppress(report, suppressed, arguments)
@@ -64,13 +64,13 @@ def _run(arguments: Namespace, paths: Sequence[str]) -> int:
 
 
 def _selection(texts: Sequence[str]) -> Callable[[str], bool] | None:
-    """Return what tells of a case's name whether it is run; None if all are."""
+    """Return the predicate that selects cases by name; None to run all."""
     wanted = [each.casefold() for each in texts]
     return (lambda name: any(each in name.casefold() for each in wanted)) if wanted else None
 
 
 def _lines(tested: Tested) -> Iterator[str]:
-    """Say of each case how it came out."""
+    """List the result of each case."""
     for ran in tested.runs:
         for case in ran.result.cases:
             line = ran.suite.position(("cases", case.place)).line
@@ -87,15 +87,15 @@ def test(
     strict: bool,
     selected: Callable[[str], bool] | None,
 ) -> Report:
-    """Run the suites that paths name, or those beside the policies that they name.
+    """Run the suites among the paths, and those beside policies among the paths.
 
     Args:
         paths: Files, directories, globs, ``-``.
-        stated: The release for which all suites are run; None for what each of them says.
-        note: Takes each document into account.
-        progress: Takes how many cases there were so far.
-        strict: Whether an expression that no case has seen whole is a failure.
-        selected: Tells by its name whether a case is run; None for all. Coverage is reported for all cases only.
+        stated: The release for which all suites are run; None for the release of each suite.
+        note: Called with each document.
+        progress: Called with the number of cases so far.
+        strict: Whether an expression without full coverage is a failure.
+        selected: Selects cases by name; None to run all. Coverage is reported for all cases only.
     """
     report, runs = Report(), list[SuiteRun]()
     findings: dict[Finding, None] = {}
@@ -130,14 +130,14 @@ def test(
 
 
 class _Directory(NamedTuple):
-    """What stands in one directory: the suites that are to be run, and the manifests that they test."""
+    """The suites to run in one directory, and the manifests that they test."""
 
     suites: list[Document]
     manifests: list[Document]
 
 
 def _directories(paths: Iterable[str], findings: dict[Finding, None]) -> Iterator[_Directory]:
-    """Read the directories in which suites or policies are named; what cannot be read is a finding."""
+    """Read the directories of the named suites and policies; unreadable files become findings."""
     named: dict[str, list[Document]] = {}
     paths = list(paths)
     for document in _readable(read(paths), findings):
@@ -166,7 +166,7 @@ def _directory(file: str) -> str:
 
 
 def _manifests(directory: str, paths: Iterable[str]) -> list[str]:
-    """List the manifests of a directory, without those of directories below, and without links out of what is named."""
+    """List the manifests of a directory, without subdirectories, and without links that leave the named paths."""
     try:
         names = sorted(os.listdir(directory or "."))  # noqa: PTH208 - names are shown as given
     except OSError:  # gone since it was read, or its name is not text
@@ -179,7 +179,7 @@ def _manifests(directory: str, paths: Iterable[str]) -> list[str]:
 def _add(
     coverage: dict[tuple[str, int, Path], tuple[Covered, Document]], seen: Iterable[Covered], suite: Document
 ) -> None:
-    """Take into account what one suite has seen."""
+    """Add the coverage of one suite."""
     for each in seen:
         manifest: Document = each.policy.manifest or suite
         key = (manifest.source, manifest.index, each.path)

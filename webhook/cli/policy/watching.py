@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 _EVERY: Final = 0.3
-"""Seconds between looks at the files."""
+"""Seconds between checks of the files."""
 
 
 def watch(do: Callable[[], object], paths: Iterable[str], *, quiet: bool) -> NoReturn:
-    """Do something now, and again whenever a file changes, comes or goes, until interrupted.
+    """Call a function now, and again whenever a file is changed, added or removed, until interrupted.
 
     Args:
-        do: What is done.
-        paths: The files; of one that is named, those beside it count, too.
-        quiet: Whether nothing is said of the waiting.
+        do: The function.
+        paths: The files and directories; files beside a named one are watched, too.
+        quiet: Whether to print nothing while waiting.
 
     Raises:
         KeyboardInterrupt: The user ends it.
@@ -40,7 +40,7 @@ def watch(do: Callable[[], object], paths: Iterable[str], *, quiet: bool) -> NoR
 
 
 def _state(paths: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """Return when the files were changed, and how large they are."""
+    """Return the modification times and sizes of the files."""
     found = {}
     for file in find(paths):
         if isinstance(file, Unreadable):
