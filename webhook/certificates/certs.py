@@ -59,7 +59,7 @@ DEFAULT_NAMES = (
     "127.0.0.1",
     "::1",
 )
-"""Service ``draguard`` in namespace ``draguard-system`` (the API server asks for the first), and this machine."""
+"""Service ``draguard`` in namespace ``draguard-system`` (the API server connects to the first), and this machine."""
 
 DEFAULT_DAYS = 365
 DEFAULT_CA_DAYS = 3650
@@ -115,15 +115,15 @@ def issue(
     Either all files are put in place or none. Keys are readable by their owner only from the first byte.
 
     Args:
-        directory: Where ``ca.crt``, ``ca.key``, ``tls.crt`` and ``tls.key`` belong; made if it is missing.
-        names: DNS names and IP addresses that clients will ask for.
+        directory: The directory of ``ca.crt``, ``ca.key``, ``tls.crt`` and ``tls.key``; created if missing.
+        names: DNS names and IP addresses that clients connect to.
         days: How long the serving certificate is valid.
         ca_days: How long a new authority is valid.
-        force: Replace all that is there, the authority included.
+        force: Replace all existing files, including the authority.
 
     Raises:
-        CertificateError: A name or a number of days makes no sense; a file is there and ``force`` is not given;
-            the authority there is unusable or ends before the serving certificate would; writing fails.
+        CertificateError: A name or a number of days is invalid; a file exists and ``force`` is not given; the existing
+            authority is unusable or ends before the serving certificate would; writing fails.
     """
     alternatives = alternative_names(names)
     _check_days("the serving certificate", days)
@@ -157,10 +157,10 @@ def issue(
 
 
 def ephemeral(names: Sequence[str] = DEFAULT_NAMES) -> Pair:
-    """Make a serving certificate and its authority in memory, for 30 days; the authority's key is forgotten.
+    """Make a serving certificate and its authority in memory, for 30 days; the authority's key is discarded.
 
     Args:
-        names: DNS names and IP addresses that clients will ask for.
+        names: DNS names and IP addresses that clients connect to.
 
     Raises:
         CertificateError: A name is neither a DNS name nor an IP address.
@@ -173,7 +173,7 @@ def ephemeral(names: Sequence[str] = DEFAULT_NAMES) -> Pair:
 
 
 def ca_bundle(path: Path) -> str:
-    """Return a file of PEM certificates as the ``caBundle`` of a webhook configuration wants it, in base64.
+    """Return a file of PEM certificates as the ``caBundle`` of a webhook configuration, in base64.
 
     Args:
         path: The authority's certificate, such as ``certs/ca.crt``.
@@ -282,7 +282,7 @@ def _reason(error: OSError) -> str:
 
 
 def _install(directory: Path, files: Mapping[str, bytes]) -> None:
-    """Put all files in place, or leave the directory as it was."""
+    """Install all files, or leave the directory unchanged."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".draguard-", dir=directory) as staging, ExitStack() as undo:
         for name, content in files.items():
@@ -300,7 +300,7 @@ def _install(directory: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:
-    """Write a new file that has its final mode while it is still empty."""
+    """Write a new file, which has its final mode before it has content."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
         file.write(content)
         file.flush()

@@ -1,4 +1,4 @@
-"""Who else can read or replace a private file, by its mode and directories."""
+"""Finds out who else can read or replace a private file, by its mode and directories."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def exposures(path: Path, *, secret: bool) -> Iterator[str]:
-    """Say how others than its owner can read or replace a file.
+    """List the ways in which users other than the owner can read or replace a file.
 
     A group may read a key: kubelet gives those of mounted Secrets to the pod's ``fsGroup``.
 
     Args:
-        path: The file; what it leads to counts if it is a link.
+        path: The file; links are followed.
         secret: Whether only its owner may read it.
 
     Yields:
-        What others can do and how to mend it. Nothing about what cannot be looked at.
+        What others can do and how to fix it; nothing for directories that cannot be inspected.
     """
     real = os.path.realpath(path)
     mode = _mode(real)

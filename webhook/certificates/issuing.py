@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 CLOCK_SKEW = timedelta(minutes=5)
-"""How long before it is made a certificate is valid, for verifiers whose clocks are slow."""
+"""How far a certificate's validity is backdated, for verifiers whose clocks are slow."""
 
 _DNS_NAME = re.compile(
     r"(?=.{1,253}\Z)"
     r"(?:\*\.(?=.))?"  # a wildcard stands for the first label only
     r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*"
-    r"(?=[a-z0-9-]*[a-z-])[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\Z",  # a last label of digits is half an IP address
+    r"(?=[a-z0-9-]*[a-z-])[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\Z",  # a last label of digits resembles an IP address
     re.ASCII | re.IGNORECASE,
 )
 
@@ -35,18 +35,18 @@ PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 
 class CertificateError(Exception):
-    """Certificates cannot be made or read; the message says what, where and how to mend it."""
+    """Certificates cannot be made or read; the message explains the cause, the place and the remedy."""
 
 
 class Certified(NamedTuple):
-    """A certificate, and the private key of the public one in it."""
+    """A certificate, and its private key."""
 
     certificate: x509.Certificate
     key: PrivateKey
 
 
 def alternative_names(names: Sequence[str]) -> list[x509.DNSName | x509.IPAddress]:
-    """Return the names that a certificate is to be valid for, as they are written into it, each once.
+    """Return the names for a certificate in the form in which it holds them, without duplicates.
 
     Args:
         names: DNS names and IP addresses.
@@ -67,7 +67,7 @@ def _alternative(name: str) -> x509.DNSName | x509.IPAddress:
         if _DNS_NAME.match(name):
             return x509.DNSName(name.lower())
     else:
-        if "%" not in name:  # a zone has a meaning on one machine only
+        if "%" not in name:  # a zone is meaningful only on one machine
             return x509.IPAddress(address)
     message = (
         f"{name!r} is neither an IP address nor a DNS name: "
@@ -77,10 +77,10 @@ def _alternative(name: str) -> x509.DNSName | x509.IPAddress:
 
 
 def new_authority(now: datetime, until: datetime) -> Certified:
-    """Make an authority with a key of its own.
+    """Make an authority with a new key.
 
     Args:
-        now: When it is made; it is valid from :data:`CLOCK_SKEW` before.
+        now: The current time; it is valid from :data:`CLOCK_SKEW` before.
         until: When its certificate ends.
     """
     key = ec.generate_private_key(ec.SECP256R1())
@@ -103,9 +103,9 @@ def sign(
     """Make a key and a serving certificate for it that strict verifiers (RFC 5280, 4.2.1) accept.
 
     Args:
-        authority: What vouches for it.
-        alternatives: What :func:`alternative_names` made of the names.
-        now: When it is made; it is valid from :data:`CLOCK_SKEW` before.
+        authority: The signing authority.
+        alternatives: The names, as returned by :func:`alternative_names`.
+        now: The current time; it is valid from :data:`CLOCK_SKEW` before.
         until: When it ends.
     """
     key = ec.generate_private_key(ec.SECP256R1())

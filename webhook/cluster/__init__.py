@@ -1,10 +1,10 @@
 """Self-managed certificates, kept through the Kubernetes API.
 
-:class:`Manager` keeps a replica supplied; one of the replicas, which leads, keeps the certificates young and the
-webhook configurations informed. docs/certificates.md tells how.
+:class:`Manager` supplies a replica with certificates; the leader among the replicas renews them and updates the webhook
+configurations. docs/certificates.md explains how.
 
-:mod:`~webhook.cluster.rotation` knows what is to be done next, :mod:`~webhook.cluster.election` who does it,
-:mod:`~webhook.cluster.api` how objects are read and written, :mod:`~webhook.cluster.files` where the pair is put.
+:mod:`~webhook.cluster.rotation` decides the next step, :mod:`~webhook.cluster.election` elects the leader,
+:mod:`~webhook.cluster.api` reads and writes objects, :mod:`~webhook.cluster.files` writes the pair to disk.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A minimal client of the Kubernetes API: get and patch.
 
-By the standard library, since a worker counts its megabytes: lightkube costs a process 6.0 MB and an image twelve more
-packages, httpx 4.6 MB, this 0.2 MB (measured in a process that serves).
+It uses the standard library to save memory: lightkube costs a process 6.0 MB and an image twelve more packages, httpx
+4.6 MB, this 0.2 MB (measured in a serving process).
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Ref(NamedTuple):
 
     Args:
         what: Its kind and name, for people.
-        path: Where the API has it.
-        missing: How to mend it if it does not exist.
+        path: Its path in the API.
+        missing: What to do if it does not exist.
     """
 
     what: str
@@ -51,7 +51,7 @@ class Ref(NamedTuple):
 
 
 def secret(options: ManagerOptions) -> Ref:
-    """Return where the certificates are kept."""
+    """Return the Secret of the certificates."""
     namespace, name = options.namespace, options.secret
     return Ref(
         f"Secret {namespace}/{name}",
@@ -61,7 +61,7 @@ def secret(options: ManagerOptions) -> Ref:
 
 
 def lease(options: ManagerOptions) -> Ref:
-    """Return what says who leads."""
+    """Return the Lease of the leader."""
     namespace, name = options.namespace, options.lease
     return Ref(
         f"Lease {namespace}/{name}",
@@ -88,44 +88,44 @@ VERSION = Ref("the cluster's version", "/version", "every API server has it: is 
 
 
 class Api:
-    """An API server, spoken to with a service account's token.
+    """A client of an API server, with a service account's token.
 
-    Each request is a connection of its own, with the token and the authority that are in the files by then: kubelet
-    renews them. There are few, and nothing that was kept open can have died.
+    Each request opens a new connection, with the current token and authority from the files, which kubelet renews.
+    Requests are rare, and no idle connection can break.
 
     Args:
         account: The directory with ``token`` and ``ca.crt``.
-        server: Host and port; by default those that every pod has in its environment.
+        server: Host and port; by default from the pod's environment.
     """
 
     def __init__(self, account: Path, server: str = "") -> None:
         self._account = account
         self._server = server
         self.now = _local_time()
-        """The API server's clock at its last answer: it will judge the certificates, so its time is what counts."""
+        """The API server's clock at its last response: it verifies the certificates, so its time counts."""
 
     def get(self, ref: Ref) -> JSONObject:
         """Return an object.
 
         Raises:
             NotFound: It does not exist.
-            ClusterError: It cannot be had.
+            ClusterError: It cannot be read.
         """
         return self._ask("GET", ref, None)
 
     def patch(self, ref: Ref, seen: JSONObject, operations: Sequence[JSONObject]) -> JSONObject:
-        """Change an object, if it is still what was seen, and return what it is now.
+        """Change an object unless it has changed since it was read, and return the new state.
 
         Args:
             ref: The object.
-            seen: What :meth:`get` has returned.
+            seen: The state that :meth:`get` has returned.
             operations: A JSON Patch.
 
         Raises:
             Conflict: Another client has changed it in the meantime.
             ClusterError: It cannot be changed.
         """
-        # A resourceVersion that is not the stored one is a conflict, whatever kind of patch brings it.
+        # A resourceVersion other than the stored one is a conflict in any kind of patch.
         version = {"op": "replace", "path": "/metadata/resourceVersion", "value": seen["metadata"]["resourceVersion"]}
         return self._ask("PATCH", ref, [version, *operations])
 
@@ -191,7 +191,7 @@ class Api:
 
 
 def _fault(method: str, ref: Ref, status: int, answer: Any) -> ClusterError:
-    """Make an error of an answer, which may come from something between here and the API server."""
+    """Convert a response to an error; it may come from a proxy before the API server."""
     reason = answer.get("message") if isinstance(answer, dict) else ""
     message = f"cannot {_VERBS[method]} {ref.what}: {status} {http.client.responses.get(status, '')}".rstrip()
     if isinstance(reason, str) and reason:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LEASE_SECONDS = 15
 RENEW_SECONDS = 10
-"""A leader that has not renewed for so long leads no more; a request it has just sent is over when the Lease ends."""
+"""A leader stops leading after this time without renewal; its last request then ends before the Lease does."""
 
 RETRY_SECONDS = 2
 
@@ -34,8 +34,8 @@ class Election:
     Args:
         api: The API server.
         lease: The Lease, which must exist.
-        identity: The candidate's name, which no other process has.
-        clock: Seconds that only go forward.
+        identity: The candidate's unique name.
+        clock: A monotonic clock, in seconds.
     """
 
     def __init__(self, api: Api, lease: Ref, identity: str, clock: Callable[[], float] = time.monotonic) -> None:
@@ -53,7 +53,7 @@ class Election:
         return self._clock() < self._until
 
     def campaign(self) -> None:
-        """Acquire the Lease if it is free, renew it if it is held already.
+        """Acquire the Lease if it is free, renew it if this candidate holds it.
 
         Raises:
             ClusterError: The Lease cannot be read or written.
@@ -80,7 +80,7 @@ class Election:
             _log.info("leader: %s holds %s", self._identity, self._lease.what)
 
     def release(self) -> None:
-        """Let go of the Lease, so that another can lead at once; never raises."""
+        """Release the Lease, so that another candidate can lead at once; never raises."""
         if not self.leading:
             return
         self._until = self._clock()
@@ -105,5 +105,5 @@ def _duration(spec: JSONObject) -> int:
 
 
 def _micro_time() -> str:
-    """Return the time for people to read; that it has changed is what tells others of a renewal."""
+    """Return the time in readable form; other candidates only check whether it has changed."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

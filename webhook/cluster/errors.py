@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class ClusterError(Exception):
-    """The Kubernetes API, or what is kept there, cannot be used; the message says what and how to mend it."""
+    """The Kubernetes API, or an object in it, cannot be used; the message explains the cause and the remedy."""
 
 
 class Conflict(ClusterError):  # noqa: N818 - the API server's own word

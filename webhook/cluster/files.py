@@ -15,24 +15,24 @@ _DATA = "..data"
 
 
 class Pair:
-    """``tls.crt`` and ``tls.key`` in a directory of its own.
+    """``tls.crt`` and ``tls.key`` in a separate directory.
 
     Both are links through ``..data``, which is replaced as a whole: a reader that opens them through it gets files that
     belong together.
 
     Args:
-        directory: Where they are, best in memory; made if it is missing.
+        directory: Their directory, preferably in memory; created if missing.
     """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
     def is_usable(self) -> bool:
-        """Tell whether a certificate and its key are there, from an earlier life of the container for instance."""
+        """Tell whether a certificate and its key exist, for example from before a restart of the container."""
         return not _fault(self.directory)
 
     def content(self) -> tuple[bytes, bytes] | None:
-        """Return the certificate and the key that are there, if they can be used."""
+        """Return the existing certificate and key, if they can be used."""
         if not self.is_usable():
             return None
         # Through one name of their directory, so that they belong together.
@@ -46,7 +46,7 @@ class Pair:
         """Replace both at once, readable by their owner only.
 
         Raises:
-            ClusterError: They do not belong together, or cannot be written; what was there stays.
+            ClusterError: They do not belong together, or cannot be written; the old ones stay.
         """
         try:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -70,7 +70,7 @@ class Pair:
         _link(self.directory / _DATA, new.name)
 
     def _sweep(self) -> None:
-        """Remove what is not in use, be it the pair before or the remains of a crash."""
+        """Remove unused files: the previous pair or the remains of a crash."""
         current = os.path.realpath(self.directory / _DATA)
         for path in self.directory.glob("..?*"):
             if path.is_dir() and not path.is_symlink() and os.path.realpath(path) != current:
@@ -83,7 +83,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _link(path: Path, target: str) -> None:
-    """Let a symbolic link be there and point to a target, without a moment in which it does not."""
+    """Create or replace a symbolic link atomically."""
     if path.is_symlink() and path.readlink() == Path(target):
         return
     new = path.with_name("..new")
@@ -93,7 +93,7 @@ def _link(path: Path, target: str) -> None:
 
 
 def _fault(directory: Path) -> str:
-    """Return why the pair in a directory cannot be served with, nothing if it can."""
+    """Return why the pair in a directory is unusable, empty if it is usable."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
         context.load_cert_chain(directory / SERVING, directory / SERVING_KEY, password="")

@@ -1,7 +1,7 @@
 """The certificate manager: keeps a replica's certificate and, as the leader, the caBundles current.
 
-One thread does all. It tries for the Lease every two seconds and looks at the Secret every five; whatever fails is
-tried again, less and less often, while serving goes on with the pair on disk.
+A single thread does all the work. It tries to acquire the Lease every two seconds and reads the Secret every five;
+failures are retried with increasing delays, while serving continues with the pair on disk.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from webhook.objects import JSONObject
 
     class Decide(Protocol):
-        """What :func:`webhook.cluster.rotation.step` does."""
+        """The signature of :func:`webhook.cluster.rotation.step`."""
 
         def __call__(
             self,
@@ -68,9 +68,9 @@ class Manager:
     """Manages the certificates of this replica's webhook.
 
     Args:
-        options: Which objects of the cluster are concerned.
-        decide: What :func:`webhook.cluster.rotation.step` does, wherever.
-        clock: Seconds that only go forward.
+        options: The objects of the cluster to manage.
+        decide: Computes the next step, as :func:`webhook.cluster.rotation.step` does, in any process.
+        clock: A monotonic clock, in seconds.
 
     Attributes:
         rotations: How many changes of the Secret this replica has made, by their kind.
@@ -113,25 +113,25 @@ class Manager:
 
     @property
     def leading(self) -> bool:
-        """Whether this replica is the one that changes things."""
+        """Whether this replica is the leader."""
         return self._election.leading
 
     @property
     def last_error(self) -> str:
-        """What went wrong in the last round, nothing if it went well."""
+        """The error of the last round, empty if it succeeded."""
         return "; ".join(task.error for task in self._tasks if task.error)
 
     def unready(self) -> Iterator[str]:
-        """Return why nothing can be served; what is wrong later is in ``last_error``, for serving goes on."""
+        """Return why the replica cannot serve; later errors are in ``last_error``, since serving continues."""
         if self._serving is None and not (self._pair and self._pair.is_usable()):
             why = self.last_error or f"waiting for the leader to fill {self._secret.what}"
             yield f"no serving certificate yet: {why}"
 
     def start(self, seconds: float = OBTAIN_SECONDS) -> None:
-        """Wait until there is a pair on disk, then look after it in a thread.
+        """Wait until there is a pair on disk, then keep it current in a thread.
 
         Args:
-            seconds: How long to wait at most.
+            seconds: The longest time to wait.
 
         Raises:
             ClusterError: There was none in time, or :meth:`stop` was called.
@@ -140,12 +140,12 @@ class Manager:
         self.follow()
 
     def obtain(self, seconds: float = OBTAIN_SECONDS) -> None:
-        """Wait until there is a pair on disk; starts no thread, so that processes can be forked after it.
+        """Wait until there is a pair on disk, without starting a thread, so that processes can be forked afterwards.
 
-        A pair from an earlier life of the container will do if the API server cannot be asked.
+        A pair from before a restart of the container is enough if the API server is unreachable.
 
         Args:
-            seconds: How long to wait at most.
+            seconds: The longest time to wait.
 
         Raises:
             ClusterError: There was none in time, or :meth:`stop` was called.
@@ -177,7 +177,7 @@ class Manager:
         raise ClusterError(message)
 
     def follow(self) -> None:
-        """Look after the certificates in a thread from now on."""
+        """Start a thread that keeps the certificates current."""
         self._thread = threading.Thread(target=self.run, name="certificates", daemon=True)
         self._thread.start()
 
@@ -190,29 +190,29 @@ class Manager:
             self._election.release()
 
     def tick(self) -> float:
-        """Do what is due, and return the seconds until something is again; raises nothing."""
+        """Run the tasks that are due, and return the seconds until the next; never raises."""
         for task in self._tasks:
             if task.due <= self._clock() and not task.run(self._clock):
                 self.errors += 1
         return max(0.0, min(task.due for task in self._tasks) - self._clock())
 
     def run(self) -> None:
-        """Look after the certificates until :meth:`stop` is called."""
+        """Keep the certificates current until :meth:`stop` is called."""
         while not self._ended.is_set():
             self._ended.wait(self.tick())
         self._election.release()
 
     def _ask_version(self) -> None:
-        """Ask for the cluster's version, which changes when the cluster is upgraded."""
+        """Read the cluster's version, which changes when the cluster is upgraded."""
         version = self._api.get(api.VERSION).get("gitVersion")
         if isinstance(version, str) and version.isascii() and version.isprintable():
             self._version = {CLUSTER_VERSION: version.encode()}
 
     def _look(self) -> None:
-        """Take up what the Secret holds; as leader, see to what it should hold, and to what is trusted.
+        """Apply the Secret's pair; as leader, also update the Secret and the trusted bundles.
 
-        The configurations are read before the Secret. So one that is written with what is old by now, by a leader whose
-        time is over, must have changed in the meantime, and the write is a conflict.
+        The configurations are read before the Secret. So if a former leader writes an outdated bundle, the
+        configuration must have changed in the meantime, and the write is a conflict.
         """
         found = self._read_configurations() if self.leading else {}
         secret = self._api.get(self._secret)
@@ -225,7 +225,7 @@ class Manager:
             self._take_up(data)
 
     def _read_configurations(self) -> dict[Ref, JSONObject | ClusterError]:
-        """Return those that exist, with what is in the way of reading the others."""
+        """Return the existing configurations, and the errors of reading the others."""
         found: dict[Ref, JSONObject | ClusterError] = {}
         missing = []
         for ref in self._configurations:
@@ -241,7 +241,7 @@ class Manager:
         return found
 
     def _advance(self, secret: JSONObject, data: dict[str, bytes], trusted: list[bytes | None]) -> dict[str, bytes]:
-        """Carry out the next step, if there is one, and return what the Secret holds then."""
+        """Carry out the next step, if there is one, and return the Secret's new content."""
         served = self._serving or (self._pair.content() if self._pair else None)
         now, known = self._api.now, (data, self._version, trusted, served)
         if self._judged and self._judged[0] == known and timedelta() <= now - self._judged[1] < _JUDGE_AGAIN:
@@ -262,7 +262,7 @@ class Manager:
         return step.data
 
     def _publish(self, found: Mapping[Ref, JSONObject | ClusterError], data: Mapping[str, bytes]) -> None:
-        """Let every webhook that can be reached trust the bundle; then tell of those that cannot."""
+        """Write the bundle to every webhook configuration that can be changed; then report the others."""
         faults, bundle = [], data.get(BUNDLE)
         for ref, configuration in found.items():
             try:
@@ -277,7 +277,7 @@ class Manager:
             raise faults[0] if len(faults) == 1 else ClusterError("; ".join(map(str, faults)))
 
     def _take_up(self, data: Mapping[str, bytes]) -> None:
-        """Put the Secret's pair on disk, unless it is there or there is none."""
+        """Write the Secret's pair to disk, unless it is already there or missing."""
         pair = data.get(SERVING, b""), data.get(SERVING_KEY, b"")
         if not all(pair) or pair == self._serving:
             return
@@ -293,7 +293,7 @@ class Manager:
 
 
 class _Task:
-    """Something to do again and again, less often while it fails."""
+    """A periodic task, which runs less often while it fails."""
 
     def __init__(self, act: Callable[[], None], seconds: float) -> None:
         self.due = 0.0
@@ -303,7 +303,7 @@ class _Task:
         self._failures = 0
 
     def run(self, clock: Callable[[], float]) -> bool:
-        """Do it, and tell whether it went well; the next time is a little random, so that replicas spread."""
+        """Run it, and tell whether it succeeded; the next time has some jitter, so that replicas spread."""
         error = self._try()
         if error and error != self.error:
             _log.error("%s", error)
@@ -318,7 +318,7 @@ class _Task:
     def _try(self) -> str:
         try:
             self._act()
-        except Conflict as error:  # another replica was faster, which is not a fault
+        except Conflict as error:  # another replica was faster, which is not an error
             _log.info("%s", error)
         except ClusterError as error:
             return str(error)
@@ -329,7 +329,7 @@ class _Task:
 
 
 def _trusted(found: Mapping[Ref, JSONObject | ClusterError]) -> list[bytes | None]:
-    """Return the bundle of every webhook, None in the place of a configuration that could not be read."""
+    """Return the bundle of every webhook, None for a configuration that could not be read."""
     bundles: list[bytes | None] = []
     for configuration in found.values():
         if isinstance(configuration, ClusterError):
@@ -341,7 +341,7 @@ def _trusted(found: Mapping[Ref, JSONObject | ClusterError]) -> list[bytes | Non
 
 
 def _changes(configuration: JSONObject, bundle: str) -> list[JSONObject]:
-    """Return the JSON Patch that lets every webhook of a configuration trust a bundle, and touches nothing else."""
+    """Return the JSON Patch that sets the bundle of every webhook of a configuration, and changes nothing else."""
     return [
         {"op": "add", "path": f"/webhooks/{place}/clientConfig/caBundle", "value": bundle}
         for place, webhook in enumerate(configuration.get("webhooks") or ())

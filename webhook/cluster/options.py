@@ -19,10 +19,10 @@ _OBJECT_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\Z")
 
 @dataclass(frozen=True)
 class Lifetimes:
-    """How long certificates last; each is replaced when two thirds of its time are over.
+    """The lifetimes of certificates; each is replaced after two thirds of its lifetime.
 
-    An authority of a year is replaced every eight months, so that the way is well trodden, and whatever goes wrong
-    there are four months to mend it. The last serving certificate of 90 days that it signs still ends before it does.
+    An authority of a year is replaced every eight months, so that rotation is exercised regularly, and leaves four
+    months to fix any failure. The last serving certificate of 90 days that it signs still ends before it does.
 
     Args:
         authority: How long an authority is valid.
@@ -30,7 +30,7 @@ class Lifetimes:
         overlap: How long all webhook configurations must have trusted a new authority before it signs what is served.
 
     Raises:
-        ClusterError: They make no sense together.
+        ClusterError: They contradict each other.
     """
 
     authority: timedelta = timedelta(days=365)
@@ -38,7 +38,7 @@ class Lifetimes:
     overlap: timedelta = timedelta(hours=1)
 
     def __post_init__(self) -> None:
-        """Refuse what would leave no time to act in."""
+        """Refuse lifetimes that leave no time to act."""
         if self.serving < timedelta(hours=1):
             message = f"serving certificates cannot last {self.serving}: give at least an hour"
             raise ClusterError(message)
@@ -51,30 +51,30 @@ class Lifetimes:
 
 
 def _pod() -> str:
-    """Return who this is: a pod's name, and something that tells its containers' lives apart."""
+    """Return the identity of this process: the pod's name, and a suffix that differs after each restart."""
     return f"{os.environ.get('POD_NAME') or socket.gethostname()}_{secrets.token_hex(4)}"
 
 
 @dataclass(frozen=True)
 class ManagerOptions:
-    """Which objects of the cluster the manager looks after, and how.
+    """The objects of the cluster to manage, and how.
 
     Args:
         namespace: Where the Secret and the Lease are.
         secret: The Secret's name; it must exist, and may be empty.
         lease: The Lease's name; it must exist.
-        names: The DNS names that the API server asks for, such as ``draguard.draguard-system.svc``.
-        directory: Where ``tls.crt`` and ``tls.key`` are put; None if kubelet mounts the Secret where they are needed.
+        names: The DNS names that the API server connects to, such as ``draguard.draguard-system.svc``.
+        directory: Where ``tls.crt`` and ``tls.key`` are put; None if kubelet mounts the Secret there.
         validating: Names of ValidatingWebhookConfigurations whose ``caBundle`` to write.
         mutating: Names of MutatingWebhookConfigurations whose ``caBundle`` to write.
         lifetimes: How long certificates last.
-        tells_version: Whether the cluster's version is kept in the Secret, for those that cannot ask for it.
-        identity: Who holds the Lease; different for every process there is or was.
+        tells_version: Whether to store the cluster's version in the Secret, for pods without access to the API server.
+        identity: The holder of the Lease; unique among all processes, past and present.
         account: The directory with the service account's ``token`` and ``ca.crt``.
-        server: Address and port of the API server; from the environment, as in every pod, if it is not given.
+        server: Address and port of the API server; by default from the pod's environment.
 
     Raises:
-        ClusterError: One of them cannot be.
+        ClusterError: One of them is invalid.
     """
 
     namespace: str
@@ -91,7 +91,7 @@ class ManagerOptions:
     server: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse names that are none, before they become parts of URLs."""
+        """Refuse invalid names, before they become parts of URLs."""
         if not self.names:
             message = (
                 "no DNS names are given: a certificate needs those of the Service, e.g. draguard.draguard-system.svc"

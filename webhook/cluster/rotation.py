@@ -1,22 +1,22 @@
-"""Certificate rotation: what the Secret should hold next.
+"""Certificate rotation: computes the next content of the Secret.
 
-Pure: :func:`step` looks at what is there and returns one change. The leader carries it out and asks again.
+Pure: :func:`step` takes the current state and returns one change. The leader carries it out and calls it again.
 
 1. A new authority is made. The bundle trusted is the old and the new; webhook configurations get it.
 2. All of them have it. The time is noted.
 3. The overlap has passed. The new authority signs a serving certificate; the old one's key is forgotten.
 4. The old authority has expired, and with it whatever it had signed. It leaves the bundle.
 
-A serving certificate never outlives its authority. So nothing that may be in use anywhere, be it on a replica that was
-cut off for weeks, ever loses its authority, and no replica needs to be asked what it serves with. Each step begins with
-what the Secret holds and nothing else, so a leader may die at any moment.
+A serving certificate never outlives its authority. So no certificate in use, even on a replica that was disconnected
+for weeks, ever loses its authority, and the leader need not know which certificates the replicas use. Each step depends
+only on the content of the Secret, so a leader may die at any moment.
 
-The Secret may lose what it holds while replicas serve on. Then the authorities that webhook configurations trust stay
-trusted until all that they have signed is over, and what the leader last served with is put back into the Secret. If
-the leader knows of no such pair, since it has just begun, a new authority is trusted before anything is signed by it.
-If the Secret is put back as it was long ago, the authority of what the leader last served with stays, too.
+The Secret may lose its content while replicas continue to serve. Then the authorities that webhook configurations trust
+stay trusted until all their certificates have expired, and the leader's current pair is put back into the Secret. If
+the leader has no pair, since it has just started, a new authority is trusted before it signs anything. If an old backup
+of the Secret is restored, the authority of the leader's current pair stays, too.
 
-Needs ``cryptography``; ask :mod:`webhook.cluster.rotationprocess` instead where memory is dear.
+Needs ``cryptography``; ask :mod:`webhook.cluster.rotationprocess` instead where memory is scarce.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ if TYPE_CHECKING:
     from webhook.cluster.options import Lifetimes
 
 _BACKDATED = timedelta(hours=1)
-"""For API servers whose clocks differ."""
+"""A tolerance for API servers whose clocks differ."""
 
 _NOTICE = timedelta(seconds=30)
-"""For how long a serving certificate is not signed while configurations do not trust its new authority."""
+"""How long signing waits at most for configurations to trust a new authority."""
 
 _PEM = re.compile(rb"-----BEGIN CERTIFICATE-----\s.+?-----END CERTIFICATE-----", re.DOTALL)
 
@@ -68,16 +68,16 @@ def step(
     *,
     served: tuple[bytes, bytes] | None = None,
 ) -> Step | None:
-    """Return what is to be done next, None if nothing is.
+    """Return the next step, None if there is none.
 
     Args:
-        data: What the Secret holds: anything at all.
+        data: The content of the Secret, which is not trusted.
         now: The time.
         names: The DNS names to serve under.
         lifetimes: How long certificates last.
-        trusted: The bundle, in PEM, that each webhook in each configuration was seen to trust; None in the place of
-            those that cannot be read, or for all if nothing is known.
-        served: The certificate and the key, in PEM, last served with; None if that is unknown.
+        trusted: The bundle, in PEM, that each webhook in each configuration was seen to trust; None for those that
+            cannot be read, or for all if unknown.
+        served: The certificate and the key, in PEM, last served with; None if unknown.
 
     Raises:
         CertificateError: A name is neither a DNS name nor an IP address.
@@ -115,7 +115,7 @@ class _State:
         names: list[x509.DNSName | x509.IPAddress],
         lifetimes: Lifetimes,
     ) -> _State:
-        """Make out what is usable, and pass over the rest."""
+        """Read the usable parts of the Secret, and ignore the rest."""
         bundle = tuple(
             found
             for found in dict.fromkeys(_certificates(data.get(BUNDLE, b"")))
@@ -133,7 +133,7 @@ class _State:
         )
 
     def keeping(self, trusted: Sequence[bytes | None], served: tuple[bytes, bytes] | None) -> _State:
-        """Add to the bundle the authorities that configurations trust, and without which a replica would be refused."""
+        """Add to the bundle the trusted authorities without which the API server would refuse a replica."""
         published = [
             found
             for bundle in dict.fromkeys(trusted)
@@ -154,7 +154,7 @@ class _State:
         )
 
     def restore(self, served: tuple[bytes, bytes] | None) -> Step | None:
-        """Put back into the Secret what is served with, if it is still good."""
+        """Put the serving pair back into the Secret, if it is still valid."""
         if served is None:
             return None
         state = replace(self, serving=_pair(_certificates(served[0])[:1], served[1]))
@@ -166,9 +166,9 @@ class _State:
     def recover(
         self, why: str, trusted: Sequence[bytes | None], served: tuple[bytes, bytes] | None = None
     ) -> Step | None:
-        """Begin anew; where replicas may still serve with what is trusted, not before the new authority is, too."""
+        """Start over; if replicas may still use trusted certificates, only once the new authority is trusted, too."""
         if served and None in trusted and not self.bundle and self._lasts(served[0]):
-            return None  # what is served with can perhaps be kept, once all configurations can be read
+            return None  # the serving pair can perhaps be kept, once all configurations can be read
         authority = self.next or self._new_authority()
         if not self.bundle or (self.next and self._is_known(self.next.certificate, trusted)):
             return self._sign("recover", why, authority)
@@ -182,14 +182,14 @@ class _State:
         )
 
     def _is_known(self, authority: x509.Certificate, trusted: Sequence[bytes | None]) -> bool:
-        """Tell whether an authority is trusted wherever that can be seen, or was made too long ago to wait."""
+        """Tell whether an authority is trusted by all readable configurations, or too old to wait for that."""
         since = _time(self.data.get(KEPT_SINCE), self.now)
         if since is None or self.now - since >= _NOTICE:
             return True
         return all(authority in _certificates(bundle) for bundle in trusted if bundle is not None)
 
     def announce(self) -> Step | None:
-        """Make the next authority known before it signs anything."""
+        """Announce the next authority before it signs anything."""
         if self.next or (self.signer and not _is_due(self.signer.certificate, self.now)):
             return None
         authority = self._new_authority()
@@ -222,7 +222,7 @@ class _State:
         return self._sign("renew", why, self.signer) if self.signer else None
 
     def renew_in_time(self) -> Step | None:
-        """Sign a new serving certificate when most of its time is over, or it is for too many names."""
+        """Sign a new serving certificate when most of its lifetime is over, or when it has too many names."""
         if self.serving is None or self.signer is None:
             return None
         serving = self.serving.certificate
@@ -233,14 +233,14 @@ class _State:
         return None
 
     def keep(self) -> Step | None:
-        """Write down the authorities that must stay trusted though the Secret does not have them."""
+        """Record the authorities that must stay trusted although the Secret does not have them."""
         if set(self.bundle) <= set(_certificates(self.data[BUNDLE])):
             return None
         why = "the authority of the certificate in use stays trusted, though the Secret has another"
         return self._step("keep", why, self.bundle, {KEPT_SINCE: self._noted_now()})
 
     def retire(self) -> Step | None:
-        """Drop authorities that have expired, what is none, and what was kept until all that it has signed is over."""
+        """Drop authorities that are expired, invalid, or kept only for certificates that have expired."""
         kept_since, bundle = _time(self.data.get(KEPT_SINCE), self.now), list(self.bundle)
         changes: dict[str, bytes | None] = {}
         if KEPT_SINCE in self.data and (kept_since is None or self.now - kept_since >= self.lifetimes.serving):
@@ -264,7 +264,7 @@ class _State:
         return new_authority(self.now - _BACKDATED, self.now + self.lifetimes.authority)
 
     def _sign(self, kind: str, why: str, authority: Certified) -> Step:
-        """Sign a serving certificate by an authority, which is the one that signs from now on."""
+        """Sign a serving certificate by an authority, which becomes the current one."""
         until = min(self.now + self.lifetimes.serving, authority.certificate.not_valid_after_utc)
         serving = sign(authority, self.names, self.now - _BACKDATED, until)
         changes: dict[str, bytes | None] = {
@@ -338,7 +338,7 @@ def _is_valid(certificate: x509.Certificate, now: datetime) -> bool:
 
 
 def _is_due(certificate: x509.Certificate, now: datetime) -> bool:
-    """Tell whether two thirds of a certificate's time are over."""
+    """Tell whether two thirds of a certificate's lifetime are over."""
     begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     return now >= begins + (ends - begins) * 2 / 3
 
@@ -348,7 +348,7 @@ def _end(certified: Certified) -> str:
 
 
 def _time(noted: bytes | None, now: datetime) -> datetime | None:
-    """Return a point of time that was noted, None if it is none, or yet to come."""
+    """Return a recorded time, None if it is invalid or in the future."""
     try:
         since = datetime.fromisoformat((noted or b"").decode())
         is_over = since <= now

@@ -1,4 +1,4 @@
-"""Computes the next rotation step in a process of its own.
+"""Computes the next rotation step in a separate process.
 
 ``cryptography`` takes 9 MB of the process that imports it, and one replica needs it for a moment every ten minutes.
 """
@@ -30,10 +30,10 @@ def decide(
     *,
     served: tuple[bytes, bytes] | None = None,
 ) -> Step | None:
-    """Return what :func:`webhook.cluster.rotation.step` returns, without its memory.
+    """Run :func:`webhook.cluster.rotation.step` in a separate process, which frees its memory.
 
     Raises:
-        ClusterError: It cannot be found out.
+        ClusterError: The process has failed.
     """
     question = {
         "data": encode_all(data),
@@ -53,7 +53,7 @@ def decide(
         )
         answer = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
-        message = f"the certificates cannot be read: {type(error).__name__}"  # what it holds may be a key
+        message = f"the certificates cannot be read: {type(error).__name__}"  # its content may be a key
         raise ClusterError(message) from error
     if answer and "fault" in answer:
         raise ClusterError(answer["fault"])
@@ -61,7 +61,7 @@ def decide(
 
 
 def answer(question: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Answer a question as :func:`decide` asks it, in terms of JSON."""
+    """Answer a request of :func:`decide`, in JSON."""
     from webhook.certificates.issuing import CertificateError  # noqa: PLC0415
     from webhook.cluster.rotation import step  # noqa: PLC0415 - not in the process that asks
 

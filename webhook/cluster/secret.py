@@ -13,18 +13,19 @@ BUNDLE, KEY = "ca.crt", "ca.key"
 """The authorities to trust, and the key of the one that signs."""
 
 NEXT_KEY, NEXT_TRUSTED = "next.key", "next.trusted"
-"""The key of the authority that will sign next, and since when every webhook configuration trusts it."""
+"""The key of the next authority, and the time since which every webhook configuration trusts it."""
 
 SERVING, SERVING_KEY = "tls.crt", "tls.key"
 
 KEPT_SINCE = "kept.since"
-"""Since when authorities are trusted whose keys are lost, with which replicas may still serve."""
+"""The time since which authorities with lost keys are kept, because replicas may still serve with their certificates.
+"""
 
 REVOKE = "revoke"
-"""Whatever it holds: nothing that was made before is trusted any more, even if it is served with."""
+"""If set to any value, earlier certificates are no longer trusted, even if in use."""
 
 CLUSTER_VERSION = "kubernetes.version"
-"""The cluster's version, such as ``v1.34.1``, for pods that cannot ask the API server."""
+"""The cluster's version, such as ``v1.34.1``, for pods without access to the API server."""
 
 OWN = frozenset({BUNDLE, KEY, NEXT_KEY, NEXT_TRUSTED, SERVING, SERVING_KEY, KEPT_SINCE, REVOKE})
 
@@ -35,7 +36,7 @@ class Step(NamedTuple):
     Args:
         kind: ``recover``, ``restore``, ``announce``, ``await``, ``switch``, ``renew``, ``keep`` or ``retire``.
         why: The reason, for people.
-        data: All that the Secret is to hold from now on.
+        data: The complete new content of the Secret.
     """
 
     kind: str
@@ -44,12 +45,12 @@ class Step(NamedTuple):
 
 
 def encode(content: bytes) -> str:
-    """Return bytes as JSON holds them."""
+    """Encode bytes for JSON."""
     return base64.b64encode(content).decode()
 
 
 def decode(text: Any) -> bytes:
-    """Return the bytes that JSON holds; empty if they are not base64."""
+    """Decode bytes from JSON; empty if they are not base64."""
     try:
         return base64.b64decode(text or "")
     except (binascii.Error, ValueError, TypeError):
@@ -57,10 +58,10 @@ def decode(text: Any) -> bytes:
 
 
 def encode_all(data: Mapping[str, bytes]) -> dict[str, str]:
-    """Return ``data`` of a Secret as in its manifest."""
+    """Encode the ``data`` of a Secret for its manifest."""
     return {name: encode(content) for name, content in data.items()}
 
 
 def decode_all(data: Mapping[str, Any] | None) -> dict[str, bytes]:
-    """Return ``data`` of a Secret's manifest, which may be missing."""
+    """Decode the ``data`` of a Secret's manifest, which may be missing."""
     return {name: decode(text) for name, text in (data or {}).items()}

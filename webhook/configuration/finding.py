@@ -13,8 +13,8 @@ from webhook.documents.source import STDIN
 def find(path: str) -> str | None:
     """Find the file for a path: in its directory or above, up to the root of its repository.
 
-    Outside a repository the search ends at the working directory if that is above, and else beside the path: files
-    further up may belong to other users.
+    Outside a repository the search ends at the working directory if that is above, otherwise in the path's directory:
+    files further up may belong to other users.
 
     Args:
         path: A path as users give it; ``-`` stands for the working directory.

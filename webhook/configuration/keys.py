@@ -1,4 +1,4 @@
-"""The keys of the configuration file: one description, by which it is read, and from which its JSON schema is made."""
+"""The keys of the configuration file, described once for its reader and its JSON schema."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ CONFIGURATION: Final = Record(
 
 
 def texts(name: str, value: Any) -> Any:
-    """Return the value of a key as its option takes it: a list of texts, a text, or a boolean."""
+    """Return the value of a key in the form of its option: a list of texts, a text, or a boolean."""
     if name == "featureGates":
         return [f"{gate}={str(on).lower()}" for gate, on in value.items()]
     if name == "namespaceLabels":
@@ -96,7 +96,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "jobs": "jobs",
     "strict": "strict",
 }
-"""The options that keys stand for; exclude, levels and ignores add to those of the command line."""
+"""The options of keys; exclude, levels and ignores add to those of the command line."""
 
 
 def schema() -> dict[str, Any]:

@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 MAX_BYTES: Final = 1024 * 1024
-"""Size of the file."""
+"""The most bytes of the file."""
 
 
 class ConfigurationError(ValueError):
-    """The configuration file cannot be used; the text says where, why, and how to mend it."""
+    """The configuration file cannot be used; the message says where, why, and how to fix it."""
 
 
 class Configuration:
     """A configuration file that was read.
 
     Args:
-        file: Its name, as it is shown.
-        document: What it holds; None if that is nothing.
-        root: The directory that no file that it names may be outside.
+        file: Its name, as shown.
+        document: Its content; None if empty.
+        root: The directory in which all files that it names must be.
 
     Raises:
         ConfigurationError: It has a key that is not known, or a value that is not allowed.
@@ -50,9 +50,9 @@ class Configuration:
         for index, ignore in enumerate(self.values.get("ignores", ())):
             self._check_rules(ignore["rules"], ("ignores", index, "rules"))
         self.excluded = self._globs(self.values.get("exclude", ()), ("exclude",))
-        """What is not read."""
+        """The files to leave out."""
         self.ignores = self._ignores()
-        """Rules that do not count in some files."""
+        """Rules to ignore in some files."""
         for name in ("policies", "driverProfiles", "baseline"):
             if name in self.values:
                 self.option(name)
@@ -66,7 +66,7 @@ class Configuration:
         return self._document.position(path).line if self._document else 1
 
     def option(self, name: str) -> Any:
-        """Return the value of a key as its option takes it; paths as seen from the working directory."""
+        """Return the value of a key in the form of its option; paths are relative to the working directory."""
         value = self.values[name]
         if name in {"policies", "driverProfiles"}:
             return [self.inside(path, (name, index)) for index, path in enumerate(value)]
@@ -75,12 +75,12 @@ class Configuration:
         return texts(name, value)
 
     def path(self, name: str) -> str:
-        """Spell a path of the file as seen from the working directory."""
+        """Make a path of the file relative to the working directory."""
         joined = os.path.normpath(f"{self.directory}/{name}")
         return f"./{STDIN}" if joined == STDIN else joined  # a file here, not standard input
 
     def inside(self, name: str, at: tuple[str | int, ...]) -> str:
-        """Spell a path of the file as seen from the working directory.
+        """Make a path of the file relative to the working directory.
 
         Raises:
             ConfigurationError: It leads out of the repository.
@@ -138,7 +138,7 @@ def load(file: str) -> Configuration:
     """Read a file.
 
     Raises:
-        ConfigurationError: It cannot be read, or says what it cannot.
+        ConfigurationError: It cannot be read, or its content is invalid.
     """
     directory = os.path.realpath(os.path.dirname(file) or ".")  # noqa: PTH120 - as above
     root = repository(directory) or directory

@@ -1,4 +1,4 @@
-"""Shapes of values, which read them and say what they are as JSON schema."""
+"""Shapes of values, which check them and describe them as JSON schema."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 OFF: Final = "off"
 MAX_ITEMS: Final = 1000
-"""Items of a list, and keys of a map."""
+"""The most items of a list, and keys of a map."""
 _NOUNS: Final = {bool: "a boolean", int: "a number", float: "a number", str: "a text", list: "a list", dict: "a map"}
 
 
@@ -22,9 +22,9 @@ class ShapeError(ValueError):
     """A value does not have the shape that it should have.
 
     Args:
-        path: Where it is.
-        message: What is wrong.
-        hint: How to mend it; empty if that is unclear.
+        path: Its path.
+        message: The error.
+        hint: How to fix it; empty if unclear.
     """
 
     def __init__(self, path: tuple[str | int, ...], message: str, hint: str = "") -> None:
@@ -57,15 +57,15 @@ class Text:
     """A text.
 
     Args:
-        pattern: What it must match as a whole; empty for any but the empty text.
-        example: One that does.
+        pattern: The pattern of the whole text; empty for any but the empty text.
+        example: A valid text.
     """
 
     pattern: str = ""
     example: str = ""
 
     def check(self, value: Any, path: tuple[str | int, ...]) -> None:
-        """Check that it is a text, and which."""
+        """Check that it is a text that matches."""
         example = f", such as {self.example}" if self.example else ""
         if isinstance(value, (int, float, bool)):
             quoted = f', such as "{self.example}"' if self.example else ""
@@ -86,7 +86,7 @@ class Word:
     """One of some words.
 
     Args:
-        words: The words. YAML takes ``off`` for false, so that false stands for it.
+        words: The words. YAML reads ``off`` as false, so false means ``off``.
     """
 
     words: tuple[str, ...]
@@ -139,8 +139,8 @@ class Number:
     """A whole number.
 
     Args:
-        least: The least that it can be.
-        most: The most that it can be.
+        least: The smallest value.
+        most: The largest value.
     """
 
     least: int
@@ -164,7 +164,7 @@ class ListOf:
 
     Args:
         item: The shape of its items.
-        least: How many there must be.
+        least: The fewest items.
     """
 
     item: Shape
@@ -191,7 +191,7 @@ class MapOf:
 
     Args:
         value: The shape of its values.
-        what: What its keys are.
+        what: A description of its keys.
     """
 
     value: Shape
@@ -217,8 +217,8 @@ class Key:
 
     Args:
         shape: The shape of its value.
-        doc: What it says.
-        is_required: Whether it must be there.
+        doc: Its description.
+        is_required: Whether it is required.
     """
 
     shape: Shape

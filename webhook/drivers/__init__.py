@@ -1,7 +1,7 @@
-"""What drivers publish and take: attributes, capacities and opaque parameters, by driver.
+"""Profiles of drivers: their attributes, capacities and opaque parameters.
 
-A profile is a file in ``profiles/``, or one that a user gives. It is knowledge of other projects, which change, so what
-follows from it are warnings.
+A profile is a file in ``profiles/``, or one of the user's. It describes other projects, which change, so findings based
+on it are warnings.
 """
 
 from __future__ import annotations

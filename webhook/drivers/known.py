@@ -1,4 +1,4 @@
-"""The profiles that draguard has."""
+"""The built-in profiles."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ _DIRECTORY = os.path.join(os.path.dirname(__file__), "profiles")  # noqa: PTH118
 
 @cache
 def built_in() -> tuple[str, ...]:
-    """Return the drivers that have a profile here, in order."""
+    """Return the drivers with built-in profiles, in order."""
     return tuple(sorted(name.removesuffix(".yaml") for name in os.listdir(_DIRECTORY) if name.endswith(".yaml")))  # noqa: PTH208
 
 
 def profile_of(driver: str) -> Profile | None:
-    """Return the profile of a driver that draguard has, None if it has none."""
-    # Objects may name any driver: only those that are known are remembered.
+    """Return the built-in profile of a driver, None if there is none."""
+    # Objects may name any driver: only known ones are cached.
     return _read(driver) if driver in built_in() else None
 
 
 def driver_of_class(name: str) -> str:
-    """Return the driver whose installation brings a device class; empty if none that is known does."""
-    # Which file has the name is found sooner than all files are read.
+    """Return the known driver that installs a device class; empty if there is none."""
+    # Finding the file with the name is faster than parsing all files.
     having = (driver for driver in built_in() if name and name in text_of(driver))
     return next((driver for driver in having if name in _read(driver).classes), "")
 

@@ -1,7 +1,7 @@
-"""Checks opaque parameters by what a profile says of them: a schema as CustomResourceDefinitions have it.
+"""Checks opaque parameters against the schema of a profile, in the form of CustomResourceDefinitions.
 
 Types, fields, lists, enums, patterns, formats, limits, ``x-kubernetes-int-or-string`` and
-``x-kubernetes-preserve-unknown-fields`` are checked; what else a schema says is not. Profiles add ``onlyWith``,
+``x-kubernetes-preserve-unknown-fields`` are checked; other keywords are not. Profiles add ``onlyWith``,
 ``notWith``, ``not``, ``gate`` and ``gates`` for what drivers check beyond that.
 """
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 class Fault(NamedTuple):
-    """What is wrong with parameters.
+    """An error in parameters.
 
     Args:
-        path: Where, below the parameters.
-        message: What.
-        hint: How to mend it.
-        gate: Whether a feature gate of the driver would make it right.
-        fix: What to change there, where that is clear.
+        path: The path below the parameters.
+        message: The error.
+        hint: How to fix it.
+        gate: Whether a feature gate of the driver would allow it.
+        fix: The fix, where it is clear.
     """
 
     path: tuple[str | int, ...]
@@ -55,7 +55,7 @@ _DEEPEST: Final = 100
 
 
 def check_parameters(profile: Profile, value: Any) -> Iterator[Fault]:
-    """Say what the driver would refuse in its parameters.
+    """List the errors that the driver would report in its parameters.
 
     Args:
         profile: The driver's profile.
@@ -83,7 +83,7 @@ def _of_kind(walk: _Walk, stated: Schema, kinds: Mapping[str, Schema], value: di
     yield from faults
     if not all(each.fix for each in faults):
         return
-    # A kind that is misspelt has the fields of the one that was meant.
+    # A misspelt kind has the fields of the intended one.
     meant = {each.path: each.fix.value for each in faults if each.fix}
     kind = str(meant.get(("kind",), value.get("kind")))
     schema = kinds[kind]
@@ -107,7 +107,7 @@ def _is(field: str, value: dict[str, Any], expected: list[str]) -> Iterator[Faul
 
 
 class _Walk:
-    """Goes through parameters beside their schema.
+    """Walks through parameters and their schema.
 
     Args:
         profile: The driver's profile.
@@ -137,7 +137,7 @@ class _Walk:
                 yield from self.check(items, each, (*path, index))
 
     def gate(self, path: Steps, what: str, gate: str) -> Iterator[Fault]:
-        """Say that something needs a feature gate of the driver that is off by default."""
+        """Report a value that needs a feature gate of the driver that is off by default."""
         if not self._profile.gates.get(gate, True):
             message = f"{what} needs the driver's feature gate {gate}, which is off by default"
             yield Fault(path, message, "enable it in the driver's installation", gate=True)
@@ -164,7 +164,7 @@ class _Walk:
 
 
 def _closed(schema: Schema) -> bool:
-    """Tell whether a schema says which fields there are."""
+    """Tell whether a schema lists all fields."""
     return "properties" in schema or schema.get("additionalProperties") is False
 
 
@@ -243,7 +243,7 @@ def _matching(pattern: Any, value: Any) -> str:
         return ""
     try:
         return "" if matches(value, pattern) else f"{shown(value)} does not match {pattern}"
-    except CelError:  # what cannot be compiled says nothing
+    except CelError:  # a pattern that cannot be compiled is ignored
         return ""
 
 

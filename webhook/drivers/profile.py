@@ -1,4 +1,4 @@
-"""A driver's profile: read from a file, and checked as a whole, so that nothing else needs to."""
+"""A driver's profile: read from a file, and checked as a whole, so that other code need not check it."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _SCHEMA_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     **dict.fromkeys(("maxItems", "maxLength", "maxProperties"), (int,)),
     **dict.fromkeys(("minItems", "minLength", "minProperties"), (int,)),
 }
-"""What keywords of parameters and their schemas take, as far as it matters."""
+"""The types of the values of keywords in parameters and their schemas."""
 _DEVICE_KEYS: Final = frozenset({"attributes", "optional", "capacity", "optionalCapacity"})
 
 
 class ProfileError(ValueError):
-    """A profile cannot be used; the text says where and why."""
+    """A profile cannot be used; the message says where and why."""
 
 
 class Devices(NamedTuple):
@@ -50,7 +50,7 @@ class Devices(NamedTuple):
 
     Args:
         attributes: The attributes that each has: their types by name, with a domain if it is not the driver's.
-        optional: Those that some of them have.
+        optional: The attributes that some of them have.
         capacity: The capacities that each has.
         optional_capacity: Those that some have; ``*`` at the end stands for any number.
     """
@@ -72,20 +72,20 @@ class Devices(NamedTuple):
 
 
 class Profile(NamedTuple):
-    """What a driver publishes and takes.
+    """The attributes, capacities and parameters of a driver.
 
     Args:
         driver: Its name.
-        about: What it is for, in a sentence.
-        source: Where that was read, and when.
+        about: Its purpose, in a sentence.
+        source: The source of the profile, and its date.
         is_open: Whether its devices may have other attributes, too.
-        is_example: Whether its name stands for any driver in examples, so that its devices may be any.
+        is_example: Whether its name is a placeholder in examples, so that its devices may be any.
         classes: The kinds of devices of the device classes that come with it, by class.
         kind_attribute: The attribute that tells the kinds apart; empty if there is only one.
-        devices: What devices have, by kind.
-        removed: What to do instead, by the name of an attribute that it published once.
+        devices: The devices, by kind.
+        removed: The replacements of attributes that it no longer publishes, by name.
         gates: Its feature gates, and whether they are on by default.
-        parameters: What its opaque parameters are, see :mod:`webhook.drivers.parameters`; None if that is not known.
+        parameters: The schemas of its opaque parameters, see :mod:`webhook.drivers.parameters`; None if unknown.
     """
 
     driver: str
@@ -101,7 +101,7 @@ class Profile(NamedTuple):
     parameters: Mapping[str, Any] | None
 
     def name_in(self, domain: str, name: str) -> str:
-        """Return how the profile names an attribute or capacity of a domain."""
+        """Return the profile's name of an attribute or capacity in a domain."""
         return name if domain == self.driver else f"{domain}/{name}"
 
     def has_domain(self, domain: str) -> bool:
@@ -114,7 +114,7 @@ def read_profile(value: Any) -> Profile:
     """Read a profile.
 
     Args:
-        value: What stands in its file.
+        value: The content of its file.
 
     Raises:
         ProfileError: It is malformed.
@@ -158,7 +158,7 @@ def _devices(kind: str, value: Any) -> Devices:
 
 
 def _parameters(value: dict[str, Any]) -> None:
-    """Check that what is said of parameters can be used."""
+    """Check the section about parameters."""
     _typed("parameters", value)
     _schema("parameters.schema", value.get("schema") or {})
     for kind, schema in value.get("kinds", {}).items():

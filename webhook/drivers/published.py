@@ -1,4 +1,4 @@
-"""Profiles made of what drivers publish."""
+"""Makes profiles from published ResourceSlices."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from webhook.objects import JSONObject
 
 _KIND: Final = "type"
-"""The attribute by which drivers tell kinds of devices apart, if they publish several."""
+"""The attribute by which drivers distinguish several kinds of devices."""
 
 
 def published(slices: Iterable[JSONObject]) -> list[JSONObject]:

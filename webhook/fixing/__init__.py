@@ -1,4 +1,4 @@
-"""Fixes files: fixes of findings become edits, and only those that work stay.
+"""Fixes files: turns fixes of findings into edits, and keeps only those that work.
 
 :mod:`~webhook.fixing.planning` turns findings into edits, :mod:`~webhook.fixing.rounds` applies and checks them.
 """

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Found:
-    """A value, and what it is in.
+    """A value, and its container.
 
     Args:
         node: The value.
         around: The map or list that it is in; None for the whole document.
-        entry: Its entry, if that is a map.
-        place: Its place, if that is a list.
+        entry: Its entry, if the container is a map.
+        place: Its index, if the container is a list.
     """
 
     node: Node
@@ -39,7 +39,7 @@ def tree_of(document: Document) -> Node:
 
 
 def find(root: Node, path: Sequence[str | int]) -> Found | None:
-    """Return what is at a path; None if it is not there, or does not stand there itself."""
+    """Return the value at a path; None if it is missing, or written elsewhere (by an alias or a merge)."""
     found = Found(root)
     for step in path:
         node = found.node

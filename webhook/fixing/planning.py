@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Plan(NamedTuple):
-    """Findings that are mended together, and what changes.
+    """Findings that are fixed together, and their edits.
 
     Args:
         findings: The findings.
@@ -38,7 +38,7 @@ class Planner:
 
     Args:
         texts: Their texts, by name.
-        documents: What they hold.
+        documents: Their documents.
     """
 
     def __init__(self, texts: dict[str, str], documents: Iterable[Document | Unreadable]) -> None:
@@ -126,7 +126,7 @@ def _separator(text: str, number: int) -> Edit:
 
 
 def applied(texts: dict[str, str], plans: Iterable[Plan]) -> tuple[dict[str, str], list[Plan]]:
-    """Apply plans to files as far as they do not overlap; return the files that change, and the plans.
+    """Apply plans that do not overlap to files; return the changed files, and the applied plans.
 
     Args:
         texts: The files, by name.

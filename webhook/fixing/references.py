@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from webhook.documents import Document
 
 _WITHIN: Final = frozenset({"name", "request", "requests", "claims", "resourceClaims", "volumes", "volumeMounts"})
-"""The fields of an object that hold a name of one of its parts, or the lists of these."""
+"""The fields of an object that hold the name of one of its parts, or lists of such names."""
 NAMED_BY: Final = {
     "ResourceClaim": "resourceClaimName",
     "ResourceClaimTemplate": "resourceClaimTemplateName",
@@ -47,11 +47,11 @@ class References:
         return found
 
     def of(self, document: Document, path: tuple[str | int, ...]) -> Iterator[Place]:
-        """Find where the name at a place is written: there, and wherever it refers to the same.
+        """Find the occurrences of the name at a place: itself, and all references to the same object.
 
         Args:
-            document: The document that has the name.
-            path: Where it has it.
+            document: The document with the name.
+            path: The path of the name.
         """
         name = at(document.data, path)
         yield document, path
@@ -68,7 +68,7 @@ class References:
 def _names(
     value: Any, fields: frozenset[str], path: tuple[str | int, ...] = (), field: str = ""
 ) -> Iterator[tuple[str, str, tuple[str | int, ...]]]:
-    """Go through the texts in fields that may hold a name; metadata has the object's own."""
+    """Yield the texts in fields that may hold a name; metadata has the object's own."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if field != "metadata":

@@ -1,4 +1,4 @@
-"""Applies fixes, judges the result, and keeps those that remove their finding and bring no other."""
+"""Applies fixes, judges the result, and keeps those that remove their finding and cause no others."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 _ROUNDS: Final = 10
 _JUDGEMENTS: Final = 100
-"""So often all files are judged, at most."""
+"""How often all files are judged at most."""
 _NOT_EDITED: Final = "the text cannot be changed in place, as behind an anchor or an alias"
 _UNTRIED: Final = "too many fixes were tried: run the command again"
 
 
 class State(NamedTuple):
-    """What files hold, and what is found in them.
+    """The contents of files, and their findings.
 
     Args:
-        texts: The files' texts, by name; of those that can be changed.
-        documents: What they hold, and all others.
-        findings: What is found.
+        texts: The texts of the files that can be changed, by name.
+        documents: The documents of these and all other files.
+        findings: The findings.
     """
 
     texts: dict[str, str]
@@ -37,21 +37,21 @@ class State(NamedTuple):
 
 
 class Fixing:
-    """Mends files.
+    """Fixes files.
 
     Args:
         judge: Judges all files with these texts.
-        unsafe: Whether fixes are applied that may not be what was meant.
+        unsafe: Whether to apply fixes that may not be what the user meant.
     """
 
     def __init__(self, judge: Callable[[dict[str, str]], State], *, unsafe: bool) -> None:
         self._judge, self._unsafe = judge, unsafe
         self._refused: dict[object, str] = {}
-        """Plans that are not carried out, and why."""
+        """The plans that were not applied, with the reasons."""
         self._judgements = 0
 
     def __call__(self, state: State) -> State:
-        """Mend what can be mended, in rounds, as one fix may make room for another."""
+        """Apply fixes in rounds, as one fix may make room for another."""
         for _ in range(_ROUNDS):
             plans = self._plans(state, state.findings)
             if not plans:
@@ -60,15 +60,15 @@ class Fixing:
         return state
 
     def more(self, state: State) -> int:
-        """Count the findings that unsafe fixes would mend, as far as is known without trying."""
+        """Count the findings that unsafe fixes would remove, as far as known without trying them."""
         unsafe = [each for each in state.findings if each.problem.fix and not each.problem.fix.safe]
         return 0 if self._unsafe else sum(len(each.findings) for each in _planned(state, unsafe))
 
     def left(self, state: State) -> Iterator[tuple[Finding, str]]:
-        """Go through the findings whose fixes were not applied, each with the reason.
+        """Yield the findings whose fixes were not applied, each with the reason.
 
         Args:
-            state: The files once they are mended.
+            state: The fixed files.
         """
         wanted = self._wanted(state.findings)
         planned = {id(each): _key(plan) for plan in _planned(state, wanted) for each in plan.findings}
@@ -82,9 +82,9 @@ class Fixing:
         return [each for each in _planned(state, self._wanted(findings)) if _key(each) not in self._refused]
 
     def _mended(self, base: State, plans: Iterable[Plan]) -> State:
-        """Apply the plans that do what they should: all at once, then without the files in which something went wrong.
+        """Apply the plans that work: all at once, then without the files in which one failed.
 
-        There, plans are halved until it is clear which one is to blame; of each file, one part is tried at a time.
+        In those files, plans are bisected to find the failing ones; one part per file is tried at a time.
         """
         good: list[Plan] = []
         waiting = _by_files(plans)
@@ -113,21 +113,21 @@ class Fixing:
         return base
 
     def _settled(self, before: State, plans: Sequence[Plan]) -> tuple[State, dict[str, Finding]]:
-        """Apply plans, and judge; what comes to light may have fixes of its own.
+        """Apply plans, and judge; findings that come to light may have fixes, too.
 
         Returns:
-            The files as they are then, and a finding of each of them that has a new one, or one that should be gone.
+            The resulting files, and for each failing file a finding that is new or should be gone.
         """
         changed, done = applied(before.texts, plans)
         mended = [finding for plan in done for finding in plan.findings]
         allowed = Counter(map(_kind, before.findings)) - Counter(map(_kind, mended))
         had_errors = {(each.file, each.document) for each in before.findings if each.problem.level == ERROR}
-        # Another name may leave references behind; other fixes only bring to light what is wrong elsewhere.
+        # A rename may leave references behind; other fixes only reveal errors elsewhere.
         is_local = not any(each.problem.fix and each.problem.fix.change == "respell" for each in mended)
         edited = {(each.file, each.document) for each in mended}
 
         def was_hidden(finding: Finding) -> bool:
-            """Tell whether a warning was there before: references are looked up in and to objects without errors."""
+            """Tell whether a warning was hidden before: references are checked only between objects without errors."""
             place, whole = (finding.file, finding.document), (finding.file, 0)
             is_possible = place in had_errors or whole in had_errors or (is_local and place not in edited)
             return is_possible and finding.problem.level != ERROR
@@ -147,12 +147,12 @@ class Fixing:
 
 
 def gone(before: State, after: State) -> int:
-    """Count the findings of one state that another does not have."""
+    """Count the findings of one state that are missing in another."""
     return (Counter(map(_kind, before.findings)) - Counter(map(_kind, after.findings))).total()
 
 
 def _by_files(plans: Iterable[Plan]) -> list[list[list[Plan]]]:
-    """Put plans together that change the same files, as parts that are tried one after the other: one at first."""
+    """Group plans that change the same files into parts that are tried one after another, initially one."""
     groups: dict[str, tuple[set[str], list[Plan]]] = {}
     for plan in plans:
         files, together = set(plan.edits), [plan]
@@ -174,13 +174,13 @@ def _planned(state: State, findings: Iterable[Finding]) -> list[Plan]:
 
 
 def _why(plan: Plan, found: Finding) -> str:
-    """Say why a fix is not applied, by what is found with it."""
+    """Explain why a fix is not applied, by the finding that it causes."""
     what = f"{found.problem.level} {found.problem.rule}: {found.problem.message}"
     return f"with the fix there is still {what}" if _kind(found) in map(_kind, plan.findings) else f"it causes {what}"
 
 
 def _kind(finding: Finding) -> tuple[str, str, str]:
-    """What stays the same of a finding when it moves: a mended object may have other paths and another name."""
+    """Return the parts of a finding that survive a fix: a fixed object may have other paths and another name."""
     steps = (step for step in reversed(finding.problem.path) if isinstance(step, str))
     origin = finding.origin.name if finding.origin else ""
     return finding.file, f"{finding.problem.rule}/{origin}", next(steps, "")

@@ -23,11 +23,11 @@ _HEADER: Final = re.compile(r"[|>][^\n]*\n")
 
 
 def rewritten(text: str, node: Node, value: str | int | bool, *, in_braces: bool) -> Edit | None:  # noqa: FBT001 - JSON
-    """Return the edit that writes another value; None if there is none that changes nothing else.
+    """Return the edit that writes another value; None if it would change anything else.
 
     Args:
         text: The file's text.
-        node: The scalar that stands there.
+        node: The scalar to replace.
         value: The value.
         in_braces: Whether it is in a map or list in braces, and where all is JSON.
     """
@@ -45,7 +45,7 @@ def rewritten(text: str, node: Node, value: str | int | bool, *, in_braces: bool
 
 
 def quoted(text: str, node: Node) -> Edit | None:
-    """Return the edit that puts what is written in quotes; None if it has quotes."""
+    """Return the edit that quotes a scalar; None if it has quotes."""
     written = text[node.start : node.end]
     if node.style or not node.is_whole or not written or '"' in written or "\\" in written:
         return None
@@ -53,7 +53,7 @@ def quoted(text: str, node: Node) -> Edit | None:
 
 
 def wrapped(text: str, node: Node, field: str, *, is_json: bool) -> Edit | None:
-    """Return the edit that puts a value into a map or a list in braces; None if it has lines of its own.
+    """Return the edit that puts a value into a map or a list in braces; None if it spans several lines.
 
     Args:
         text: The file's text.
@@ -102,15 +102,15 @@ def _reads_alike(written: str) -> bool:
 
 
 def _changed_part(text: str, node: Node, value: str) -> Edit | None:
-    """Return the edit of just those characters that differ; None if these cannot be found in what is written.
+    """Return the edit of only the characters that differ; None if they cannot be located in the text.
 
-    Between a value and how YAML writes it lie indentation, folded lines and escapes. So characters are counted, those
-    aside that are white space: they are there in both, in the same order.
+    YAML's text differs from the value by indentation, folded lines and escapes. So characters other than white space
+    are counted, which are the same in both, in the same order.
     """
     old = node.value
     head = _common(old, value)
     tail = _common(old[head:][::-1], value[head:][::-1])
-    # White space is not counted, so that the part begins and ends with what is.
+    # White space is not counted, so the part begins and ends with other characters.
     while head and old[head : head + 1].isspace() and head < len(old) - tail:
         head -= 1
     while tail and old[len(old) - tail - 1].isspace() and head < len(old) - tail:
@@ -139,13 +139,13 @@ def _changed_part(text: str, node: Node, value: str) -> Edit | None:
 
 
 def _common(one: str, other: str) -> int:
-    """Count the characters with which two texts begin alike."""
+    """Count the common first characters of two texts."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((index for index, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _visible(text: str, node: Node) -> list[tuple[int, int]]:
-    """Return where the characters of a value are written, white space aside."""
+    """Return the offsets of a value's characters, except white space."""
     start, end = node.start, node.end
     if node.style and node.style in _BLOCK:
         header = _HEADER.match(text, start)

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from webhook.fixing.nodes import Found
 
 _STEP: Final = "  "
-"""By how much a new map is indented."""
+"""The indentation of a new map."""
 _DASH: Final = re.compile(r"-[ \t]+\Z")
 _LINE: Final = re.compile(r"\n(?=[^\r\n])")
 
 
 def removed(text: str, found: Found) -> list[Edit] | None:
-    """Return the edits that leave the item of a list out; None if it is not one, or the only one."""
+    """Return the edits that remove the item of a list; None if it is not an item, or the only one."""
     around = found.around
     if around is None or around.items is None or len(around.items) < 2:  # noqa: PLR2004 - something must stay
         return None
@@ -28,12 +28,12 @@ def removed(text: str, found: Found) -> list[Edit] | None:
         return [_without(text, around.items, found.place)]
     start = _line_start(text, found.node.start)
     if _DASH.fullmatch(text[start : found.node.start].lstrip()) is None:
-        return None  # it begins on the line of what is around it, or behind a comment
+        return None  # it begins on the line of its container, or after a comment
     return [Edit(start, _next_line(text, found.node.end), "")]
 
 
 def _without(text: str, nodes: Sequence[Node], place: int) -> Edit:
-    """Leave out one of several nodes in braces, and the comma before or behind it."""
+    """Remove one of several nodes in braces, and the comma before or after it."""
     del text
     if place:
         return Edit(nodes[place - 1].end, nodes[place].end, "")
@@ -41,7 +41,7 @@ def _without(text: str, nodes: Sequence[Node], place: int) -> Edit:
 
 
 def nested(text: str, around: Node, names: Sequence[str], within: str) -> list[Edit] | None:
-    """Return the edits that move fields into a map beside them, which is made if it is not there.
+    """Return the edits that move fields into a map beside them, which is created if missing.
 
     Args:
         text: The file's text.
@@ -71,13 +71,13 @@ def nested(text: str, around: Node, names: Sequence[str], within: str) -> list[E
 
 
 def _row(entries: Sequence[Entry], moved: Sequence[Entry]) -> int:
-    """Return how many of the moved entries follow each other from the first one on."""
+    """Return how many of the moved entries follow one another from the first one on."""
     start = entries.index(moved[0])
     return next((count for count, each in enumerate(moved) if entries[start + count] is not each), len(moved))
 
 
 def _joined(text: str, entries: Sequence[Entry], moved: Sequence[Entry], target: Entry) -> list[Edit] | None:
-    """Move entries to the end of a map that is there."""
+    """Move entries to the end of an existing map."""
     inner = target.value
     if not inner.is_whole or not inner.entries or inner.style:
         return None
@@ -88,7 +88,7 @@ def _joined(text: str, entries: Sequence[Entry], moved: Sequence[Entry], target:
         start, end = _lines_of(text, entries, each)
         lines = text[start:end]
         own = each.key.start - _line_start(text, each.key.start)
-        if text[_line_start(text, each.key.start) : each.key.start].strip():  # the first one, behind a dash
+        if text[_line_start(text, each.key.start) : each.key.start].strip():  # the first one, after a dash
             if len(entries) == 1 or entries[0] is not each or entries[1] in moved:
                 return None
             lines = " " * own + text[each.key.start : end]
@@ -126,7 +126,7 @@ def _nested_in_braces(
 
 
 def unwrapped(text: str, found: Found) -> list[Edit] | None:
-    """Return the edits that put the fields of a map in its place; None if that would lose something."""
+    """Return the edits that replace a map by its fields; None if that would lose text."""
     around, entry, inner = found.around, found.entry, found.node
     if around is None or entry is None or not inner.entries or not inner.is_whole:
         return None
@@ -141,7 +141,7 @@ def unwrapped(text: str, found: Found) -> list[Edit] | None:
 
 
 def _without_braces(text: str, start: int, inner: Node, *, in_braces: bool) -> Iterator[Edit]:
-    """Leave out the closing brace of a map; if none is around it, give each field a line."""
+    """Remove the closing brace of a map; unless it is in braces itself, give each field a line."""
     entries = inner.entries or []
     ends = [max(each.key.end, each.value.end) for each in entries]
     if not in_braces:
@@ -151,7 +151,7 @@ def _without_braces(text: str, start: int, inner: Node, *, in_braces: bool) -> I
 
 
 def _indented(text: str, start: int, end: int) -> Iterator[Edit]:
-    """Indent the lines of a part, but for its first one and empty ones."""
+    """Indent the lines of a part, except its first one and empty ones."""
     for each in _LINE.finditer(text, start, end):
         if each.end() < end:
             yield Edit(each.end(), each.end(), _STEP)
@@ -166,7 +166,7 @@ def _dedented(text: str, start: int, end: int, by: int) -> Iterator[Edit]:
 
 
 def _shifted(lines: str, by: int) -> str:
-    """Indent lines by more, or by less, but for empty ones."""
+    """Indent lines by more, or by less, except empty ones."""
     if by >= 0:
         return re.sub(r"(?m)^(?=[^\r\n])", " " * by, lines)
     return re.sub(rf"(?m)^ {{0,{-by}}}", "", lines)

@@ -1,8 +1,7 @@
-"""Claims and classes of v1alpha2, which a driver's own controller allocated: they have no counterpart.
+"""Converts claims and classes of v1alpha2, which a driver's controller allocated, and which have no counterpart.
 
-They are converted as far as it goes: a class becomes one that takes every device of the driver, a claim becomes a
-request for one device of its class. What they say beyond that stays where it is, and is a finding that says what to
-write instead.
+They are converted as far as possible: a class becomes one that matches every device of the driver, a claim becomes a
+request for one device of its class. Other fields stay where they are, and are reported with their replacement.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ if TYPE_CHECKING:
     from webhook.objects import JSONObject
 
 NO_COUNTERPART: Final = "no-counterpart"
-"""The rule that is broken by what newer versions cannot say."""
+"""The rule for fields that newer versions cannot express."""
 
 VERSION: Final = f"{GROUP}/v1alpha2"
 _PAGE: Final = "see docs/migrate.md"
 _ON_DEMAND: Final = "WaitForFirstConsumer"
 REQUEST: Final = "request"
-"""How the only request of a converted claim is named."""
+"""The name of the only request of a converted claim."""
 
 _NOT_WRITTEN: Final = {
     "PodSchedulingContext": "the scheduler allocates devices by itself: delete the object",
@@ -39,7 +38,7 @@ _NOT_WRITTEN: Final = {
 
 
 def lost(path: Path, message: str, hint: str) -> Problem:
-    """Report what newer versions cannot say."""
+    """Report a field that newer versions cannot express."""
     return Problem(ERROR, NO_COUNTERPART, "FieldValueNotSupported", path, message, f"{hint}; {_PAGE}")
 
 
@@ -50,7 +49,7 @@ def from_classic(obj: JSONObject) -> tuple[JSONObject, list[Problem]]:
         obj: The object; it is not changed.
 
     Returns:
-        The object as v1 has it, or itself if there is nothing like it; and what could not be converted.
+        The object in v1, or itself if there is no counterpart; and findings about unconverted parts.
     """
     kind = obj.get("kind")
     if how := without_counterpart(obj):
@@ -60,7 +59,7 @@ def from_classic(obj: JSONObject) -> tuple[JSONObject, list[Problem]]:
 
 
 def without_counterpart(obj: JSONObject) -> str:
-    """Say what to write instead of an object whose kind v1 does not have; empty for all others.
+    """Suggest the replacement of an object whose kind v1 does not have; empty for all others.
 
     Args:
         obj: The object, of any version.
@@ -72,7 +71,7 @@ def without_counterpart(obj: JSONObject) -> str:
 
 
 def _written(obj: JSONObject, kind: str) -> str:
-    """Say what stands in claims and classes in the place of an object of parameters; empty if that is unclear."""
+    """Suggest what to write in claims and classes instead of a parameters object; empty if unclear."""
     if kind not in _PARAMETERS:
         return ""
     change, where = _PARAMETERS[kind]

@@ -1,4 +1,4 @@
-"""Files, converted object by object."""
+"""Converts files, object by object."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _TYPE = ("apiVersion", "kind")
 
 
 class Migrated(NamedTuple):
-    """A file, and what becomes of it.
+    """A file, and the result of its migration.
 
     Args:
         name: Its name as given, ``<stdin>`` for standard input.
         before: Its text.
-        after: Its text once it is converted; the same if there is nothing to convert.
-        older: What is converted.
-        lost: What cannot be converted.
+        after: Its converted text; the same if there is nothing to convert.
+        older: Findings about converted parts.
+        lost: Findings about parts that cannot be converted.
     """
 
     name: str
@@ -79,7 +79,7 @@ def _text(text: str, documents: Sequence[Document], results: Sequence[Converted]
 
 
 def _with(whole: Any, within: tuple[str | int, ...], value: dict[str, Any]) -> Any:
-    """Put an object in its place; what it has its type from, its list, is of the same type."""
+    """Put an object in its place; a list that gives it its type gets the same type."""
     if not within:
         return value
     written = at(whole, within)

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from webhook.objects import JSONObject
 
 OLDER: Final = "older-version"
-"""The rule that is broken by what can be converted."""
+"""The rule for parts that can be converted."""
 
 
 class Converted(NamedTuple):
-    """What becomes of an object.
+    """The result of converting an object.
 
     Args:
         object: The converted object; the same one if nothing changes.
-        older: What was converted, each at its place in the object as it was.
-        lost: What cannot be converted.
+        older: Findings about converted parts, at their places in the old object.
+        lost: Findings about parts that cannot be converted.
     """
 
     object: Any
@@ -64,7 +64,7 @@ def converted(obj: Any, wanted: Wanted) -> Converted:
 
 
 def _converted(obj: JSONObject, newer: JSONObject, wanted: Wanted) -> Converted:
-    """Convert an object, which v1 may have in another form than v1alpha2."""
+    """Convert an object, whose form in v1 may differ from v1alpha2."""
     own, kind = obj["apiVersion"], obj["kind"]
     version = wanted.api_version(newer["kind"])
     if version == own:
@@ -79,7 +79,7 @@ def _converted(obj: JSONObject, newer: JSONObject, wanted: Wanted) -> Converted:
 
 
 def _without_version(kind: str, own: str, newer: str, wanted: Wanted) -> Problem:
-    """Report an object of which the requested releases serve no version, or none in common."""
+    """Report an object without a version that all requested releases serve."""
     if wanted.releases[1:] and all(served(newer, release) for release in wanted.releases):
         releases = ", ".join(f"1.{release}" for release in wanted.releases)
         message = f"Kubernetes {releases} have no version of {newer} in common"
@@ -97,7 +97,7 @@ def _nested(path: Path) -> Problem:
 
 
 def _unknown(before: JSONObject, after: JSONObject, wanted: Wanted) -> list[Problem]:
-    """Find the fields that the one version knows and the other does not."""
+    """Find the fields that one version has and the other lacks."""
     known = {path[-1:] for path in _unknown_of(before, None)}
     return [
         lost(path, f"{after['apiVersion']} has no {path[-1]}", hint or "remove the field")
@@ -107,9 +107,9 @@ def _unknown(before: JSONObject, after: JSONObject, wanted: Wanted) -> list[Prob
 
 
 def _unknown_of(obj: JSONObject, wanted: Wanted | None) -> dict[Path, str]:
-    """List the fields that no release knows that serves an object's version, or the newest one that is wanted.
+    """List the fields unknown to all releases that serve an object's version, or to the newest wanted one.
 
-    Each comes with what to write instead, if that is known.
+    Each comes with its replacement, if known.
     """
     version = obj["apiVersion"]
     kind = VERSIONS[version].kinds[obj["kind"]]

@@ -1,4 +1,4 @@
-"""Claims of pods: Kubernetes 1.31 took ``source`` away from around the names of claims and templates."""
+"""Converts the claims of pods: Kubernetes 1.31 removed ``source`` around the names of claims and templates."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def with_flat_claims(obj: JSONObject, locations: Locations | None = None) -> tup
     """Return an object whose pods name their claims without ``source``.
 
     Args:
-        obj: A pod, or whatever makes pods; it is not changed.
-        locations: Where workloads keep their pods, besides those that are known.
+        obj: A pod, or an object that makes pods; it is not changed.
+        locations: Where workloads keep their pods, besides the known places.
 
     Returns:
         The object, and the entries that had a ``source``.
@@ -44,7 +44,7 @@ def with_flat_claims(obj: JSONObject, locations: Locations | None = None) -> tup
 
 
 def _entries(obj: JSONObject, locations: Locations | None) -> Iterator[tuple[Steps, Any]]:
-    """Go through the entries of ``resourceClaims`` of all pods in an object."""
+    """Yield the entries of ``resourceClaims`` of all pods in an object."""
     template = pod_template(obj)
     if template is not None:
         places: list[Steps] = [(*template, *_CLAIMS)]

@@ -1,7 +1,7 @@
-"""Parameters of v1alpha2 (Kubernetes 1.30) as parts of claims and classes of v1.
+"""Translates parameters of v1alpha2 (Kubernetes 1.30) to parts of claims and classes of v1.
 
-Parameters are objects of their own, which claims and classes in any file may refer to. So nothing is converted in
-place: hints show as JSON, which YAML takes as it is, what to write into the claims and classes.
+Parameters are separate objects, to which claims and classes in any file may refer. So they are not converted in place:
+hints show the parts to add to claims and classes, as JSON, which is valid YAML.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 _READ: Final = re.compile(r"""\battributes\.(string|bool|int|version|quantity)\[(["'])([^"'\\]+)\2\]""")
 _ANY_READ: Final = re.compile(r"\battributes\.\w+\[")
 _MOST: Final = 8
-"""The most requests, filters or parameters that are shown."""
+"""The most requests, filters or parameters to show."""
 
 
 def of_claim(parameters: JSONObject) -> JSONObject | None:
-    """Return what stands in a claim's ``spec.devices`` in the place of ResourceClaimParameters; None if unclear."""
+    """Return the ``spec.devices`` of a claim that replaces ResourceClaimParameters; None if unclear."""
     requests: list[JSONObject] = []
     config: list[JSONObject] = []
     for driver in islice(items(parameters, "driverRequests"), _MOST):
@@ -44,7 +44,7 @@ def of_claim(parameters: JSONObject) -> JSONObject | None:
 
 
 def of_class(parameters: JSONObject) -> JSONObject | None:
-    """Return what stands in the ``spec`` of a class in the place of ResourceClassParameters; None if unclear."""
+    """Return the ``spec`` of a class that replaces ResourceClassParameters; None if unclear."""
     selectors: list[JSONObject] = []
     config: list[JSONObject] = []
     for each in islice(items(parameters, "filters"), _MOST):
@@ -56,7 +56,7 @@ def of_class(parameters: JSONObject) -> JSONObject | None:
     for each in islice(items(parameters, "vendorParameters"), _MOST):
         config += _opaque(text(each, "driverName"), each.get("parameters"), ())
     found: JSONObject = {name: value for name, value in (("selectors", selectors), ("config", config)) if value}
-    # Several filters choose devices of several drivers, and a class has one set of selectors.
+    # Several filters choose devices of several drivers, but a class has one set of selectors.
     return found if found and len(selectors) <= 1 else None
 
 
@@ -67,7 +67,7 @@ def _opaque(driver: str, parameters: Any, requests: list[str] | tuple[str, ...])
 
 
 def _selector(selector: str, driver: str) -> str:
-    """Write a selector of named resources as one of devices; empty if it reads what devices do not have."""
+    """Convert a selector of named resources to one of devices; empty if devices lack the fields that it reads."""
     quoted = json.dumps(driver, ensure_ascii=False)
 
     def read(match: re.Match[str]) -> str:

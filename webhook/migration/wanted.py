@@ -1,4 +1,4 @@
-"""The version that objects are converted to."""
+"""The target versions of a migration."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ FLAT_CLAIMS_SINCE: Final = Release(31)
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What objects are converted to.
+    """The target of a migration.
 
     Args:
         version: A version of ``resource.k8s.io``, such as ``v1``; empty for the newest that all releases serve.
         releases: The releases that the objects are for; the newest if there are none.
-        locations: Where workloads keep their pods, besides those that are known.
+        locations: Where workloads keep their pods, besides the known places.
     """
 
     version: str = ""

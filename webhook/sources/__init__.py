@@ -1,4 +1,4 @@
-"""Reads what the command line names: files, directories and globs as they are, charts and kustomizations rendered.
+"""Reads the inputs of the command line: files, directories and globs as they are, charts and kustomizations rendered.
 
 :func:`read` renders a directory with a ``Chart.yaml`` or a kustomization if the directory itself is named. Those found
 below a directory are left to :class:`webhook.documents.Selection`.
@@ -34,17 +34,17 @@ def read(
     """Read every document, the rendered ones last.
 
     Args:
-        paths: As for :func:`webhook.documents.read`; a directory may also be a Helm chart or a kustomization. None at
-            all stand for what is in and below the current directory.
-        stdin: What ``-`` stands for; the process's standard input if not given.
-        selection: What of directories is left out; nothing if not given.
-        options: How charts are rendered.
+        paths: As for :func:`webhook.documents.read`; a directory may also be a Helm chart or a kustomization. An empty
+            list means the current directory.
+        stdin: The content of ``-``; by default the process's standard input.
+        selection: The files of directories to leave out; none by default.
+        options: The options of rendering charts.
 
     Returns:
-        The documents, and in the place of what cannot be read or rendered, why.
+        The documents, and an error in the place of each input that cannot be read or rendered.
 
     Raises:
-        SourceError: There is no program to render with, or the options do not fit.
+        SourceError: The program for rendering is missing, or the options do not fit.
     """
     named = list(paths)
     rendered = [path for path in named if is_rendered(path)]

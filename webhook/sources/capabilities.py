@@ -1,7 +1,7 @@
-"""Lets the templates of a chart see which versions of ``resource.k8s.io`` a release serves.
+"""Shows the templates of a chart which versions of ``resource.k8s.io`` a release serves.
 
-``.Capabilities.APIVersions`` has what Helm's own client knows, and ``--api-versions`` only adds to that. Charts of DRA
-drivers choose the version of their objects by it, so for an older release they would be rendered for a newer one.
+``.Capabilities.APIVersions`` has the versions of Helm's own client, and ``--api-versions`` only adds more. Charts of
+DRA drivers choose the version of their objects by it, so an older release would get objects of a newer one.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _TEMPLATES: Final = "templates"
 
 @contextmanager
 def as_served(chart: str, api_versions: Collection[str]) -> Iterator[str]:
-    """Give a chart of which no template takes a version for served that is not.
+    """Provide a chart whose templates see only the served versions.
 
     Args:
         chart: The chart's directory.
-        api_versions: The versions that are served, and the kinds in each, as Helm spells them.
+        api_versions: The served versions, and the kinds in each, as Helm spells them.
 
     Yields:
-        The directory of the chart, or of a copy that differs where its templates ask.
+        The directory of the chart, or of a copy that differs where its templates check versions.
     """
     changed = dict(_changed(chart, api_versions))
     if not changed:
@@ -45,7 +45,7 @@ def as_served(chart: str, api_versions: Collection[str]) -> Iterator[str]:
 
 
 def _changed(chart: str, api_versions: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Find the templates that would get a wrong answer, by their names in the chart, with their new texts."""
+    """Find the templates that would see wrong versions, by their names in the chart, with their new texts."""
 
     def answer(asks: re.Match[str]) -> str:
         return asks[0] if asks[1] in api_versions else "false"
@@ -56,7 +56,7 @@ def _changed(chart: str, api_versions: Collection[str]) -> Iterator[tuple[str, s
             try:
                 with open(f"{directory}/{name}", encoding="utf-8") as file:  # noqa: PTH123 - as elsewhere
                     text = file.read()
-            except (OSError, ValueError):  # Helm says what is wrong with it
+            except (OSError, ValueError):  # Helm reports its errors
                 continue
             if (rewritten := _ASKS.sub(answer, text)) != text:
                 yield f"{inside}/{name}", rewritten

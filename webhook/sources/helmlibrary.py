@@ -14,10 +14,10 @@ from helm_python import _native  # its public render() takes no Kubernetes versi
 
 
 def main(options: dict[str, Any]) -> None:
-    """Print what is rendered.
+    """Print the rendered templates.
 
     Args:
-        options: ``chart`` (its directory), ``values`` (files), ``sets``, and ``release``, as the library takes it.
+        options: ``chart`` (its directory), ``values`` (files), ``sets``, and ``release``, in the library's form.
     """
     values: dict[str, Any] = {}
     for file in options["values"]:
@@ -33,7 +33,7 @@ def main(options: dict[str, Any]) -> None:
 
 
 def _merge(values: dict[str, Any], more: dict[str, Any]) -> None:
-    """Put values over others, map by map, as Helm does."""
+    """Merge values over others, map by map, as Helm does."""
     for key, value in more.items():
         held = values.get(key)
         if isinstance(held, dict) and isinstance(value, dict):

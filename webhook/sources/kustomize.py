@@ -1,4 +1,4 @@
-"""What kustomize and kubectl say of a kustomization that they cannot build."""
+"""Interprets the errors of kustomize and kubectl about a kustomization that they cannot build."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _LOGGED: Final = re.compile(r'\A[EF]\d{4} \S+\s+\d+ \S+\] "command failed" err=(.*)\Z', re.DOTALL)
-"""How kubectl says it from 1.31 on: a line of a log (klog), with the text in quotes, or several between < and >."""
+"""The form of kubectl's errors from 1.31 on: a log line (klog) with the text in quotes, or several between < and >."""
 _SAYS: Final = re.compile(r"\A(?:Error|error): ")
 _UNKNOWN: Final = re.compile(r'unknown field "(\w+)"')
 _MISSING: Final = re.compile(
     r"(?:.*recursed accumulation of path '([^']+)')?.*?accumulating resources from '([^']+)'.*no such file or directory"
 )
-"""What is missing, and the base that names it if the kustomization itself does not."""
+"""The missing file, and the base that names it if the kustomization itself does not."""
 _MALFORMED: Final = re.compile(r"MalformedYAMLError: .* in File: (\S+)\Z")
 _HINTS: Final = {
     "must specify --enable-helm": "charts are not rendered in a kustomization: give the chart's directory",
@@ -30,7 +30,7 @@ _HINTS: Final = {
     "expected kind 'Component'": "it is a kustomization: list it in resources, not in components; "
     "or write kind: Component (kustomize.config.k8s.io/v1alpha1) in it",
 }
-"""What helps, by what kustomize says."""
+"""Hints, by kustomize's message."""
 _FIELDS: Final = (
     *("resources", "components", "namespace", "namePrefix", "nameSuffix", "labels", "commonLabels"),
     *("commonAnnotations", "images", "replicas", "replacements", "patches", "patchesStrategicMerge"),
@@ -41,7 +41,7 @@ _FIELDS: Final = (
 
 
 def said(text: str) -> str:
-    """Return what kustomize or kubectl says, on a line, without what a log adds."""
+    """Return the message of kustomize or kubectl on one line, without log prefixes."""
     if match := _LOGGED.match(text):
         text = match[1].strip()
         if text.startswith('"'):
@@ -55,11 +55,11 @@ def said(text: str) -> str:
 
 
 def failed(file: str, text: str) -> Iterator[Document | Unreadable]:
-    """Say why a kustomization cannot be built, in the file that is to blame if that is known.
+    """Report why a kustomization cannot be built, in the file at fault if known.
 
     Args:
         file: The kustomization's file.
-        text: What the program says.
+        text: The program's message.
     """
     message = said(text)
     if match := _MALFORMED.search(message):
@@ -81,7 +81,7 @@ def _hint(message: str) -> str:
 
 
 def _unreadable(path: str) -> Iterator[Unreadable]:
-    """Read a file that kustomize cannot read, which says where the error is, and how it is mended."""
+    """Read a file that kustomize cannot read, to find the place of the error and a hint."""
     try:
         with open(path, "rb", opener=open_regular) as opened:
             data = opened.read(MAX_BYTES)

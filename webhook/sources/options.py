@@ -20,26 +20,26 @@ _CHART: Final = "Chart.yaml"
 
 
 class SourceError(ValueError):
-    """A chart or a kustomization cannot be rendered on this machine, or not with these options; the text says why."""
+    """A chart or a kustomization cannot be rendered on this machine, or not so; the message says why."""
 
 
 Progress = Callable[[], "AbstractContextManager[Callable[[int], None]]"]
 
 
 def _ignore(_seconds: int) -> None:
-    """Ignore how long it takes."""
+    """Show no progress."""
 
 
 class RenderOptions(NamedTuple):
-    """How charts are rendered.
+    """The options of rendering charts.
 
     Args:
         values: Files of values, as for ``helm --values``.
         sets: Single values, as for ``helm --set``.
         namespace: The release's namespace.
         release: The cluster's release.
-        progress: Makes a function that takes the seconds for which a program has run, again and again.
-        texts: Takes what was rendered, by the template's file or the kustomization's.
+        progress: Opens a context with a function that is called repeatedly with the seconds that a program has run.
+        texts: Receives the rendered texts, by the file of the template or the kustomization.
     """
 
     values: Sequence[str] = ()
@@ -51,7 +51,7 @@ class RenderOptions(NamedTuple):
 
     @property
     def kubernetes(self) -> str:
-        """The cluster's version, as Helm takes it."""
+        """The cluster's version, in Helm's form."""
         return f"1.{self.release}.0"
 
     @property

@@ -1,7 +1,7 @@
-"""Finds the files that the objects of a kustomization come from: what kustomize builds does not say it.
+"""Finds the files that the objects of a kustomization come from, which kustomize's output does not tell.
 
-An object is the one of its kind in the resource files whose name, with the prefixes and suffixes of the kustomizations
-on the way, is its own. If there is none, or several, or it comes from elsewhere, its file is not known.
+A built object is matched to the resource of its kind whose name, with the prefixes and suffixes of the kustomizations
+around it, equals its own. If there is none, or several, or it comes from elsewhere, its file is unknown.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _LISTS: Final = ("resources", "bases", "components")
 """The fields of a kustomization that name files and other kustomizations."""
 _NAMES: Final = (("metadata", "name"), ("metadata", "namespace"))
 _MOST: Final = 10_000
-"""How many files are read."""
+"""The most files to read."""
 
 
 class _Named(NamedTuple):
-    """What a kustomization adds to names."""
+    """The prefix and suffix that a kustomization adds to names."""
 
     prefix: str = ""
     suffix: str = ""
@@ -38,10 +38,10 @@ class _Named(NamedTuple):
 
 
 class Origins:
-    """Knows the resource files of a kustomization.
+    """The resource files of a kustomization.
 
     Args:
-        file: The kustomization's file, as it was named.
+        file: The kustomization's file, as named.
     """
 
     def __init__(self, file: str) -> None:
@@ -50,7 +50,7 @@ class Origins:
         self._collect(file, [], frozenset())
 
     def of(self, built: Document) -> Document | None:
-        """Return the manifest that an object was built from; None if that is not known."""
+        """Return the manifest that an object was built from; None if unknown."""
         kind, name, namespace = _identity(built)
         found = self._objects.get((kind, name), [])
         if found[1:]:
@@ -58,11 +58,11 @@ class Origins:
         return found[0] if len(found) == 1 else None
 
     def _collect(self, file: str, names: list[_Named], seen: frozenset[str]) -> None:
-        """Take up the objects of a kustomization, and of those that it names.
+        """Collect the objects of a kustomization, and of those that it names.
 
         Args:
             file: The kustomization's file.
-            names: What the kustomizations around it add to names, the outermost first.
+            names: The prefixes and suffixes of the kustomizations around it, the outermost first.
             seen: The kustomizations around it.
         """
         here, directory = os.path.realpath(file), os.path.dirname(file)  # noqa: PTH120 - names are text here
@@ -92,13 +92,13 @@ class Origins:
 
 
 def has_same(resource: Document, built: Document, path: Path) -> bool:
-    """Tell whether a resource has at a place what was built of it: a patch or a transformer may have changed it."""
+    """Tell whether a resource has the built value at a place: a patch or a transformer may have changed it."""
     missing = object()
     return bool(at(resource.data, path, missing) == at(built.data, path, missing))
 
 
 def _identity(document: Document) -> tuple[str, str, str]:
-    """Return an object's kind, name and namespace, as text whatever they are."""
+    """Return an object's kind, name and namespace, converted to text."""
     kind, *metadata = (at(document.data, path, "") for path in (("kind",), *_NAMES))
     name, namespace = map(str, metadata)
     return str(kind), name, namespace
@@ -116,7 +116,7 @@ def _text(kustomization: dict[str, Any], field: str) -> str:
 
 
 def _documents(path: str) -> Iterator[Document]:
-    """Read a file; nothing if it cannot be read, or is at a remote place: kustomize has read it."""
+    """Read a file; empty if it is unreadable or remote: kustomize has read it."""
     try:
         with open(path, "rb", opener=open_regular) as opened:
             data = opened.read(MAX_BYTES)

@@ -1,4 +1,4 @@
-"""Renders charts and kustomizations into documents that name what they were rendered from."""
+"""Renders charts and kustomizations into documents that name their templates."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 RELEASE: Final = "release-name"
-"""The release's name, as ``helm template`` gives it."""
+"""The release's name, as in ``helm template``."""
 _LIBRARY: Final = "webhook.sources.helmlibrary"
 _NOTES: Final = "NOTES.txt"
 _TEMPLATE: Final = re.compile(rf"^---\n{SOURCE}\n", re.MULTILINE)
 _PLACE: Final = re.compile(r"(?<![\w./-])([\w.-]+/[\w./-]*templates/[\w./-]+):(\d+)(?::(\d+))?")
-"""Where in a template an error is, as Helm says it."""
+"""The place of an error in a template, as Helm writes it."""
 _SAYS: Final = re.compile(r"\A(?:Error|error): ")
 _INSTALL_HELM: Final = (
     "install Helm (https://helm.sh/docs/intro/install), or its library: in a clone of draguard, pip install '.[helm]'"
@@ -34,7 +34,7 @@ _INSTALL_HELM: Final = (
 _OF_VALUES: Final = re.compile(
     r"execution error at|nil pointer|values don't meet|error calling (?:required|fail)\b|kubeVersion"
 )
-"""What Helm says where other values, or another release, may help."""
+"""Messages of Helm for which other values, or another release, may help."""
 _CHART_HINT: Final = "--namespace, --helm-values and --helm-set say what it is rendered with"
 _INSTALL_KUSTOMIZE: Final = "install kubectl (https://kubernetes.io/docs/tasks/tools) or kustomize, or name the files"
 
@@ -45,7 +45,7 @@ def render(path: str, options: RenderOptions, selection: Selection | None = None
     Args:
         path: Its directory.
         options: How charts are rendered.
-        selection: Says whether there may be nothing.
+        selection: Tells whether the result may be empty.
 
     Raises:
         SourceError: There is no program to render with, or the options do not fit.
@@ -66,7 +66,7 @@ def render(path: str, options: RenderOptions, selection: Selection | None = None
 def _unless_empty(
     stream: Iterator[Document | Unreadable], file: str, selection: Selection | None
 ) -> Iterator[Document | Unreadable]:
-    """Complain if nothing was rendered: what is switched off by its values must not pass for valid."""
+    """Report an empty result: a chart that its values switch off must not pass for valid."""
     empty = selection is None or not selection.allow_empty
     for document in stream:
         empty = False
@@ -104,7 +104,7 @@ def _helm(chart: str, options: RenderOptions) -> Sequence[str]:
             *(f"--values={file}" for file in options.values),
             *(f"--set={value}" for value in options.sets),
         ]
-    # A process of its own, which can be ended. -P: the current directory is a stranger's.
+    # A separate process, which can be ended. -P: the current directory is not trusted.
     wanted = {
         "chart": chart,
         "values": options.values,
@@ -143,7 +143,7 @@ def _chart(path: str, options: RenderOptions) -> Iterator[Document | Unreadable]
 
 
 def _link_out(chart: str) -> str:
-    """Find a link by which Helm would show a file of this machine as a template; empty if there is none."""
+    """Find a link by which Helm would render a file from outside the chart; empty if there is none."""
     inside = f"{os.path.realpath(chart)}/"
     for directory, directories, names in os.walk(chart):
         for name in (*directories, *names):
@@ -154,7 +154,7 @@ def _link_out(chart: str) -> str:
 
 
 def _by_template(printed: str) -> Mapping[str, str]:
-    """Put together what comes from one template; Helm sorts documents by kind."""
+    """Group documents by template; Helm sorts them by kind."""
     found: dict[str, str] = {}
     _, *parts = _TEMPLATE.split(printed)
     for name, text in zip(parts[::2], parts[1::2], strict=True):
@@ -174,7 +174,7 @@ def _kustomization(file: str, command: Sequence[str], options: RenderOptions) ->
 
 
 def _failed(path: str, file: str, text: str) -> Unreadable:
-    """Say why nothing was rendered, in the template that is to blame if that is known."""
+    """Report why rendering failed, in the template at fault if known."""
     message = " ".join(_SAYS.sub("", text).split())
     place = _PLACE.search(message)
     if place is None:
@@ -184,12 +184,12 @@ def _failed(path: str, file: str, text: str) -> Unreadable:
 
 
 def _hint(message: str, chart: str) -> str:
-    """Say what a chart lacks to be rendered; nothing of what is wrong in the chart itself, which Helm says."""
+    """Suggest what a chart needs to be rendered; empty for errors in the chart itself, which Helm explains."""
     if "missing in charts/ directory" in message:
         return f"fetch what it depends on: helm dependency build {chart}"
     return _CHART_HINT if _OF_VALUES.search(message) else ""
 
 
 def _file(path: str, template: str) -> str:
-    """Name a template's file: Helm begins it with the chart's name rather than its directory."""
+    """Return a template's file: Helm's name begins with the chart's name rather than its directory."""
     return f"{path}/{template.partition('/')[2]}"

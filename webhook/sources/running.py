@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 SECONDS: Final = 120.0
 """How long a program may take; a kustomization may have bases on other machines."""
 MEMORY: Final = 2 * 1024**3
-"""Bytes of memory that each of its processes may write to, on Linux; elsewhere nothing limits them.
+"""Bytes of memory that each of its processes may write to, on Linux; unlimited elsewhere.
 
-Address space is no measure: Go reserves much that it never uses.
+Address space is not a useful measure: Go reserves much that it never uses.
 """
 _NO_MEMORY: Final = ("out of memory", "MemoryError", "annot allocate memory")
-"""What Go, Python and C say once the memory is used up."""
+"""Messages of Go, Python and C when memory is exhausted."""
 _MAX_ERRORS: Final = 8 * 1024
 _EVERY: Final = 0.2
-"""Seconds between looks at the clock."""
+"""Seconds between checks of the clock."""
 _CHUNK: Final = 64 * 1024
 _OWN: Final = {
     "GIT_TERMINAL_PROMPT": "0",  # there is no terminal to answer
@@ -40,18 +40,18 @@ _HELM: Final = "HELM_"
 
 
 class ProgramError(Exception):
-    """A program failed; the text is what it said."""
+    """A program failed; the message is the program's."""
 
 
 def run(command: Sequence[str], progress: Progress) -> str:
-    """Run a program, and return what it prints.
+    """Run a program, and return its output.
 
     Args:
         command: The program's path, and its arguments.
-        progress: Opens a context whose value takes the seconds that the program has run.
+        progress: Opens a context with a function that is called with the seconds that the program has run.
 
     Raises:
-        ProgramError: It cannot be started, failed, took too long, or printed too much or no text.
+        ProgramError: It cannot be started, failed, took too long, or its output is too long or not text.
     """
     environment = {name: value for name, value in os.environ.items() if not name.startswith(_HELM)} | _OWN
     try:
@@ -61,7 +61,7 @@ def run(command: Sequence[str], progress: Progress) -> str:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment,
-            start_new_session=True,  # so that what it has started ends with it
+            start_new_session=True,  # so that its children end with it
         )
     except OSError as error:
         message = f"{command[0]}: {error.strerror}"
@@ -87,12 +87,12 @@ def run(command: Sequence[str], progress: Progress) -> str:
 
 
 def _limit_memory(pid: int) -> None:
-    """Limit the memory of a process, and of all that it starts from now on."""
+    """Limit the memory of a process and of its future children."""
     import resource  # noqa: PLC0415 - Windows has no such module
 
     if not hasattr(resource, "prlimit"):  # Linux only
         return
-    with suppress(OSError, ValueError):  # it has ended, or may not be limited
+    with suppress(OSError, ValueError):  # it has ended, or cannot be limited
         _, most = resource.prlimit(pid, resource.RLIMIT_DATA)
         limit = MEMORY if most == resource.RLIM_INFINITY else min(MEMORY, most)
         resource.prlimit(pid, resource.RLIMIT_DATA, (limit, most))

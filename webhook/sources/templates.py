@@ -1,7 +1,7 @@
-"""Maps the lines that a chart's template renders to those of the template, which people can change.
+"""Maps rendered lines to the lines of a chart's template, which users can change.
 
-Helm does not tell which line a line comes from. So the two texts are aligned: lines without actions (``{{ … }}``) are
-there in both, and of the others what is before the first action. What an action has written stands at the action.
+Helm does not tell where a line comes from. So the two texts are aligned: lines without actions (``{{ … }}``) are the
+same in both, other lines up to the first action. The output of an action is mapped to the action.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CONTROL: Final = re.compile(r"\{\{-?\s*(?:if|else|end|with|range|define|block|\
 _MOST: Final = 4_000_000
 """Pairs of lines beyond which texts are not aligned."""
 _MOST_STEPS: Final = 100_000_000
-"""Steps, each some nanoseconds, beyond which they are not aligned: the time is cubic if lines repeat at worst."""
+"""Steps, each some nanoseconds, beyond which they are not aligned: if lines repeat, the worst case is cubic."""
 
 
 class Place(NamedTuple):
@@ -42,12 +42,12 @@ class Place(NamedTuple):
 
 
 def locate(template: str, rendered: str, line: int, column: int) -> Place | None:
-    """Find where in a template a place of what it renders comes from.
+    """Find the place in a template that a place of its output comes from.
 
     Args:
         template: The template's text.
-        rendered: What it renders.
-        line: The line in that, from 1.
+        rendered: Its output.
+        line: The line in the output, from 1.
         column: The column, in characters from 1.
 
     Returns:
@@ -66,7 +66,7 @@ def locate(template: str, rendered: str, line: int, column: int) -> Place | None
 
 @lru_cache(maxsize=16)
 def _aligned(template: str, rendered: str) -> Sequence[int]:
-    """Return for each line that is rendered the index of its line in the template; -1 if there is none."""
+    """Return, for each rendered line, the index of its line in the template; -1 if there is none."""
     source, written = ([line.strip() for line in text.splitlines()] for text in (template, rendered))
     if len(source) * len(written) > _MOST:
         return ()
@@ -89,13 +89,13 @@ def _aligned(template: str, rendered: str) -> Sequence[int]:
 
 
 def _start(line: str) -> str:
-    """Return what a line begins with whatever its value is: its key, or the dash of an item."""
+    """Return the start of a line without its value: its key, or the dash of an item."""
     match = _KEY.match(line)
     return match[0] if match else line
 
 
 def _writer(source: Sequence[str], last: int) -> int:
-    """Return the action that has probably written what follows the last line that is known."""
+    """Return the action that has probably written the lines after the last known one."""
     for index in range(last + 1, len(source)):
         if source[index].startswith(_ACTION):
             if not _CONTROL.match(source[index]):

@@ -26,15 +26,15 @@ _SHOWN: Final = 5
 
 
 class Suppressions:
-    """What suppresses findings.
+    """All sources of suppressions.
 
     Args:
         levels: The levels of rules.
-        paths: What does not count in some files.
-        known: Findings that are known already; the first that knows one suppresses it.
-        matters: Tells of a rule whether this run would have found what it flags, so that a comment or an annotation
-            that suppresses nothing is of no use.
-        is_whole: Whether all files were read that the configuration file and the baseline are about.
+        paths: The rules ignored in some files.
+        known: Sets of known findings; the first set with a finding suppresses it.
+        matters: Tells whether this run checks a rule, so that a comment or an annotation that suppresses nothing is
+            unused.
+        is_whole: Whether all files of the configuration file and the baseline were read.
     """
 
     def __init__(
@@ -60,11 +60,11 @@ class Suppressions:
         *,
         has_settings: bool = False,
     ) -> None:
-        """Suppress findings that an earlier revision has, too, and what was wrong with its suppressions.
+        """Suppress findings that an earlier revision has, too, including those about its suppressions.
 
         Args:
-            findings: What is found in the earlier revision, whether it was suppressed there or not.
-            documents: What the revision held.
+            findings: The findings of the earlier revision, suppressed or not.
+            documents: The documents of the revision.
             reason: Why the findings do not count.
             has_settings: Whether the revision has the same configuration file.
         """
@@ -79,14 +79,14 @@ class Suppressions:
         self.known = [*self.known, baseline.Known(baseline.REVISION, reason, baseline.counted(before))]
 
     def note(self, document: Document) -> None:
-        """Take a document into account: what it says itself, and that its object was read."""
+        """Note a document: its suppressions, and its object."""
         self._statements.note(document)
         if self.known and not self.is_whole:
             about = identity(document.data)
             self._objects.add((about.kind, about.namespace, about.name))
 
     def noting(self, documents: Iterable[Document | Unreadable]) -> Iterator[Document | Unreadable]:
-        """Go through what is read, and take it into account."""
+        """Yield documents, noting each."""
         note = self.note if self.known and not self.is_whole else self._statements.note
         for document in documents:
             if isinstance(document, Document):
@@ -94,7 +94,7 @@ class Suppressions:
             yield document
 
     def apply(self, report: Report) -> None:
-        """Take out of a report what is suppressed, and add what is wrong with suppressions."""
+        """Remove suppressed findings from a report, and add findings about suppressions."""
         kept = [each for finding in report.findings if (each := self._reported(finding, report)) is not None]
         added = list(self._wrong_with(self._statements, self.paths))
         kept += (each for finding in added if (each := self._reported(finding, report)) is not None)
@@ -113,7 +113,7 @@ class Suppressions:
     def _reported(self, finding: Finding, report: Report) -> Finding | None:
         """Give a finding the level of its rule; None if it is suppressed."""
         seen = [(known, known.see(finding)) for known in self.known]
-        if not finding.line:  # that an input cannot be read at all is always reported
+        if not finding.line:  # an unreadable input is always reported
             return finding
         suppression = _stated(finding, self._statements, self.paths)
         decision = self._decision(finding) if self.levels and not suppression else None
@@ -165,13 +165,13 @@ def _line(fingerprint: Fingerprint) -> str:
 
 
 def _stated(finding: Finding, statements: Statements, paths: PathIgnores) -> Suppression | None:
-    """Suppress what comments, annotations and paths are about."""
+    """Apply comments, annotations and settings for paths."""
     stated: Iterable[Statement | PathIgnore] = (*statements.about(finding), *paths.about(finding))
     return next(filter(None, (each.suppresses(finding) for each in stated)), None)
 
 
 def in_order(report: Report, findings: Sequence[Finding]) -> list[Finding]:
-    """Sort findings by the order of the files that were read, and by line."""
+    """Sort findings by the order of the read files, and by line."""
     order = {file: index for index, file in enumerate(report.files)}
     last = len(order)
     return sorted(findings, key=lambda each: (order.get(each.file, last), each.line, each.column))

@@ -21,28 +21,28 @@ if TYPE_CHECKING:
 VERSION: Final = 1
 """The version of the format."""
 MAX_BYTES: Final = 64 * 1024 * 1024
-"""Size of a baseline."""
+"""The most bytes of a baseline."""
 _MOST: Final = 1 << 31
-"""So often a finding may be counted."""
+"""The highest count of a finding."""
 BASELINE: Final = "baseline"
 """The kind of suppression."""
 REVISION: Final = "revision"
-"""The kind of suppression of what an earlier revision has, too."""
+"""The kind of suppression of findings of an earlier revision."""
 _FIELDS: Final = Fingerprint._fields
 
 
 class BaselineError(ValueError):
-    """A baseline cannot be used; the text says why."""
+    """A baseline cannot be used; the message says why."""
 
 
 class Known:
-    """Findings that are known already, each as often as it was found.
+    """Known findings, with their counts.
 
     Args:
         kind: The kind of suppression.
         reason: Its reason.
         counts: How often each finding was found.
-        directory: What the files of fingerprints are relative to; None for names as given.
+        directory: The directory that the files of fingerprints are relative to; None for names as given.
     """
 
     def __init__(self, kind: str, reason: str, counts: Mapping[Fingerprint, int], directory: str | None = None) -> None:
@@ -52,7 +52,7 @@ class Known:
         self._seen = Counter[Fingerprint]()
 
     def see(self, finding: Finding) -> Fingerprint:
-        """Take into account that a finding is still there, whether it is reported or not; return its fingerprint."""
+        """Note that a finding still exists, reported or not; return its fingerprint."""
         fingerprint = relative(finding.fingerprint, self.directory)
         self._seen[fingerprint] += 1
         return fingerprint
@@ -65,17 +65,17 @@ class Known:
         return Suppression(self.kind, self.reason)
 
     def gone(self) -> dict[Fingerprint, int]:
-        """Return what was not seen again, and how often it is missing."""
+        """Return the findings that were not seen again, with the number of missing ones."""
         return {each: count - self._seen[each] for each, count in self._counts.items() if count > self._seen[each]}
 
 
 def relative(fingerprint: Fingerprint, directory: str | None) -> Fingerprint:
-    """Spell the file of a fingerprint as seen from a directory, so that it does not matter where draguard runs."""
+    """Make the file of a fingerprint relative to a directory, so that draguard can run anywhere."""
     return fingerprint._replace(file=relative_file(fingerprint.file, directory)) if fingerprint.file else fingerprint
 
 
 def relative_file(file: str, directory: str | None) -> str:
-    """Spell a file as seen from a directory."""
+    """Make a file relative to a directory."""
     return file if directory is None or file == STDIN_NAME else os.path.relpath(file, directory)
 
 
@@ -93,7 +93,7 @@ def read(file: str) -> Known:
     """Read a baseline.
 
     Raises:
-        BaselineError: It cannot be read, or is none.
+        BaselineError: It cannot be read, or is not a baseline.
     """
     try:
         with open(file, "rb") as opened:  # noqa: PTH123 - as above
@@ -140,7 +140,7 @@ def _entries(loaded: Any, file: str) -> list[Any]:
 
 
 def entry(fingerprint: Fingerprint, count: int) -> dict[str, Any]:
-    """Return what a baseline says of findings that are equal."""
+    """Return the baseline's entry for equal findings."""
     return {name: text for name, text in zip(_FIELDS, fingerprint, strict=True) if text} | {"count": count}
 
 

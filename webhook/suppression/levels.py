@@ -29,7 +29,7 @@ _BY_STRENGTH: Final = (OFF, NOTE, WARNING, ERROR)
 
 
 class Decision(NamedTuple):
-    """What a finding counts as, and who says so."""
+    """The level of a finding, and the setting that decides it."""
 
     level: str
     source: str
@@ -42,12 +42,12 @@ class Levels(NamedTuple):
     """Levels of rules, by the names that :mod:`webhook.suppression.names` describes.
 
     Args:
-        selected: The only rules whose findings are reported; all of them if there are none. What cannot be read is
-            reported all the same.
+        selected: The only rules whose findings are reported; all of them if empty. Unreadable inputs are reported
+            regardless.
         ignored: Rules whose findings are not reported.
-        stated: The levels that the command line states, by name; under the empty name, the most that anything else is.
-        configured: The levels that the configuration file states, which count less.
-        file: What the configuration file is called.
+        stated: The levels of the command line, by name; under the empty name, the highest level of all other rules.
+        configured: The levels of the configuration file, which the command line overrides.
+        file: The name of the configuration file.
     """
 
     selected: Sequence[str] = ()
@@ -69,7 +69,7 @@ class Levels(NamedTuple):
         check(name for name in (*self.selected, *self.ignored, *self.stated) if name)
 
     def of(self, finding: Finding) -> Decision | None:
-        """Decide what a finding counts as; None if its rule has no level of its own."""
+        """Decide the level of a finding; None if its rule has no level of its own."""
         if name := _naming(self.ignored, finding):
             return Decision(OFF, f"--ignore {name}")
         chosen = _naming(self.selected, finding)
@@ -103,6 +103,6 @@ def levels(texts: Iterable[str]) -> dict[str, str]:
 
 
 def _naming(stated: Iterable[str], finding: Finding) -> str | None:
-    """Return the name that names the rule of a finding; one in full rather than a pattern, and then the last."""
+    """Return the name that matches the rule of a finding; a full name rather than a pattern, and then the last."""
     matching = [name for name in stated if name and names(name, finding)]
     return max(enumerate(matching), key=lambda each: ("*" not in each[1], each[0]))[1] if matching else None

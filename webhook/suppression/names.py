@@ -1,7 +1,7 @@
 """Names of rules in options, comments, annotations and the configuration file.
 
-A name is that of a rule (``unknown-field``), a pattern of such names (``cel-*``), or ``policy/NAME`` for what a policy
-says.
+A name is that of a rule (``unknown-field``), a pattern of such names (``cel-*``), or ``policy/NAME`` for findings of a
+policy.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ POLICY: Final = "policy/"
 """Precedes the name of a policy."""
 _MAGIC: Final = frozenset("*?[")
 _MAX: Final = 300
-"""Characters of a name: policies' names have 253 at most."""
+"""The most characters of a name: policies' names have at most 253."""
 _LONGEST: Final = 100
-"""Characters of a name that is shown, and for which another one is sought."""
+"""The most characters of a name that is shown, and for which suggestions are made."""
 
 
 class UnknownRuleError(ValueError):
-    """There is no rule of a name; the text says which one was probably meant."""
+    """There is no rule of that name; the message suggests the intended one."""
 
 
 def names_in(text: str) -> list[str]:
-    """Return the names that a text lists, parted by commas."""
+    """Return the names in a comma-separated text."""
     return [name for each in text.split(",") if (name := each.strip())]
 
 
 @lru_cache(maxsize=4096)
 def is_known(name: str) -> bool:
-    """Tell whether a name can name a rule; which policies there are is not known here."""
+    """Tell whether a name can name a rule; names of policies are not checked."""
     from webhook.explain.names import has_match, is_rule  # noqa: PLC0415 - needed only to name rules
 
     if len(name) > _MAX:
@@ -46,7 +46,7 @@ def is_known(name: str) -> bool:
 
 
 def suggestion(name: str) -> str:
-    """Say which rule was probably meant by a name that is not known."""
+    """Suggest the intended rule for an unknown name."""
     from webhook.explain.names import rule_names  # noqa: PLC0415 - needed for mistakes only
 
     near = nearest(name, rule_names()) if len(name) <= _LONGEST else ""
@@ -57,7 +57,7 @@ def check(names: Iterable[str]) -> None:
     """Check names.
 
     Raises:
-        UnknownRuleError: One of them names nothing.
+        UnknownRuleError: One of them matches no rule.
     """
     for name in names:
         if not is_known(name):
@@ -66,12 +66,12 @@ def check(names: Iterable[str]) -> None:
 
 
 def called(finding: Finding) -> Iterator[str]:
-    """Return the names that a finding can be called by, the most special one first."""
+    """Return the names that match a finding, the most specific one first."""
     if finding.origin is not None:
         yield f"{POLICY}{finding.origin.name}"
     yield finding.problem.rule
 
 
 def names(name: str, finding: Finding) -> bool:
-    """Tell whether a name names the rule of a finding."""
+    """Tell whether a name matches the rule of a finding."""
     return any(each == name or fnmatchcase(each, name) for each in called(finding))

@@ -18,16 +18,16 @@ PATH: Final = "path"
 
 
 class PathIgnore(NamedTuple):
-    """Rules that do not count in files that match patterns.
+    """Rules to ignore in files that match patterns.
 
     Args:
         globs: The patterns.
         rules: The names of the rules.
-        reason: Why they do not count there.
+        reason: Why they are ignored.
         file: The file with the setting.
         line: The line there.
         text: That line.
-        used: Those of the rules that it has suppressed a finding of.
+        used: The rules of which it has suppressed a finding.
     """
 
     globs: Globs
@@ -45,7 +45,7 @@ class PathIgnore(NamedTuple):
         return Suppression(PATH, self.reason) if matching else None
 
     def unused(self) -> Iterator[Finding]:
-        """Report the rules that it suppresses nothing of."""
+        """Report the rules of which it has suppressed no finding."""
         unused = [name for name in self.rules if name not in self.used]
         if unused:
             where = Finding(Problem(WARNING, "", "", Path(), ""), self.file, self.line, 1, self.text)

@@ -1,7 +1,7 @@
-"""Manifests as they are in git at a revision.
+"""Reads manifests from git at a revision.
 
-git only lists files and hands out their contents. A file's hash, computed here, tells whether it has changed since, so
-that git looks at no file of the working tree, and runs none of the filters that a repository may configure.
+git only lists files and returns their contents. A file's hash, computed here, tells whether it has changed since, so
+git reads no file of the working tree, and runs none of the filters that a repository may configure.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from webhook.documents import Document, Unreadable
 
 SECONDS: Final = 120
-"""How long git may take for one answer."""
+"""The time limit of git for one response."""
 _AT_ONCE: Final = 64 * 1024 * 1024
 """Bytes of the files that are requested from git at once."""
 _SHA1: Final = 40
@@ -31,11 +31,11 @@ _REGULAR: Final = frozenset({b"100644", b"100755"})
 
 
 class RevisionError(ValueError):
-    """A revision cannot be read; the text says why."""
+    """A revision cannot be read; the message says why."""
 
 
 class _Blob(NamedTuple):
-    """The contents of a file, as git names them."""
+    """The contents of a file, by git's hash."""
 
     name: str
     size: int
@@ -45,7 +45,7 @@ class Revision:
     """The manifests of a repository at a revision.
 
     Args:
-        revision: The revision, as git takes it: a branch, a tag, a commit.
+        revision: The revision in git: a branch, a tag, a commit.
         path: A path in the repository.
 
     Raises:
@@ -63,24 +63,24 @@ class Revision:
         self._directory = lru_cache(maxsize=1024)(os.path.realpath)
 
     def path_of(self, file: str) -> str | None:
-        """Return the path of a file in the repository, whether it was there or not; None if it is outside."""
+        """Return the path of a file in the repository, existing or not; None if it is outside."""
         directory, name = os.path.split(file)
         real = f"{self._directory(directory)}/{name}"
         inside = self.top.rstrip("/") + "/"
         return real.removeprefix(inside) if real.startswith(inside) and name else None
 
     def has(self, path: str) -> bool:
-        """Tell whether a file was there."""
+        """Tell whether the revision has a file."""
         return path in self._blobs
 
     @property
     def paths(self) -> Iterable[str]:
-        """The manifests that were there."""
+        """The manifests of the revision."""
         return self._blobs
 
     @cached_property
     def changed(self) -> frozenset[str]:
-        """The files that were there, and are not there any more or have other contents."""
+        """The files of the revision that have been deleted or changed since."""
         return frozenset(path for path, blob in self._blobs.items() if not self._is_same(path, blob))
 
     def _is_same(self, path: str, blob: _Blob) -> bool:
@@ -95,16 +95,16 @@ class Revision:
         return _named(data, blob.name) == blob.name
 
     def documents(self, paths: Mapping[str, str]) -> Iterator[tuple[str, Document | Unreadable]]:
-        """Read files as they were.
+        """Read files of the revision.
 
         Args:
-            paths: The files in the repository, with the names that they are shown by.
+            paths: The files in the repository, with their names in findings.
 
         Yields:
             The path of a file, and one of its documents.
 
         Raises:
-            RevisionError: git does not answer.
+            RevisionError: git does not respond.
         """
         wanted = [(path, blob) for path in paths if (blob := self._blobs.get(path)) and blob.size <= MAX_BYTES]
         for chunk in _chunks(wanted):
@@ -143,7 +143,7 @@ def _chunks(wanted: list[tuple[str, _Blob]]) -> Iterator[list[tuple[str, _Blob]]
 
 
 def _commit(top: str, revision: str) -> str:
-    """Return the commit that a revision is; it is not taken for an option, whatever it is called."""
+    """Return the commit of a revision, whose name git never takes for an option."""
     message = f"git knows no revision {revision!r}; if the clone is shallow, fetch it: git fetch {_fetched(revision)}"
     if not revision or revision.startswith("-") or not revision.isprintable():
         raise RevisionError(message.partition(";")[0])
@@ -155,7 +155,7 @@ def _commit(top: str, revision: str) -> str:
 
 
 def _fetched(revision: str) -> str:
-    """Return what git has to fetch for a revision."""
+    """Return the files to read from git for a revision."""
     if "~" in revision or "^" in revision:
         return "--unshallow"
     return f"origin {revision.removeprefix('origin/')}"
@@ -175,7 +175,7 @@ def _list(top: str, commit: str) -> dict[str, _Blob]:
 
 
 def _named(data: bytes, like: str) -> str:
-    """Return how git names contents; its names are as long as another one."""
+    """Return git's hash of contents, as long as a given one."""
     made = hashlib.sha1(usedforsecurity=False) if len(like) == _SHA1 else hashlib.sha256()
     made.update(b"blob %d\0" % len(data))
     made.update(data)

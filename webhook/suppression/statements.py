@@ -1,7 +1,7 @@
 """Comments and annotations in manifests that suppress findings.
 
-A comment stands on the line of a finding, on a line of its own above that, or above all content of a document, for the
-document as a whole: ``# draguard: ignore[unknown-field] the driver reads it``. An annotation is about its object:
+A comment is on the line of a finding, on its own line above that, or above all content of a document, for the whole
+document: ``# draguard: ignore[unknown-field] the driver reads it``. An annotation applies to its object:
 ``draguard.github.io/ignore: "unknown-field: the driver reads it; class-not-found: made by the operator"``.
 """
 
@@ -26,7 +26,7 @@ MARK: Final = "draguard:"
 ANNOTATION: Final = "draguard.github.io/ignore"
 """The annotation that suppresses findings about its object."""
 NAME: Final = "draguard"
-"""What is in every file that says anything to draguard."""
+"""A word in every file that has statements for draguard."""
 INLINE: Final = "inline"
 ANNOTATED: Final = "annotation"
 
@@ -39,13 +39,13 @@ _EXAMPLE: Final = "# draguard: ignore[unknown-field] the reason"
 _ANNOTATION_EXAMPLE: Final = f'{ANNOTATION}: "unknown-field: the reason"'
 _MOST_RULES: Final = 100
 _MOST_HINTS: Final = 100
-"""How many mistakes get a suggestion, which takes longer than to find them."""
+"""How many mistakes get a suggestion, which takes longer than finding them."""
 _NO_PROBLEM: Final = Problem(WARNING, "", "", Path(), "")
 _PATH: Final = Path(("metadata", "annotations", Key(ANNOTATION)))
 
 
 class Place(NamedTuple):
-    """What a statement is about.
+    """The scope of a statement.
 
     Args:
         file: The file.
@@ -61,15 +61,15 @@ class Place(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """What a comment or an annotation says of some rules.
+    """A comment or annotation that suppresses rules.
 
     Args:
         kind: ``inline`` or ``annotation``.
         rules: The names of the rules.
-        reason: Why they do not count here.
-        place: What it is about.
-        finding: Where the statement stands; the problem is not used.
-        used: Those of the rules that it has suppressed a finding of.
+        reason: Why they are ignored here.
+        place: Its scope.
+        finding: The place of the statement; its problem is not used.
+        used: The rules of which it has suppressed a finding.
     """
 
     kind: str
@@ -80,16 +80,16 @@ class Statement(NamedTuple):
     used: set[str]
 
     def suppresses(self, finding: Finding) -> Suppression | None:
-        """Suppress a finding that it is about; None if its rule is another one."""
+        """Suppress a finding in its scope; None if it is about another rule."""
         matching = [name for name in self.rules if names(name, finding)]
         self.used.update(matching)
         return Suppression(self.kind, self.reason) if matching else None
 
     def unused(self, is_known_to_matter: Callable[[str], bool]) -> Iterator[Finding]:
-        """Report the rules that it suppresses nothing of.
+        """Report the rules of which it has suppressed no finding.
 
         Args:
-            is_known_to_matter: Tells of a rule whether this run would have found what it flags.
+            is_known_to_matter: Tells whether this run checks a rule.
         """
         unused = [name for name in self.rules if name not in self.used and is_known_to_matter(name)]
         if unused:
@@ -104,14 +104,14 @@ class Statements:
     def __init__(self) -> None:
         self.all: list[Statement] = []
         self.findings: list[Finding] = []
-        """What is wrong with them."""
+        """The findings about them."""
         self._files: set[str] = set()
         self._comments = Counter[str]()
         self._places: dict[Place, list[Statement]] = {}
         self._seen: set[Place] = set()
 
     def note(self, document: Document) -> None:
-        """Take the comments and annotations of a document into account."""
+        """Note the comments and annotations of a document."""
         if document.mentions(NAME):
             self._note_comments(document)
             self._note_annotation(document)
@@ -202,7 +202,7 @@ class Statements:
 
 
 def said(where: Finding, rule: str, message: str, hint: str) -> Finding:
-    """Make a finding about a statement, where the statement is."""
+    """Make a finding about a statement, at its place."""
     return where._replace(problem=Problem(WARNING, rule, "Suppression", where.problem.path, message, hint))
 
 

@@ -1,4 +1,4 @@
-"""Workloads of other projects: where their pods are, and which of their claims cannot work."""
+"""Workloads of other projects: finds their pods, and the claims that cannot work."""
 
 from __future__ import annotations
 

@@ -19,9 +19,9 @@ class PodsIn(NamedTuple):
     """A pod template in an object.
 
     Args:
-        manifest: A PodTemplate of v1 that has it.
-        places: Where parts of that manifest stand in the object: steps in the one and in the other, the longest first.
-        is_known: Whether the object's kind is known to keep pods there; else it looks as if it did.
+        manifest: A v1 PodTemplate with it.
+        places: Where parts of that manifest are in the object: pairs of paths, the longest first.
+        is_known: Whether the object's kind is known to keep pods there, or only seems to.
     """
 
     manifest: JSONObject
@@ -29,7 +29,7 @@ class PodsIn(NamedTuple):
     is_known: bool = True
 
     def place(self, path: Iterable[str | int]) -> Path:
-        """Return where something of the manifest stands in the object."""
+        """Return the path in the object of a path in the manifest."""
         steps = tuple(path)
         for here, there in self.places:
             if steps[: len(here)] == here:
@@ -46,7 +46,7 @@ class PodsIn(NamedTuple):
 
 
 def manifest(obj: JSONObject, template: Any) -> JSONObject:
-    """Return a PodTemplate with a template, named as an object is."""
+    """Return a PodTemplate with a template and the name of an object."""
     metadata = obj.get("metadata")
     stated = metadata if isinstance(metadata, dict) else {}
     names = {field: stated[field] for field in ("name", "namespace") if isinstance(stated.get(field), str)}
@@ -54,7 +54,7 @@ def manifest(obj: JSONObject, template: Any) -> JSONObject:
 
 
 def every_object(value: Any, at: Steps = ()) -> Iterator[tuple[Steps, JSONObject]]:
-    """Return every object in a value, and where it stands."""
+    """Return every object in a value, with its path."""
     pending: list[tuple[Steps, Any]] = [(at, value)]
     while pending:
         steps, each = pending.pop()

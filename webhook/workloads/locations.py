@@ -1,7 +1,7 @@
-"""Where the workloads of other projects keep their pods: one table.
+"""A table of the places where workloads of other projects keep their pods.
 
 A path names fields; ``[]`` goes into each item of a list, ``*`` into each value of a map. It ends at a pod template
-or at a pod spec. The sources are the projects' API types, in the versions that their snapshots of mid-2026 had.
+or at a pod spec. The sources are the projects' API types, as of mid-2026.
 """
 
 from __future__ import annotations
@@ -70,4 +70,4 @@ LOCATIONS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
 """The paths of pods by API group and kind, whatever the version; none where projects.py finds them."""
 
 MIXED: Final = frozenset({"serving.kserve.io"})
-"""Groups whose pod specs stand among other fields."""
+"""Groups whose pod specs are mixed with other fields."""

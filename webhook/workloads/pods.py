@@ -24,7 +24,7 @@ def pods_in(obj: JSONObject, more: Locations | None = None) -> Iterator[PodsIn]:
 
     Args:
         obj: An object of a kind that Kubernetes does not serve.
-        more: Paths that are known besides :data:`LOCATIONS`, which they replace.
+        more: Further known paths, which replace those of :data:`LOCATIONS`.
     """
     version, kind = obj.get("apiVersion"), obj.get("kind")
     if not isinstance(version, str) or not isinstance(kind, str):
@@ -50,8 +50,8 @@ def as_template(
     Args:
         obj: The object that has it.
         value: The template or spec.
-        steps: Where it stands.
-        is_mixed: Whether other fields stand beside those of a pod spec.
+        steps: Its path.
+        is_mixed: Whether the pod spec is mixed with other fields.
         is_known: Whether the object's kind is known to keep pods there.
     """
     if not isinstance(value, dict):
@@ -66,7 +66,7 @@ def as_template(
 
 
 def _pod_spec(value: JSONObject) -> JSONObject:
-    """Return the fields that a pod spec has; where containers come from a runtime, one stands for them."""
+    """Return the fields of a pod spec; if containers come from a runtime, a placeholder stands for them."""
     from webhook.api.core.podspec import PodSpec  # noqa: PLC0415 - few kinds need it
 
     spec = {name: field for name, field in value.items() if name in PodSpec.fields}
@@ -78,7 +78,7 @@ def _pod_spec(value: JSONObject) -> JSONObject:
 
 
 def _at(value: Any, path: list[str], steps: Steps = ()) -> Iterator[tuple[Steps, Any]]:
-    """Find the values at a path, and where each stands."""
+    """Find the values at a path with wildcards, and their paths."""
     if not path:
         yield steps, value
         return
@@ -99,7 +99,7 @@ def _at(value: Any, path: list[str], steps: Steps = ()) -> Iterator[tuple[Steps,
 
 
 def _guessed(obj: JSONObject) -> Iterator[PodsIn]:
-    """Find what looks like a pod with claims in an object of a kind that the table does not have."""
+    """Find values that look like pods with claims in objects of kinds that are not in the table."""
     for steps, value in every_object(obj):
         if isinstance(value.get("containers"), list) and isinstance(value.get("resourceClaims"), list):
             found = as_template(obj, value, steps, is_mixed=True, is_known=False)

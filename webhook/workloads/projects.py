@@ -59,7 +59,7 @@ def _containers(template: Any, at: Steps) -> Iterator[tuple[Steps, JSONObject]]:
 
 
 def _known(container: JSONObject) -> JSONObject:
-    """Return what a container states of resources; Argo adds fields of its own to containers."""
+    """Return the resources of a container without the fields that Argo adds."""
     resources = _mapping(container, "resources")
     return {"image": "unknown", **({"resources": resources} if resources else {})}
 
@@ -90,7 +90,7 @@ PODS: Final[dict[str, Callable[[JSONObject], Iterator[PodsIn]]]] = {
     "apps.nvidia.com": _nim,
     "argoproj.io": _workflow,
 }
-"""Finds the pods of a group's kinds that have no path in the table."""
+"""The functions that find pods, for groups whose kinds are not in the table."""
 
 
 def lost(obj: JSONObject) -> Iterator[Problem]:
@@ -102,7 +102,7 @@ def lost(obj: JSONObject) -> Iterator[Problem]:
 
 
 def _knative(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
-    """Knative Serving allows a part of a pod spec only (pkg/apis/serving/fieldmask.go)."""
+    """Knative Serving allows only a part of a pod spec (pkg/apis/serving/fieldmask.go)."""
     at: Steps = ("spec",) if obj.get("kind") == "Revision" else ("spec", "template", "spec")
     hint = "run the model with a Deployment, or with KServe in its standard deployment mode"
     for path in _uses(_mapping(obj, *map(str, at)), at):
