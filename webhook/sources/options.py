@@ -20,7 +20,7 @@ _CHART: Final = "Chart.yaml"
 
 
 class SourceError(ValueError):
-    """A chart or a kustomization cannot be rendered on this machine, or not so; the message says why."""
+    """A chart or a kustomization cannot be rendered on this machine or with these options; the message says why."""
 
 
 Progress = Callable[[], "AbstractContextManager[Callable[[int], None]]"]

@@ -1,7 +1,7 @@
 """Containers: resources and claims.
 
-Of what has nothing to do with claims, what holds one value is typed and the rest is known by name, with the releases
-that have it, so that a misspelt field is found.
+Of the fields unrelated to claims, scalars are typed and the others are known by name, with their releases, so that
+misspelt fields are found.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ResourceClaim(V1Struct):
 
 
 class ResourceRequirements(V1Struct):
-    """What a container needs."""
+    """The resources that a container requests, and their limits."""
 
     limits = ResourceList("The most of each resource that it may use.")
     requests = ResourceList("What must be there of each resource.")
@@ -107,7 +107,7 @@ class Container(V1Struct):
 
     @staticmethod
     def complete(value: dict[str, Any]) -> dict[str, Any]:
-        """Pull always what has no tag (``SetDefaults_Container``)."""
+        """Set Always as the pull policy of images without a tag (``SetDefaults_Container``)."""
         image = value.get("image")
         if "imagePullPolicy" in value or not isinstance(image, str):
             return value
@@ -117,13 +117,13 @@ class Container(V1Struct):
 
 
 class EphemeralContainer(Container):
-    """A container that is added to a running pod, to look into it."""
+    """A container that is added to a running pod, for debugging."""
 
     targetContainerName = Text("The container whose processes it sees.")
 
 
 @check(EphemeralContainer, given=["resources"])
 def resources_of_ephemeral_container(container: View) -> Iterator[Problem]:
-    """A container that is added later gets no resources, and so no claims."""
+    """An ephemeral container cannot have resources, and so no claims."""
     if any(field in container.resources for field in ResourceRequirements.fields):
         yield forbidden(container / "resources", "cannot be set for an Ephemeral Container")

@@ -1,4 +1,4 @@
-"""Events: what the core group and ``events.k8s.io`` call the same fields (``pkg/apis/events/v1/conversion.go``)."""
+"""Events: names of fields in the core group and ``events.k8s.io`` (``pkg/apis/events/v1/conversion.go``)."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class LabelSelectorRequirement(V1Struct):
 
 
 class LabelSelector(V1Struct):
-    """Conditions on labels that must all hold; none selects everything."""
+    """Conditions on labels that must all hold; an empty selector matches everything."""
 
     atomic = True
 
@@ -48,7 +48,7 @@ def match_labels(selector: View) -> Iterator[Problem]:
 
 @check(LabelSelectorRequirement)
 def requirement(each: View) -> Iterator[Problem]:
-    """In and NotIn need values, Exists and DoesNotExist take none, and all must be what labels can be."""
+    """In and NotIn need values, Exists and DoesNotExist take none, and keys and values must be valid for labels."""
     path = each / "values"
     if each.operator in {"In", "NotIn"}:
         if not each.values:

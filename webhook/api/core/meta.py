@@ -40,7 +40,7 @@ ANNOTATIONS_MAX_BYTES = 256 * 1024
 _BYTES = 4
 """The most bytes of a character."""
 _SHORT = 128
-"""The most characters of labels and keys that are remembered, since objects share them."""
+"""The most characters of labels and keys that are cached, since objects share them."""
 STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 
 
@@ -59,7 +59,7 @@ class OwnerReference(V1Struct):
 
 
 class ManagedFieldsEntry(V1Struct):
-    """Which fields of an object one manager has set; the API server keeps these entries itself."""
+    """The fields of an object set by one manager; the API server maintains these entries itself."""
 
     manager = Text("Who has set the fields.")
     operation = Text("How: Apply or Update.", go="ManagedFieldsOperationType")
@@ -71,7 +71,7 @@ class ManagedFieldsEntry(V1Struct):
 
 
 class ObjectMeta(V1Struct):
-    """What every object has: identity, labels, annotations, owners."""
+    """The metadata of every object: identity, labels, annotations, owners."""
 
     go_name = "ObjectMeta"
 
@@ -89,7 +89,7 @@ class ObjectMeta(V1Struct):
     annotations = Map(Text(), "What tools want to keep with the object.")
     ownerReferences = Array(Nested(OwnerReference), "The objects that this one belongs to.", list_map_keys=["uid"])
     finalizers = Array(Text(), "What must be done before the object is removed.", list_type="set")
-    # Not validated: of a list that has an invalid entry, the API server takes none (managedfields, decodeLiveOrNew).
+    # Not validated: the API server drops a list that has an invalid entry (managedfields, decodeLiveOrNew).
     managedFields = Array(Nested(ManagedFieldsEntry), "Which manager set which fields.")
 
 
@@ -97,13 +97,13 @@ class Metadata(ObjectMeta):
     """The metadata of an object itself."""
 
     declarative_name: ClassVar[Mapping[int, bool]] = {OLDEST: False}
-    """Whether the name is checked by a declarative rule: in other words, and instead of generateName."""
+    """Whether a declarative rule checks the name, with other messages, and instead of generateName."""
     counted: ClassVar[bool] = False
-    """Whether the API server counts the generations itself, whatever is submitted."""
+    """Whether the API server counts generations itself, ignoring the submitted value."""
 
 
 class CountedMetadata(Metadata):
-    """The metadata of an object of which every change of the spec makes a new generation."""
+    """The metadata of an object whose generation grows with every change of its spec."""
 
     counted = True
 
@@ -151,7 +151,7 @@ def _few_plain_annotations(meta: Any, target: Target) -> bool:
 
 @check(ObjectMeta, given=["annotations"], fine=_few_plain_annotations)
 def annotation_keys(meta: View) -> Iterator[Problem]:
-    """Keys of annotations are qualified names, and all annotations together have 256 KiB at most."""
+    """Keys of annotations are qualified names, and all annotations together have at most 256 KiB."""
     annotations, release, characters = meta.annotations, meta.release, 0
     for key, value in annotations.items():
         characters += len(key) + len(value or "")
@@ -172,7 +172,7 @@ def _plainly_named(meta: Any, target: Target) -> bool:
 
 @check(Metadata, on=[CREATE], fine=_plainly_named)
 def object_name(meta: View) -> Iterator[Problem]:
-    """An object has a name that is a DNS subdomain, or a prefix to make one from."""
+    """An object has a name that is a DNS subdomain, or a prefix for a generated name."""
     name, prefix = created_name(meta), meta.generateName
     if not name:
         yield required(meta / "name", "name or generateName is required")
@@ -186,26 +186,26 @@ def object_name(meta: View) -> Iterator[Problem]:
 
 
 def created_name(meta: View) -> str:
-    """Return the name of a new object: its own, or one that is made of its prefix."""
+    """Return the name of a new object: its own, or one generated from its prefix."""
     return meta.name or (generated_name(meta.generateName) if meta.generateName else "")
 
 
 def generated_name(prefix: str) -> str:
-    """Return a name that the API server could make of a prefix (apiserver ``pkg/storage/names/generate.go``)."""
+    """Return a name that the API server could generate from a prefix (apiserver ``pkg/storage/names/generate.go``)."""
     return prefix.encode("utf-8", "surrogatepass")[:_BASE].decode("utf-8", "replace") + _RANDOM
 
 
 _BASE, _RANDOM = 58, "xxxxx"
-"""What a generated name is made of: so much of the prefix, and five random characters, which cannot be known before."""
+"""The parts of a generated name: the most characters of the prefix, and five random characters, here a placeholder."""
 
 
 @check(Metadata, on=[CREATE], given=["resourceVersion"])
 def resource_version_of_new(meta: View) -> Iterator[Problem]:
-    """A new object has no resourceVersion; one that has a uid, too, is in a cluster already, and not judged as new.
+    """A new object has no resourceVersion; one that also has a uid is already in a cluster, and is not judged as new.
 
     The storage refuses it last of all (apiserver ``pkg/storage/etcd3/store.go``, Create), and only if it is a number
-    but 0. kubectl leaves it out by itself; other clients, and those who export objects, do not. Server-side apply
-    takes it, so a webhook, whose objects all have a uid, says nothing.
+    but 0. kubectl removes it; other clients and exported objects do not. Server-side apply accepts it, so a webhook,
+    whose objects all have a uid, does not report it.
     """
     if not meta.uid and _is_revision(meta.resourceVersion):
         message = "resourceVersion should not be set on objects to be created"
@@ -300,7 +300,7 @@ def finalizers_of_the_deleted(meta: View, old: View) -> Iterator[Problem]:
 
 @transition(Metadata, on=[UPDATE, UPDATE_STATUS])
 def generation_decremented(meta: View, old: View) -> Iterator[Problem]:
-    """A generation never goes down; one that is left out stays."""
+    """A generation never decreases; an absent one stays."""
     if meta.generation and meta.generation < old.generation:
         yield invalid(meta / "generation", meta.generation, "must not be decremented")
 
@@ -316,11 +316,11 @@ def only_labels_and_annotations(meta: View) -> Iterator[Problem]:
 
 
 class Object(Struct):
-    """What every kind has."""
+    """The base of every kind."""
 
     namespaced: ClassVar[bool] = True
     tagged_since: ClassVar[int | None] = None
-    """The first release whose API server asks declarative validation about the kind, beside handwritten rules."""
+    """The first release whose API server runs declarative validation for the kind, beside handwritten rules."""
     unconditional_update: ClassVar[bool] = True
     """Whether an update may leave out the resourceVersion that it is based on."""
 
@@ -330,19 +330,19 @@ class Object(Struct):
 
     @classmethod
     def prepare(cls, obj: dict[str, Any], old: dict[str, Any], target: Target) -> dict[str, Any]:
-        """Do to an update what PrepareForUpdate does, besides keeping what it does not touch."""
+        """Change an update as PrepareForUpdate does, besides keeping unchanged parts."""
         del old, target
         return obj
 
 
 class CountedObject(Object):
-    """What every kind has of which every change of the spec makes a new generation."""
+    """The base of kinds whose generation grows with every change of the spec."""
 
     metadata = Nested(CountedMetadata, "The object's name, labels and annotations.")
 
     @classmethod
     def prepare(cls, obj: dict[str, Any], old: dict[str, Any], target: Target) -> dict[str, Any]:
-        """Count the generation up, whatever was submitted, if the spec has changed."""
+        """Increment the generation, ignoring the submitted one, if the spec has changed."""
         metadata = obj.get("metadata") or {}
         if target.operation != UPDATE or not metadata.get("generation"):
             return obj

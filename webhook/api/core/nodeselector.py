@@ -106,7 +106,7 @@ def values_for_operator(requirement: View) -> Iterator[Problem]:
 
 @check(NodeSelectorRequirement, since=32, given=["values"])
 def label_values(requirement: View) -> Iterator[Problem]:
-    """Values that a label cannot have would never match."""
+    """The values must be valid for labels; others would never match."""
     for index, value in enumerate(requirement.values):
         for detail in formats.label_value(value or "", requirement.release):
             yield invalid(requirement / "values" / index, value or "", detail)

@@ -1,4 +1,4 @@
-"""Kinds that only policies look at."""
+"""Kinds that only policies read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ConfigMap(Object):
 
 
 class Secret(Object):
-    """Data for pods that not everybody may see."""
+    """Confidential data for pods."""
 
     immutable = OPTIONAL_BOOL
     data = Map(Bytes())
@@ -43,7 +43,7 @@ class Secret(Object):
 
 
 class ServiceAccount(Object):
-    """Who pods act as."""
+    """The identity of pods."""
 
     secrets = many(ObjectReference, "name")
     imagePullSecrets = many(LocalObjectReference)
@@ -56,7 +56,7 @@ NamespaceCondition = struct(
 
 
 class Namespace(Object):
-    """A place for objects, with labels that policies look at."""
+    """A scope for objects, with labels that policies read."""
 
     namespaced = False
 
@@ -74,4 +74,4 @@ class PersistentVolumeClaim(Object):
 KINDS: Final[Mapping[str, type[Object]]] = {
     each.__name__: each for each in (ConfigMap, Secret, ServiceAccount, Namespace, PersistentVolumeClaim)
 }
-"""The kinds of the core group, in v1, that policies look at and that are not judged."""
+"""The kinds of the core group, in v1, that policies read and that are not judged."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from webhook.schema import Target, View
 
 MIRROR_POD = "kubernetes.io/config.mirror"
-"""The annotation of the pod that stands for a static pod of a kubelet."""
+"""The annotation of mirror pods, which represent a kubelet's static pods."""
 
 
 class Pod(Object):
@@ -33,7 +33,7 @@ class Pod(Object):
 
     @staticmethod
     def complete(value: dict[str, Any]) -> dict[str, Any]:
-        """Ask for what the limits allow, and tell services: a pod, not the template of one (``SetDefaults_Pod``)."""
+        """Set requests from limits, and enable service links, in pods but not in templates (``SetDefaults_Pod``)."""
         spec = value["spec"]
         if not isinstance(spec, dict):
             return value
@@ -54,7 +54,7 @@ def _with_requests(container: Any) -> Any:
 
 @check(Pod, on=[CREATE], given=["spec"], fine=lambda pod, _: not pod.spec.ephemeralContainers)
 def new_ephemeral_containers(pod: View) -> Iterator[Problem]:
-    """Ephemeral containers are added to a pod that runs already."""
+    """Ephemeral containers can be added only to a running pod."""
     if pod.spec.contents("ephemeralContainers"):
         yield forbidden(pod / "spec" / "ephemeralContainers", "cannot be set on create")
 
@@ -74,7 +74,7 @@ def claims_of_static_pod(pod: View) -> Iterator[Problem]:
 
 @check(Pod, until=30, given=["spec"], fine=lambda pod, _: not pod.spec.resourceClaims)
 def name_of_made_claim(pod: View) -> Iterator[Problem]:
-    """The claim made from a template was named after the pod and its entry for the claim."""
+    """A claim made from a template is named after the pod and its entry; that name must be valid."""
     seen = set()
     for index, claim in enumerate(pod.spec.contents("resourceClaims")):
         name, source = claim.get("name"), claim.get("source") or {}
@@ -89,7 +89,7 @@ def name_of_made_claim(pod: View) -> Iterator[Problem]:
 
 @transition(Pod, on=[UPDATE])
 def pod_update(pod: View, old: View) -> Iterator[Problem]:
-    """Hardly anything of a pod's spec can be changed; its claims cannot."""
+    """Few fields of a pod's spec can be changed; its claims cannot."""
     yield from changes(pod.spec.submitted or {}, old.spec.submitted or {}, pod / "spec")
 
 
@@ -98,7 +98,7 @@ def pod_update(pod: View, old: View) -> Iterator[Problem]:
 
 @check(Pod, since=28, on=[UPDATE_STATUS])
 def claims_made(pod: View) -> Iterator[Problem]:
-    """A claim that was made for the pod belongs to one entry of spec.resourceClaims."""
+    """A claim made for the pod belongs to one entry of spec.resourceClaims."""
     entries, seen = {claim.name for claim in pod.spec.resourceClaims}, set()
     for made in pod.status.resourceClaimStatuses:
         if made.name not in entries:
@@ -117,7 +117,7 @@ _PATH_OF_CLAIM = 36
 
 @check(Pod, since=34, on=[UPDATE_STATUS])
 def extended_resource_mappings(pod: View) -> Iterator[Problem]:
-    """A mapping is of an extended resource that a container asks for."""
+    """A mapping is for an extended resource that a container requests."""
     containers = [*pod.spec.initContainers, *pod.spec.containers]
     requested = {container.name: container.resources.requests for container in containers}
     for mapping in pod.status.extendedResourceClaimStatus.requestMappings:
@@ -134,7 +134,7 @@ def extended_resource_mappings(pod: View) -> Iterator[Problem]:
 
 @check(Pod, since=36, on=[UPDATE_STATUS])
 def claims_on_node(pod: View) -> Iterator[Problem]:
-    """What is taken from the node's own resources is taken by the pod's claims."""
+    """The node-allocatable resources in the status are taken by claims of the pod."""
     references = [*pod.spec.resourceClaims, *pod.status.resourceClaimStatuses]
     known = {reference.resourceClaimName for reference in references}
     for taken in pod.status.nodeAllocatableResourceClaimStatuses:
@@ -145,7 +145,7 @@ def claims_on_node(pod: View) -> Iterator[Problem]:
 
 @check(Pod, since=31, on=[UPDATE_STATUS])
 def allocated_devices(pod: View) -> Iterator[Problem]:
-    """Devices are reported for resources and claims that the container asks for."""
+    """Devices are reported only for resources and claims that the container requests."""
     status, spec = pod.status, pod.spec
     for statuses, containers in (
         (status.containerStatuses, spec.containers),
@@ -153,7 +153,7 @@ def allocated_devices(pod: View) -> Iterator[Problem]:
     ):
         asking = {container.name: container for container in reversed(containers)}
         for each in statuses:
-            # The status of a container that is not there is let pass.
+            # The status of an unknown container is accepted.
             if container := asking.get(each.name):
                 yield from _devices_not_asked_for(each, container)
     for each in status.ephemeralContainerStatuses:

@@ -1,6 +1,6 @@
 """PodGroup: pods that are scheduled together, and the claims that they share.
 
-Only what concerns claims is judged. Its rules are declarative upstream
+Only the parts about claims are judged. Its rules are declarative upstream
 (``staging/src/k8s.io/api/scheduling/v1alpha2/types.go``).
 """
 
@@ -38,7 +38,7 @@ class PodGroupResourceClaim(Struct):
 
 
 class PodGroupSpec(Struct):
-    """Which pods are scheduled together, and what they share."""
+    """The scheduling of the group, and its shared claims."""
 
     opaque: ClassVar = alike(
         Anything(),
@@ -65,7 +65,7 @@ class PodGroupResourceClaimStatus(Struct):
 
 
 class PodGroupStatus(Struct):
-    """What became of the group."""
+    """The status of the group."""
 
     conditions = Array(Nested(Condition), "What is to be known about the group.", list_map_keys=["type"])
     resourceClaimStatuses = Array(

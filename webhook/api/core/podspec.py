@@ -36,14 +36,14 @@ SOURCES = ("resourceClaimName", "resourceClaimTemplateName")
 
 
 class ClaimSource(V1Struct):
-    """Where the claim comes from: an object that exists, or a template that the pod gets its own claim from."""
+    """Where the claim comes from: an existing object, or a template for the pod's own claim."""
 
     resourceClaimName = Text("A ResourceClaim.", format=formats.dns_subdomain, pointer=True)
     resourceClaimTemplateName = Text("A ResourceClaimTemplate.", format=formats.dns_subdomain, pointer=True)
 
 
 class PodResourceClaim(V1Struct):
-    """A claim that the pod's containers can ask for."""
+    """A claim that the pod's containers can use."""
 
     name = Text("What containers call the claim; a DNS label.", written=True)
     source = Nested(ClaimSource, "Where the claim comes from.", until=30)
@@ -71,7 +71,7 @@ def one_source(claim: View, given: Sequence[str]) -> Iterator[Problem]:
 
 
 class Toleration(V1Struct):
-    """A taint of nodes that the pod puts up with."""
+    """A taint of nodes that the pod tolerates."""
 
     key = Text("The taint; all of them if empty.")
     operator = Text("Exists or Equal.", go="TolerationOperator")
@@ -135,7 +135,7 @@ def one_group(group: View) -> Iterator[Problem]:
 
 
 class PodSpec(V1Struct):
-    """What a pod runs, and what it needs."""
+    """The containers of a pod, and their requirements."""
 
     opaque: ClassVar = {
         "dnsConfig": unjudged("PodDNSConfig"),
@@ -230,7 +230,7 @@ def container_names(spec: View) -> Iterator[Problem]:
             name = container.get("name") or ""
             if name in seen:
                 yield duplicate(spec / kind / index / "name", name)
-            elif name or kind == "containers":  # two that have no name are duplicates too, upstream only here
+            elif name or kind == "containers":  # two without a name are duplicates too, upstream only here
                 seen.add(name)
 
 
@@ -246,7 +246,7 @@ def _distinct_claims(spec: Any, target: Target) -> bool:
 
 @check(PodSpec, given=["resourceClaims"], fine=_distinct_claims)
 def claim_names(spec: View) -> Iterator[Problem]:
-    """Every claim of a pod has a name of its own."""
+    """Every claim of a pod has a unique name."""
     seen = set()
     for index, claim in enumerate(spec.contents("resourceClaims")):
         name = claim.get("name")
@@ -306,11 +306,11 @@ def claims_of_pod_level(spec: View) -> Iterator[Problem]:
 
 _MAY_NOT = 34
 _MANY = 100
-"""How many claims of a pod are many."""
+"""The number of a pod's claims above which fewer findings are reported."""
 
 
 def _misused(claims: Iterable[dict[str, Any] | None], names: set[str], release: Release, enough: int) -> list[Problem]:
-    """Find what is wrong with a container's claims, until that is enough (validateResourceClaimNames)."""
+    """Find the errors in a container's claims, up to a limit (validateResourceClaimNames)."""
     found: list[Problem] = []
     seen: set[str] = set()
     starts: dict[str, int] = {}
@@ -346,7 +346,7 @@ def _misused(claims: Iterable[dict[str, Any] | None], names: set[str], release: 
 
 
 _SLASHES = 8
-"""After how many slashes a name is looked at no further: one that has any is refused anyway."""
+"""After how many slashes the rest of a name is ignored: names with slashes are refused anyway."""
 
 
 def _count(texts: Iterable[str], counts: dict[str, int]) -> None:
@@ -355,6 +355,6 @@ def _count(texts: Iterable[str], counts: dict[str, int]) -> None:
 
 
 def _starts(key: str) -> Iterator[str]:
-    """Go through what stands before each slash of a claim's name with its request."""
+    """Yield the prefixes before each slash of a claim's name and request."""
     parts = key.split("/", _SLASHES)
     return ("/".join(parts[:count]) for count in range(1, len(parts)))

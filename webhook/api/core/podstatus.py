@@ -39,7 +39,7 @@ class ResourceStatus(V1Struct):
 
 
 class ContainerStatus(V1Struct):
-    """What became of a container."""
+    """The status of a container."""
 
     package = "v1"
     opaque: ClassVar = alike(
@@ -56,14 +56,14 @@ class ContainerStatus(V1Struct):
 
 @check(ResourceHealth, given=["message"])
 def empty_message(health: View) -> Iterator[Problem]:
-    """A message says something."""
+    """A message is not empty."""
     if health.message == "":
         yield required(health / "message", "must be non-empty if specified")
 
 
 @check(ResourceStatus, given=["resources"])
 def repeated_device(status: View) -> Iterator[Problem]:
-    """A device is reported once."""
+    """A device is reported only once."""
     seen = set()
     for device in status.resources:
         if device.resourceID in seen:
@@ -82,7 +82,7 @@ class PodResourceClaimStatus(V1Struct):
 
 
 class ContainerExtendedResourceRequest(V1Struct):
-    """How an extended resource of a container is served by a request."""
+    """The request that serves an extended resource of a container."""
 
     containerName = Text("The container.")
     resourceName = Text("The extended resource.")
@@ -102,7 +102,7 @@ class PodExtendedResourceClaimStatus(V1Struct):
 
 
 class AllocatableResources(ResourceList):
-    """Quantities by the name of a resource, in a field that has no type of its own."""
+    """Quantities by the name of a resource, in a field without a named type."""
 
     def type_name(self, package: str) -> str:
         """Name the Go map."""
@@ -110,14 +110,14 @@ class AllocatableResources(ResourceList):
 
 
 class NodeAllocatableMappingStatus(V1Struct):
-    """How much of a resource of the node goes with the claim's devices."""
+    """The amount of a node resource that goes with the claim's devices."""
 
     name = Text("The resource.", go="ResourceName", required=True)
     quantity = Quantity("How much it is.", pointer=True, required=True)
 
 
 class NodeAllocatableOverheadStatus(V1Struct):
-    """How much of a resource of the node goes with the users of the claim."""
+    """The amount of a node resource that goes with the users of the claim."""
 
     name = Text("The resource.", go="ResourceName", required=True)
     perPod = Quantity("How much goes with each pod.", pointer=True)
@@ -125,7 +125,7 @@ class NodeAllocatableOverheadStatus(V1Struct):
 
 
 class NodeAllocatableResourceClaimStatus(V1Struct):
-    """What a claim takes of a node's cpu, memory and the like."""
+    """The node resources, such as cpu and memory, that a claim takes."""
 
     resourceClaimName = Text("The ResourceClaim.")
     containers = Array(
@@ -141,7 +141,7 @@ class NodeAllocatableResourceClaimStatus(V1Struct):
 
 
 class PodStatus(V1Struct):
-    """What became of a pod."""
+    """The status of a pod."""
 
     opaque: ClassVar = {
         "conditions": Array(unjudged("PodCondition"), list_map_keys=["type"]),
@@ -178,7 +178,7 @@ class PodStatus(V1Struct):
 
 @check(PodExtendedResourceClaimStatus, given=["requestMappings"])
 def request_names(status: View) -> Iterator[Problem]:
-    """Requests have DNS labels for names."""
+    """The names of requests are DNS labels."""
     for mapping in status.requestMappings:
         for detail in formats.dns_label(mapping.requestName, status.release):
             # Upstream leaves the mapping out of the path.
@@ -188,7 +188,7 @@ def request_names(status: View) -> Iterator[Problem]:
 
 @check(PodExtendedResourceClaimStatus, given=["requestMappings"])
 def repeated_mapping(status: View) -> Iterator[Problem]:
-    """A container's resource is mapped once, since 1.35 once to each request."""
+    """A container's resource is mapped only once, since 1.35 once to each request."""
     fields = ["containerName", "resourceName", "requestName"][: 2 if status.release < _SEVERAL_REQUESTS_SINCE else 3]
     seen = set()
     for mapping in status.requestMappings:
@@ -203,7 +203,7 @@ _SEVERAL_REQUESTS_SINCE = 35
 
 @check(PodStatus, since=37, given=["nodeAllocatableResourceClaimStatuses"])
 def repeated_allocatable_resources(status: View) -> Iterator[Problem]:
-    """A claim is reported once, and so are its containers and resources."""
+    """A claim, its containers and its resources are reported only once."""
     statuses = status.nodeAllocatableResourceClaimStatuses
     yield from _repeated(statuses, "resourceClaimName")
     for each in statuses:
@@ -226,14 +226,14 @@ def _repeated(items: Iterable[View], key: str) -> Iterator[Problem]:
 
 @check(NodeAllocatableResourceClaimStatus, since=37)
 def name_of_the_claim(status: View) -> Iterator[Problem]:
-    """It is known which claim takes something of the node."""
+    """The name of a claim that takes node resources is given."""
     if not status.resourceClaimName:
         yield required(status / "resourceClaimName")
 
 
 @check(NodeAllocatableResourceClaimStatus, until=36)
 def allocatable_resources(status: View) -> Iterator[Problem]:
-    """What a claim takes of a node is known by name, and is not negative."""
+    """The node resources that a claim takes have valid names, and are not negative."""
     if not status.resourceClaimName:
         yield required(status / "resourceClaimName", "must not be empty")
     if not status.resources:

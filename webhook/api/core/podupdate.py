@@ -1,9 +1,9 @@
 """Updates of pods: which fields of the spec may change.
 
-Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodUpdate). What is compared has the defaults of
-``pkg/apis/core/v1/defaults.go`` and what the admission plugins that see updates add: DefaultTolerationSeconds and
+Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodUpdate). Specs are compared with the defaults of
+``pkg/apis/core/v1/defaults.go`` and the additions of admission plugins that see updates: DefaultTolerationSeconds and
 Priority. The ServiceAccount plugin sees only new pods: an update without the account and the volume that it added
-takes them away, and is refused.
+removes them, and is refused.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _MAX_INT32 = 2**31 - 1
 _MAX_DEPTH = 32
-"""No field of a pod lies deeper; what does is not compared."""
+"""The greatest depth of a pod's fields; deeper values are not compared."""
 
 _CONTAINER = {"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}
 _PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
@@ -56,7 +56,7 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     "azureDisk": {"cachingMode": "ReadWrite", "kind": "Shared", "fsType": "ext4"},
     "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
 }
-"""What the API server sets, by the field that holds the struct; the spec's own field is called ``""``.
+"""The API server's defaults, by the field that holds the struct; ``""`` is the spec itself.
 
 A default in a place that only shares the name does no harm, since it is set in the old state too.
 """
@@ -72,13 +72,13 @@ _POINTERS = frozenset(
     | {"setHostnameAsFQDN", "shareProcessNamespace", "stopSignal", "storageClassName", "supplementalGroupsPolicy"}
     | {"terminationGracePeriodSeconds", "tolerationSeconds", "volumeAttributesClassName", "volumeMode"}
 )
-"""The fields that Go holds by pointer: false, 0 or ``""`` differs from nothing."""
+"""The fields that Go holds by pointer: false, 0 or ``""`` differs from absent."""
 _VALUES = frozenset(
     {"labels", "annotations", "limits", "matchLabels", "metadata", "nodeSelector", "options", "overhead"}
     | {"podAffinityTerm", "preference", "requests", "resources", "source", "spec", "userAnnotations"}
     | {"volumeAttributes"}
 )
-"""The structs and maps that Go does not hold by pointer: an empty one is nothing."""
+"""The structs and maps that Go does not hold by pointer: an empty one equals an absent one."""
 _RESOURCES = frozenset({"limits", "requests", "overhead"})
 _QUANTITIES = frozenset({"divisor", "sizeLimit"})
 _ZERO = Quantity()
@@ -125,7 +125,7 @@ _UPDATABLE = (
 
 
 def _deadline(after: dict[str, Any], before: dict[str, Any], path: Path) -> Iterator[Problem]:
-    """Let a deadline be set, or moved to an earlier time."""
+    """Allow a deadline to be set, or moved to an earlier time."""
     new, old = after.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds")
     if new is None:
         if old is not None:
@@ -137,7 +137,7 @@ def _deadline(after: dict[str, Any], before: dict[str, Any], path: Path) -> Iter
 
 
 def _tolerations(after: dict[str, Any], before: dict[str, Any], path: Path) -> Iterator[Problem]:
-    """Let tolerations be added, and last for another time."""
+    """Allow tolerations to be added, and their seconds to change."""
     given = [_lasting(toleration) for toleration in after.get("tolerations", ())]
     if any(_lasting(toleration) not in given for toleration in before.get("tolerations", ())):
         yield forbidden(path, "existing toleration can not be modified except its tolerationSeconds")
@@ -148,7 +148,7 @@ def _lasting(toleration: dict[str, Any]) -> dict[str, Any]:
 
 
 def _gates(after: dict[str, Any], before: dict[str, Any], path: Path) -> Iterator[Problem]:
-    """Let scheduling gates be removed."""
+    """Allow scheduling gates to be removed."""
     known = [gate.get("name") for gate in before.get("schedulingGates", ())]
     added = {gate.get("name"): index for index, gate in enumerate(after.get("schedulingGates", ()))}
     for name, index in added.items():
@@ -158,14 +158,14 @@ def _gates(after: dict[str, Any], before: dict[str, Any], path: Path) -> Iterato
 
 
 def _node_selector(after: dict[str, Any], before: dict[str, Any], path: Path) -> Iterator[Problem]:
-    """Let labels be added to the node selector of a gated pod."""
+    """Allow labels to be added to the node selector of a gated pod."""
     new = after.get("nodeSelector", {})
     if not before.get("nodeSelector", {}).items() <= new.items():
         yield invalid(path, new, "only additions to spec.nodeSelector are allowed (no mutations or deletions)")
 
 
 def _node_affinity(after: dict[str, Any], before: dict[str, Any], path: Path) -> Iterator[Problem]:
-    """Let conditions be added to the terms of a gated pod's node affinity."""
+    """Allow conditions to be added to the terms of a gated pod's node affinity."""
     path = path / "requiredDuringSchedulingIgnoredDuringExecution" / "nodeSelectorTerms"
     new, old = _terms(after), _terms(before)
     if old and len(new) != len(old):
@@ -185,14 +185,14 @@ def _terms(spec: dict[str, Any]) -> Sequence[dict[str, Any]]:
 
 
 def _only_added(new: dict[str, Any], old: dict[str, Any]) -> bool:
-    """Tell whether a term keeps its conditions; one that has none matches no node, and cannot get any."""
+    """Tell whether a term keeps its conditions; one without conditions matches no node, and cannot get any."""
     if not old:
         return not new
     return all(new.get(name, [])[: len(conditions)] == conditions for name, conditions in old.items())
 
 
 def _overlook(after: dict[str, Any], before: dict[str, Any]) -> None:
-    """Undo the changes that are allowed, or that have been found already."""
+    """Undo the changes that are allowed, or already reported."""
     for kind in ("containers", "initContainers"):
         for container, stored in zip(after.get(kind, ()), before.get(kind, ()), strict=True):
             container["image"] = stored.get("image")
@@ -226,7 +226,7 @@ def _different(after: dict[str, Any], before: dict[str, Any], prefix: str) -> It
 
 
 def settled(spec: dict[str, Any]) -> dict[str, Any]:
-    """Return a pod's spec with the API server's defaults, without what Go takes for nothing, quantities by value."""
+    """Return a pod's spec with the API server's defaults, without Go's zero values, quantities by value."""
     result: dict[str, Any] = _settled(spec, "", 0)
     for kind in ("containers", "initContainers", "ephemeralContainers"):
         for container in result.get(kind, ()):
@@ -253,7 +253,7 @@ def _settled(value: Any, name: str, depth: int) -> Any:
 
 
 def _is_nothing(value: Any, name: str) -> bool:
-    """Tell whether Go cannot tell a value from an absent one."""
+    """Tell whether Go treats a value as absent."""
     if name == "divisor":
         return bool(value == _ZERO)
     if isinstance(value, dict):
@@ -290,7 +290,7 @@ def _tag(image: str) -> str:
 
 
 def _admitted(after: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
-    """Add what admission plugins add to an update."""
+    """Add the additions of admission plugins to an update."""
     given = after.get("tolerations", [])
     added = [
         {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}

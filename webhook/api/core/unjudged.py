@@ -1,7 +1,7 @@
 """Parts of pods and workloads that are not validated, only merged, defaulted and typed for policies.
 
 Facts of k8s.io/api ``core/v1/types.go`` and ``apps/v1/types.go``, with the fields of all releases; declared compactly,
-and read when the first of them is needed.
+and loaded on first use.
 """
 
 from __future__ import annotations

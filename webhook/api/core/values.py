@@ -21,7 +21,7 @@ def unjudged(name: str, **common: Any) -> Nested:
 
 
 def alike(field: Field, names: str) -> dict[str, Field]:
-    """Declare several fields that are alike, by their names with spaces between."""
+    """Declare several similar fields, by their names, separated by spaces."""
     return dict.fromkeys(names.split(), field)
 
 

@@ -43,22 +43,22 @@ COUNT = Int(go="int32", pointer=True)
 
 
 class PodTemplateSpec(V1Struct):
-    """What the pods look like."""
+    """The metadata and the spec of the pods."""
 
-    # Upstream leaves metadata out of the path of what is wrong with it.
+    # Upstream leaves metadata out of the paths of its errors.
     metadata = Nested(ObjectMeta, "Labels and annotations for the pods.", spelled="")
     spec = Nested(PodSpec, "What the pods run, and what that needs.")
 
 
 @check(PodTemplateSpec, fine=lambda template, _: not (template.spec and template.spec.ephemeralContainers))
 def ephemeral_containers_in_template(template: View) -> Iterator[Problem]:
-    """Ephemeral containers are added to a pod that runs already."""
+    """Ephemeral containers can be added only to a running pod."""
     if template.spec.contents("ephemeralContainers"):
         yield forbidden(template / "spec" / "ephemeralContainers", "ephemeral containers not allowed in pod template")
 
 
 class Workload(Object):
-    """What makes pods."""
+    """The base of kinds that make pods."""
 
     opaque: ClassVar = {"status": Anything()}
 
@@ -76,7 +76,7 @@ class PodTemplate(Object):
 
 
 class ReplicationControllerSpec(Templated):
-    """Pods, and how many."""
+    """A template of pods, and their number."""
 
     opaque: ClassVar = dict[str, Field](replicas=REPLICAS, minReadySeconds=READY, selector=Map(Text(), is_atomic=True))
 
@@ -90,7 +90,7 @@ class ReplicationController(Workload):
 
 
 class ReplicaSetSpec(Templated):
-    """Pods, and how many."""
+    """A template of pods, and their number."""
 
     opaque: ClassVar = dict[str, Field](replicas=REPLICAS, minReadySeconds=READY, selector=SELECTOR)
 
@@ -102,7 +102,7 @@ class ReplicaSet(Workload):
 
 
 class DeploymentSpec(Templated):
-    """Pods, how many, and how to replace them."""
+    """A template of pods, their number, and how to replace them."""
 
     opaque: ClassVar = dict[str, Field](
         replicas=REPLICAS,
@@ -122,7 +122,7 @@ class Deployment(Workload):
 
 
 class StatefulSetSpec(Templated):
-    """Pods, how many, and their volumes."""
+    """A template of pods, their number, and their volumes."""
 
     opaque: ClassVar = dict[str, Field](
         replicas=REPLICAS,
@@ -147,7 +147,7 @@ class StatefulSet(Workload):
 
 
 class DaemonSetSpec(Templated):
-    """Pods, one for each node."""
+    """A template of pods, one for each node."""
 
     opaque: ClassVar = dict[str, Field](
         selector=SELECTOR,
@@ -164,7 +164,7 @@ class DaemonSet(Workload):
 
 
 class JobSpec(Templated):
-    """Pods that run to their end."""
+    """A template of pods that run to completion."""
 
     opaque: ClassVar = dict[str, Field](
         completions=Int(go="int32", pointer=True, default=Default(1, {"parallelism": ("",)})),
@@ -187,13 +187,13 @@ class JobSpec(Templated):
 
 
 class Job(Workload):
-    """Runs pods to their end."""
+    """Runs pods to completion."""
 
     spec = Nested(JobSpec, "Pods that run to their end.")
 
 
 class JobTemplateSpec(V1Struct):
-    """What the jobs look like."""
+    """The metadata and the spec of the jobs."""
 
     opaque: ClassVar = dict[str, Field](metadata=Nested(ObjectMeta))
 
@@ -224,7 +224,7 @@ class CronJob(Workload):
 
 @transition(Job, on=[UPDATE])
 def claims_of_job(job: View, old: View) -> Iterator[Problem]:
-    """The claims of a job's pods cannot be changed; what containers need can, while the job is suspended."""
+    """The claims of a job's pods cannot be changed; the resources of containers can, while the job is suspended."""
     new, before = job.spec.template, old.spec.template
     changed = new.spec.resourceClaims != before.spec.resourceClaims
     if not (old.spec.suspend and job.release >= _RESOURCES_OF_SUSPENDED_JOBS):

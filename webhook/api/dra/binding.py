@@ -33,9 +33,9 @@ def binding_conditions(doc: str) -> Array:
 
 
 def conditions_for_binding(device: View) -> Iterator[Problem]:
-    """Conditions that let a pod be bound and conditions that make that fail come together, each once, and differ."""
+    """Binding conditions and binding failure conditions must be given together, without duplicates or overlap."""
     wanted, failures = device.bindingConditions, device.bindingFailureConditions
-    # Also in lists that are too long, whose items are not checked otherwise.
+    # Also in lists that are too long, whose items are otherwise not checked.
     for field, conditions in (("bindingConditions", wanted), ("bindingFailureConditions", failures)):
         seen = set()
         for index, condition in enumerate(conditions):

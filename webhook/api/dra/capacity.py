@@ -67,7 +67,7 @@ class Counter(Struct):
 
 
 def request_policy(capacity: View) -> Iterator[Problem]:
-    """A policy for requests has values or a range, and a default that is among them."""
+    """A request policy has valid values or a valid range, and a default that is among them."""
     policy, total = capacity.requestPolicy, _value(capacity.value)
     if policy.validValues and policy.validRange:
         detail = 'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time'
@@ -103,7 +103,7 @@ def _values(policy: View, total: Value) -> Iterator[Problem]:
             found = found or value == default
             if value > total:
                 yield invalid(path / index, str(value), f"option is larger than capacity value: {total}")
-            # Upstream compares decimals, whose scale counts, or what is left after rounding to whole numbers.
+            # Upstream compares decimals, whose scale matters, or values rounded to whole numbers.
             key = value.decimal() if in_decimals else str(value.value())
             if key in seen:
                 yield duplicate(path / index, key)

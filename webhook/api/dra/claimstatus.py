@@ -114,7 +114,7 @@ class DeviceAllocationResult(Struct):
 
 
 class AllocationResult(Struct):
-    """Which devices were allocated, and from where they can be used."""
+    """The allocated devices, and the nodes that can use them."""
 
     instead: ClassVar = {"controller": ALLOCATED_BY_SCHEDULER}
 
@@ -136,7 +136,7 @@ class NetworkDeviceData(Struct):
 
 
 class AllocatedDeviceStatus(Struct):
-    """What a driver says of an allocated device."""
+    """The state of an allocated device, as reported by its driver."""
 
     driver = driver_name("The device's driver.", required=True)
     pool = Text("The device's pool.", checked_by=pool_name, required=True)
@@ -167,12 +167,12 @@ class ResourceClaimConsumerReference(Struct):
 
 
 class AllocationStatus(Struct):
-    """What the statuses of claims have in common, the classic one included."""
+    """The common part of claims' statuses, including the classic one."""
 
 
 @transition(AllocationStatus)
 def allocation_changed(status: View, old: View) -> Iterator[Problem]:
-    """An allocation may be removed, not changed."""
+    """An allocation can be removed, but not changed."""
     if status.allocation and old.allocation and status.allocation != old.allocation:
         declarative = status.target.declarative
         shown = None if declarative else status.allocation.submitted
@@ -182,7 +182,7 @@ def allocation_changed(status: View, old: View) -> Iterator[Problem]:
 
 @transition(AllocationStatus, until=31)
 def deallocation_requested(status: View, old: View) -> Iterator[Problem]:
-    """Deallocation is requested of allocated, unreserved claims, and stays requested until they are deallocated."""
+    """Deallocation can be requested only for allocated, unreserved claims, and is not withdrawn."""
     path = status / "deallocationRequested"
     if status.deallocationRequested and not old.deallocationRequested and status.reservedFor:
         yield forbidden(path, "deallocation cannot be requested while `reservedFor` is set")
@@ -240,7 +240,7 @@ _SPELLED_OUT_SINCE = 35
 
 @check(ResourceClaimStatus, since=32, given=["devices"])
 def devices_that_are_allocated(status: View) -> Iterator[Problem]:
-    """A status is for a device that is allocated, and each device has one."""
+    """A device status is for an allocated device, and each device has only one."""
     allocated = {_device_id(result) for result in status.allocation.devices.results}
     seen = set()
     for device in status.devices or ():
@@ -271,7 +271,7 @@ _AS_WRITTEN_SINCE = 33
 
 @check(NetworkDeviceData, given=["ips"])
 def addresses(network: View) -> Iterator[Problem]:
-    """Addresses are written with a prefix length, in canonical form, and each once."""
+    """Addresses have a prefix length, are in canonical form, and do not repeat."""
     if len(network.ips) > IPS_MAX_ITEMS and network.release >= _SPELLED_OUT_SINCE:
         return
     seen = set()
@@ -279,7 +279,7 @@ def addresses(network: View) -> Iterator[Problem]:
         path, text = network / "ips" / index, address or ""
         for detail in formats.cidr(text, network.release):
             yield invalid(path, text, detail)
-        # 1.32 compares what the addresses mean.
+        # 1.32 compares addresses by value.
         key = canonical_cidr(text, network.release) if network.release < _AS_WRITTEN_SINCE else text
         if key in seen:
             yield duplicate(path, key)

@@ -101,7 +101,7 @@ class StructuredResourceHandle(Struct):
 
 
 class ResourceHandle(Struct):
-    """What a driver on the node gets to know about an allocated claim."""
+    """The data about an allocated claim that a driver on the node gets."""
 
     driverName = driver_name("The driver that prepares the resource.", required=True)
     data = Text("The driver's own data.", max_length=DATA_MAX_BYTES)
@@ -141,7 +141,7 @@ class ResourceClaim(Object):
 
 @check(DriverAllocationResult)
 def no_model_in_result(result: View) -> Iterator[Problem]:
-    """An allocation result says by which structured model it was made."""
+    """An allocation result names the structured model that made it."""
     if not result.namedResources:
         yield required(result.path, "exactly one structured model field must be set")
 
@@ -183,14 +183,14 @@ def reserved_while_deallocating(claim: View, old: View) -> Iterator[Problem]:
 
 
 class ResourceClaimTemplateSpec(Struct):
-    """What a claim made from the template looks like."""
+    """The metadata and the spec of claims made from the template."""
 
     metadata = Nested(TemplateMetadata, "Labels and annotations for the claims.")
     spec = Nested(ResourceClaimSpec, "The spec of the claims.")
 
 
 class ResourceClaimTemplate(Object):
-    """A template for claims of which every pod gets its own."""
+    """A template from which every pod gets its own claim."""
 
     spec = Nested(ResourceClaimTemplateSpec, "What the claims look like.", immutable=True)
 
@@ -250,7 +250,7 @@ class PodSchedulingContextStatus(Struct):
 
 
 class PodSchedulingContext(Object):
-    """What scheduler and drivers tell each other about a pod that waits for claims."""
+    """The communication of scheduler and drivers about a pod that waits for claims."""
 
     spec = Nested(PodSchedulingContextSpec, "Where the pod may go.", subresource=MAIN)
     status = Nested(PodSchedulingContextStatus, "Where its claims cannot be allocated.", subresource=STATUS)

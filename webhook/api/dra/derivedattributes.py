@@ -27,7 +27,7 @@ _NOT_COMPARED = (
 
 
 def cel_derived_attribute(expression: str, target: Target) -> Iterator[Problem]:
-    """A CEL expression over ``device`` that comes to a value that an attribute can have, and does not cost too much."""
+    """A CEL expression over ``device`` whose result can be an attribute's value, and that does not cost too much."""
     from webhook.cel.kubernetes.devices import MAX_COST, TOO_COMPLEX  # noqa: PLC0415 - few objects derive attributes
 
     if _is_too_long(expression):
@@ -61,7 +61,7 @@ def _cost(expression: str, target: Target) -> Refusal | int:
 
 
 class DeviceDerivedAttribute(Struct):
-    """An attribute that is made of others."""
+    """An attribute that is computed from others."""
 
     name = Text(
         "The attribute, as constraints call it.",
@@ -113,7 +113,7 @@ def _unreferenced(request: View, names: set[str], compared: list[tuple[str, froz
 
 
 def has_derived(devices: Mapping[str, Any]) -> bool:
-    """Tell whether a claim, as it was submitted, derives attributes: few do, and views cost more."""
+    """Tell whether a claim, as submitted, derives attributes: few do, and views cost more."""
     return any(
         each and "derivedAttributes" in each
         for request in devices.get("requests") or ()
@@ -133,7 +133,7 @@ def too_expensive(devices: View) -> Iterator[Problem]:
     except BudgetExceededError:
         if not current().is_offline:
             raise
-        return  # the expression that was one too many says so
+        return  # reported at the expression that exceeds the limit
     if sum(cost for cost in costs if isinstance(cost, int)) > MAX_COST:
         text = "too complex, total cost of derived attribute CEL expressions in the claim exceeds cost limit"
         yield forbidden(devices.path, text)

@@ -104,7 +104,7 @@ def one_attribute_value(attribute: View, given: Sequence[str]) -> Iterator[Probl
 
 
 def list_attributes(device: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return those attributes of a device, as it was submitted, that are lists."""
+    """Return the list attributes of a device, as submitted."""
     attributes = (device.get("attributes") or {}).values()
     lists = [attribute for attribute in attributes if attribute and not _LISTS.isdisjoint(attribute)]
     return [each for each in lists if any(each.get(name) is not None for name in LISTS)] if lists else lists
@@ -114,7 +114,7 @@ def list_attributes(device: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _counters(doc: str) -> Map:
-    """Declare quantities by the names of counters."""
+    """Declare a map from names of counters to quantities."""
     key = dns_label("", always=True, declared={37: TAGGED_SHORT_NAME[35]})
     return Map(
         Nested(Counter),
@@ -135,7 +135,7 @@ class CounterSet(Struct):
 
 
 class DeviceCounterConsumption(Struct):
-    """What using a device takes from a set of counters."""
+    """The amounts that using a device takes from a set of counters."""
 
     counterSet = Text("The set.", required=True, declared=TAGGED_SHORT_NAME)
     counters = _counters("How much it takes of each.")
@@ -156,7 +156,7 @@ def _set_by_label(consumption: Any, target: Target) -> bool:
 
 @check(DeviceCounterConsumption, since=35, given=["counterSet"], fine=_set_by_label)
 def counter_set_name(consumption: View) -> Iterator[Problem]:
-    """A set of counters is called by a DNS label."""
+    """The name of a set of counters is a DNS label."""
     if not consumption.counterSet or consumption.target.declarative:
         return
     for detail in formats.dns_label(consumption.counterSet, consumption.release):
@@ -167,7 +167,7 @@ def counter_set_name(consumption: View) -> Iterator[Problem]:
 
 
 class BasicDevice(Struct):
-    """What is to be known about a device, besides its name."""
+    """The properties of a device, besides its name."""
 
     attributes = Map(
         Nested(DeviceAttribute),
@@ -248,7 +248,7 @@ def _few_values(device: Any, _: Target) -> bool:
 
 @check(BasicDevice, given=["attributes", "capacity"], fine=_few_values)
 def attributes_and_capacities(device: View) -> Iterator[Problem]:
-    """A device has 32 attributes and capacities in all at most."""
+    """A device has at most 32 attributes and capacities in total."""
     content = device.content
     total = len(content.get("attributes") or ()) + len(content.get("capacity") or ())
     if total > ATTRIBUTES_AND_CAPACITIES_MAX:
@@ -264,7 +264,7 @@ def attributes_and_capacities(device: View) -> Iterator[Problem]:
     fine=lambda device, _: len(device.attributes or ()) <= ATTRIBUTE_VALUES_MAX,
 )
 def attribute_values(device: View) -> Iterator[Problem]:
-    """A device has 48 values of attributes at most, those in lists counted one by one."""
+    """A device has at most 48 values of attributes, counting each value in a list."""
     content = device.content
     sizes = [sum(len(attribute.get(name) or ()) for name in LISTS) for attribute in list_attributes(content)]
     total = len(content.get("attributes") or ()) + sum(size - 1 for size in sizes if size)
@@ -279,7 +279,7 @@ def _no_request_policy(device: Any, _: Target) -> bool:
 
 @check(BasicDevice, since=34, given=["capacity"], fine=_no_request_policy)
 def capacity_for_requests(device: View) -> Iterator[Problem]:
-    """Only of a device that several claims can share can a request take a part."""
+    """A capacity can have a request policy only if several claims can share the device."""
     if not any(each and each.get("requestPolicy") for each in (device.content.get("capacity") or {}).values()):
         return
     for capacity in device.capacity.values():
@@ -291,26 +291,26 @@ def capacity_for_requests(device: View) -> Iterator[Problem]:
 
 @check(BasicDevice, since=36, until=36, given=["nodeAllocatableResourceMappings"])
 def resources_of_the_node(device: View) -> Iterator[Problem]:
-    """What goes with a device are resources of the node itself, taken for a capacity that the device has."""
+    """The node-allocatable resources of a device name resources of the node and capacities of the device."""
     for name, mapping in device.nodeAllocatableResourceMappings.items():
         yield from mapped_resource(device, name, mapping)
 
 
 @check(BasicDevice, since=37, given=["nodeAllocatableResources"])
 def node_allocatable_resources(device: View) -> Iterator[Problem]:
-    """What goes with a device are resources of the node, for the device, one of its capacities, or its users."""
+    """The node-allocatable resources of a device are for the device, one of its capacities, or its users."""
     for name, resource in device.nodeAllocatableResources.items():
         yield from allocatable_resource(device, name, resource)
 
 
-# v1alpha3 and v1beta1: what is to be known about a device sits under `basic`
+# v1alpha3 and v1beta1: the properties of a device are under `basic`
 
 _CONVERTED_SINCE = 33
 """From Kubernetes 1.33 the API server converts such a device to one without ``basic``."""
 
 
 class BoxedDevice(Struct):
-    """A device that a driver offers, as it was written at first."""
+    """A device that a driver offers, in its first form."""
 
     go_name = "Device"
     box = "basic"
@@ -322,13 +322,13 @@ class BoxedDevice(Struct):
 
 @check(BoxedDevice, until=_CONVERTED_SINCE - 1, fine=lambda device, _: device.basic is not None)
 def basic_device(device: View) -> Iterator[Problem]:
-    """There is only one kind of device so far."""
+    """There is only one kind of device, so `basic` is required."""
     if not device.basic:
         yield required(device / "basic")
 
 
 class QuantityDevice(BasicDevice):
-    """What v1alpha3 says of a device: a capacity is a quantity, no more."""
+    """The properties of a device in v1alpha3, where a capacity is only a quantity."""
 
     go_name = "BasicDevice"
 

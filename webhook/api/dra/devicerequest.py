@@ -27,13 +27,13 @@ ALL, EXACT_COUNT = "All", "ExactCount"
 
 
 class CapacityRequirements(Struct):
-    """How much of a device is wanted."""
+    """The requested amounts of a device's capacities."""
 
     requests = Map(Quantity(), "Quantities by the name of the capacity.", key_go="QualifiedName")
 
 
 class Wanted(Struct):
-    """What requests and alternatives have in common: which devices are wanted, and how many."""
+    """The common part of requests and alternatives: the wanted devices, and their number."""
 
     deviceClassName = Text("The DeviceClass that the devices belong to.", format=formats.dns_subdomain, required=True)
     selectors = selectors("What the devices must meet besides their class.")
@@ -56,7 +56,7 @@ class Wanted(Struct):
 
 
 class Named(Struct):
-    """What requests and alternatives are called."""
+    """The name of a request or an alternative."""
 
     name = dns_label("What constraints, configuration and pods call it.", always=True)
 
@@ -83,7 +83,7 @@ def _counted(request: Any, _: Target) -> bool:
 
 @check(Wanted, fine=_counted)
 def count_for_mode(request: View) -> Iterator[Problem]:
-    """A request has a count with ExactCount, and none with All."""
+    """A request has a count with ExactCount, but not with All."""
     mode, count = request.allocationMode, request.count
     if mode == ALL:
         if count:
@@ -99,7 +99,7 @@ _EXACT_FIELDS = ", ".join(ExactDeviceRequest.fields)
 
 
 class DeviceRequest(Named):
-    """A request for devices: exactly these, or the first of several alternatives that can be had."""
+    """A request for devices: exactly these, or the first available of several alternatives."""
 
     moved = f"{_EXACT_FIELDS} are fields of `exactly`"
 
@@ -122,7 +122,7 @@ def _exactly_or_not(request: Any, _: Target) -> bool:
 @check(DeviceRequest, since=33, until=34, fine=_exactly_or_not)
 @check(DeviceRequest, since=35, mutes=("exactly", "firstAvailable"), fine=_exactly_or_not)
 def exactly_or_first_available(request: View) -> Iterator[Problem]:
-    """A request has alternatives or not."""
+    """A request has either `exactly` or `firstAvailable`."""
     exactly, alternatives = "exactly" in request, request.firstAvailable
     if not exactly and not alternatives:
         yield required(request.path, "exactly one of `exactly` or `firstAvailable` is required")
@@ -138,7 +138,7 @@ _CONVERTED_SINCE = 33
 
 
 class FlatExactDeviceRequest(ExactDeviceRequest):
-    """A request for devices of one class, as it was written at first."""
+    """A request for devices of one class, in its first form."""
 
     go_name = "DeviceRequest"
 
@@ -154,7 +154,7 @@ def _wants_exactly(request: dict[str, Any], release: Release) -> bool:
 
 
 class FlatDeviceRequest(Named):
-    """A request for devices, whose fields are fields of the request itself, unless it has alternatives."""
+    """A request for devices, whose fields are on the request itself, unless it has alternatives."""
 
     go_name = "DeviceRequest"
     moved = "the fields of `exactly`, such as deviceClassName, are fields of the request itself"

@@ -16,7 +16,7 @@ CONDITIONS_MAX_ITEMS = 8
 
 
 class DeviceTaintSelector(Struct):
-    """Which devices get the taint; all of them if empty."""
+    """The devices that get the taint; all of them if empty."""
 
     instead: ClassVar = dict.fromkeys(("deviceClassName", "selectors"), "name the devices by driver, pool and device")
 
@@ -35,7 +35,7 @@ class DeviceTaintRuleSpec(Struct):
 
 
 class DeviceTaintRuleStatus(Struct):
-    """What became of the taint."""
+    """The progress of the taint."""
 
     conditions = conditions(CONDITIONS_MAX_ITEMS)
 

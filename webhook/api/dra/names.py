@@ -31,19 +31,19 @@ _DOMAIN_NAMED_SINCE = 32
 
 
 def driver_name(doc: str, **common: Any) -> Text:
-    """Declare a driver's name: a DNS subdomain, in either case, of 63 bytes at most."""
+    """Declare a driver's name: a DNS subdomain of at most 63 bytes, in upper or lower case."""
     if common.get("required") or common.get("required_if_given"):
         common["always"] = {OLDEST: True, _PARTS_INVALID_SINCE: False}
     return Text(doc, format=formats.driver_name, max_bytes=DRIVER_NAME_MAX_BYTES, **common)
 
 
 TAGGED: Mapping[int, Mapping[str, Any]] = {35: {}}
-"""Marks a field whose rules declarative validation has, too, in the same words."""
+"""Marks a field whose rules declarative validation also has, with the same messages."""
 TAGGED_37: Mapping[int, Mapping[str, Any]] = {37: {}}
-"""Marks a field whose rules declarative validation has from Kubernetes 1.37 on."""
+"""Marks a field whose rules declarative validation also has from Kubernetes 1.37 on."""
 
 TAGGED_SHORT_NAME: Mapping[int, Mapping[str, Any]] = {35: {"formats": (formats.short_name,)}}
-"""The words of declarative validation for DNS labels."""
+"""The message of declarative validation for DNS labels."""
 
 TAGGED_DRIVER_NAME: Mapping[int, Mapping[str, Any]] = {
     35: {"formats": (formats.dns_subdomain_caseless,)},
@@ -53,7 +53,7 @@ TAGGED_DRIVER_NAME: Mapping[int, Mapping[str, Any]] = {
         "max_characters": DRIVER_NAME_MAX_BYTES,
     },
 }
-"""What declarative validation says of drivers' names."""
+"""The messages of declarative validation for drivers' names."""
 
 
 def dns_label(doc: str, **common: Any) -> Text:
@@ -81,7 +81,7 @@ def pool_path(text: str, target: Target) -> Iterator[Problem]:
             yield invalid(Path(), segment, f"segment {index}: {detail}")
 
 
-# Tells at once the names that need no closer look: a slice has thousands.
+# Matches names that need no further checks: a slice has thousands.
 _qualified_pattern = Pattern(
     r"(?:(?=[^/]{1,63}/)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z_][A-Za-z0-9_]{0,31}"
 ).fullmatch
@@ -90,7 +90,7 @@ _qualified_pattern = Pattern(
 def qualified_name(text: str, target: Target) -> Iterable[Problem]:
     """The name of an attribute or a capacity: a C identifier, after an optional domain and ``/``.
 
-    With two slashes or more it is not checked, upstream neither.
+    Names with two or more slashes are not checked, as upstream.
     """
     return () if _qualified_pattern(text) else _qualified_name(text, target)
 

@@ -24,14 +24,14 @@ _NOT_POSITIVE = "must be positive"
 
 
 class NodeAllocatableResourceMapping(Struct):
-    """How much of a resource of the node goes with a device, as Kubernetes 1.36 has it."""
+    """The amount of a node resource that goes with a device, in the form of Kubernetes 1.36."""
 
     capacityKey = Text("The capacity that is taken for it.", go="QualifiedName", pointer=True, empty=_NO_KEY)
     allocationMultiplier = Quantity("What the capacity is multiplied by.", pointer=True, default="1")
 
 
 class NodeAllocatableMapping(Struct):
-    """How much of a resource of the node goes with a device, by what is allocated of it."""
+    """The amount of a node resource that goes with a device, by its allocation."""
 
     tagged = frozenset({"capacity-or-device"})
 
@@ -41,14 +41,14 @@ class NodeAllocatableMapping(Struct):
 
 
 class NodeAllocatableOverhead(Struct):
-    """How much of a resource of the node goes with the users of a device."""
+    """The amount of a node resource that goes with the users of a device."""
 
     perPod = Quantity("How much goes with each pod.", pointer=True)
     perContainer = Quantity("How much goes with each container.", pointer=True)
 
 
 class NodeAllocatableResource(Struct):
-    """How much of one resource of the node using a device takes."""
+    """The amount of one node resource that using a device takes."""
 
     mapping = Nested(NodeAllocatableMapping, "What goes with the device.", pointer=True)
     overhead = Nested(NodeAllocatableOverhead, "What goes with its users.", pointer=True)
@@ -59,12 +59,12 @@ UNION = "capacityKey", "deviceMultiplier"
 
 @exactly_one(NodeAllocatableMapping, *UNION)
 def capacity_or_device(mapping: View, given: Sequence[str]) -> Iterator[Problem]:
-    """What goes with a device depends either on a capacity or on the device as a whole."""
+    """A mapping depends either on a capacity or on the device as a whole."""
     yield from one_member(mapping.path, UNION, given)
 
 
 def mapped_resource(device: View, name: str, mapping: View) -> Iterator[Problem]:
-    """Report what is wrong with one mapping of Kubernetes 1.36."""
+    """Validate one mapping of Kubernetes 1.36."""
     if "/" in name and "kubernetes.io/" not in name:
         yield invalid(mapping.path, name, _NOT_ALLOCATABLE)
     if decode_quantity(mapping.allocationMultiplier).sign <= 0:
@@ -77,7 +77,7 @@ _NOT_ALLOCATABLE = "must be a node allocatable resource name"
 
 
 def allocatable_resource(device: View, name: str, resource: View) -> Iterator[Problem]:
-    """Report what is wrong with one resource of the node."""
+    """Validate one resource of the node."""
     if name not in {"cpu", "memory"} and not name.startswith("hugepages-"):
         yield invalid(resource.path, name, _NOT_ALLOCATABLE)
     if not resource.mapping and not resource.overhead:

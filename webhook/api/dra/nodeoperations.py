@@ -30,7 +30,7 @@ def skip_node_operations(doc: str) -> Array:
 
 
 def skipped_operations(holder: View) -> Iterator[Problem]:
-    """What is prepared without its driver is unprepared without it, too."""
+    """A device that is prepared without its driver must be unprepared without it, too."""
     skipped = holder.skipNodeOperations
     if PREPARE in skipped and UNPREPARE not in skipped and EVERY not in skipped:
         detail = "NodePrepareResources cannot be skipped unless NodeUnprepareResources is also skipped"

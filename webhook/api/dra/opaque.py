@@ -23,20 +23,20 @@ _WORDING = {OLDEST: "parameters must be a valid JSON object", 34: "must be a val
 
 
 class RawObject(Anything):
-    """A JSON object of a driver's own, limited by the bytes of its JSON text.
+    """A driver's JSON object, limited by the bytes of its JSON text.
 
     Args:
         **common: As for :class:`Field`.
     """
 
     def compile(self, target: Target, owner: str, package: str) -> CompiledField:
-        """Make the closures for one target."""
+        """Compile the closures for one target."""
         compiled = super().compile(target, owner, package)
         walk = self._checker(target) if target.validates else compiled.walk
         return compiled._replace(walk=walk, canonical=_canonical)
 
     def limits(self) -> list[str]:
-        """Say what is declared about the object."""
+        """Describe the declared limits of the object."""
         return [*super().limits(), f"{RAW_MAX_BYTES[32]} bytes of JSON at most", "a JSON object"]
 
     def _checker(self, target: Target) -> Check:
@@ -67,7 +67,7 @@ def raw_size(value: Any) -> int:
 def _canonical(value: Any) -> Any:
     import json  # noqa: PLC0415 - as above
 
-    # Python takes 1, 1.0 and true for equal.
+    # In Python 1, 1.0 and True are equal.
     return None if value is None else json.dumps(value, sort_keys=True)
 
 

@@ -45,7 +45,7 @@ def request_names(doc: str) -> Array:
 
 
 class DeviceConstraint(Struct):
-    """What the devices of several requests must have in common, or not."""
+    """The attributes that devices of several requests must share, or that must differ."""
 
     requests = request_names("The requests; all if empty.")
     matchAttribute = Text(
@@ -71,7 +71,7 @@ class DeviceClaimConfiguration(DeviceConfiguration):
 
 
 class DeviceClaim(Struct):
-    """The devices that are wanted."""
+    """The requested devices."""
 
     requests = Array(
         Nested(DeviceRequest),
@@ -116,7 +116,7 @@ class ResourceClaim(Object):
 
     @classmethod
     def prepare(cls, obj: dict[str, Any], old: dict[str, Any], target: Target) -> dict[str, Any]:
-        """Drop what a status update says of devices that it takes from the claim (dropDeallocatedStatusDevices)."""
+        """Drop the status of devices that a status update deallocates (dropDeallocatedStatusDevices)."""
         status, before = obj.get("status") or {}, old.get("status") or {}
         gone = _results(before) - _results(status)
         devices = status.get("devices") or []
@@ -136,14 +136,14 @@ def _identity(device: dict[str, Any]) -> tuple[str, ...]:
 
 
 class ResourceClaimTemplateSpec(Struct):
-    """What a claim made from the template looks like."""
+    """The metadata and the spec of claims made from the template."""
 
     metadata = Nested(TemplateMetadata, "Labels and annotations for the claims.")
     spec = Nested(ResourceClaimSpec, "The spec of the claims.")
 
 
 class ResourceClaimTemplate(Object):
-    """A template for claims of which every pod gets its own."""
+    """A template from which every pod gets its own claim."""
 
     tagged_since = 37
 
@@ -152,7 +152,7 @@ class ResourceClaimTemplate(Object):
 
 @check(DeviceConstraint, fine=lambda constraint, _: constraint.matchAttribute is not None)
 def an_attribute_to_compare(constraint: View) -> Iterator[Problem]:
-    """A constraint compares an attribute; upstream takes both, and then looks at `matchAttribute` only."""
+    """A constraint compares an attribute; upstream accepts both fields, and then uses only `matchAttribute`."""
     if "matchAttribute" in constraint:
         return
     if "distinctAttribute" in constraint:
@@ -182,7 +182,7 @@ def _plain_references(devices: Any, _: Target) -> bool:
 
 @check(DeviceClaim, given=["constraints", "config"], fine=_plain_references)
 def requests_that_exist(devices: View) -> Iterator[Problem]:
-    """Constraints and configuration refer to requests of the claim, or to one's alternatives: `request/alternative`."""
+    """Constraints and configuration refer to requests of the claim or their alternatives: `request/alternative`."""
     if "constraints" not in devices and "config" not in devices:
         return
     known = _known_requests(devices)
@@ -193,7 +193,7 @@ def requests_that_exist(devices: View) -> Iterator[Problem]:
 
 def _nothing_derived(devices: Any, _: Target) -> bool:
     for request in devices.requests:
-        if type(request) is dict:  # of v1beta1, where it is a request and what it asks for at once
+        if type(request) is dict:  # of v1beta1, where the request has the fields of `exactly`
             if any("derivedAttributes" in each for each in (request, *(request.get("firstAvailable") or ()))):
                 return False
             continue
@@ -231,7 +231,7 @@ def _known_requests(devices: View) -> Mapping[str, frozenset[str]]:
 
 
 def _checked_items(items: list[Any], limit: int, release: Release) -> list[Any]:
-    """Leave out the items of a list whose size is all that is reported."""
+    """Leave out the items of a list of which only the size is reported."""
     return [] if len(items) > limit and release >= SIZE_ENDS_LIST_SINCE else items
 
 
@@ -280,7 +280,7 @@ def admin_label(release: Release) -> str:
 
 
 def admin_refusal(release: Release) -> str:
-    """Return what the API server says of admin access in a namespace without that label."""
+    """Return the API server's message about admin access in a namespace without that label."""
     return f"admin access to devices requires the `{admin_label(release)}: true` label on the containing namespace"
 
 
@@ -302,18 +302,18 @@ def _admin_asked(spec: Any) -> bool:
 
 @check(ResourceClaim, since=ADMIN_SINCE, on=[CREATE], given=["spec"], fine=_no_admin)
 def admin_access(claim: View) -> Iterator[Problem]:
-    """Access for administration is only for namespaces that are labelled for it."""
+    """Admin access is allowed only in namespaces that are labelled for it."""
     yield from _admin_requests(claim, claim.spec)
 
 
 @check(ResourceClaimTemplate, since=ADMIN_SINCE, on=[CREATE], given=["spec"], fine=_no_admin_in_template)
 def admin_access_of_template(template: View) -> Iterator[Problem]:
-    """Claims with admin access can be made only in namespaces that are labelled for it."""
+    """Claims with admin access can be created only in namespaces that are labelled for it."""
     yield from _admin_requests(template, template.spec.spec)
 
 
 def _asks_for_admin(request: dict[str, Any] | None) -> bool:
-    """Tell whether a request, as it was submitted, may have admin access: few have, and views cost more."""
+    """Tell whether a request, as submitted, may have admin access: few have, and views cost more."""
     return bool(request and (request.get("exactly") or request).get("adminAccess"))
 
 
@@ -330,7 +330,7 @@ def _admin_requests(view: View, spec: View) -> Iterator[Problem]:
 
 @transition(ResourceClaim, since=ADMIN_SINCE, on=[UPDATE_STATUS])
 def admin_access_allocated(claim: View, old: View) -> Iterator[Problem]:
-    """Access for administration is given only in namespaces that are labelled for it."""
+    """Admin access is allocated only in namespaces that are labelled for it."""
     before = old.status.allocation.devices.results
     if any(result.adminAccess for result in before):
         return
@@ -345,5 +345,5 @@ def _unlabelled(view: View, path: Path, spelled: Path | None) -> Iterator[Proble
         return
     detail = admin_refusal(view.release)
     problem = forbidden(path, detail)._replace(spelled=spelled)
-    # The namespace is not part of the manifest: without it the answer is unknown.
+    # The namespace is not part of the manifest: without it the result is unknown.
     yield problem if view.admin_namespace is False else problem._replace(level=WARNING)

@@ -1,4 +1,4 @@
-"""ResourcePoolStatusRequest: asks for the usage of resource pools.
+"""ResourcePoolStatusRequest: requests the usage of resource pools.
 
 Its rules are declarative upstream (``+k8s:`` tags in ``staging/src/k8s.io/api/resource/v1alpha3/types.go``), with
 ``pkg/apis/resource/validation/validation_resourcepoolstatusrequest.go``.
@@ -37,12 +37,12 @@ def driver(doc: str) -> Text:
 
 
 def number(doc: str, **common: Any) -> Int:
-    """Declare how many there are of something."""
+    """Declare a number of objects."""
     return Int(doc, go="int32", minimum=(0, "must be greater than or equal to 0"), pointer=True, **common)
 
 
 class ResourcePoolStatusRequestSpec(Struct):
-    """Which pools the request is about."""
+    """The pools to report on."""
 
     driver = driver("The driver of the pools.")
     poolName = Text("The pool; all of the driver if absent.", checked_by=pool_path, pointer=True)
@@ -64,7 +64,7 @@ class ResourcePoolStatusRequestSpec(Struct):
 
 
 class PartitionTypeStatus(Struct):
-    """How many partitions of one type can be had."""
+    """The number of available partitions of one type."""
 
     attribute = Text("The attribute that tells the type.", required=True)
     type = Text("The type.", required=True)
@@ -73,7 +73,7 @@ class PartitionTypeStatus(Struct):
 
 
 class ShareableCapacityStatus(Struct):
-    """How much of a capacity can be had of devices that can be shared."""
+    """The available amount of a capacity of shareable devices."""
 
     name = Text("The capacity.", required=True)
     total = Quantity("How much there is.", pointer=True, required=True)
@@ -82,7 +82,7 @@ class ShareableCapacityStatus(Struct):
 
 
 class ShareableSummaryStatus(Struct):
-    """What can be had of devices that can be shared."""
+    """The available parts of shareable devices."""
 
     fullyAvailableDevices = number("How many devices are not in use.", required=True)
     partiallyAvailableDevices = number("How many devices have something left.", required=True)
@@ -90,7 +90,7 @@ class ShareableSummaryStatus(Struct):
 
 
 class PoolStatus(Struct):
-    """How many devices of a pool are in use."""
+    """The usage of the devices of a pool."""
 
     driver = driver("The pool's driver.")
     poolName = Text("The pool's name.", checked_by=pool_path, required=True)
@@ -120,7 +120,7 @@ class PoolStatus(Struct):
 
 @check(PoolStatus, since=37, given=["partitionSummary"])
 def repeated_type(pool: View) -> Iterator[Problem]:
-    """A type of partitions is summed up once."""
+    """Each type of partitions is listed only once."""
     seen = set()
     for each in pool.partitionSummary if len(pool.partitionSummary) <= PARTITION_SUMMARY_MAX_ITEMS else ():
         if (each.attribute, each.type) in seen:
@@ -137,7 +137,7 @@ class ResourcePoolStatusRequestStatus(Struct):
 
 
 class ResourcePoolStatusRequest(Object):
-    """Asks once how many devices of which pools are in use."""
+    """A one-time request for the usage of devices in pools."""
 
     namespaced = False
     unconditional_update = False
@@ -155,7 +155,7 @@ class ResourcePoolStatusRequest(Object):
 
 @check(ResourcePoolStatusRequestStatus, until=36)
 def repeated_conditions(status: View) -> Iterator[Problem]:
-    """Conditions are of different types; the declarative rule says it again of lists that are not too long."""
+    """Conditions have different types; the declarative rule repeats this for lists that are not too long."""
     seen = set()
     for condition in status.conditions if len(status.conditions) <= CONDITIONS_MAX_ITEMS else ():
         if (type_ := condition.content.get("type") or "") in seen:
@@ -165,6 +165,6 @@ def repeated_conditions(status: View) -> Iterator[Problem]:
 
 @transition(ResourcePoolStatusRequest, on=[UPDATE_STATUS])
 def answer_changed(request: View, old: View) -> Iterator[Problem]:
-    """An answer is given once."""
+    """The status can be set only once."""
     if old.status and request.status != old.status:
         yield invalid(request / "status", request.status.submitted, "field is immutable")

@@ -82,7 +82,7 @@ class ResourceSliceSpec(Struct):
 
 
 class ResourceSlice(CountedObject):
-    """The devices, or a part of the devices, of a pool."""
+    """Some or all devices of a pool."""
 
     namespaced = False
     tagged_since = 35
@@ -113,7 +113,7 @@ def _one_way(spec: Any, _: Target) -> bool:
 
 @check(ResourceSliceSpec, fine=_one_way)
 def one_way_to_select_nodes(spec: View) -> Iterator[Problem]:
-    """A slice says in one way which nodes can use its devices."""
+    """A slice selects the nodes that can use its devices in exactly one way."""
     fields = ["nodeName", "nodeSelector", "allNodes"]
     if spec.release >= _FOUR_WAYS_SINCE:
         fields.append("perDeviceNodeSelection")
@@ -150,10 +150,10 @@ def one_node_selector_term(spec: View) -> Iterator[Problem]:
         yield invalid(spec.nodeSelector / "nodeSelectorTerms", terms, spec.target.pick(_ONE_TERM))
 
 
-# What says of a device which nodes can use it is rare.
+# Devices that select their own nodes are rare.
 @check(ResourceSliceSpec, since=33, given=["devices"], fine=lambda spec, _: not spec.perDeviceNodeSelection)
 def nodes_of_each_device(spec: View) -> Iterator[Problem]:
-    """With perDeviceNodeSelection each device says in one way which nodes can use it; without it none does."""
+    """With perDeviceNodeSelection each device selects its nodes in exactly one way; without it, no device may."""
     per_device, devices = spec.perDeviceNodeSelection, spec.contents("devices")
     if (not per_device and all(map(_NODE_FIELDS.isdisjoint, devices))) or _only_size_counts(devices, spec.release):
         return
@@ -189,7 +189,7 @@ def _nodes_of_device(device: View) -> Iterator[Problem]:
 
 
 def _only_size_counts(devices: Sequence[dict[str, Any]], release: Release) -> bool:
-    """Tell whether the size of a list of devices is all that is reported of it."""
+    """Tell whether only the size of a list of devices is reported."""
     return release >= SIZE_ENDS_LIST_SINCE and len(devices) > _most_devices(devices, release)
 
 
@@ -205,7 +205,7 @@ def _no_advanced_device(spec: Any, _: Target) -> bool:
 
 @check(ResourceSliceSpec, since=35, mutes=["devices"], given=["devices"], fine=_no_advanced_device)
 def fewer_advanced_devices(spec: View) -> Iterator[Problem]:
-    """A slice has 64 devices at most if one of them has taints, uses counters or has attributes that are lists."""
+    """A slice has at most 64 devices if any has taints, consumes counters or has list attributes."""
     devices = spec.contents("devices")
     most = _most_devices(devices, spec.release)
     if len(devices) > most and most < DEVICES_MAX_ITEMS:
@@ -231,7 +231,7 @@ def _devices_or_not(spec: Any, _: Target) -> bool:
 
 @check(ResourceSliceSpec, since=35, given=["sharedCounters"], fine=_devices_or_not)
 def devices_or_counters(spec: View) -> Iterator[Problem]:
-    """Counters that devices share are in a slice of their own."""
+    """Shared counters are in a separate slice, without devices."""
     if "sharedCounters" in spec and "devices" in spec:
         yield invalid(spec.path, "", "only one of `sharedCounters` or `devices` is allowed")
 
@@ -243,7 +243,7 @@ check(ResourceSliceSpec, since=37, given=["skipNodeOperations"])(skipped_operati
 
 @check(ResourceSliceSpec, since=37, given=["partitionTypeAttribute"])
 def type_of_each_partition(spec: View) -> Iterator[Problem]:
-    """Every device that uses counters has the attribute that tells its type, as a string."""
+    """Every device that consumes counters has the attribute for its partition type, as a string."""
     path, name = spec / "partitionTypeAttribute", spec.partitionTypeAttribute
     if name is None:
         return
@@ -267,7 +267,7 @@ def _partition_type(device: View, names: Sequence[str]) -> Iterator[Problem]:
         yield invalid(path, attribute, f"must be a string value because {named}")
 
 
-# Counters of Kubernetes 1.33 and 1.34, which had them in one slice with the devices
+# Counters of Kubernetes 1.33 and 1.34, in the same slice as the devices
 
 COUNTERS_PER_DEVICE_MAX = 32
 COUNTERS_OF_DEVICES_MAX = 1024
@@ -280,7 +280,7 @@ def _no_counters(spec: Any, _: Target) -> bool:
 
 @check(ResourceSliceSpec, since=33, until=34, given=["devices"], fine=_no_counters)
 def counters_that_are_shared(spec: View) -> Iterator[Problem]:
-    """Devices use counters that the slice has."""
+    """Devices consume only counters of the slice."""
     shared = {each.name: set(each.counters) for each in spec.sharedCounters}
     for device in spec.devices:
         for consumption in device.consumesCounters:
@@ -296,7 +296,7 @@ def counters_that_are_shared(spec: View) -> Iterator[Problem]:
 
 @check(ResourceSliceSpec, since=33, until=34, fine=_no_counters)
 def number_of_counters(spec: View) -> Iterator[Problem]:
-    """A slice has 32 counters at most, its devices use 32 each and 1024 together."""
+    """A slice has at most 32 counters, and its devices consume at most 32 each and 1024 together."""
     in_all = 0
     for device in spec.devices:
         count = sum(len(each.counters) for each in device.consumesCounters)

@@ -31,7 +31,7 @@ def cel_selector(expression: str, target: Target) -> Iterator[Problem]:
 
 
 def compiled(expression: str, target: Target) -> Iterator[Problem]:
-    """A CEL expression that comes to true or false and does not cost too much."""
+    """A CEL expression whose result is a boolean, and that does not cost too much."""
     from webhook.cel.kubernetes.devices import TOO_COMPLEX, refusal_of  # noqa: PLC0415 - most objects have no selectors
 
     try:

@@ -54,14 +54,14 @@ _ALLOCATED_SINCE = 37
 
 
 def allocated_key(text: str, target: Target) -> Iterator[Problem]:
-    """A label key, of which the API server makes sure from Kubernetes 1.37 on."""
+    """A label key, which the API server checks from Kubernetes 1.37 on."""
     if target.release >= _ALLOCATED_SINCE:
         for detail in formats.label_key(text, target.release):
             yield invalid(Path(), text, detail)
 
 
 class AllocatedToleration(Struct):
-    """A taint that did not matter when the device was allocated; it is validated from Kubernetes 1.37 on."""
+    """A toleration that applied when the device was allocated; it is validated from Kubernetes 1.37 on."""
 
     go_name = "DeviceToleration"
 
@@ -87,7 +87,7 @@ class AllocatedToleration(Struct):
 
 
 class DeviceToleration(AllocatedToleration):
-    """A taint that does not matter."""
+    """A taint that the request tolerates."""
 
     go_name = "DeviceToleration"
 
@@ -96,7 +96,7 @@ class DeviceToleration(AllocatedToleration):
 
 
 def tolerations(doc: str, type_: type[AllocatedToleration] = DeviceToleration, **common: Any) -> Array:
-    """Declare tolerations, which DRADeviceTaints brought."""
+    """Declare tolerations, which DRADeviceTaints added."""
     return Array(Nested(type_), doc, since=33, gate="DRADeviceTaints", **common)
 
 
@@ -109,7 +109,7 @@ def _right_value(toleration: Any, target: Target) -> bool:
 @check(DeviceToleration, until=_ALLOCATED_SINCE - 1, fine=_right_value)
 @check(AllocatedToleration, since=_ALLOCATED_SINCE, fine=_right_value)
 def value_for_operator(toleration: View) -> Iterator[Problem]:
-    """A toleration compares values only with Equal."""
+    """A toleration has a value only with the operator Equal."""
     path, value = toleration / "value", toleration.value
     if toleration.operator == "Exists":
         if value:
