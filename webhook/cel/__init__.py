@@ -6,25 +6,25 @@ Evaluate an expression::
     program = environment.compile('object.metadata.name.startsWith("a")')
     program.evaluate({"object": {"metadata": {"name": "ab"}}})      # True
 
-`Environment.compile` raises `CompileError` (all that is wrong in the text, in cel-go's layout) or `ProgramError` (a
-constant that always fails); `Program.evaluate` raises `EvaluationError`, or `CostLimitExceededError` when it costs more
-than the `Meter` it is given allows, or was about to build something too large. All are `CelError`. What lasts too long
-ends with `DeadlineExceededError`, what is too much work with `BudgetExceededError` (`webhook.budget`).
-`estimator.estimate_cost` tells the cost beforehand. Programs may be evaluated in several threads at once.
+`Environment.compile` raises `CompileError` (all errors in the text, in cel-go's layout) or `ProgramError` (a constant
+that always fails); `Program.evaluate` raises `EvaluationError`, or `CostLimitExceededError` if it costs more than its
+`Meter` allows, or is about to build a value that is too large. All are `CelError`. An evaluation that takes too long
+ends with `DeadlineExceededError`, too much work with `BudgetExceededError` (`webhook.budget`).
+`checker.cost.estimate_cost` estimates the cost beforehand. Programs may be evaluated in several threads at once.
 
 Importing `webhook` raises Python's recursion limit for the whole process, so that expressions as deep as cel-go allows
 can be compiled (`webhook.limits`).
 
 JSON stands for itself: int is `int`, float `double`, dict `map`; `webhook.cel.types.values` has the rest (`UInt`,
-`Timestamp`, `Duration`, `Optional`, `Struct`), and says what the Python class of a library's own type needs.
+`Timestamp`, `Duration`, `Optional`, `Struct`), and describes the Python class of a library's own type.
 
-Extend the language with a `Library` (see `webhook.cel.checker.declarations` for all of it)::
+Extend the language with a `Library` (see `webhook.cel.checker.declarations` for the details)::
 
     QUANTITY = opaque("kubernetes.Quantity")
 
     class Quantity:
-        cel_type = QUANTITY                      # says what type the values are of
-        def __eq__(self, other): ...             # what `==` does
+        cel_type = QUANTITY                      # the type of the values
+        def __eq__(self, other): ...             # implements `==`
 
     LIBRARY = Library(
         "quantity",
@@ -39,15 +39,15 @@ Extend the language with a `Library` (see `webhook.cel.checker.declarations` for
         macros=(…),                              # rewritten while parsing, see webhook.cel.syntax.macros
         variables={"format": …},                 # variables with their types; values are bound at evaluation
         structs=(StructType(struct("Object"), {"spec": DYN}),),   # typed fields, `Object{spec: …}`
-        call_costs={"quantity": …},              # costs by function name, before those of overloads
+        call_costs={"quantity": …},              # costs by function name, override those of overloads
         call_estimates={"quantity": …},          # the same for estimates
-        validators=(Validator(check, "quantity"),),  # look at calls once types are known, and report
+        validators=(Validator(check, "quantity"),),  # check calls once types are known
     )
 
-Parametrised types take part as `list_of(parameter("T"))`. In the listing, from below: `types` (types and their
-values), `regex`, `cost` (of calls), `syntax` (text to tree), `checker` (types of a tree, and what it can cost),
+Parametrised types are written as `list_of(parameter("T"))`. The packages, from the bottom up: `types` (types and their
+values), `regex`, `cost` (of calls), `syntax` (text to tree), `checker` (types and cost estimates of a tree),
 `runtime` (tree to program), `ext` (standard library, cel-go's extensions), `environment`. `kubernetes` has
-kube-apiserver's libraries, its environments and the selectors of devices. It alone imports from outside of this
+kube-apiserver's libraries, its environments and device selectors. It alone imports from outside of this
 package: `webhook.formats`, which reads quantities and names and knows nothing of objects.
 """
 

@@ -15,7 +15,7 @@ class Cache(Generic[Value]):
     """Keeps values by key, up to a number of bytes; may be used by several threads.
 
     Args:
-        most: How many bytes all entries may take. One that would take an eighth of that is not kept.
+        most: The bytes that all entries may take. An entry that would take an eighth of that is not kept.
     """
 
     __slots__ = ("_entries", "_lock", "_sizes", "get", "most", "size")
@@ -27,10 +27,10 @@ class Cache(Generic[Value]):
         self._sizes: dict[Hashable, int] = {}
         self._lock = Lock()
         self.get = self._entries.get
-        """Returns the value of a key; None if there is none. The dict's own: it is asked again and again."""
+        """Returns the value of a key; None if there is none. The dict's own method, for speed."""
 
     def __len__(self) -> int:
-        """How many values are kept."""
+        """The number of values."""
         return len(self._entries)
 
     def put(self, key: Hashable, value: Value, size: int) -> None:
@@ -39,7 +39,7 @@ class Cache(Generic[Value]):
         Args:
             key: Its key.
             value: The value.
-            size: How many bytes both take.
+            size: The bytes that both take.
         """
         if size > self.most // 8:
             return

@@ -1,4 +1,4 @@
-"""An environment: declares what expressions may use, and compiles them."""
+"""An environment: declares variables, functions and types for expressions, and compiles them."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def _issues(text: str) -> Issues:
 
 
 def _too_deep(text: str) -> CompileError:
-    """The error of a text for which Python's stack did not suffice, its caller having used most of it."""
+    """The error of a text that overflows Python's stack, of which the caller has used most."""
     return CompileError(text, [Issue("expression is nested too deeply", NOWHERE, -1, -1)])
 
 
 class Environment(Scope):
-    """Declares what expressions may use, and compiles them; immutable.
+    """Declares variables, functions and types for expressions, and compiles them; immutable.
 
     Args:
-        libraries: What there is beside the standard library.
+        libraries: The libraries beside the standard library.
         variables: Variables and their types.
-        options: Where environments differ.
-        standard: Whether CEL's standard library is there; only tests want it away.
+        options: The options of the environment.
+        standard: Whether to include CEL's standard library; only tests omit it.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Environment(Scope):
         """Parses an expression without checking its types.
 
         Raises:
-            CompileError: The text is no expression.
+            CompileError: The text is not an expression.
         """
         try:
             root = self._parse(_issues(text), current())
@@ -68,7 +68,7 @@ class Environment(Scope):
         """Parses an expression and checks its types.
 
         Raises:
-            CompileError: The text is no expression, or not a well-typed one; every error is listed.
+            CompileError: The text is not a well-typed expression; every error is listed.
         """
         issues, budget = _issues(text), current()
         try:
@@ -93,7 +93,7 @@ class Environment(Scope):
         )
 
     def program(self, checked: Checked) -> Program:
-        """Makes an expression ready to be evaluated.
+        """Prepares an expression for evaluation.
 
         Raises:
             ProgramError: A constant part of it always fails.
@@ -104,10 +104,10 @@ class Environment(Scope):
             raise _too_deep(checked.text) from None
 
     def compile(self, text: str) -> Program:
-        """Parses and checks an expression and makes it ready to be evaluated.
+        """Parses and checks an expression, and prepares it for evaluation.
 
         Raises:
-            CompileError: The text is no expression, or not a well-typed one.
+            CompileError: The text is not a well-typed expression.
             ProgramError: A constant part of it always fails.
         """
         return self.program(self.check(text))

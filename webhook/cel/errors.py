@@ -21,11 +21,11 @@ _UNLIMITED: Final = 2**63
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One thing wrong in the text of an expression.
+    """One error in the text of an expression.
 
     Args:
-        message: What is wrong, one sentence.
-        offset: The code point that it is about, counted from 0; `NOWHERE` when it is about the whole.
+        message: The error, in one sentence.
+        offset: The code point of the error, counted from 0; `NOWHERE` if it concerns the whole.
         line: The line of that code point, counted from 1; -1 for the whole.
         column: Its column, counted from 0; -1 for the whole.
     """
@@ -37,19 +37,19 @@ class Issue:
 
 
 class CelError(Exception):
-    """What this package raises; anything else is a defect."""
+    """The base of all errors that this package raises; any other exception is a defect."""
 
 
 class CompileError(CelError):
-    """The text is not an expression of its environment: syntax, types, or a constant that cannot be.
+    """The text is not an expression of its environment: wrong syntax, types or constants.
 
     `str()` gives cel-go's report: for every issue `ERROR: <input>:line:column: message`, the line and a caret.
 
     Args:
         text: The expression.
-        issues: What is wrong.
-        hidden: How many issues there are beside these.
-        most: How many characters the report may have; None for any number.
+        issues: The errors.
+        hidden: The number of further issues.
+        most: The largest number of characters in the report; None for any number.
     """
 
     def __init__(self, text: str, issues: list[Issue], hidden: int = 0, most: int | None = None) -> None:
@@ -76,7 +76,7 @@ class ProgramError(CelError):
 
 
 class EvaluationError(CelError):
-    """The evaluation came to an error instead of a value; `str()` is cel-go's message."""
+    """The evaluation ended with an error; `str()` is cel-go's message."""
 
 
 class CostLimitExceededError(CelError):
@@ -84,7 +84,7 @@ class CostLimitExceededError(CelError):
 
     Args:
         message: What `str()` gives.
-        left: What was left to be spent, less than 0.
+        left: The cost left to be spent, less than 0.
     """
 
     def __init__(self, message: str = "operation cancelled: actual cost limit exceeded", *, left: int = -1) -> None:
@@ -93,7 +93,7 @@ class CostLimitExceededError(CelError):
 
 
 def crash(message: str) -> CostLimitExceededError:
-    """What cel-go makes of a panic in its own code (cel/program.go, Eval): an error that nothing absorbs."""
+    """The error that cel-go makes of a panic in its own code (cel/program.go, Eval); nothing absorbs it."""
     return CostLimitExceededError(f"internal error: {message}", left=_UNLIMITED)
 
 
@@ -102,10 +102,10 @@ class Issues:
 
     Args:
         text: The expression.
-        most: How many characters a report of the issues may have; None for any number.
+        most: The largest number of characters in a report of the issues; None for any number.
 
     Attributes:
-        copies: How often what is looked at stands in the tree; cel-go reports an issue for every copy.
+        copies: The number of copies of the current node in the tree; cel-go reports an issue for every copy.
     """
 
     def __init__(self, text: str, most: int | None = None) -> None:
@@ -141,7 +141,7 @@ class Issues:
         return Issue(message, offset, self.text.count("\n", 0, offset) + 1, offset - line_start)
 
     def raise_if_any(self) -> None:
-        """Raises what was noted.
+        """Raises the issues that were reported.
 
         Raises:
             CompileError: At least one issue was reported.

@@ -1,4 +1,4 @@
-"""Overloads: the signatures of a function, what each computes and what it costs."""
+"""Overloads: the signatures of a function, with implementations and costs."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class Overload:
 
     Args:
         id: Its name, unique in the environment; cel-go's, where cel-go has it.
-        parameters: The types of the arguments; of a member, the target's first.
+        parameters: The types of the arguments; for a member, the target's first.
         result: The type of the result.
         implementation: Computes the result; None if the compiler does it itself.
         member: Whether it is called on a target, `target.f(x)`, and not as `f(target, x)`.
-        cost: What a call costs at run time, a number or a function of arguments and result.
-        estimate: What a call costs before it is made; None for the plain cost of 1.
+        cost: The cost of a call at run time, a number or a function of arguments and result.
+        estimate: The estimated cost of a call; None for the plain cost of 1.
         guarded: Whether the first element of a list or map must be of the parameter's type when it is called (cel-go
             common/decls/decls.go, DisableTypeGuards; functions with a singleton binding have no guards either).
-        stops_early: Whether a call ends at its first argument that is an error, and then costs nothing; so does every
-            call of three or more (cel-go interpreter/interpretable.go, evalVarArgs).
+        stops_early: Whether a call ends at its first argument that is an error, and is then free; so is every call
+        of three or more arguments (cel-go interpreter/interpretable.go, evalVarArgs).
     """
 
     id: str

@@ -36,16 +36,16 @@ def check(root: Expression, scope: Scope, issues: Issues, budget: Budget) -> lis
 
     Args:
         root: The expression.
-        scope: What names mean.
+        scope: The meanings of names.
         issues: Takes the errors.
-        budget: Pays for what does not grow with the text alone, types most of all.
+        budget: Pays for work that does not grow with the text alone, mostly on types.
 
     Raises:
         BudgetExceededError: The expression takes more work than the budget allows.
 
     Returns:
-        The nodes that the environment's validators are to look at, each with the function that they are a call of, and
-        how often they stand in the tree.
+        The nodes for the environment's validators, each with the function that it calls, and the number of its copies
+        in the tree.
     """
     return _Checker(scope, issues, budget).check_root(root)
 
@@ -113,7 +113,7 @@ class _Checker:
         return self._resolve(node, name) or self._undeclared(node, name)
 
     def _resolve(self, node: ast.Ident | ast.Select, name: str) -> Type | None:
-        """Looks a full name up and notes in the node what it is."""
+        """Looks a full name up and records its meaning in the node."""
         root = name.partition(".")[0]
         if root in self._locals:
             if root != name:
@@ -145,7 +145,7 @@ class _Checker:
         return types.BOOL if node.test else self._inference.substitute(type_)
 
     def _may_be_qualified(self, node: Expression) -> bool:
-        """Whether a chain of selections may be a name with dots; of most the first part tells that it is not."""
+        """Whether a chain of selections may be a name with dots; the first part usually rules it out."""
         scope = self._scope
         if scope.options.container:
             return True
@@ -373,4 +373,4 @@ class _Checker:
         ast.Comprehension: _comprehension,
         ast.Shared: _check_shared,
     }
-    """What checks which node."""
+    """The check for each class of nodes."""

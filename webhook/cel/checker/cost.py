@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from webhook.cel.types.base import Type
 
 _COPIED: Final = 32
-"""How much of a path is copied for a unit of work."""
+"""The length of a path that is copied for a unit of work."""
 _FREE: Final = fixed(0)
 _STEP: Final = CallEstimate(ONE)
 _SCALARS: Final = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.DURATION, Kind.INT, Kind.TIMESTAMP, Kind.UINT})
@@ -40,7 +40,7 @@ class _Entries(NamedTuple):
 
 
 class _Path(NamedTuple):
-    """The steps to a value: a slice as Go has it, so that what is appended to one path may change another.
+    """The steps to a value: a slice as in Go, so that appending to one path may change another.
 
     cel-go appends to one path for the key and for the value of a comprehension; where the array behind the path has
     room for one more, the key's path ends as the value's (cel-go checker/cost.go, pushIterKey and pushIterValue).
@@ -79,15 +79,15 @@ def estimate_cost(
     scope: Scope,
     declared_size: Callable[[EstimatedNode], Bounds | None] = lambda _: None,
 ) -> Bounds:
-    """What evaluating an expression can cost.
+    """The range of the cost of evaluating an expression.
 
     Args:
         checked: The expression, with its types checked.
-        scope: The one that checked it.
-        declared_size: The bounds of the size of what is reached by a path, None where nothing was declared.
+        scope: The scope that checked it.
+        declared_size: The bounds of the size of the value at a path, None if they are not declared.
 
     Returns:
-        The least and the most; `MOST` where there is no bound.
+        The least and the largest cost; `MOST` where there is no bound.
     """
     return _Estimator(scope, declared_size).cost(checked.root)
 
@@ -207,7 +207,7 @@ class _Estimator:
         arguments: list[EstimatedNode] = []
         for argument in node.arguments:
             costs.append(self.cost(argument))
-            arguments.append(self._node(argument))  # at once: what comes next may change its path
+            arguments.append(self._node(argument))  # at once: later steps may change its path
         total = _FREE if node.target is None else self.cost(node.target)
         if node.function in {"_&&_", "_||_"}:
             return total.plus(Bounds(costs[0].low, _sum(costs).high))

@@ -41,7 +41,7 @@ _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 class Signature(NamedTuple):
-    """An overload, and the type parameters in its parameters, each once, in the order in which they first come."""
+    """An overload, with the type parameters in its parameters, each once, in order of first appearance."""
 
     overload: Overload
     type_parameters: tuple[Type, ...]
@@ -63,10 +63,10 @@ class StructType:
 
     Args:
         type: The type, from `webhook.cel.types.base.struct`.
-        fields: The types of its fields; a mapping of one's own may find them as they are asked for.
+        fields: The types of its fields; a custom mapping may compute them on demand.
         make: Makes a value from the fields that an expression sets; None for a plain `Struct`.
         family: Whether every name below its own, `Object.spec` below `Object`, is such a type too.
-        name: What expressions call it, where that is not the type's name.
+        name: Its name in expressions, if that is not the type's name.
     """
 
     type: Type
@@ -85,7 +85,7 @@ class Validator:
     """A check of an expression whose types are known.
 
     Args:
-        check: Takes a node and reports what it finds wrong.
+        check: Takes a node and reports its errors.
         function: The function whose every call is checked; empty for a check of a whole expression in which a list or
             map of several elements is written out.
     """
@@ -96,19 +96,19 @@ class Validator:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Library:
-    """What belongs together and comes to an environment together.
+    """A bundle of declarations that an environment includes together.
 
     Args:
-        name: For people.
+        name: A name for people.
         functions: Functions; overloads join those that the environment already has under the same name.
-        macros: Macros; a later one takes the place of an earlier one with the same name, arity and style.
+        macros: Macros; a later one replaces an earlier one with the same name, arity and style.
         variables: Variables and their types.
         types: Types that expressions can name, as in `type(x) == net.IP`.
         structs: Types with fields.
         validators: Run on every expression once its types are checked.
-        call_costs: By function name, costs that come before those of overloads (as Kubernetes sets them).
-        call_estimates: By function name, estimates that come before those of overloads.
-        optional_syntax: Whether `a.?b` and its like may be written.
+        call_costs: By function name, costs that override those of overloads (as Kubernetes sets them).
+        call_estimates: By function name, estimates that override those of overloads.
+        optional_syntax: Whether `a.?b` and similar syntax is allowed.
     """
 
     name: str
@@ -125,7 +125,7 @@ class Library:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentOptions:
-    """Where environments of cel-go differ.
+    """The options of cel-go's environments.
 
     Args:
         container: The namespace in which names are looked up first, `a.b.c`.

@@ -20,21 +20,21 @@ _COMPOSED = frozenset({Kind.OPAQUE, Kind.LIST, Kind.MAP})
 
 
 class Inference:
-    """What the type parameters met so far stand for.
+    """The meanings of the type parameters met so far.
 
     Args:
-        budget: Pays for each step: a few nested literals make types without end.
+        budget: Pays for each step: a few nested literals make huge types.
     """
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
         self._meanings: dict[str, Type] = {}
-        """What parameters stand for, by their names."""
+        """The meanings of parameters, by name."""
         self._changes: list[tuple[str, Type | None]] = []
         self._agreed: set[tuple[Type, Type]] = set()
         """The pairs of large types that were found to agree since the last type parameter was given up."""
         self._substituted: dict[Type, Type] = {}
-        """What was substituted since the last parameter came to stand for something else."""
+        """The types substituted since the last change of a parameter's meaning."""
         self._generality: dict[tuple[Type, Type], bool] = {}
         self._made = 0
 
@@ -44,7 +44,7 @@ class Inference:
         return _numbered(self._made - 1)
 
     def assignable(self, first: Type, second: Type) -> bool:
-        """Whether the types agree; if so, what that says of their parameters is remembered."""
+        """Whether the types agree; if so, the meanings of their parameters are remembered."""
         if first is second:
             return True
         return self._all_agree([first], [second])
@@ -59,7 +59,7 @@ class Inference:
             self._substituted.clear()
 
     def result(self, signature: Signature, given: list[Type]) -> Type | None:
-        """The type of a call's value, by what its arguments tell of the type parameters; None if they do not fit."""
+        """The type of a call's value, with type parameters inferred from its arguments; None if they do not fit."""
         overload, parameters = signature
         if True in [bool(each.free) for each in given]:
             made: dict[Type, Type] = {}
@@ -67,7 +67,7 @@ class Inference:
             if not self._all_agree(given, wanted):
                 return None
             return self.substitute(self.instantiate(overload.result, made))
-        # Nothing to remember: these arguments alone determine what the overload's own parameters stand for.
+        # No need to remember: these arguments alone determine the meanings of the overload's own parameters.
         first = self._made
         self._made += len(parameters)
         self._agreed.clear()
@@ -82,7 +82,7 @@ class Inference:
         return self.instantiate(overload.result, meanings)
 
     def _all_agree(self, first: list[Type], second: list[Type]) -> bool:
-        """As `assignable`, for as many arguments of a call as it has parameters: all of them or nothing."""
+        """Like `assignable`, for all arguments of a call and its parameters together: all or nothing."""
         self._changes.clear()
         self._agreed.clear()
         if all(one is other or self._agree(one, other) for one, other in zip(first, second, strict=True)):
@@ -106,11 +106,11 @@ class Inference:
         return _rebuild(type_, tuple(self.instantiate(each, made) for each in type_.parameters))
 
     def substitute(self, type_: Type) -> Type:
-        """The type with every parameter replaced by what it stands for."""
+        """The type with every parameter replaced by its meaning."""
         return self._substitute(type_, self._substituted, None)
 
     def closed(self, given: Iterable[Type]) -> list[Type]:
-        """Some types with every parameter replaced by what it stands for, and by `dyn` where that is open."""
+        """Some types with every parameter replaced by its meaning, or by `dyn` if it is open."""
         made: dict[Type, Type] = {}
         return [self._substitute(each, made, types.DYN) for each in given]
 
@@ -161,12 +161,12 @@ class Inference:
         return True
 
     def _fits(self, given: Type, expected: Type, meanings: dict[Type, Type]) -> bool:
-        """As `_agree`, for a type without parameters and one of an overload, which are not yet replaced by fresh ones.
+        """Like `_agree`, for a type without parameters and an overload's type, whose parameters are not yet fresh.
 
         Args:
             given: The type of an argument.
             expected: The type that the overload declares.
-            meanings: What the overload's parameters stand for; is added to.
+            meanings: The meanings of the overload's parameters; new ones are added.
         """
         if not expected.free:
             return self._agree(given, expected)
@@ -225,7 +225,7 @@ class Inference:
         return True
 
     def most_general(self, first: Type, second: Type) -> Type:
-        """The one of two types that says less."""
+        """The more general of two types."""
         return first if self._says_less(first, second) else second
 
     def _says_less(self, first: Type, second: Type) -> bool:
@@ -246,7 +246,7 @@ class Inference:
 
 
 def type_parameters(declared: Sequence[Type]) -> tuple[Type, ...]:
-    """The parameters in some types, each once, in the order in which they first come."""
+    """The parameters in some types, each once, in order of first appearance."""
     found: dict[Type, None] = {}
     for each in declared:
         if each.kind is Kind.PARAMETER:

@@ -1,4 +1,4 @@
-"""The scope of an expression: what its names mean."""
+"""The scope of an expression: the meanings of its names."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class Checked:
 
 
 class Scope:
-    """What names mean: the functions, variables, types and macros of libraries; immutable.
+    """The meanings of names: the functions, variables, types and macros of libraries; immutable.
 
     Args:
-        libraries: What there is.
+        libraries: The libraries.
         variables: Variables and their types.
-        options: Where environments differ.
+        options: The options of the environment.
     """
 
     def __init__(
@@ -74,13 +74,13 @@ class Scope:
         self.call_estimates: Mapping[str, CallEstimateFunction] = {}
         self.optional_syntax = False
         self.dotted_roots: frozenset[str] = frozenset()
-        """The first parts of the names of all else with dots."""
+        """The first parts of all other names with dots."""
         self._prefixes: tuple[str, ...] = ()
         self._signatures: dict[tuple[str, int, bool], tuple[Signature, ...]] = {}
         self._add((*libraries, Library("variables", variables=variables or {})))
 
     def _add(self, libraries: Sequence[Library]) -> None:
-        """Adds to an environment in the making; what others share with it is replaced and not changed."""
+        """Adds to an environment under construction; shared parts are replaced, not changed."""
         functions = [function for library in libraries for function in library.functions]
         if functions:
             self._add_functions(functions)
@@ -123,7 +123,7 @@ class Scope:
         """An environment with more libraries, variables or other options.
 
         Args:
-            *libraries: Added after those that are there.
+            *libraries: Added after the existing ones.
             variables: Added, or given another type.
             **options: Fields of `EnvironmentOptions` to change.
         """
@@ -138,7 +138,7 @@ class Scope:
         self._signatures = {}
 
     def signatures(self, function: str, arity: int, *, member: bool) -> tuple[Signature, ...]:
-        """The overloads of a function that may be called in one way.
+        """The overloads of a function for one form of call.
 
         Args:
             function: Its full name.
@@ -153,12 +153,12 @@ class Scope:
                 for each in self.functions[function]
                 if each.member is member and len(each.parameters) == arity and self._is_used(function, each)
             )
-            if found:  # calls that cannot be are without number
+            if found:  # there is no end of invalid calls
                 self._signatures[key] = found
         return found
 
     def _is_used(self, function: str, overload: Overload) -> bool:
-        """Whether an overload takes part; comparisons of numbers of different types do not everywhere."""
+        """Whether an overload is available; comparisons of numbers of different types are not, in some environments."""
         if self.options.cross_type_numeric or function not in _COMPARISONS:
             return True
         first, second = overload.parameters
@@ -171,7 +171,7 @@ class Scope:
         return [*(prefix + name for prefix in self._prefixes), name]
 
     def struct(self, name: str) -> StructType | None:
-        """The struct type of a full name, declared itself or as one of a family."""
+        """The struct type of a full name, declared by itself or through its family."""
         declared = self.structs.get(name)
         if declared is None:
             above, rest = None, name
@@ -183,5 +183,5 @@ class Scope:
 
 
 def _joined(known: Mapping[_Key, _Value], added: Mapping[_Key, _Value]) -> Mapping[_Key, _Value]:
-    """Both mappings; nothing is copied where nothing is added, as it would be for each variable of a policy."""
+    """Both mappings; one is not copied if the other is empty, as this runs for each variable of a policy."""
     return {**known, **added} if added else known

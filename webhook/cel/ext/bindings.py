@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def binding(build: Builder, name: str, value: Expression, body: Expression) -> Expression:
-    """An expression in which a name stands for a value, computed when it is first needed."""
+    """An expression in which a name stands for a value that is computed on first use."""
     return build.fold(
         "bind",
         build.list(),

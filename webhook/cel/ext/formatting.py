@@ -44,7 +44,7 @@ _STRING_CLAUSE: Final = (
 
 
 class _FormatError(Exception):
-    """A format string that does not fit its arguments; `node` is the argument at fault, if one is."""
+    """A format string that does not fit its arguments; `node` is the argument at fault, if there is one."""
 
     def __init__(self, message: str, node: Expression | None = None) -> None:
         super().__init__(message)
@@ -54,7 +54,7 @@ class _FormatError(Exception):
 def _interpolate(
     text: str, count: int, clause: Callable[[str, int | None, int], str], *, is_checked: bool = False
 ) -> tuple[str, int]:
-    """Replaces every clause by what the function makes of its letter, precision and argument's index."""
+    """Replaces every clause by the function's result for its letter, precision and argument's index."""
     pieces = []
     used = at = 0
     while at < len(text):
@@ -112,7 +112,7 @@ class Formatter:
     """One way to format; cel-go has two, by the version of its strings library.
 
     Args:
-        refusals: By clause, the kinds that it takes and what is said of others.
+        refusals: By clause, the kinds that it accepts and the error for others.
     """
 
     arguments_type: Type = list_of(DYN)
@@ -121,7 +121,7 @@ class Formatter:
         self.refusals = refusals
 
     def format(self, text: str, arguments: list[Value]) -> str:
-        """Formats the arguments as the text says."""
+        """Formats the arguments according to the text."""
 
         def clause(letter: str, precision: int | None, index: int) -> str:
             value = arguments[index]
@@ -183,7 +183,7 @@ def _hexadecimal(value: Value) -> str:
 
 
 def _joined(parts: Iterable[str]) -> str:
-    """Parts with commas; values that hold others twice, again and again, would come to texts without end."""
+    """Parts with commas, bounded: nested values that hold others twice would make huge texts."""
     found = list(parts)
     work(1 + len(found))
     must_fit(sum(map(len, found)))
@@ -363,7 +363,7 @@ WITH_LOCALE: Final = _WithLocale(
 
 
 def format_validator(formatter: Formatter) -> Validator:
-    """Checks the calls of `format` whose text and arguments are written out."""
+    """Checks calls of `format` with a literal text and literal arguments."""
 
     def check(node: Expression, issues: Issues) -> None:
         if isinstance(node, ast.Call) and isinstance(node.target, ast.Literal):
@@ -392,7 +392,7 @@ def _check_call(formatter: Formatter, call: ast.Call, text: str, elements: list[
 
 
 def _shown(letter: str, node: Expression) -> list[Expression]:
-    """The parts of an argument that `%s` has to show."""
+    """The parts of an argument that `%s` prints."""
     if letter != "s" or not isinstance(node, (ast.ListExpression, ast.MapExpression)):
         return [node]
     return [node, *(part for child in node.children() for part in _shown(letter, child))]

@@ -130,7 +130,7 @@ def _sort_by(build: Builder, target: Expression | None, arguments: list[Expressi
     return binding(build, _INPUT, target, build.call("@sortByAssociatedKeys", keys, target=build.ident(_INPUT)))
 
 
-# -- costs: the list that is made, and what is gone through to make it
+# -- costs: those of the new list, and of the elements traversed to make it
 
 
 def _allocation(size: float, factor: float = 1.0) -> int:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _UPPER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _LOWER: Final = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
 _STRINGS: Final = list_of(STRING)
-# What Go's strings.TrimSpace takes for white space; Python takes U+001C to U+001F too.
+# The white space of Go's strings.TrimSpace; Python also counts U+001C to U+001F.
 GO_SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _QUOTED: Final = str.maketrans(
     {
@@ -181,7 +181,7 @@ _FUNCTIONS: Final = (
 
 @lru_cache(maxsize=8)
 def strings(version: int) -> Library:
-    """The library as of one of its versions.
+    """One version of the library.
 
     Args:
         version: 0 to 4: 1 brought `format` and `strings.quote`, 3 `reverse`; 4 formats without locale. The costs are

@@ -25,7 +25,7 @@ def _literals(function: str, accepts: Mapping[type, Callable[..., object]]) -> V
 
     Args:
         function: The function's name.
-        accepts: By the classes of literals, what raises `EvaluationError` for one that is not taken.
+        accepts: By class of literals, a function that raises `EvaluationError` for an invalid one.
     """
 
     def check(node: Expression, issues: Issues) -> None:

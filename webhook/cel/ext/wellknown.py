@@ -1,7 +1,7 @@
 """Protobuf's well-known messages, such as `google.protobuf.Duration{seconds: 1}`.
 
-cel-go knows them in every environment (common/types/pb, common/types/provider.go): each comes to the value that it
-stands for, a wrapper to what it wraps, a `Value` to JSON.
+cel-go has them in every environment (common/types/pb, common/types/provider.go): each evaluates to the value that it
+stands for, a wrapper to the value inside, a `Value` to JSON.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _Fields = dict[str, Value]
 
 
 def _json(value: Value) -> Value:
-    """A value as JSON has it: numbers are doubles, what JSON has no form for is a text."""
+    """A value as JSON: numbers are doubles, values without a JSON form are texts."""
     cls = type(value)
     if cls is int or cls is UInt:
         return float(value) if abs(value) <= _MAX_EXACT else str(int(value))

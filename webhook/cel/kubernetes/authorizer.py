@@ -25,7 +25,7 @@ DECISION: Final = struct(f"{_PREFIX}Decision")
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who asks.
+    """The user of a request.
 
     Args:
         name: The user's name.
@@ -40,12 +40,12 @@ class User:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """An answer.
+    """A decision of the authorizer.
 
     Args:
         allowed: Whether the user may.
-        reason: Why, if the authorizer says so.
-        error: What went wrong, if anything did.
+        reason: The reason, if the authorizer gives one.
+        error: The error, if there was one.
     """
 
     cel_type: ClassVar[Type] = DECISION
@@ -57,7 +57,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class PathCheck:
-    """A question about a path that is not a resource, `/healthz`."""
+    """A check of a path that is not a resource, `/healthz`."""
 
     cel_type: ClassVar[Type] = PATH_CHECK
 
@@ -68,7 +68,7 @@ class PathCheck:
 
 @dataclass(frozen=True, slots=True)
 class ResourceCheck:
-    """A question about resources of an API group."""
+    """A check of resources of an API group."""
 
     cel_type: ClassVar[Type] = RESOURCE_CHECK
 
@@ -84,10 +84,10 @@ class ResourceCheck:
 
 
 class Authorize(Protocol):
-    """Answers questions; the user and the verb are among what is asked."""
+    """Decides checks, which include the user and the verb."""
 
     def __call__(self, question: PathCheck | ResourceCheck) -> Decision:
-        """Decides on one question."""
+        """Decides one check."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +95,8 @@ class AuthorizerValue:
     """The value of `authorizer`.
 
     Args:
-        user: On whose behalf is asked.
-        authorize: Answers.
+        user: The user whose access is checked.
+        authorize: Decides.
     """
 
     cel_type: ClassVar[Type] = AUTHORIZER
@@ -121,7 +121,7 @@ def _path(authorizer: AuthorizerValue, path: str) -> PathCheck:
 
 
 def _service_account(authorizer: AuthorizerValue, namespace: str, name: str) -> AuthorizerValue:
-    # Whether a name is well formed is the same in all releases, whatever the words.
+    # All releases agree on well-formed names, only the messages differ.
     if dns_subdomain(name, 0):
         msg = "Invalid service account name"
         raise EvaluationError(msg)

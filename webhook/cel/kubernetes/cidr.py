@@ -21,7 +21,7 @@ _BITS_A_BYTE: Final = 8
 
 @only_class
 class CIDR:
-    """A network as expressions hold it."""
+    """A network, as a value of expressions."""
 
     __slots__ = ("prefix",)
     cel_type: ClassVar[Type] = CIDR_TYPE
@@ -31,7 +31,7 @@ class CIDR:
         self.prefix = prefix
 
     def __eq__(self, other: object) -> bool:
-        """Networks are equal when address, further bits included, and length are."""
+        """Networks are equal if their addresses, host bits included, and lengths are."""
         return isinstance(other, CIDR) and self.prefix == other.prefix
 
     def __hash__(self) -> int:
@@ -39,7 +39,7 @@ class CIDR:
         return hash(self.prefix)
 
     def cel_size(self) -> int:
-        """How many bytes of the address count."""
+        """The number of bytes of the address that count."""
         return -(-self.prefix.length // _BITS_A_BYTE)
 
     def cel_string(self) -> str:
@@ -53,7 +53,7 @@ def parse(text: str) -> CIDR:
     Raises:
         EvaluationError: The text is invalid.
     """
-    # The prefix stands twice in the API server's texts.
+    # The API server's texts have the prefix twice.
     try:
         prefix = netip.parse_prefix(text)
     except ValueError as error:

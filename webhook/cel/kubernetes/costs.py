@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from webhook.cel.types.values import Value
 
 _CHECK_COST: Final = 350_000
-"""What a question to the authorizer costs; two fit into the limit of an expression."""
+"""The cost of an authorizer check; two fit into the limit of an expression."""
 _REQUIREMENT_COST: Final = LIST_COST + STRUCT_COST
 _REQUIREMENTS_PER_CHARACTER: Final = 0.5
 _MAX_FORMAT_REGEX: Final = 128
 _MAX_FORMAT_NAME: Final = 64
 _SCANNED: Final = 8
-"""How many elements are gone through for a unit of work."""
+"""The number of elements traversed for a unit of work."""
 _ADDRESS_SIZE: Final = Bounds(4, 16)
 _ITEMS: Final = "@items"
 _TEXTS: Final = frozenset({Kind.STRING, Kind.BYTES})
@@ -52,7 +52,7 @@ _READING: Final = ("cidr", "isIP", "isCIDR", "quantity", "isQuantity", "semver",
 _REWRITING: Final = ("lowerAscii", "upperAscii", "substring", "trim")
 
 
-# -- calls that were made
+# -- calls at run time
 
 
 def _fixed_cost(number: int) -> CallCost:
@@ -133,7 +133,7 @@ _COSTS: Final[dict[str, CallCost]] = {
 }
 
 
-# -- calls that may be made
+# -- estimates of calls
 
 
 def _fixed_estimate(number: int) -> CallEstimateFunction:
@@ -204,9 +204,9 @@ def _replace_estimate(size_of: SizeOf, target: EstimatedNode, arguments: Sequenc
 
 
 def _replacements(size: int, old: int, *, is_no_change: bool) -> tuple[int, int]:
-    """How many replacements are made in an extreme case, and how much of the text is kept."""
+    """The number of replacements in an extreme case, and the length of the text that is kept."""
     if not old:
-        # An empty text is found around every character.
+        # An empty text matches around every character.
         return min(size + 1, MOST), size
     if is_no_change:
         return 0, size

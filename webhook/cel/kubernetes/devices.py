@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from webhook.cel.types.values import Value
 
 MAX_COST: Final = 1_000_000
-"""What a selector may cost at most (CELSelectorExpressionMaxCost)."""
+"""The largest cost of a selector (CELSelectorExpressionMaxCost)."""
 
 CONSUMABLE_CAPACITY: Final = "DRAConsumableCapacity"
 LIST_ATTRIBUTES: Final = "DRAListTypeAttributes"
 _RELEVANT: Final = frozenset({CONSUMABLE_CAPACITY, LIST_ATTRIBUTES})
 
 _NAMED_RESOURCES: Final = 30
-"""The release whose selectors were over `attributes.string` and its like."""
+"""The release whose selectors read `attributes.string` and similar fields."""
 _FIRST: Final = Release(31)
 _ESTIMATED_SINCE: Final = 32
 _NO_COLUMN_SINCE: Final = 32
@@ -58,7 +58,7 @@ _LIST_MAX: Final = 48
 
 
 class Refusal(NamedTuple):
-    """Why the API server takes no such selector: what is wrong, and whether it calls that an internal error."""
+    """The API server's refusal of a selector: the error, and whether it counts as an internal error."""
 
     detail: str
     is_internal: bool = False
@@ -70,7 +70,7 @@ class Selector:
     Args:
         program: Evaluates it.
         root: Its tree.
-        estimate: Returns what it can cost; None where the release does not ask.
+        estimate: Estimates its cost; None where the release has no limit.
     """
 
     def __init__(self, program: Program, root: Expression, estimate: Callable[[], int | None] | None) -> None:
@@ -80,7 +80,7 @@ class Selector:
 
     @cached_property
     def max_cost(self) -> int | None:
-        """What it can cost; None where the release does not ask. The scheduler never does: it is found when read."""
+        """Its estimated cost; None where the release has no limit. Computed on first use: the scheduler needs none."""
         return None if self._estimate is None else self._estimate()
 
     @property
@@ -93,11 +93,11 @@ TOO_COMPLEX: Final = Refusal("too complex, exceeds cost limit")
 """The refusal of a selector that can cost more than `MAX_COST`."""
 
 _CHARACTERS: Final = 16
-"""How many characters of a report are kept for a unit of work: a hundred errors show a long line a hundred times."""
+"""The characters of a report kept for a unit of work: a hundred errors show a long line a hundred times."""
 _ENTRY: Final = 400
-"""How many bytes a verdict takes beside its texts."""
+"""The bytes that a verdict takes beside its texts."""
 _FEW: Final = 16
-"""How many verdicts there are before shapes are sought."""
+"""The number of verdicts from which shapes are used."""
 _verdicts: Final[Cache[Refusal | bool]] = Cache(4 << 20)
 _costs: Final[Cache[Refusal | int]] = Cache(1 << 20)
 
@@ -105,13 +105,13 @@ _costs: Final[Cache[Refusal | int]] = Cache(1 << 20)
 def refusal_of(
     expression: str, release: Release, gates: frozenset[str] = frozenset(), *, stored: bool = False
 ) -> Refusal | None:
-    """Why the API server does not take a selector; None if it does.
+    """The API server's refusal of a selector; None if it accepts the selector.
 
-    Verdicts are kept, programs are not; that a selector is taken holds for all of its shape. The arguments are those of
-    `compile_selector`.
+    Verdicts are cached, programs are not; acceptance holds for all selectors of the same shape. The arguments are those
+    of `compile_selector`.
 
     Raises:
-        BudgetExceededError: It is more work than the budget in force allows.
+        BudgetExceededError: The check is more work than the budget in force allows.
     """
     around = release, gates & _RELEVANT, stored, current().is_offline
     known = _verdicts.get((expression, around))
@@ -140,7 +140,7 @@ def _shape_of(expression: str) -> str | None:
 def compile_selector(
     expression: str, release: Release, gates: frozenset[str] = frozenset(), *, stored: bool = False
 ) -> Selector | Refusal:
-    """Compiles a selector as the API server does before it takes one.
+    """Compiles a selector as the API server does before it accepts one.
 
     Args:
         expression: The selector.
@@ -149,7 +149,7 @@ def compile_selector(
         stored: Whether the selector is in the cluster already.
 
     Raises:
-        BudgetExceededError: It is more work than the budget in force allows.
+        BudgetExceededError: The check is more work than the budget in force allows.
     """
     relevant = gates & _RELEVANT
     unknown = " or the unknown type, not {}" if release > _NAMED_RESOURCES else ""
@@ -166,12 +166,12 @@ def compile_selector(
 def cost_of_derived_attribute(
     expression: str, release: Release, gates: frozenset[str] = frozenset(), *, stored: bool = False
 ) -> Refusal | int:
-    """What deriving an attribute can cost, or why the API server does not take the expression.
+    """The estimated cost of a derived attribute, or the API server's refusal of the expression.
 
-    Answers are kept, programs are not. The arguments are those of `compile_selector`.
+    Results are cached, programs are not. The arguments are those of `compile_selector`.
 
     Raises:
-        BudgetExceededError: It is more work than the budget in force allows.
+        BudgetExceededError: The check is more work than the budget in force allows.
     """
     key = expression, release, gates & _RELEVANT, stored, current().is_offline
     known = _costs.get(key)
@@ -186,12 +186,12 @@ def cost_of_derived_attribute(
 def compile_derived_attribute(
     expression: str, release: Release, gates: frozenset[str] = frozenset(), *, stored: bool = False
 ) -> Selector | Refusal:
-    """Compiles what an attribute is derived by, which comes to a value that an attribute can have.
+    """Compiles the expression of a derived attribute, whose value must be one that an attribute can have.
 
     The arguments are those of `compile_selector`.
 
     Raises:
-        BudgetExceededError: It is more work than the budget in force allows.
+        BudgetExceededError: The check is more work than the budget in force allows.
     """
     has_lists = stored or LIST_ATTRIBUTES in gates
     lists = " or a list of these scalars" if has_lists else ""
@@ -253,7 +253,7 @@ def _is_result(type_: Type, release: Release, gates: frozenset[str], *, stored: 
 
 _DEVICE: Final = struct("kubernetes.DRADevice")
 _SEMVER: Final = Versioned(semver.library(0), since=_FIRST, until=33)
-"""From 1.33 on it is in every environment, in another version."""
+"""From 1.33 on, it is in every environment, in another version."""
 _NAMED_VALUES: Final = {
     "quantity": QUANTITY,
     "bool": BOOL,
@@ -271,11 +271,11 @@ _NAMED_RESOURCES_LIBRARY: Final = Library(
 
 @lru_cache(maxsize=64)
 def selector_environment(release: Release, gates: frozenset[str] = frozenset(), *, stored: bool = False) -> Environment:
-    """What selectors may use.
+    """The environment of selectors.
 
     Args:
         release: The Kubernetes release, as the minor of 1.x.
-        gates: The feature gates that are on; what they bring may be used at once.
+        gates: The feature gates that are on; their additions may be used at once.
         stored: Whether the selector is in the cluster already; then gates do not matter.
     """
     base = environment(release, stored=stored)
@@ -293,7 +293,7 @@ def selector_environment(release: Release, gates: frozenset[str] = frozenset(), 
 
 
 def _attribute_type(release: Release, gates: frozenset[str], *, stored: bool) -> Type:
-    """Return the type of attributes; until 1.36, the gate decides for what is stored, too."""
+    """Return the type of attributes; until 1.36, the gate also decides for stored selectors."""
     if release < _LISTS_SINCE:
         return ANY
     return DYN if LIST_ATTRIBUTES in gates or (stored and release >= _ANY_LENGTH_SINCE) else ANY
@@ -351,14 +351,14 @@ _INCLUDES_OF_ANY_LENGTH: Final = Library(
     ),
     call_estimates={"includes": _estimate_includes_by_size},
 )
-"""From Kubernetes 1.37 `includes` is that of the library of lists."""
+"""From Kubernetes 1.37 on, the list library provides `includes`."""
 
 
 # -- sizes
 
 
 class _Sized(NamedTuple):
-    """The most that something in a device has of characters, elements or entries, and the same of what is in it."""
+    """The largest number of characters, elements or entries of a part of a device, and of the parts in it."""
 
     most: int
     key: _Sized | None = None
@@ -367,7 +367,7 @@ class _Sized(NamedTuple):
     any_field: bool = False
 
     def of(self, node: EstimatedNode) -> Bounds | None:
-        """The size of what is reached by a path from the device; None if that is not declared."""
+        """The size of the value at a path from the device; None if it is not declared."""
         if not node.path or node.path[0] != "device":
             return None
         here: _Sized = self
@@ -379,7 +379,7 @@ class _Sized(NamedTuple):
         return Bounds(0, here.most)
 
     def step(self, name: str) -> _Sized | None:
-        """What one step leads to."""
+        """The size of the value after one step."""
         if name in {"@items", "@values"}:
             return self.element
         if name == "@keys":

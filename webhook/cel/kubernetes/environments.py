@@ -1,8 +1,8 @@
 """The CEL environments of kube-apiserver, release by release (apiserver/pkg/cel/environment/base.go).
 
-What a release brings may be used in expressions that are new to it only from the next release on, so that a cluster can
-go back by one; expressions that are stored already may use it at once. Policies are checked as new expressions when
-they are written and run as stored ones.
+New expressions may use the additions of a release only from the next release on, so that a cluster can be rolled back
+by one; stored expressions may use them at once. Policies are checked as new expressions when they are written, and run
+as stored ones.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from webhook.cel.types.base import (
 from webhook.release import Release
 
 CALL_LIMIT: Final = 1_000_000
-"""What one expression may cost."""
+"""The largest cost of one expression."""
 POLICY_LIMIT: Final = 10_000_000
-"""What all expressions of a policy may cost for one request and one set of parameters."""
+"""The largest cost of all expressions of a policy for one request and one set of parameters."""
 MATCH_CONDITIONS_LIMIT: Final = 2_500_000
-"""What all match conditions of a policy may cost for one request."""
+"""The largest cost of all match conditions of a policy for one request."""
 
 _COMPATIBLE_SINCE: Final = 28
 _CROSS_TYPE_SINCE: Final = 28
@@ -45,9 +45,9 @@ _VALIDATED_SINCE: Final = 29
 """The first release whose cel-go finds mixed lists and maps after checking types, not while doing so."""
 _FORMATS_SINCE: Final = 31
 _COSTS_SINCE: Final = 32
-"""The first release in which Kubernetes' own functions cost something when they are called, by default."""
+"""The first release in which calls of Kubernetes' own functions have a cost by default."""
 _NEWER_CEL_SINCE: Final = 37
-"""The first release whose cel-go takes fields in backquotes, and `or` and `orValue` of optionals only."""
+"""The first release whose cel-go supports fields in backquotes, and restricts `or` and `orValue` to optionals."""
 _ALWAYS: Final = 0
 _NEVER: Final = 1000
 
@@ -91,18 +91,18 @@ def compatible_with(release: Release, *, stored: bool) -> Release:
 
     Args:
         release: The Kubernetes release, as the minor of 1.x.
-        stored: Whether the expression is in the cluster already.
+        stored: Whether the expression is already in the cluster.
     """
     return release if stored or release < _COMPATIBLE_SINCE else Release(release - 1)
 
 
 @lru_cache(maxsize=64)
 def environment(release: Release, *, stored: bool = False) -> Environment:
-    """What every expression in Kubernetes may use; it declares no variables.
+    """The environment of all expressions in Kubernetes; it declares no variables.
 
     Args:
         release: The Kubernetes release, as the minor of 1.x.
-        stored: Whether the expression is in the cluster already.
+        stored: Whether the expression is already in the cluster.
     """
     usable = compatible_with(release, stored=stored)
     libraries = [each.library for each in LIBRARIES if each.is_in(usable)]
@@ -193,7 +193,7 @@ _NAMESPACE_SINCE: Final = 28
 
 
 class _AnyField(Mapping[str, Type]):
-    """Every field there could be, of any type."""
+    """All possible field names, each of any type."""
 
     def __getitem__(self, _: str) -> Type:
         return DYN
@@ -206,7 +206,7 @@ class _AnyField(Mapping[str, Type]):
 
 
 def any_object(name: str) -> StructType:
-    """Declare a type that can be made with any fields, as can all types below its name."""
+    """Declare a type that can be constructed with any fields, as can all types below its name."""
     return StructType(struct(name), _AnyField(), family=True)
 
 
@@ -224,17 +224,17 @@ def admission_environment(
     authorizer: bool = True,
     patch_types: bool = False,
 ) -> Environment:
-    """What expressions of admission policies may use (apiserver/pkg/admission/plugin/cel/compile.go).
+    """The environment of expressions in admission policies (apiserver/pkg/admission/plugin/cel/compile.go).
 
-    Values of the variables: `object`, `oldObject`, `params`, `request`, `namespaceObject` are JSON, None where there is
-    none; `authorizer` and `authorizer.requestResource` come from `webhook.cel.kubernetes.authorizer`.
+    The variables `object`, `oldObject`, `params`, `request` and `namespaceObject` are JSON, or None if absent;
+    `authorizer` and `authorizer.requestResource` come from `webhook.cel.kubernetes.authorizer`.
 
     Args:
         release: The Kubernetes release, as the minor of 1.x.
-        stored: Whether the expression is in the cluster already.
-        params: Whether there is `params`.
-        authorizer: Whether there is `authorizer`.
-        patch_types: Whether mutations may be written, `Object{…}` and `JSONPatch{…}`.
+        stored: Whether the expression is already in the cluster.
+        params: Whether `params` is declared.
+        authorizer: Whether `authorizer` is declared.
+        patch_types: Whether the types of mutations, `Object{…}` and `JSONPatch{…}`, are declared.
     """
     added = [_REQUEST_VARIABLES]
     if release >= _NAMESPACE_SINCE:
@@ -252,7 +252,7 @@ def with_variables(environment: Environment, variables: Mapping[str, Type]) -> E
     """The environment with `variables.x`.
 
     Args:
-        environment: The one to extend.
+        environment: The environment to extend.
         variables: The variables' types by name, see `variable_type`; names that are added later count too.
     """
     type_ = StructType(struct("kubernetes.variables"), variables)
@@ -260,10 +260,10 @@ def with_variables(environment: Environment, variables: Mapping[str, Type]) -> E
 
 
 def variable_type(type_: Type | None) -> Type:
-    """The type under which a variable's result is known to other expressions.
+    """The type of a variable, as other expressions see it.
 
     Args:
-        type_: The type of the variable's expression; None if that does not compile.
+        type_: The type of the variable's expression; None if it does not compile.
 
     Source: apiserver/pkg/admission/plugin/cel/composition.go, convertCelTypeToDeclType.
     """

@@ -43,12 +43,12 @@ _SHORTEST_DATETIME: Final = 4
 
 @only_class
 class Format:
-    """A format as expressions hold it.
+    """A format, as a value of expressions.
 
     Args:
-        name: Its name; formats are equal when their names are.
-        validate: Says what is wrong with a text.
-        regex_size: The length of the pattern that checking costs as much as.
+        name: Its name; formats are equal if their names are.
+        validate: Returns the errors of a text.
+        regex_size: The length of the pattern whose cost a check has.
     """
 
     __slots__ = ("name", "regex_size", "validate")
@@ -60,7 +60,7 @@ class Format:
         self.regex_size = regex_size
 
     def __eq__(self, other: object) -> bool:
-        """Formats are equal when their names are."""
+        """Formats are equal if their names are."""
         return isinstance(other, Format) and self.name == other.name
 
     def __hash__(self) -> int:

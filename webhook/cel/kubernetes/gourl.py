@@ -27,7 +27,7 @@ _PERCENT: Final = b"%25"
 
 
 class Part(Enum):
-    """A part of a URL; the value is which bytes stand there as they are."""
+    """A part of a URL; the value is the set of bytes that need no escape there."""
 
     PATH = _UNRESERVED | _bytes("$&+,/:;=@")
     HOST = _UNRESERVED | _bytes("!$&'()*+,;=:[]<>\"")
@@ -68,7 +68,7 @@ class URL:
         return _text(_split_port(self.host)[1])
 
     def query(self) -> dict[str, list[str]]:
-        """The values of the query by their names; what cannot be read is left out."""
+        """The values of the query by their names; malformed parts are left out."""
         values: dict[str, list[str]] = {}
         for pair in self.raw_query.split(b"&"):
             if not pair or b";" in pair:
@@ -81,7 +81,7 @@ class URL:
         return values
 
     def __str__(self) -> str:
-        """The URL in Go's words (`URL.String`)."""
+        """The URL as Go writes it (`URL.String`)."""
         text = f"{self.scheme}:".encode() if self.scheme else b""
         if self.opaque:
             text += self.opaque
@@ -108,12 +108,12 @@ def _text(data: bytes) -> str:
 
 
 def escape(data: bytes, part: Part) -> bytes:
-    """Writes bytes so that they may stand in a part of a URL."""
+    """Escapes bytes for a part of a URL."""
     return b"".join(bytes((byte,)) if byte in part.value else b"%%%02X" % byte for byte in data)
 
 
 def _escaped(raw: bytes, part: Part, valid: frozenset[int]) -> bytes:
-    """What was written, if that is valid, else the same in the default form."""
+    """The original text, if it is valid, else the default escaped form."""
     if valid.issuperset(raw):
         return raw
     plain = unescape(raw, part)
@@ -124,7 +124,7 @@ def unescape(data: bytes, part: Part) -> bytes:
     """Reads a part of a URL.
 
     Raises:
-        ValueError: It is not well formed, with Go's message.
+        ValueError: The text is malformed; the message is Go's.
     """
     position = 0
     in_host = part in {Part.HOST, Part.ZONE}
@@ -149,7 +149,7 @@ def _check_escape(escaped: bytes, part: Part) -> None:
     if match is not None and escaped != _PERCENT:
         byte = int(match[1], 16)
         if part is Part.HOST:
-            # In a host nothing but what is not ASCII may be escaped.
+            # In a host, only characters outside of ASCII may be escaped.
             is_right = byte >= _FIRST_WIDE
         elif part is Part.ZONE:
             is_right = byte in Part.ZONE.value
@@ -162,7 +162,7 @@ def parse_request_uri(text: str) -> URL:
     """Reads an absolute URL or a path that starts with `/`.
 
     Raises:
-        ValueError: It is neither, with Go's message.
+        ValueError: The text is neither; the message is Go's.
     """
     try:
         return _parse(_data(text), via_request=True)

@@ -22,7 +22,7 @@ _BITS_A_BYTE: Final = 8
 
 @only_class
 class IP:
-    """An address as expressions hold it."""
+    """An address, as a value of expressions."""
 
     __slots__ = ("address",)
     cel_type: ClassVar[Type] = IP_TYPE
@@ -49,7 +49,7 @@ class IP:
 
 
 def parse(text: str) -> IP:
-    """Reads an address; one with a zone or of the form `::ffff:1.2.3.4` is none.
+    """Reads an address; zones and the form `::ffff:1.2.3.4` are invalid.
 
     Raises:
         EvaluationError: The text is invalid.

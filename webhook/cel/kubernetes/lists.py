@@ -39,7 +39,7 @@ def _precedes(one: Value, other: Value) -> bool:
     """Whether a value is less than another; of values of different types, none is.
 
     Raises:
-        EvaluationError: The first is nothing that compares.
+        EvaluationError: The first value is not comparable.
     """
     _must_compare(one)
     try:

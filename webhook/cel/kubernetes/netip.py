@@ -18,7 +18,7 @@ _HEX: Final = frozenset("0123456789abcdefABCDEF")
 _DIGITS: Final = frozenset("0123456789")
 
 Networks = Mapping[int, tuple[int, int, int]]
-"""By the bits of an address: how many of its first bits to look at, which of them count, and what they must be."""
+"""By the bits of an address: the number of its first bits to look at, their mask, and their value."""
 
 _ALL: Final = 2**_V6_BITS - 1
 UNSPECIFIED: Final[Networks] = {_V4_BITS: (_V4_BITS, _ALL, 0), _V6_BITS: (_V6_BITS, _ALL, 0)}
@@ -31,7 +31,7 @@ _MAPPED: Final[Networks] = {_V4_BITS: (0, _ALL, 1), _V6_BITS: (96, _ALL, 0xFFFF)
 
 
 class Address(NamedTuple):
-    """An address: its number and how many bits that has, 32 or 128; an IPv6 address may have a zone."""
+    """An address: its number and its length in bits, 32 or 128; an IPv6 address may have a zone."""
 
     number: int
     bits: int
@@ -39,20 +39,20 @@ class Address(NamedTuple):
 
     @property
     def is_mapped(self) -> bool:
-        """Whether it is an IPv4 address in IPv6's clothes, `::ffff:1.2.3.4`."""
+        """Whether it is an IPv4-mapped IPv6 address, `::ffff:1.2.3.4`."""
         return self.is_in(_MAPPED)
 
     def top(self, count: int) -> int:
-        """The number that its first bits are."""
+        """Its first bits, as a number."""
         return self.number >> (self.bits - count)
 
     def masked(self, length: int) -> Address:
-        """The address with all bits zero but the first."""
+        """The address with all bits zero except the first ones."""
         rest = self.bits - length
         return self._replace(number=self.number >> rest << rest)
 
     def is_in(self, networks: Networks) -> bool:
-        """Whether it is one of a kind, `LOOPBACK` for example."""
+        """Whether it belongs to a kind, `LOOPBACK` for example."""
         count, mask, value = networks[self.bits]
         return self.top(count) & mask == value
 
@@ -74,7 +74,7 @@ class Address(NamedTuple):
 
 
 class Prefix(NamedTuple):
-    """A network: an address, whose further bits are kept, and the number of bits that count."""
+    """A network: an address, whose host bits are kept, and the length of the prefix."""
 
     address: Address
     length: int
@@ -93,7 +93,7 @@ class Prefix(NamedTuple):
 
 
 def _longest_zeros(fields: list[int]) -> tuple[int, int]:
-    """Where the first of the longest runs of at least two zeros starts, and how long it is."""
+    """The start of the first of the longest runs of at least two zeros, and its length."""
     best, length = 0, 1
     start = 0
     while start < len(fields):
@@ -107,7 +107,7 @@ def _longest_zeros(fields: list[int]) -> tuple[int, int]:
 
 
 class _Refused(ValueError):  # noqa: N818  # caught where it is raised
-    """What is wrong with an address, and from where on."""
+    """The error of an address, and the text from which it starts."""
 
     def __init__(self, message: str, at: str = "") -> None:
         super().__init__(f"{message} (at {quoted(at)})" if at else message)
@@ -180,7 +180,7 @@ def _parse_v6(text: str) -> Address:
 
 
 def _parse_fields(rest: str) -> tuple[list[int], int | None]:
-    """The fields, and before which of them `::` stands."""
+    """The fields, and the index of the field after `::`."""
     fields: list[int] = []
     gap: int | None = None
     if rest.startswith("::"):

@@ -20,7 +20,7 @@ QUANTITY: Final = struct("kubernetes.Quantity")
 
 @only_class
 class Quantity:
-    """A quantity as expressions hold it.
+    """A quantity, as a value of expressions.
 
     Args:
         number: The number.
@@ -35,13 +35,13 @@ class Quantity:
         self.computed = computed
 
     def __eq__(self, other: object) -> bool:
-        """Quantities are equal when their numbers are, however written; but nothing is equal to a computed one."""
+        """Quantities are equal if their numbers are, however written; but no value equals a computed one."""
         return self.cel_takes(other) and self.number == other.number
 
     def cel_takes(self, other: object) -> TypeGuard[Quantity]:
-        """Whether a value may stand on the right of `==`.
+        """Whether a value is allowed on the right of `==`.
 
-        Upstream `add` and `sub` give a pointer to a quantity, which apiserver/pkg/cel/quantity.go does not expect.
+        Upstream, `add` and `sub` return a pointer to a quantity, which apiserver/pkg/cel/quantity.go does not expect.
         """
         return isinstance(other, Quantity) and not other.computed
 

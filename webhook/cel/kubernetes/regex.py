@@ -34,7 +34,7 @@ def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
         if len(found) == limit:
             break
         work(_WORK_OF_MATCH)
-        # Go takes no empty match right behind the match before.
+        # Go skips an empty match right after the previous match.
         if match.end() > match.start() or match.start() != end:
             found.append(match.group())
         end = match.end()

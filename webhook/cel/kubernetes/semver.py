@@ -24,7 +24,7 @@ _SHORT: Final = 19
 
 
 class Version(NamedTuple):
-    """A version; versions compare as semver.org says, whatever their build.
+    """A version; versions compare as in the specification of semver.org, whatever their build.
 
     Args:
         numbers: Major, minor and patch.
@@ -37,25 +37,25 @@ class Version(NamedTuple):
     pre_release: tuple[tuple[bool, int, str], ...]
 
     def __str__(self) -> str:
-        """Spell the version, without its build."""
+        """Write the version, without its build."""
         pre_release = ".".join(text if is_text else str(number) for is_text, number, text in self.pre_release)
         return ".".join(map(str, self.numbers)) + (f"-{pre_release}" if pre_release else "")
 
 
 @only_class
 class Semver:
-    """A version as expressions hold it."""
+    """A version, as a value of expressions."""
 
     __slots__ = ("version",)
     cel_type: ClassVar[Type] = SEMVER
     cel_has_slices: ClassVar[bool] = True
-    """In Go; so that no map can have it as a key."""
+    """In Go; so it cannot be a key of a map."""
 
     def __init__(self, version: Version) -> None:
         self.version = version
 
     def __eq__(self, other: object) -> bool:
-        """Versions are equal when nothing but their builds differ."""
+        """Versions are equal if only their builds differ."""
         return isinstance(other, Semver) and self.version == other.version
 
     def __hash__(self) -> int:
@@ -140,7 +140,7 @@ def _parse_normalized(text: str, normalize: bool) -> Semver:  # noqa: FBT001  # 
 
 
 def _normalized(text: str) -> str:
-    """Leaves out `v` and leading zeros and adds what is missing of three numbers.
+    """Leaves out `v` and leading zeros, and adds missing numbers up to three.
 
     Raises:
         EvaluationError: A short version has a pre-release or a build.
@@ -205,7 +205,7 @@ _NORMALIZING: Final = (
 
 @lru_cache(maxsize=2)
 def library(version: int) -> Library:
-    """The library as of one of its versions.
+    """One version of the library.
 
     Args:
         version: 0 or 1, which brought the second argument of `semver` and `isSemver`: whether to normalize.

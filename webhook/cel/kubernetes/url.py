@@ -19,7 +19,7 @@ URL_TYPE: Final = struct("kubernetes.URL")
 
 @only_class
 class URL:
-    """A URL as expressions hold it."""
+    """A URL, as a value of expressions."""
 
     __slots__ = ("url",)
     cel_type: ClassVar[Type] = URL_TYPE
@@ -28,7 +28,7 @@ class URL:
         self.url = url
 
     def __eq__(self, other: object) -> bool:
-        """URLs are equal when they are written alike."""
+        """URLs are equal if they are written alike."""
         return isinstance(other, URL) and str(self.url) == str(other.url)
 
     def __hash__(self) -> int:
@@ -37,7 +37,7 @@ class URL:
 
 
 def _parse(text: str) -> URL:
-    # The first says whether it is a URL at all, the second knows of fragments.
+    # The first decides whether it is a URL at all, the second supports fragments.
     try:
         gourl.parse_request_uri(text)
         return URL(gourl.parse(text))

@@ -2,7 +2,7 @@
 
 Follows Go's regexp/syntax/parse.go, with its limits on nesting, repetition and size, and its error texts. A pattern is
 read once from left to right, in time that grows with its length alone; nothing is compiled. RE2 reads nearly the same
-syntax: only the names of groups and of Unicode classes are written anew for it.
+syntax: only the names of groups and of Unicode classes are rewritten for it.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _CLASS_WEIGHT: Final = 8
 
 
 class Pattern(NamedTuple):
-    """A regular expression as it was read.
+    """A parsed regular expression.
 
     Args:
         text: The same expression for RE2.
-        weight: About how many instructions RE2 makes of it.
+        weight: About the number of RE2's instructions for it.
     """
 
     text: str
@@ -58,7 +58,7 @@ def read_pattern(text: str) -> Pattern:
     """Reads a regular expression.
 
     Raises:
-        PatternError: Go takes no such expression.
+        PatternError: Go rejects the expression.
     """
     return _Reader(text).read()
 
@@ -89,7 +89,7 @@ class _Reader(Stack):
                 repeats = True
             else:
                 self._one(char)
-            # `repeated` is where the repetition before began; two in a row are wrong.
+            # `repeated` is the start of the previous repetition; two in a row are an error.
             repeated = start if repeats else -1
         self._concatenate()
         self._alternate()
@@ -126,7 +126,7 @@ class _Reader(Stack):
     # -- groups and repetitions
 
     def _group(self) -> None:
-        """`(?:…)`, `(?i)`, `(?P<name>…)` and their like."""
+        """`(?:…)`, `(?i)`, `(?P<name>…)` and similar groups."""
         text, start = self._text, self._at
         name_at = start + 4 if text.startswith("(?P<", start) else start + 3 if text.startswith("(?<", start) else 0
         if name_at and len(text) > name_at:
@@ -159,7 +159,7 @@ class _Reader(Stack):
         self._fail(_PERL, start)
 
     def _counts(self) -> tuple[int, int] | None:
-        """The least and the most of `{2}`, `{2,}` (-1 for no most), `{2,3}`; None for a brace that is none of these."""
+        """The minimum and maximum of `{2}`, `{2,}` (-1 for no maximum), `{2,3}`; None for any other brace."""
         least, at = self._number(self._at + 1)
         if least is None:
             return None
@@ -272,7 +272,7 @@ class _Reader(Stack):
         self._replace(start, _in_re2(*found, negative=negative, in_class=in_class))
 
     def _replace(self, start: int, text: str) -> None:
-        """Notes what RE2 gets in the place of what was just read."""
+        """Records RE2's replacement for the text just read."""
         self._pieces += (self._text[self._copied : start], text)
         self._copied = self._at
 
@@ -352,7 +352,7 @@ def _is_cased(code: int) -> bool:
 
 
 def _are_cases(codes: set[int]) -> bool:
-    """Whether two characters are the same but for their case."""
+    """Whether two characters differ only in case."""
     if len(codes) != 2:  # noqa: PLR2004  # upper and lower
         return False
     one, other = map(chr, codes)
@@ -367,5 +367,5 @@ def _in_re2(body: str, is_negated: bool, *, negative: bool, in_class: bool) -> s
         return body if in_class else f"[{body}]"
     if not in_class:
         return f"[^{body}]"
-    # Brackets in brackets cannot be negated: only what is not ASCII can be distinguished.
+    # Brackets in brackets cannot be negated: only characters outside of ASCII can be distinguished.
     return r"\x{80}-\x{10FFFF}" if body == ASCII else r"\P{Any}"

@@ -1,7 +1,7 @@
 """Compiles and matches regular expressions with RE2, once Go's syntax allows them.
 
-RE2 gets little memory (`MAX_MEMORY`), within which even the worst pattern compiles, or fails to, in milliseconds. What
-Go takes and RE2 cannot compile in it is valid, and an error only where it would have to run.
+RE2 gets little memory (`MAX_MEMORY`), within which even the worst pattern compiles, or fails to, in milliseconds. A
+pattern that Go accepts and RE2 cannot compile within it is valid, and an error only when it would have to run.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_MEMORY: Final = 256 << 10
-"""How many bytes RE2 may use for a pattern and what it learns of it."""
+"""The bytes that RE2 may use for a pattern and its automata."""
 MAX_CACHE: Final = 16 << 20
 
 _MAX_WEIGHT: Final = 64_000
-"""About four times as many instructions as fit the memory: RE2 need not try."""
+"""About four times as many instructions as fit the memory: RE2 is not tried beyond."""
 _STEPS: Final = 200
-"""How many steps of an automaton a unit of work is: one for each character and each instruction, at worst."""
+"""The steps of an automaton for a unit of work: at worst, one for each character and each instruction."""
 
 
 class Match(Protocol):
-    """What is used of a place where a pattern was found."""
+    """The used methods of RE2's matches."""
 
     def group(self) -> str:
-        """The text that is there."""
+        """The matched text."""
 
     def start(self) -> int:
-        """Where it starts."""
+        """The start of the match."""
 
     def end(self) -> int:
-        """Where it ends."""
+        """The end of the match."""
 
 
 class _Compiled(Protocol):
-    """What is used of RE2."""
+    """The used methods of RE2's patterns."""
 
     programsize: int
 
@@ -51,7 +51,7 @@ class _Compiled(Protocol):
         """Finds the pattern anywhere in a text, or in its bytes."""
 
     def finditer(self, text: str) -> Iterator[Match]:
-        """Finds the pattern everywhere in a text."""
+        """Finds all matches in a text."""
 
 
 class Pattern:
@@ -71,23 +71,23 @@ class Pattern:
         """Finds the pattern anywhere in a text.
 
         Raises:
-            BudgetExceededError: It is more work than the budget in force allows.
+            BudgetExceededError: The work exceeds the budget in force.
         """
         return self._compiled.search(self._readable(text))
 
     def is_in(self, text: str) -> bool:
-        """Whether the pattern is found anywhere in a text; found in bytes, no place is counted in characters.
+        """Whether the pattern is found anywhere in a text; searching bytes avoids counting characters.
 
         Raises:
-            BudgetExceededError: It is more work than the budget in force allows.
+            BudgetExceededError: The work exceeds the budget in force.
         """
         return self._compiled.search(self._readable(text).encode()) is not None
 
     def find_all(self, text: str) -> Iterator[Match]:
-        """Finds the pattern everywhere in a text.
+        """Finds all matches in a text.
 
         Raises:
-            BudgetExceededError: It is more work than the budget in force allows.
+            BudgetExceededError: The work exceeds the budget in force.
         """
         return self._compiled.finditer(self._readable(text))
 
@@ -98,7 +98,7 @@ class Pattern:
 
 _ENTRY: Final = 400
 _known: Final[Cache[Read]] = Cache(1 << 20)
-"""Patterns as they were read, which takes longer than all the rest of a short expression."""
+"""Parsed patterns; parsing one takes longer than the rest of a short expression."""
 _patterns: Final[Cache[Pattern]] = Cache(MAX_CACHE)
 
 
@@ -106,8 +106,8 @@ def check_pattern(pattern: str) -> None:
     """Reads a pattern without compiling it.
 
     Raises:
-        EvaluationError: Go takes no such pattern.
-        BudgetExceededError: It is more work than the budget in force allows.
+        EvaluationError: Go rejects the pattern.
+        BudgetExceededError: The work exceeds the budget in force.
     """
     _read(pattern)
 
@@ -132,8 +132,8 @@ def compile_pattern(pattern: str) -> Pattern:
     """Compiles a pattern.
 
     Raises:
-        EvaluationError: Go takes no such pattern, or it is too large for us.
-        BudgetExceededError: It is more work than the budget in force allows.
+        EvaluationError: Go rejects the pattern, or it is too large for RE2's memory.
+        BudgetExceededError: The work exceeds the budget in force.
     """
     found = _patterns.get(pattern)
     if found is None:
@@ -159,7 +159,7 @@ def _compile(text: str) -> _Compiled:
 
 
 def readable(text: str) -> str:
-    """The text with what Go's JSON decoder makes of lone surrogates, on which RE2 would fail."""
+    """The text with lone surrogates replaced as by Go's JSON decoder; RE2 would fail on them."""
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 

@@ -1,4 +1,4 @@
-r"""Unicode classes that Go's regular expressions know by name, such as `\p{Greek}`.
+r"""Unicode classes that Go's regular expressions support by name, such as `\p{Greek}`.
 
 Follows unicodeTable in Go's regexp/syntax/parse.go. Go has Unicode 15, as RE2 has here.
 """
@@ -49,9 +49,9 @@ def _canonical(name: str) -> str:
 
 
 ASCII: Final = r"\x{0}-\x{7F}"
-r"""What RE2 has for `\p{ASCII}`."""
+r"""RE2's form of `\p{ASCII}`."""
 _ASSIGNED: Final = r"\pL\pM\pN\pP\pS\pZ\pC"
-"""All that Unicode has assigned: in RE2, too, `C` is without `Cn`."""
+"""All assigned code points: in RE2, too, `C` excludes `Cn`."""
 _CASED: Final = r"\p{Lu}\p{Ll}\p{Lt}"
 _OWN: Final = {"ascii": ASCII, "assigned": _ASSIGNED, "lc": _CASED, "casedletter": _CASED, "any": r"\p{Any}"}
 _KNOWN: Final = {
@@ -63,13 +63,13 @@ _UNASSIGNED: Final = frozenset({"cn", "unassigned"})
 
 
 def unicode_class(name: str) -> tuple[str, bool] | None:
-    """What RE2 has for a class.
+    """RE2's form of a class.
 
     Args:
-        name: The class's name as it stands in a pattern, without a `^`.
+        name: The class's name, as written in a pattern, without a `^`.
 
     Returns:
-        What stands for it between brackets, and whether these must be negated; None if there is no such class.
+        The form between brackets, and whether these must be negated; None if there is no such class.
     """
     key = _canonical(name)
     if key in _UNASSIGNED:

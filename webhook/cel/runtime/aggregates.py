@@ -19,7 +19,7 @@ _LIST_BYTES: Final = 56
 _PLACE_BYTES: Final = 8
 
 
-# -- what is written; errors are raised
+# -- writing source; errors are raised
 
 
 def emit_list(writer: Writer, node: ast.ListExpression) -> Operand:
@@ -43,7 +43,7 @@ def emit_list(writer: Writer, node: ast.ListExpression) -> Operand:
 
 
 def _each(writer: Writer, nodes: Sequence[Expression], add: Callable[[Expression], None]) -> None:
-    """Writes what is done for each of some nodes, many of them in functions of their own."""
+    """Writes a step for each node; many nodes go into functions of their own."""
 
     def group_of(group: Sequence[Expression]) -> Operand:
         _each(writer, group, add)
@@ -101,7 +101,7 @@ def emit_struct(writer: Writer, node: ast.StructExpression, construct: Callable[
     return Operand(writer.set(f"{writer.given(construct)}(count_built(meter, {made}))"), fails=False)
 
 
-# -- what is called
+# -- called by the source
 
 
 def _unwrap(value: Value, what: str) -> Optional:
@@ -112,10 +112,10 @@ def _unwrap(value: Value, what: str) -> Optional:
 
 
 class MapBuilder:
-    """A map in the making.
+    """A map under construction.
 
     Args:
-        strict: Whether a key may come only once and must be a bool, a whole number or a string.
+        strict: Whether keys must be unique, and each a bool, a whole number or a string.
     """
 
     __slots__ = ("_strict", "made")
@@ -125,10 +125,10 @@ class MapBuilder:
         self._strict = strict
 
     def put(self, key: Value, value: Value, optional: bool) -> None:
-        """Adds an entry; an optional one only if its value is there.
+        """Adds an entry; an optional one only if it has a value.
 
         Raises:
-            EvaluationError: The key cannot be one, or an optional value is none.
+            EvaluationError: The key is not a valid key, or the value of an optional entry is not an optional.
         """
         cls = type(key)
         if cls is bool:
@@ -146,7 +146,7 @@ class MapBuilder:
 
 
 def append(made: list[Value], value: Value) -> None:
-    """Appends what is in an optional, if anything is.
+    """Appends the value of an optional, if it has one.
 
     Raises:
         EvaluationError: The value is not an optional.
@@ -157,7 +157,7 @@ def append(made: list[Value], value: Value) -> None:
 
 
 def put_optional(made: dict[Value, Value], key: Value, value: Value) -> None:
-    """Sets an entry to what is in an optional, or removes it.
+    """Sets an entry to the value of an optional, or removes the entry.
 
     Raises:
         EvaluationError: The value is not an optional.

@@ -1,8 +1,8 @@
 """Variables and the chains of selections and indexes that start there: `object.spec.containers[0].?name`.
 
 cel-go resolves such a chain in one step and counts one unit for it and one for each link
-(cel-go interpreter/attributes.go). Plain dicts are read without looking first; `follow` goes on where that does not
-work. What links cost is paid before, and given back for those that are not come to.
+(cel-go interpreter/attributes.go). Plain dicts are read without checks; `follow` takes over where that fails.
+Links are paid for in advance, and refunded if they are not reached.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from webhook.cel.syntax.ast import Expression
 
 KEYS: Final = frozenset({bool, int, UInt, float, str})
-"""Classes of what a chain can go on with."""
+"""Classes of values with which a chain can continue."""
 _NATIVE: Final = {
     "bytes": "[]uint8",
     "google.protobuf.Duration": "time.Duration",
@@ -34,13 +34,13 @@ _NATIVE: Final = {
     "map": "map[string]interface {}",
     "null_type": "<nil>",
 }
-"""What cel-go calls values that a variable holds, where it does not make its own of them."""
+"""cel-go's names for values of variables that it does not convert to its own."""
 LOOKUP: Final = (KeyError, TypeError, EvaluationError)
-"""What a step in a plain dict may raise where it is not that simple."""
+"""The exceptions of a step into a value that is not a plain dict with the key."""
 
 
 class Unset:
-    """What is found for a variable that is not bound."""
+    """The value of a variable that is not bound."""
 
 
 UNSET: Final = Unset()
@@ -55,7 +55,7 @@ class Link(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """A chain: what writes the value that it starts from, the links, and what it costs beside them."""
+    """A chain: the writer of the value that it starts from, the links, and its cost beside them."""
 
     root: Callable[[], Operand]
     links: tuple[Link, ...] = ()
@@ -67,23 +67,23 @@ class Steps(NamedTuple):
 
     Args:
         keys: The keys, and whether each step is optional.
-        strict: Whether an optional step from what has no parts at all is an error.
+        strict: Whether an optional step from a value without parts is an error.
     """
 
     keys: tuple[tuple[Value, bool], ...]
     strict: bool
 
 
-# -- what is written
+# -- writing source
 
 
 def emit_chain(writer: Writer, chain: Chain, *, own_cost: int) -> Operand:
-    """Writes what follows a chain.
+    """Writes the evaluation of a chain.
 
     Args:
-        writer: Where to.
+        writer: Writes the source.
         chain: The chain.
-        own_cost: What it costs beside its links; less than the chain's own when it is a part of something else.
+        own_cost: Its cost beside its links; less than the chain's own when it is a part of another attribute.
     """
     writer.spend(own_cost)
     operand = chain.root()
@@ -107,7 +107,7 @@ def _known_steps(writer: Writer, start: Operand, links: list[Link]) -> Operand:
     is_optional = any(link.is_optional for link in links)
     if start.value is not NOT_CONSTANT or any(type(link.key) is not str for link in links):
         writer.line(otherwise)
-    elif is_optional and len(links) == 1:  # is missing more often than not, which an exception would tell slowly
+    elif is_optional and len(links) == 1:  # is missing more often than not, and an exception would be slow
         key = writer.given(links[0].key)
         writer.line(f"if type({start.text}) is dict and {key} in {start.text}:")
         writer.line(f"\t{result} = Optional({start.text}[{key}])")
@@ -152,7 +152,7 @@ def emit_presence(writer: Writer, chain: Chain, field: str, *, negated: bool = F
     return Operand(result, None if is_part else bool)
 
 
-# -- what is called
+# -- called by the source
 
 
 def unbound(name: str) -> EvaluationError:
@@ -161,7 +161,7 @@ def unbound(name: str) -> EvaluationError:
 
 
 def lookup(bindings: Mapping[str, Value], names: tuple[str, ...]) -> Value:
-    """The binding of the first of some names that has one; `UNSET` if none has."""
+    """The binding of the first name that has one; `UNSET` if none has."""
     for name in names:
         if name in bindings:
             return bindings[name]
@@ -169,10 +169,10 @@ def lookup(bindings: Mapping[str, Value], names: tuple[str, ...]) -> Value:
 
 
 def follow(left: int, value: Value, steps: Steps) -> tuple[int, Value]:
-    """Follows links that were paid for; from the first optional one on, what is missing is absent.
+    """Follows links that were paid for; from the first optional one on, missing keys are absent.
 
     Returns:
-        What is left to be spent, and the value or error.
+        The cost left to be spent, and the value or error.
     """
     unpaid = len(steps.keys)
     if type(value) is EvaluationError:
@@ -203,19 +203,19 @@ def follow(left: int, value: Value, steps: Steps) -> tuple[int, Value]:
 
 
 def goes_on(value: Value) -> bool:
-    """Whether a chain goes on after a value: it is neither an error nor absent."""
+    """Whether a chain continues after a value: it is neither an error nor absent."""
     cls = type(value)
     return cls is not EvaluationError and (cls is not Optional or value.present)
 
 
 def no_key(value: Value, *, is_native: bool) -> EvaluationError:
-    """The error of a key that cannot be one (cel-go interpreter/attributes.go, newQualifier)."""
+    """The error of an invalid key (cel-go interpreter/attributes.go, newQualifier)."""
     native = _NATIVE.get(type_of(value).name) if is_native else None
     return EvaluationError(f"invalid qualifier type: {native or go_type(value)}")
 
 
 def step(left: int, value: Value, key: Value, is_optional: bool, strict: bool, is_native: bool) -> tuple[int, Value]:
-    """Follows one link that was paid for, by a key that was computed; as `follow`."""
+    """Follows one link that was paid for, by a computed key; like `follow`."""
     cls, kind = type(value), type(key)
     if cls is dict and kind is str and not is_optional:
         found = value.get(key, MISSING)
@@ -231,9 +231,9 @@ def step(left: int, value: Value, key: Value, is_optional: bool, strict: bool, i
 
 
 def present(left: int, value: Value, field: str, strict: bool, negated: bool) -> tuple[int, Value]:
-    """Whether a value has a field, or not.
+    """Whether a value has a field.
 
-    A unit is given back if the value is an error, as the test was not come to, and if it is an optional without it.
+    A unit is refunded if the value is an error, as the test was not reached, or an optional without the field.
     """
     if type(value) is EvaluationError:
         return left + 1, value
@@ -245,9 +245,9 @@ def present(left: int, value: Value, field: str, strict: bool, negated: bool) ->
 
 
 def resolved_presence(left: int, value: Value, field: str, strict: bool, negated: bool) -> tuple[int, Value]:
-    """As `present`, where an attribute goes on with it: of an optional it is the field itself.
+    """Like `present`, within another attribute: for an optional, the result is the field itself.
 
-    cel-go goes on with the chain alone, without what makes a bool of it (interpreter/interpretable.go, evalTestOnly).
+    cel-go continues with the chain alone, without converting it to a bool (interpreter/interpretable.go, evalTestOnly).
     """
     if type(value) is Optional:
         return follow(left, value, Steps(((field, False),), strict))
@@ -255,14 +255,14 @@ def resolved_presence(left: int, value: Value, field: str, strict: bool, negated
 
 
 _INSIDE: Final = frozenset({"kubernetes.Quantity", "kubernetes.Semver", "kubernetes.URL", "net.IP", "net.CIDR"})
-"""Types of values that cel-go cannot make of what is inside them."""
+"""Types whose values cel-go cannot restore from the Go values inside them."""
 
 
 def resolved_optional(value: Value) -> Value:
-    """An optional as a variable or a choice holds it, any other value or error unchanged.
+    """An optional, as a variable or a choice holds it; any other value or error is unchanged.
 
-    cel-go takes out what Go has inside, and makes a CEL value of that again (interpreter/attributes.go, Resolve): of an
-    optional in an optional its value, of a type its name; of Kubernetes' own values it cannot.
+    cel-go takes the Go value out, and makes it a CEL value again (interpreter/attributes.go, Resolve): an optional in
+    an optional becomes its value, a type its name; Kubernetes' own values cannot be converted.
     """
     if type(value) is not Optional or not value.present:
         return value

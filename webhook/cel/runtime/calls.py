@@ -1,8 +1,8 @@
 """Calls of functions: which overload runs, and what it costs.
 
-A call whose argument is an error is an error, and `||` may absorb it; cel-go has then counted it all the same: a call
-of two arguments after evaluating both, one of three or more only if none but the last failed, and so one whose
-overload is chosen at run time (cel-go interpreter/interpretable.go, runtimecost.go, common/decls/decls.go).
+A call with an argument that is an error is an error, which `||` may absorb; cel-go counts the call all the same: with
+two arguments after evaluating both, with three or more (or an overload chosen at run time) only if none but the last
+failed (cel-go interpreter/interpretable.go, runtimecost.go, common/decls/decls.go).
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ _BUILT: Final = frozenset({Kind.STRING, Kind.BYTES, Kind.LIST, Kind.MAP})
 """Kinds whose values a call may have built."""
 _CONTAINERS: Final = frozenset({Kind.LIST, Kind.MAP})
 _TEXT_BYTES: Final = 64
-"""How many bytes a short text takes, or a little more."""
+"""The bytes that a short text takes, or a little more."""
 _MANY: Final = 256
-"""From how many elements on it is asked what a call on a list costs before it is made."""
+"""The number of elements from which the cost of a call on a list is checked before the call."""
 _TEXTS: Final = list_of(STRING)
 _ANYTHING: Final = UNKNOWN_KINDS | {Kind.PARAMETER}
 _NOT_CALLED: Final = EvaluationError("not called")
-# Operators take any values and tell themselves what they are not for.
+# Operators take any values and refuse unsuitable ones themselves.
 _OPERATORS: Final[Mapping[str, Callable[..., Value]]] = {
     "_+_": operators.add, "_-_": operators.subtract, "_*_": operators.multiply, "_/_": operators.divide,
     "_%_": operators.modulo, "_<_": operators.less, "_<=_": operators.less_equal, "_>_": operators.greater,
     "_>=_": operators.greater_equal, "-_": operators.negate, "!_": operators.logical_not, "size": operators.size,
 }  # fmt: skip
 PLANNED: Final = ""
-"""Stands for a function of patterns that is made for the one pattern that it is given."""
+"""Stands for a function that is specialised for one constant pattern."""
 _INSIDE: Final = frozenset({Optional, Type})
-"""Classes of what Go has another value inside."""
+"""Classes of values that hold another value in Go."""
 PATTERN_AT: Final = {"matches": -1, "find": 0, "findAll": 0}
-"""Which argument of a function is a pattern."""
+"""The argument of a function that is a pattern."""
 # Where cel-go's refusal does not name the types of the arguments (cel-go common/stdlib/standard.go).
 _REFUSALS: Final = {
     **dict.fromkeys(("startsWith", "endsWith", "contains"), "no such overload"),
@@ -62,9 +62,9 @@ _REFUSALS: Final = {
 
 
 def fits(value: Value, type_: Type) -> bool:
-    """Whether a value can be passed where a type is declared; of a list or map the first element tells.
+    """Whether a value can be passed as a declared type; the first element decides for a list or map.
 
-    As defaultIsAssignableRuntimeType in cel-go's common/types/types.go.
+    Follows defaultIsAssignableRuntimeType in cel-go's common/types/types.go.
     """
     if type_.kind is Kind.LIST:
         return type(value) is list and (not value or fits(value[0], type_.parameters[0]))
@@ -77,7 +77,7 @@ def fits(value: Value, type_: Type) -> bool:
 
 
 def _is_of(value: Value, type_: Type) -> bool:
-    """As `fits`, whatever is in a list or map."""
+    """Like `fits`, without looking into lists and maps."""
     if type_.kind in _ANYTHING:
         return True
     expected = python_type(type_)
@@ -98,14 +98,14 @@ def refusal(function: str, arguments: Sequence[Value]) -> EvaluationError:
 
 
 def _native(value: Value) -> Value:
-    """What a function of one constant pattern looks at: what Go has inside (cel-go interpreter/optimizations.go)."""
+    """The subject of a function with a constant pattern: the Go value inside (cel-go interpreter/optimizations.go)."""
     while type(value) is Optional and value.present:
         value = value.value
     return value.name if type(value) is Type else value
 
 
 class _Dispatcher:
-    """The overloads that a call may mean, of which one is chosen by the arguments.
+    """The possible overloads of a call; the arguments choose one.
 
     Args:
         function: The function's name.
@@ -127,13 +127,13 @@ class _Dispatcher:
             for part in type_.parameters
         )
         self.known: Final[dict[object, Callable[..., Value]]] = {}
-        """The implementations for classes that alone decide."""
+        """The implementations, where classes alone decide."""
 
     def find(self, key: object, *arguments: Value) -> Callable[..., Value]:
-        """The implementation for some arguments, which is known by a key from then on, if classes alone decide.
+        """The implementation for some arguments; it is cached if classes alone decide.
 
         Raises:
-            EvaluationError: None fits, or an argument is an error, which is raised.
+            EvaluationError: No overload fits, or an argument is an error, which is raised.
         """
         for each in arguments:
             if type(each) is EvaluationError:
@@ -159,13 +159,13 @@ class _Dispatcher:
 
 @lru_cache(maxsize=1024)
 def callable_of(function: str, overloads: tuple[Overload, ...], arity: int) -> Callable[..., Value]:
-    """What makes a call: it takes a meter and the arguments, and gives the result or the error.
+    """A function that makes a call: it takes a meter and the arguments, and gives the result or the error.
 
-    The error is that of an argument that is one. What the call may have built is counted.
+    An argument that is an error is the result. Memory that the call may have built is counted.
 
     Args:
         function: The function's name.
-        overloads: Those that may apply; one, if the checker could tell.
+        overloads: The overloads that may apply; a single one, if the checker could tell.
         arity: The number of arguments.
     """
     dispatcher = _Dispatcher(function, overloads)
@@ -210,7 +210,7 @@ def callable_of(function: str, overloads: tuple[Overload, ...], arity: int) -> C
 
 
 def charge(overloads: Sequence[Overload], by_name: CallCost | None) -> int | CostFunction:
-    """What a call costs, known only in part: with several overloads in question cel-go counts 1."""
+    """The cost of a call; with several possible overloads, cel-go counts 1."""
     own: int | CostFunction = overloads[0].cost if len(overloads) == 1 else 1
     if by_name is None or not overloads:
         return own
@@ -226,7 +226,7 @@ def charge(overloads: Sequence[Overload], by_name: CallCost | None) -> int | Cos
 
 
 def overloads_of(node: ast.Call, scope: Scope) -> tuple[Overload, ...]:
-    """The overloads that a call may mean: what the checker found, else all with as many parameters."""
+    """The possible overloads of a call: those that the checker found, else all with as many parameters."""
     if node.overloads is not None:
         return node.overloads
     arity = len(node.arguments) + (node.target is not None)
@@ -235,7 +235,7 @@ def overloads_of(node: ast.Call, scope: Scope) -> tuple[Overload, ...]:
     return tuple(overload for overload in functions.get(name, ()) if len(overload.parameters) == arity)
 
 
-# -- what is written
+# -- writing source
 
 _BOTH_TEXTS: Final = (str, str)
 _BOTH_WHOLE: Final = (int, int)
@@ -246,12 +246,12 @@ _SHORT: Final = "len({0}) + len({1}) < 4096"
 
 
 class _Direct(NamedTuple):
-    """What Python itself has in the place of an implementation.
+    """A Python expression in place of an implementation.
 
     Args:
-        source: It, with the arguments as `{0}` and `{1}` and the result as `{r}`.
-        classes: For arguments of which classes.
-        condition: Under what condition beside.
+        source: The expression, with the arguments as `{0}` and `{1}` and the result as `{r}`.
+        classes: The classes of the arguments.
+        condition: A further condition.
     """
 
     source: str
@@ -291,7 +291,7 @@ _SIZED: Final[Mapping[CostFunction, Callable[..., str]]] = {
 def emit_call(writer: Writer, node: ast.Call, *, caught: bool) -> Operand:
     """Writes a call of a function.
 
-    cel-go plans a call with a constant pattern anew, as one of any number of arguments (interpreter/optimizations.go).
+    cel-go replans a call with a constant pattern, as one with any number of arguments (interpreter/optimizations.go).
     """
     arguments = [*node.children()]
     function = node.function
@@ -366,7 +366,7 @@ def _emit_sized(
     made: str,
     call: str,
 ) -> None:
-    """Writes a call that costs by sizes; a look at the clock is due soon after one on a list that may hold anything."""
+    """Writes a call whose cost depends on sizes; after one on a list of any values, the clock is checked soon."""
     known = writer.given(cost)
     arguments = f"({''.join(f'{each.text}, ' for each in operands)})"
     is_list = ""
@@ -384,7 +384,7 @@ def _size(operand: Operand) -> str:
 
 
 def _direct(result: str, operands: list[Operand], overloads: tuple[Overload, ...]) -> list[tuple[str, str]]:
-    """What Python itself has for a call, as source, each with the condition for it."""
+    """The Python expressions for a call, as source, each with its condition."""
     chosen: dict[_Direct, list[str]] = {}
     for overload in overloads:
         parameters = tuple(map(python_type, overload.parameters))
@@ -403,7 +403,7 @@ def _direct(result: str, operands: list[Operand], overloads: tuple[Overload, ...
 
 
 def _condition(operands: list[Operand], classes: Iterable[type]) -> str | None:
-    """The condition that operands are of some classes; None if one never is."""
+    """The condition that operands have some classes; None if one never has."""
     unknown = []
     for operand, cls in zip(operands, classes, strict=True):
         if operand.fails or operand.cls is None:
@@ -430,14 +430,14 @@ def emit_choice(writer: Writer, node: ast.Call) -> Operand:
     return Operand(result)
 
 
-# -- what is called
+# -- called by the source
 
 
 def afford(left: int, cost: CostFunction, arguments: Sequence[Value]) -> None:
-    """Stops an evaluation before a call that costs more than is left, by its arguments alone.
+    """Stops an evaluation before a call whose arguments alone cost more than is left.
 
     Raises:
-        CostLimitExceededError: It does.
+        CostLimitExceededError: The call costs too much.
     """
     if EvaluationError not in map(type, arguments) and cost(arguments, _NOT_CALLED) > left:
         raise CostLimitExceededError

@@ -1,4 +1,4 @@
-"""Compiles what `Generator` writes, with the few functions that it may call."""
+"""Compiles the source that `Generator` writes, with the few functions that it may call."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from webhook.cel.runtime.constants import Analysis
 
 _WORK_OF_NODE: Final = 5
-"""How much work it is at least to write what evaluates a node; what is too much is then not begun."""
+"""The least work of writing a node's evaluation; expressions that need too much are not begun."""
 _WORK_OF_LINE: Final = 6
-"""How much work it is to compile a line."""
+"""The work of compiling a line."""
 
 
 def compile_expression(analysis: Analysis, *, specialised: bool) -> Any:  # `webhook.cel.runtime.program.Evaluate`
     """Writes and compiles an expression; gives the function that evaluates it.
 
     Args:
-        analysis: What is known of the expression.
+        analysis: The analysis of the expression.
         specialised: As for `Generator`.
 
     Raises:
-        CostLimitExceededError: It is more work than the budget in force allows, offline.
-        BudgetExceededError: It is more work than the budget in force allows.
+        CostLimitExceededError: Compiling is more work than the budget in force allows, offline.
+        BudgetExceededError: Compiling is more work than the budget in force allows.
     """
     return _compile([analysis], lambda: Generator(analysis, specialised=specialised))
 
@@ -49,8 +49,8 @@ def compile_joint(
         unasked: As there.
 
     Raises:
-        CostLimitExceededError: It is more work than the budget in force allows, offline.
-        BudgetExceededError: It is more work than the budget in force allows.
+        CostLimitExceededError: Compiling is more work than the budget in force allows, offline.
+        BudgetExceededError: Compiling is more work than the budget in force allows.
     """
     parts = [*conditions, *variables.values(), *checks]
     return _compile(parts, lambda: JointGenerator(conditions, checks, variables, unasked))
@@ -72,7 +72,7 @@ def _compile(analyses: Iterable[Analysis], make: Callable[[], Generator]) -> Any
 
 
 def stopped(left: int, error: Exception) -> int:
-    """What is left to be spent once an evaluation was stopped.
+    """The cost left once an evaluation was stopped.
 
     Raises:
         CostLimitExceededError: It was more work than the budget in force allows, offline.
@@ -111,4 +111,4 @@ BUILTINS: Final[dict[str, object]] = {
     "UNSET": attributes.UNSET,
     "current": current,
 }
-"""All that generated functions can call or name beside their own constants."""
+"""Everything that generated functions can call or name beside their own constants."""

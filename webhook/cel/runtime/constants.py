@@ -1,4 +1,4 @@
-"""What is known of an expression before it is evaluated: its constants, its variables, and how large its parts are.
+"""Static analysis of an expression: its constants, its variables and the sizes of its parts.
 
 Constants are folded as cel-go folds them (cel-go interpreter/decorators.go, decOptimize): literals, names of types,
 conversions of constants, and lists and maps made of them; they cost nothing when evaluated.
@@ -30,19 +30,19 @@ _CONVERSIONS: Final = frozenset(
 )
 _INDEXES: Final = frozenset({"_[_]", "_[?_]"})
 LARGE: Final = 100
-"""How many nodes a part of an expression has that becomes a function of its own."""
+"""The number of nodes from which a part of an expression becomes a function of its own."""
 
 
 def is_in_list(node: ast.Call) -> bool:
-    """Whether the checker found that `x in y` is about a list."""
+    """Whether the checker found that `x in y` tests a list."""
     return node.overloads is not None and [overload.id for overload in node.overloads] == ["in_list"]
 
 
 def struct_of(node: ast.StructExpression, scope: Scope) -> StructType:
-    """The type that a struct is of.
+    """The type of a struct.
 
     Raises:
-        ProgramError: There is none of that name.
+        ProgramError: There is no type of that name.
     """
     found = next((each for each in map(scope.struct, scope.candidates(node.name)) if each is not None), None)
     if found is None:
@@ -52,15 +52,15 @@ def struct_of(node: ast.StructExpression, scope: Scope) -> StructType:
 
 
 class Analysis:
-    """Looks through one expression.
+    """Analyzes one expression.
 
     Args:
         checked: The expression.
-        scope: What names mean.
+        scope: The meanings of names.
 
     Attributes:
         variables: The names of the variables that it uses.
-        weights: For every node, of how many nodes it is made, those apart that are large themselves.
+        weights: For every node, the number of nodes in it, without those in parts that are large themselves.
 
     Raises:
         ProgramError: A constant part of it always fails.
@@ -93,13 +93,13 @@ class Analysis:
                 self.variables[name[1:]] = None
         elif isinstance(node, ast.Call):
             if self.value(node) is not NOT_CONSTANT:
-                while len(self.variables) > variables:  # `x in []` does not ask for x
+                while len(self.variables) > variables:  # `x in []` does not evaluate x
                     self.variables.popitem()
             self._check_constants(node)
         return 1 if weight >= LARGE else weight
 
     def _check_constants(self, node: ast.Call) -> None:
-        """Refuses a constant key that cannot be one, and a constant pattern that is none."""
+        """Refuses invalid constant keys and invalid constant patterns."""
         if node.function in _INDEXES:
             key = self.value(node.arguments[1])
             if key is not NOT_CONSTANT and type(key) not in KEYS:
@@ -116,11 +116,11 @@ class Analysis:
         """The value of a node that cel-go folds into a constant, else `NOT_CONSTANT`.
 
         Raises:
-            ProgramError: It always fails.
+            ProgramError: The constant always fails.
         """
         if isinstance(node, ast.Literal):
             return node.value
-        # It is asked of every level, and finding it out takes going through all levels below.
+        # Every level needs its value, and computing it takes a walk through all levels below.
         found = self._known.get(node, _UNKNOWN)
         if found is _UNKNOWN:
             found = self._known[node] = self._find(node)

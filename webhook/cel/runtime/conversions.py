@@ -30,7 +30,7 @@ _EXPONENT_FROM: Final = 6
 
 
 def fail(source: str, target: str) -> NoReturn:
-    """Raises the error of a conversion that cannot be.
+    """Raises the error of an impossible conversion.
 
     Raises:
         EvaluationError: Always.
@@ -45,14 +45,14 @@ def _overflow(unsigned: str = "") -> NoReturn:
 
 
 def double_to_int(value: float) -> int:
-    """Cuts the fraction."""
+    """Truncates the fraction."""
     if math.isnan(value) or not -_TWO_63 < value < _TWO_63:
         _overflow()
     return int(value)
 
 
 def double_to_uint(value: float) -> UInt:
-    """Cuts the fraction."""
+    """Truncates the fraction."""
     if math.isnan(value) or not 0 <= value < _TWO_64:
         _overflow("unsigned ")
     return UInt(int(value))
@@ -107,7 +107,7 @@ def _hexadecimal(text: str) -> float:
 
 
 def string_to_bool(text: str) -> bool:
-    """Reads what Go's strconv.ParseBool does."""
+    """Reads the texts that Go's strconv.ParseBool accepts."""
     return _BOOLS[text] if text in _BOOLS else fail("string", "bool")
 
 
@@ -117,7 +117,7 @@ def string_to_bytes(text: str) -> bytes:
 
 
 def bytes_to_string(value: bytes) -> str:
-    """The text that the bytes are in UTF-8."""
+    """Decodes the bytes as UTF-8."""
     try:
         return value.decode()
     except UnicodeDecodeError:
@@ -132,7 +132,7 @@ def string_to_duration(text: str) -> Duration:
 
 
 def string_to_timestamp(text: str) -> Timestamp:
-    """Reads a moment in RFC 3339."""
+    """Reads a timestamp in RFC 3339 format."""
     return temporal.parse_timestamp(text) or fail("string", "google.protobuf.Timestamp")
 
 
@@ -142,7 +142,7 @@ def int_to_duration(_: int) -> Duration:
 
 
 def int_to_timestamp(seconds: int) -> Timestamp:
-    """The moment so many seconds after the epoch."""
+    """The timestamp at some seconds after the epoch."""
     return Timestamp(seconds * NANOS)
 
 

@@ -1,7 +1,7 @@
 """`==` and `in` for values of any size, interrupted at the deadline.
 
-What they cost goes by the outermost size at most, as in cel-go, so that a comparison of large values may cost a unit,
-while it is by what was spent that loops look at the clock (`webhook.cel.runtime.meter`).
+Their cost depends on the outermost size at most, as in cel-go, so comparing large values may cost one unit; but loops
+check the clock by the cost that was spent (`webhook.cel.runtime.meter`).
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 CONTAINERS: Final = frozenset({list, dict})
 _PER_UNIT: Final = 8
-"""How many elements are compared in the time of a unit of cost, roughly."""
+"""The number of elements compared in the time of a unit of cost, roughly."""
 _STRIDE: Final = _PER_UNIT * SHARE
-"""How many elements are compared between two looks at the clock at most: some tenths of a millisecond."""
+"""The largest number of elements compared between two checks of the clock: some tenths of a millisecond."""
 
 
 class Comparison:
     """Compares values of any size.
 
     Args:
-        meter: What limits the evaluation.
-        left: What is left to be spent.
-        mark: Below which the clock is looked at; it is nearer afterwards.
+        meter: Limits the evaluation.
+        left: The cost left to be spent.
+        mark: The cost below which the clock is checked; it is nearer afterwards.
     """
 
     __slots__ = ("_left", "_meter", "mark")
@@ -75,7 +75,7 @@ class Comparison:
         Raises:
             DeadlineExceededError: The deadline passed in between.
         """
-        if type(container) is not list or type(item) is str:  # a search for a text is faster than a look at the clock
+        if type(container) is not list or type(item) is str:  # a search for a text is faster than a check of the clock
             return contains(item, container)
         is_container = type(item) in CONTAINERS
         for start in range(0, len(container), _STRIDE):

@@ -1,8 +1,8 @@
 """Comprehensions as loops.
 
-`emit_fold` writes what cel-go's evalFold does with the parts of a comprehension, step for step. The loops for `all`,
-`exists` and the rest give the same values, errors and costs without going through the parts; what they count for an
-element is what its share of condition and step costs in cel-go (interpreter/interpretable.go, runtimecost.go).
+`emit_fold` follows cel-go's evalFold through the parts of a comprehension, step for step. The loops for `all`, `exists`
+and the rest give the same values, errors and costs without going through the parts; their cost of an element is the
+share of condition and step that it has in cel-go (interpreter/interpretable.go, runtimecost.go).
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 
 END: Final = object()
 KEYS: Final = frozenset({int, str})
-"""Classes of keys that stand for themselves in maps."""
+"""Classes of keys that maps hold unchanged."""
 PENDING: Final = object()
 
-# -- what is written
+# -- writing source
 
 
 class Loop:
     """A loop in the source.
 
     Args:
-        writer: Where it is written.
-        range_: What it goes over.
+        writer: Writes the source.
+        range_: The list or map that it iterates over.
         variables: The names of its variables, one or two.
-        end_cost: What its end costs.
+        end_cost: The cost of its end.
     """
 
     def __init__(self, writer: Writer, range_: Operand, variables: tuple[str, ...], end_cost: int) -> None:
@@ -50,7 +50,7 @@ class Loop:
         self._end_cost = end_cost
         self.elements = writer.name()
         self.failure = writer.name()
-        """The variable that holds the error which is the result."""
+        """The variable that holds the resulting error."""
         self.fails = range_.fails or range_.cls is not list
         text = range_.text
         plain, other = (f"iter({text})", "elements") if len(variables) == 1 else (f"enumerate({text})", "entries")
@@ -60,13 +60,13 @@ class Loop:
 
     @contextmanager
     def body(self) -> Iterator[None]:
-        """Writes what is done for an element."""
+        """Writes the body of the loop."""
         with self._writer.block(f"for {', '.join(self.variables)} in {self.elements}:"):
             self._writer.look()
             yield
 
     def filter(self, *predicates: Expression) -> None:
-        """Writes what passes over elements for which a predicate does not hold."""
+        """Writes the test that skips elements for which a predicate does not hold."""
         for predicate in predicates:
             held = self._writer.emit(predicate)
             with self._writer.block(f"if {held.text} is not True:"):
@@ -81,7 +81,7 @@ class Loop:
         self._writer.line(f"{self.failure} = {error if is_last else f'{self.failure} or {error}'}")
 
     def end(self, result: Operand, *, is_built: bool = False) -> Operand:
-        """Writes what follows the loop."""
+        """Writes the code after the loop."""
         self._writer.spend(self._end_cost)
         if self.fails:
             self._writer.line(f"if {self.failure} is not None: {result.text} = {self.failure}")
@@ -111,7 +111,7 @@ def _quantifier(writer: Writer, loop: Loop, node: ast.Comprehension, *, stops_at
 
 
 def _exactly_one(writer: Writer, loop: Loop, node: ast.Comprehension) -> Operand:
-    """`exists_one`; it never stops early, and of several errors the last one counts."""
+    """`exists_one`; it never stops early, and the last of several errors counts."""
     count, result = writer.set("0"), writer.name()
     with loop.body():
         loop.filter(node.parts[0])
@@ -124,7 +124,7 @@ def _exactly_one(writer: Writer, loop: Loop, node: ast.Comprehension) -> Operand
 def _list(writer: Writer, loop: Loop, node: ast.Comprehension) -> Operand:
     """`map`, `filter` and `transformList`.
 
-    Of errors in predicates the last one counts, of errors in elements the first; either comes before the result.
+    The last error in predicates counts, and the first error in elements; either takes precedence over the result.
     """
     result = writer.set("[]")
     is_constant = writer.constant_of(node.parts[0]) is not NOT_CONSTANT
@@ -142,7 +142,7 @@ def _list(writer: Writer, loop: Loop, node: ast.Comprehension) -> Operand:
 
 
 def _map(writer: Writer, loop: Loop, node: ast.Comprehension, *, has_keys: bool) -> Operand:
-    """`transformMap`, whose keys are those gone over, and `transformMapEntry`; errors count as for lists."""
+    """`transformMap`, which keeps the keys, and `transformMapEntry`; errors count as for lists."""
     result = writer.set("{}")
     with loop.body():
         loop.filter(*node.parts[1:])
@@ -174,11 +174,11 @@ LOOPS: Final[Mapping[str, tuple[int, Emit]]] = {
     "transformMap": (1, partial(_map, has_keys=True)),
     "transformMapEntry": (1, partial(_map, has_keys=False)),
 }
-"""What writes the loop of a macro, by the shape of the comprehension, with what its end costs."""
+"""The writers of macros' loops, by the shape of the comprehension, with the cost of the end."""
 
 
 def emit_cell(writer: Writer, initial: Expression) -> Operand:
-    """Writes a value that is computed when it is first asked for; gives the cell that holds it."""
+    """Writes a value that is computed on first use; gives the cell that holds it."""
     known = writer.constant_of(initial)
     if known is not NOT_CONSTANT:
         return Operand(writer.set(f"Lazy(None, (), {writer.constant(known).text})"))
@@ -187,7 +187,7 @@ def emit_cell(writer: Writer, initial: Expression) -> Operand:
 
 
 def emit_read(writer: Writer, cell: Operand) -> Operand:
-    """Writes what reads such a value, or a fold's value so far."""
+    """Writes the read of such a value, or of a fold's value so far."""
     writer.settle()
     result = writer.set(f"{cell.text}.value")
     writer.line(f"if {result} is PENDING: left, mark, {result} = {cell.text}.force(meter, left, mark)")
@@ -217,15 +217,15 @@ def emit_fold(
     return Operand(folded, operand.cls)
 
 
-# -- what is called
+# -- called by the source
 
 
 class Lazy:
-    """A value that is computed when it is first asked for; a fold sets it anew.
+    """A value that is computed on first use; a fold sets it anew.
 
     Args:
         function: The generated function that computes it.
-        taken: What it takes beside the meter, what is left and the mark.
+        taken: Its arguments after the meter, the rest of the cost and the mark.
         value: The value, if it is known.
     """
 
@@ -239,14 +239,14 @@ class Lazy:
         self.value = value
 
     def force(self, meter: Meter, left: int, mark: int) -> tuple[int, int, Value]:
-        """Computes the value: what is left, the next mark, the value or error."""
+        """Computes the value: the rest of the cost, the next mark, the value or error."""
         assert self._function is not None  # noqa: S101  # else the value is known
         left, mark, self.value = self._function(meter, left, mark, *self._taken)
         return left, mark, self.value
 
 
 def elements(left: int, value: Value, end_cost: int) -> tuple[int, Iterator[Value], EvaluationError | None]:
-    """What a loop with one variable goes over; if it cannot, nothing, and the cost of its end is given back."""
+    """The elements of a loop with one variable; none if the value has none, and the cost of the end is refunded."""
     if isinstance(value, dict):
         return left, map(from_key, value), None
     return left + end_cost, iter(()), _no_range(value, "got '{}', expected iterable type")
@@ -255,7 +255,7 @@ def elements(left: int, value: Value, end_cost: int) -> tuple[int, Iterator[Valu
 def entries(
     left: int, value: Value, end_cost: int
 ) -> tuple[int, Iterator[tuple[Value, Value]], EvaluationError | None]:
-    """What a loop with two variables goes over; as `elements`."""
+    """The entries of a loop with two variables; like `elements`."""
     if isinstance(value, dict):
         return left, ((from_key(key), each) for key, each in value.items()), None
     return (
@@ -275,10 +275,10 @@ def _no_range(value: Value, text: str) -> EvaluationError:
 
 
 def insert_entry(made: dict[Value, Value], key: Value, value: Value) -> None:
-    """Puts an entry into a map in the making.
+    """Puts an entry into a map under construction.
 
     Raises:
-        EvaluationError: The key is there already.
+        EvaluationError: The key exists already.
     """
     inner = to_key(key)
     if inner in made:
@@ -288,10 +288,10 @@ def insert_entry(made: dict[Value, Value], key: Value, value: Value) -> None:
 
 
 def insert_map(made: dict[Value, Value], added: Value) -> None:
-    """Puts the entries of a map into a map in the making.
+    """Puts the entries of a map into a map under construction.
 
     Raises:
-        EvaluationError: One of the keys is there already.
+        EvaluationError: One of the keys exists already.
     """
     if not isinstance(added, dict):
         raise no_such_overload()
@@ -300,7 +300,7 @@ def insert_map(made: dict[Value, Value], added: Value) -> None:
 
 
 def inserted(insert: Callable[..., None], *arguments: Value) -> EvaluationError | None:
-    """Inserts into a map in the making; gives the error, or that which the value is."""
+    """Inserts into a map under construction; gives the error, which may be the value itself."""
     if type(arguments[-1]) is EvaluationError:
         return arguments[-1]
     try:

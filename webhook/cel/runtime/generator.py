@@ -1,8 +1,8 @@
 """Writes a tree as Python source that evaluates it.
 
-Nothing of the data is converted: an expression reads the dicts and lists that it is given. What is written counts what
-cel-go's cost tracker counts for each node, constants folded as cel-go folds them (cel-go interpreter/planner.go).
-What comes after an error that `||`, `&&` or a comprehension absorbs is evaluated and counted as there, too.
+Data is not converted: an expression reads the given dicts and lists as they are. The source counts the cost that
+cel-go's cost tracker counts for each node, with constants folded as cel-go folds them (cel-go interpreter/planner.go).
+Parts after an error that `||`, `&&` or a comprehension absorbs are evaluated and counted as in cel-go, too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _ATTRIBUTES: Final = frozenset({"_[_]", "_[?_]", "_?._", "_?_:_"})
 MOST_INLINE: Final = 32
-"""How many elements or terms are written in one function at most."""
+"""The largest number of elements or terms in one function."""
 SMALL: Final = 20
 
 
@@ -44,8 +44,8 @@ class Generator(Writer):
     """Writes one expression.
 
     Args:
-        analysis: What is known of the expression.
-        specialised: Whether macros have loops of their own; else comprehensions are written by their parts, for tests.
+        analysis: The analysis of the expression.
+        specialised: Whether macros have loops of their own; else comprehensions follow their parts, for tests.
     """
 
     def __init__(self, analysis: Analysis, *, specialised: bool = True) -> None:
@@ -53,7 +53,7 @@ class Generator(Writer):
         self._turn_to(analysis)
         self._specialised = specialised and analysis.scope.options.fold_constants
         self._locals: dict[str, Callable[[], Operand]] = {}
-        """What reads the variables of the comprehensions around."""
+        """The source that reads the variables of enclosing comprehensions."""
         self._shared: dict[ast.Shared, tuple[str, list[str], Operand]] = {}
         self._emitters: dict[type, Callable[..., Operand]] = {
             ast.Ident: self._attribute,
@@ -67,21 +67,21 @@ class Generator(Writer):
         }
 
     def _turn_to(self, analysis: Analysis) -> None:
-        """Goes on with another expression."""
+        """Continues with another expression."""
         self.scope = analysis.scope
         self._analysis = analysis
         self._is_checked = analysis.checked.is_checked
 
     def write(self) -> str:
-        """Writes the whole; gives the name of its function."""
+        """Writes the whole expression; gives the name of its function."""
         return self.main(lambda: self.emit(self._analysis.checked.root))
 
     def constant_of(self, node: Expression) -> Value:
-        """The value of a node that is a constant, else `NOT_CONSTANT`."""
+        """The value of a constant node, else `NOT_CONSTANT`."""
         return self._analysis.value(node)
 
     def emit(self, node: Expression, *, caught: bool = True) -> Operand:
-        """Writes what evaluates a node; as `Writer.emit`."""
+        """Writes the evaluation of a node; see `Writer.emit`."""
         constant = self._analysis.value(node)
         if constant is not NOT_CONSTANT:
             return self.constant(constant)
@@ -98,7 +98,7 @@ class Generator(Writer):
         return weight >= LARGE or (self.is_deep and weight > 1)
 
     def groups(self, nodes: Sequence[Expression]) -> list[tuple[Sequence[Expression], bool]]:
-        """Groups of nodes so large that not all should be written in one function; as `Writer.groups`."""
+        """Splits nodes that are too large for one function into groups; see `Writer.groups`."""
         weights = [min(self._analysis.weights.get(node, 1), LARGE) for node in nodes]
         total = sum(weights)
         if total < 2 * LARGE or len(nodes) == 1:
@@ -119,7 +119,7 @@ class Generator(Writer):
     # -- names, selections, indexes
 
     def resolved(self, node: Expression) -> Operand:
-        """Writes a part of another attribute: an attribute then costs nothing itself."""
+        """Writes a part of another attribute: an attribute itself is then free."""
         if isinstance(node, ast.Select) and node.test:
             write = partial(emit_presence, self, self._chain(node.operand), node.field, is_part=True)
         elif self._is_attribute(node) and self._analysis.value(node) is NOT_CONSTANT:
@@ -148,7 +148,7 @@ class Generator(Writer):
         return isinstance(node, ast.Ident) or (isinstance(node, ast.Select) and not node.test)
 
     def _chain(self, node: Expression) -> Chain:
-        """The chain that ends with a node: back to where it starts, then its links in their order."""
+        """The chain that ends with a node: its start, then its links in order."""
         steps: list[ast.Select | ast.Call] = []
         start = self._start(node)
         while start is None:
@@ -282,7 +282,7 @@ class Generator(Writer):
                     return operand
         return emit_membership(self, node, self._charge(node))
 
-    # -- what is built
+    # -- aggregates
 
     def _aggregate(self, node: Expression, *, caught: bool) -> Operand:
         def build() -> Operand:
@@ -298,7 +298,7 @@ class Generator(Writer):
     # -- comprehensions
 
     def _twice(self, node: ast.Shared, *, caught: bool) -> Operand:  # noqa: ARG002  # errors are values
-        """Both uses call one function: their names mean the same; nested ones double how often, hence the look."""
+        """Both uses call one function, as names mean the same; nesting doubles the calls, so the clock is checked."""
 
         def body() -> Operand:
             self.look()
@@ -321,7 +321,7 @@ class Generator(Writer):
             self._locals = outer
 
     def _bind(self, node: ast.Comprehension) -> Operand:
-        """Binds the accumulator's name to a cell that holds its value once that is asked for."""
+        """Binds the accumulator's name to a cell that computes its value on first use."""
         cell = folds.emit_cell(self, node.initial)
         self._locals = {**self._locals, node.accumulator: partial(folds.emit_read, self, cell)}
         return cell

@@ -1,4 +1,4 @@
-"""Several expressions as one function: conditions, and what must hold where they do, with the variables of both."""
+"""Several expressions as one function: conditions, checks that must hold where they do, and the variables of both."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LOOK_CLOSER: Final = "raise CostLimitExceededError"
 
 
 class JointGenerator(Generator):
-    """Writes expressions that `webhook.cel.runtime.program.Joint` evaluates.
+    """Writes the expressions that `webhook.cel.runtime.program.Joint` evaluates.
 
     Args:
         conditions: As there.
@@ -48,7 +48,7 @@ class JointGenerator(Generator):
         self._room = LARGE
 
     def write(self) -> str:
-        """Writes the whole; gives the name of its function."""
+        """Writes all expressions; gives the name of their function."""
         self.line(f"{self._cells} = [PENDING] * {len(self._values)}")
         false: list[str] = []
         for left, condition in enumerate(self._conditions, 1 - len(self._conditions)):
@@ -68,14 +68,14 @@ class JointGenerator(Generator):
         return name
 
     def variable(self, name: str) -> Operand:
-        """A variable of the expressions; the variables of the whole have no value of their own here."""
+        """A variable of the expressions; `variables` has no value of its own here."""
         if name == _VARIABLES:
             self.line(_LOOK_CLOSER)
             return Operand("None", fails=False)
         return super().variable(name)
 
     def _whole(self, analysis: Analysis) -> str:
-        """Writes an expression, in a function of its own if there are many; gives its value or error."""
+        """Writes one expression, in a function of its own if there are many; gives its value or error."""
         with self._about(analysis):
             root = analysis.checked.root
             self._room -= analysis.weights[root]
@@ -100,7 +100,7 @@ class JointGenerator(Generator):
         return super()._start(node)
 
     def _read(self, name: str) -> Operand:
-        """Writes what reads a variable, which costs what the step to it does."""
+        """Writes the read of a variable, which costs as much as the step to it."""
         self.spend(1)
         function, taken, operand = self._functions.get(name) or self._computing(name)
         self.settle()
@@ -110,7 +110,7 @@ class JointGenerator(Generator):
         return operand._replace(text=value, fails=False)
 
     def _computing(self, name: str) -> tuple[str, list[str], Operand]:
-        """Writes the function that computes a variable and keeps its value."""
+        """Writes the function that computes a variable and caches its value."""
         analysis = self._values[name]
 
         def body() -> Operand:

@@ -1,6 +1,6 @@
 """`&&`, `||`, `==`, `!=`, `in` and `!`.
 
-Errors of terms are weighed as values: what is not decided by another term is the first of them.
+Errors of terms are values here: unless another term decides, the first error is the result.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _ONE_STEP: Final = int(1 / STRING_FACTOR)
 _SCALARS: Final = frozenset({bool, int, float, type(None)})
 _PRIMITIVES: Final = frozenset({bool, int, UInt, float, str})
 _ANSWERING: Final = PLAIN_CLASSES - {Optional}
-"""Classes whose values can be compared with any."""
+"""Classes whose values can be compared with any value."""
 
-# -- what is written
+# -- writing source
 
 
 def emit_terms(writer: Writer, node: ast.Call, *, stop: bool) -> Operand:
-    """Writes `a && b && …` or `a || b || …`: `stop` if any term is that, else the first error, else the other."""
+    """Writes `a && b && …` or `a || b || …`: `stop` if any term is `stop`, else the first error, else the opposite."""
     terms = node.arguments
     if len(terms) == 2:  # noqa: PLR2004  # the most frequent by far
         return _emit_pair(writer, terms[0], terms[1], stop=stop)
@@ -87,7 +87,7 @@ def emit_negation(writer: Writer, argument: Expression) -> Operand:
 
 
 def emit_equality(writer: Writer, node: ast.Call) -> Operand:
-    """Writes `a == b` or `a != b`; the cost goes by the smaller size."""
+    """Writes `a == b` or `a != b`; the cost depends on the smaller size."""
     first, second = (writer.emit(each) for each in node.arguments)
     negated = node.function == "_!=_"
     result = writer.name()
@@ -109,7 +109,7 @@ def emit_equality(writer: Writer, node: ast.Call) -> Operand:
 
 
 def _compare(first: Operand, second: Operand, sign: str) -> tuple[str, str, str] | None:
-    """The most frequent case of a comparison: its condition, its cost, and what compares."""
+    """The most frequent case of a comparison: its condition, its cost and its source."""
     one, other = first.text, second.text
     known = second if second.value is not NOT_CONSTANT else first if first.value is not NOT_CONSTANT else None
     cls = str if known is None else known.cls
@@ -127,12 +127,12 @@ def _compare(first: Operand, second: Operand, sign: str) -> tuple[str, str, str]
 
 
 def shorter_cost(first: str, second: str) -> str:
-    """The source of what going through the shorter of two texts costs, by their sizes."""
+    """The source for the cost of traversing the shorter of two texts, by their sizes."""
     return f"(({first} if {first} < {second} else {second}) + 9) // 10"
 
 
 def _shorter_cost(first: Operand, second: Operand) -> str:
-    """As `shorter_cost`, quicker for short texts."""
+    """Like `shorter_cost`, but faster for short texts."""
     texts = [each.text for each in (first, second) if each.value is NOT_CONSTANT]
     sizes = [len(each.value) for each in (first, second) if each.value is not NOT_CONSTANT]
     long = shorter_cost(*(f"len({each.text})" for each in (first, second)))
@@ -166,7 +166,7 @@ def emit_membership(writer: Writer, node: ast.Call, cost: int | CostFunction) ->
 
 
 def emit_membership_of_constants(writer: Writer, item: Expression, container: list[Value]) -> Operand | None:
-    """Writes `x in [1, 2]`: a set of constants, which cel-go looks into at no cost; None if it is not such a set."""
+    """Writes `x in [1, 2]`: a set of constants, whose lookup is free in cel-go; None for anything else."""
     if not all(type(each) in _PRIMITIVES for each in container):
         return None
     strings = frozenset(each for each in container if type(each) is str)
@@ -176,16 +176,16 @@ def emit_membership_of_constants(writer: Writer, item: Expression, container: li
     return Operand(writer.set(f"{found} if type({operand.text}) is str else {slow}"), bool, operand.fails)
 
 
-# -- what is called
+# -- called by the source
 
 
 def not_bool(value: Value) -> EvaluationError:
-    """The error in the place of a bool: the value, if it is one itself."""
+    """The error for a value that is not a bool: the value itself, if it is an error."""
     return value if type(value) is EvaluationError else no_such_overload()
 
 
 def undecided(first: Value, second: Value) -> EvaluationError:
-    """The error of two terms of which none decides."""
+    """The error of two terms, neither of which decides."""
     return not_bool(second if type(first) is bool else first)
 
 
@@ -195,7 +195,7 @@ def _smaller(first: Value, second: Value) -> int:
 
 
 def same(meter: Meter, left: int, mark: int, first: Value, second: Value, negated: bool) -> tuple[int, int, Value]:
-    """`first == second` for values of any kind, or errors: what is left, the next mark, the result."""
+    """`first == second` for values of any kind, or errors: the rest of the cost, the next mark, the result."""
     cls, other = type(first), type(second)
     if cls in _SCALARS and other in _SCALARS:
         return left - 1, mark, equal(first, second) is not negated
@@ -222,7 +222,7 @@ def same_by_name(
     negated: bool,
     by_name: CallCost,
 ) -> tuple[int, int, Value]:
-    """As `same`, where the environment says itself what that costs."""
+    """Like `same`, where the environment sets the cost."""
     _, mark, result = same(meter, left, mark, first, second, negated)
     cost = by_name("not_equals" if negated else "equals", (first, second), result)
     return left - (_smaller(first, second) if cost is None else cost), mark, result
@@ -231,7 +231,7 @@ def same_by_name(
 def member(
     meter: Meter, left: int, mark: int, item: Value, container: Value, cost: CostFunction | None
 ) -> tuple[int, int, Value]:
-    """`item in container` for values of any kind, or errors: what is left, the next mark, the result."""
+    """`item in container` for values of any kind, or errors: the rest of the cost, the next mark, the result."""
     result: Value = item if type(item) is EvaluationError else container
     if type(result) is not EvaluationError:
         comparison = Comparison(meter, left, mark)
@@ -244,7 +244,7 @@ def member(
 
 
 def among(item: Value, container: list[Value]) -> Value:
-    """`item in container` for constants, or an error; cel-go keeps them in a set, where Go must hash what it seeks."""
+    """`item in container` for constants, or an error; cel-go keeps them in a Go map, so the item must be hashable."""
     if type(item) is bytes or getattr(item, "cel_has_slices", False):
         msg = f"runtime error: hash of unhashable type {go_type(item)}"
         raise crash(msg)

@@ -1,7 +1,7 @@
-"""What evaluations may cost, build and take, and the looks at the clock in between.
+"""The limits of evaluations in cost, memory and time, with checks of the clock in between.
 
-A generated function keeps what is `left` to be spent in a local variable, beside the `mark` below which the clock is
-looked at next. What it calls that may take long is given both, and gives them back changed.
+A generated function keeps the cost `left` to be spent in a local variable, beside the `mark` below which it checks the
+clock next. Callees that may take long get both, and return them updated.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.limits import MAX_BYTES
 
 SHARE: Final = 100
-"""What is spent between two looks at the clock: some tens of microseconds."""
+"""The cost spent between two checks of the clock: some tens of microseconds."""
 _WORK_OF_SHARE: Final = 20
 TOO_DEEP: Final = "the values are nested too deeply"
 
 
 class Meter:
-    """What each of some evaluations may cost and until when, and what they did cost and may build together.
+    """The limit of cost and the deadline of each of some evaluations, with the cost and the memory of all together.
 
     Args:
         limit: The most that one evaluation may cost.
-        deadline: When evaluations end, by `time.monotonic` in seconds; None for never.
+        deadline: The end of evaluations, by `time.monotonic` in seconds; None for no end.
     """
 
     __slots__ = ("bytes", "cost", "deadline", "limit")
@@ -40,7 +40,7 @@ class Meter:
 
 
 def look(meter: Meter, left: int) -> int:
-    """Looks at the clock and spends work; gives the mark for the next look.
+    """Checks the clock and spends work; gives the mark for the next check.
 
     Raises:
         CostLimitExceededError: The limit is reached.
@@ -56,13 +56,13 @@ def look(meter: Meter, left: int) -> int:
 
 
 def hasten(meter: Meter, left: int, mark: int, steps: int) -> int:
-    """Brings the next look at the clock nearer, by work that costs less than it takes; gives its mark.
+    """Brings the next check of the clock nearer, for work that takes longer than it costs; gives its mark.
 
     Args:
-        meter: What limits the evaluation.
-        left: What is left to be spent.
+        meter: Limits the evaluation.
+        left: The cost left to be spent.
         mark: The mark so far.
-        steps: For how many units of cost the work would do.
+        steps: The units of cost that would match the work.
 
     Raises:
         CostLimitExceededError: The limit is reached.
@@ -86,7 +86,7 @@ def count_bytes(meter: Meter, size: int) -> None:
 
 
 def count_built(meter: Meter, value: Any) -> Any:  # any CEL value
-    """Counts the bytes of a text, list or map that was built, of its elements only their places; gives the value.
+    """Counts the bytes of a new text, list or map, without those of its elements; gives the value.
 
     Raises:
         CostLimitExceededError: The evaluations have built too many bytes in all.
@@ -98,9 +98,9 @@ def count_built(meter: Meter, value: Any) -> Any:  # any CEL value
 
 
 def caught() -> EvaluationError:
-    """The error that is being handled, to be kept as a value.
+    """The error being handled, to be kept as a value.
 
-    It forgets the frames that it came through: they would hold it, and with that the data, in a circle.
+    It drops its traceback, whose frames would hold it, and with it the data, in a reference cycle.
     """
     error = sys.exception()
     assert isinstance(error, EvaluationError)  # noqa: S101  # asked for where such errors are handled

@@ -44,17 +44,17 @@ _OPERANDS: Final[dict[str, frozenset[type]]] = {
     ),
 }
 RECEIVERS: Final = frozenset({str, Duration, Timestamp})
-"""What cel-go passes a call on to if its type is for no such call (traits.ReceiverType in common/types/types.go)."""
+"""The types to which cel-go delegates calls without an overload (traits.ReceiverType in common/types/types.go)."""
 _PLAIN: Final = frozenset({str, int, bool, float, bytes, UInt, type(None), Timestamp, Duration})
 _COMPARED: Final = 8
-"""How many elements are compared for a unit of work."""
+"""The number of elements compared for a unit of work."""
 COMPARABLE: Final = _OPERANDS["_<_"]
 MISSING: Final = object()
-"""What `find` gives when it finds nothing."""
+"""The result of `find` for a missing element."""
 
 
 def no_such_overload(name: str = "") -> EvaluationError:
-    """The error of an operator on values that it is not for; cel-go names it if the first value alone rules it out."""
+    """The error of an operator on unsuitable values; cel-go names it if the first value alone rules it out."""
     return EvaluationError(f"no such overload: {name}" if name else "no such overload")
 
 
@@ -64,7 +64,7 @@ def _refusal(first: Value, name: str) -> EvaluationError:
 
 
 def to_double(number: float) -> float:
-    """A number as a double; whole numbers beyond 53 bits lose digits, and cel-go compares them so."""
+    """A number as a double; whole numbers beyond 53 bits lose digits, in comparisons of cel-go, too."""
     try:
         return float(number)
     except OverflowError:
@@ -80,8 +80,8 @@ def equal(first: Value, second: Value, *, otherwise: bool = False) -> bool:  # n
     Args:
         first: A value.
         second: Another.
-        otherwise: The answer where comparing the two is an error, `webhook.cel.types.values.are_comparable`. Elements
-            and entries are taken for equal then (cel-go common/types/list.go and map.go, Equal).
+        otherwise: The result where comparing the two is an error, `webhook.cel.types.values.are_comparable`. Elements
+        and entries count as equal then (cel-go common/types/list.go and map.go, Equal).
     """
     cls, other = type(first), type(second)
     if cls in _NUMBERS:
@@ -162,10 +162,10 @@ def _uint(value: int) -> UInt:
 
 
 def must_fit(size: int, most: int = MAX_ELEMENTS) -> None:
-    """Stops an evaluation before it builds a list or text of a size that is beyond all bounds.
+    """Stops an evaluation before it builds a list or text beyond all bounds.
 
     Raises:
-        CostLimitExceededError: It is, and would have cost more than any limit once it was there.
+        CostLimitExceededError: The size is too large, and would have cost more than any limit.
     """
     if size > most:
         msg = f"a list or text of {size} elements is larger than {most}"
@@ -224,7 +224,7 @@ def multiply(first: Value, second: Value) -> Value:
 
 
 def divide(first: Value, second: Value) -> Value:
-    """`first / second`, integers cut towards zero."""
+    """`first / second`, with integers truncated towards zero."""
     cls = type(first)
     if cls is not type(second):
         raise _refusal(first, "_/_")
@@ -379,7 +379,7 @@ def index(container: Value, key: Value) -> Value:
 
 
 def has(container: Value, field: str, *, strict: bool = False) -> bool:
-    """`has(container.field)`; strictly, an error where nothing can be selected from the container at all."""
+    """`has(container.field)`; strictly, an error where the container has no fields at all."""
     if type(container) is Optional:
         return container.present and has(container.value, field, strict=strict)
     tester = getattr(container, "cel_has", None)
@@ -391,7 +391,7 @@ def has(container: Value, field: str, *, strict: bool = False) -> bool:
 
 
 def find_present(container: Value, key: Value, *, strict: bool = False) -> Value:
-    """What is under a key or index, for `container[?key]`; strictly, as in `has`."""
+    """The value under a key or index, for `container[?key]`; strict as in `has`."""
     tester = getattr(container, "cel_has", None)
     if tester is not None and not tester(key):
         return MISSING
@@ -401,7 +401,7 @@ def find_present(container: Value, key: Value, *, strict: bool = False) -> Value
 
 
 def find(container: Value, key: Value) -> Value:
-    """What is under a key or index; `MISSING` if nothing is."""
+    """The value under a key or index; `MISSING` if there is none."""
     cls = type(container)
     if cls is dict:
         kind = type(key)

@@ -24,10 +24,10 @@ class Evaluate(Protocol):
 
 
 class Program:
-    """An expression ready to be evaluated, as often as wanted and in several threads at once.
+    """An expression ready to be evaluated, any number of times and in several threads at once.
 
     Args:
-        analysis: What is known of the expression.
+        analysis: The analysis of the expression.
         specialised: As for `Generator`.
     """
 
@@ -41,24 +41,24 @@ class Program:
         return tuple(self.analysis.variables)
 
     def prepare(self) -> None:
-        """Compiles the expression now rather than when it is first evaluated."""
+        """Compiles the expression now, not at the first evaluation."""
         _ = self.evaluate
 
     @cached_property
     def evaluate(self) -> Evaluate:
-        """Evaluates the expression: a function that is written and compiled when it is first asked for.
+        """Evaluates the expression: a function that is written and compiled on first use.
 
         Args:
-            bindings: Values of the variables: JSON, or values of `webhook.cel.types.values`. They are not changed,
-                and what is returned may be a part of them.
+            bindings: Values of the variables: JSON, or values of `webhook.cel.types.values`. They are not changed, and
+            the result may be a part of them.
             meter: Limits and counts the cost; None for no limit.
 
         Raises:
-            EvaluationError: It came to an error.
-            CostLimitExceededError: It came to cost more than the meter allows, or built too much; offline also if it
-                was more work than the budget in force allows.
-            DeadlineExceededError: It was to go on after the meter's deadline, or the budget's.
-            BudgetExceededError: It was more work than the budget in force allows.
+            EvaluationError: The evaluation failed.
+            CostLimitExceededError: The evaluation cost more than the meter allows, or built too much; offline also if
+            it was more work than the budget in force allows.
+            DeadlineExceededError: The evaluation passed the meter's deadline, or the budget's.
+            BudgetExceededError: The evaluation was more work than the budget in force allows.
         """
         try:
             from webhook.cel.runtime.compiler import compile_expression  # noqa: PLC0415  # most are only checked
@@ -77,13 +77,13 @@ class Ask(Protocol):
 
 
 class Joint:
-    """Several expressions that tell quickly what is nearly always so.
+    """Several expressions, evaluated together as a fast path for the usual results.
 
     Args:
-        conditions: Those that are evaluated first.
-        checks: Those that are evaluated where all conditions hold.
-        variables: What both may use as `variables.NAME`, by their names.
-        unasked: How many conditions at most are left out once one does not hold: the last ones.
+        conditions: The expressions that are evaluated first.
+        checks: The expressions that are evaluated where all conditions hold.
+        variables: The expressions that both may use as `variables.NAME`, by name.
+        unasked: The largest number of conditions, from the last, that are skipped once one does not hold.
     """
 
     def __init__(
@@ -96,22 +96,22 @@ class Joint:
 
     @cached_property
     def ask(self) -> Ask:
-        """Tells whether all expressions hold, or a condition does not.
+        """Tells whether all expressions hold, or a condition is false.
 
         Args:
-            meter: Counts what is built; costs are counted by the caller.
-            left: What may be spent.
+            meter: Counts the memory that is built; the caller counts costs.
+            left: The cost that may be spent.
             mark: As for `webhook.cel.runtime.meter.look`.
-            bindings: As for `Program.evaluate`, the variables apart.
+            bindings: As for `Program.evaluate`, without `variables`.
 
         Returns:
-            What is left, less than 0 if the expressions are to be evaluated one by one; the next mark; and whether
-            everything holds. What they cost is what they would cost one by one, each variable once.
+            The cost left, less than 0 if the expressions must be evaluated one by one; the next mark; and whether
+            everything holds. The cost is that of evaluation one by one, with each variable evaluated once.
 
         Raises:
-            CostLimitExceededError: They come to something else, and are to be evaluated one by one.
-            RecursionError: As well.
-            DeadlineExceededError: It was to go on after the meter's deadline, or the budget's.
+            CostLimitExceededError: The result is another one: the expressions must be evaluated one by one.
+            RecursionError: The same.
+            DeadlineExceededError: The evaluation passed the meter's deadline, or the budget's.
             BudgetExceededError: It was more work than the budget in force allows.
         """
         from webhook.cel.runtime.compiler import compile_joint  # noqa: PLC0415  # most are only checked

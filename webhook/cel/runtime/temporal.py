@@ -18,7 +18,7 @@ _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _DAY: Final = 86_400
 _CYCLE_YEARS: Final = 400
 _CYCLE: Final = dt.timedelta(days=146_097)
-"""After this time dates fall on the same days of the week again."""
+"""The period after which dates fall on the same days of the week again."""
 _UNITS: Final = {
     "ns": 1,
     "us": 1000,
@@ -38,7 +38,7 @@ _MAX_FRACTION: Final = 18
 
 
 def parse_duration(text: str) -> Duration | None:
-    """Reads `1h30m`, `-1.5s` and their like; None if Go's time.ParseDuration would not."""
+    """Reads durations such as `1h30m` and `-1.5s`; None if Go's time.ParseDuration fails."""
     rest = text[1:] if text[:1] in {"-", "+"} else text
     if rest == "0":
         return Duration(0)
@@ -67,7 +67,7 @@ def _plain(number: float) -> str:
 
 
 def parse_timestamp(text: str) -> Timestamp | None:
-    """Reads a moment as RFC 3339 writes it; None if it is not one."""
+    """Reads a timestamp in RFC 3339 format; None if it is malformed."""
     found = _TIMESTAMP.fullmatch(text)
     if found is None:
         return None
@@ -91,7 +91,7 @@ def parse_timestamp(text: str) -> Timestamp | None:
 
 
 def format_timestamp(timestamp: Timestamp) -> str:
-    """The moment as RFC 3339 writes it, in the zone of its text, without zeros at the end of the fraction."""
+    """The timestamp in RFC 3339 format, in its own zone, without zeros at the end of the fraction."""
     seconds, nanos = divmod(timestamp.nanos, NANOS)
     moment = _EPOCH + dt.timedelta(seconds=seconds + timestamp.offset)
     fraction = f".{nanos:09d}".rstrip("0").rstrip(".") if nanos else ""
@@ -114,7 +114,7 @@ def _zone(name: str) -> dt.tzinfo:
 
 
 def _local(timestamp: Timestamp, zone: str) -> tuple[dt.datetime, int]:
-    """The date and time in a zone, and how many years are to be added: Python knows no year 0 and no year 10000."""
+    """The date and time in a zone, and the years to add: Python has neither a year 0 nor a year 10000."""
     moment = _EPOCH + dt.timedelta(seconds=timestamp.nanos // NANOS)
     try:
         known = _zone(zone)
@@ -129,7 +129,7 @@ def _local(timestamp: Timestamp, zone: str) -> tuple[dt.datetime, int]:
 
 
 def accessor(part: Callable[[dt.datetime], int]) -> Callable[..., int]:
-    """A function that takes a timestamp and, if wanted, a time zone's name, and gives a part of the date or time."""
+    """A function of a timestamp and, optionally, a time zone's name that gives a part of the date or time."""
 
     def access(timestamp: Timestamp, zone: str = "UTC") -> int:
         return part(_local(timestamp, zone)[0])
@@ -150,7 +150,7 @@ def milliseconds(timestamp: Timestamp, zone: str = "UTC") -> int:
 
 
 def in_units(unit: int) -> Callable[[Duration], int]:
-    """A function that gives a duration in whole units of so many nanoseconds, cut towards zero."""
+    """A function that gives a duration in whole units of some nanoseconds, truncated towards zero."""
 
     def convert(duration: Duration) -> int:
         whole = abs(duration.nanos) // unit

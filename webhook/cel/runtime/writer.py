@@ -1,7 +1,7 @@
-"""Python source in the making: lines and blocks, names, constants, functions, and the cost that is still to be counted.
+"""Python source under construction: lines and blocks, names, constants, functions, and costs yet to be counted.
 
-No text of an expression becomes a part of the source. Names are numbered; all constants, the names of fields among
-them, are globals of the generated functions, whose builtins are the few functions of this package that they call.
+No text of an expression becomes part of the source. Names are numbered; all constants, including the names of fields,
+are globals of the generated functions, whose builtins are the few functions of this package that they call.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from webhook.cel.types.values import Value
 
 NOT_CONSTANT: Final = object()
-"""Stands for the value of what is not a constant."""
+"""The value of a node that is not a constant."""
 DEEPEST: Final = 10
-"""How deep blocks are nested before a function of its own goes on; CPython takes 20 blocks."""
+"""The depth of blocks from which a new function continues; CPython allows 20 blocks."""
 _WORK_OF_LINE: Final = 4
 _LITERALS: Final = {None: "None", True: "True", False: "False"}
 _LOCAL: Final = re.compile(r"\b(?:t([0-9]+)|v[0-9]+|bindings)\b")
@@ -33,7 +33,7 @@ def evaluate(bindings, *, meter=None):
 	left = limit = meter.limit
 	try:
 		mark = 0 if meter.deadline is None and current() is NONE else look(meter, left)"""
-# An error in a local variable that was raised itself would hold its frame, and with that the data, in a circle.
+# A raised error in a local variable would hold its frame, and with it the data, in a reference cycle.
 _AFTER: Final = """\
 		if left < 0: raise CostLimitExceededError(left=left)
 		if type({0}) is EvaluationError: raise EvaluationError(*{0}.args)
@@ -46,11 +46,11 @@ _AFTER: Final = """\
 
 
 class Operand(NamedTuple):
-    """A value in the source: a local variable or a constant, and what is known of it.
+    """A value in the source: a local variable or a constant, and the facts known about it.
 
     Args:
         text: Its name.
-        cls: The class of the value; None if not known.
+        cls: The class of the value; None if unknown.
         fails: Whether it may be an `EvaluationError` in the place of a value.
         value: The value, if it is a constant.
     """
@@ -64,11 +64,11 @@ class Operand(NamedTuple):
 class Writer(ABC):
     """Writes the functions of one expression.
 
-    What is evaluated may come to an error. It is kept as a value where the errors of several parts are weighed
-    (`caught`), else raised.
+    An evaluation may fail. The error is kept as a value where the errors of several parts are compared (`caught`), else
+    raised.
 
     Args:
-        scope: What names mean.
+        scope: The meanings of names.
     """
 
     def __init__(self, scope: Scope) -> None:
@@ -84,7 +84,7 @@ class Writer(ABC):
 
     @abstractmethod
     def emit(self, node: Expression, *, caught: bool = True) -> Operand:
-        """Writes what evaluates a node.
+        """Writes the evaluation of a node.
 
         Args:
             node: The node.
@@ -93,11 +93,11 @@ class Writer(ABC):
 
     @abstractmethod
     def resolved(self, node: Expression) -> Operand:
-        """Writes a node that is a part of an attribute, and costs less as such."""
+        """Writes a node that is part of an attribute, and therefore costs less."""
 
     @abstractmethod
     def constant_of(self, node: Expression) -> Value:
-        """The value of a node that is a constant, else `NOT_CONSTANT`."""
+        """The value of a constant node, else `NOT_CONSTANT`."""
 
     @abstractmethod
     def groups(self, nodes: Sequence[Expression]) -> list[tuple[Sequence[Expression], bool]]:
@@ -111,14 +111,14 @@ class Writer(ABC):
         return f"t{self._names}"
 
     def constant(self, value: Value) -> Operand:
-        """A constant, known by a name."""
+        """A name for a constant."""
         cls = type(value)
         if value is None or cls is bool:
             return Operand(_LITERALS[value], cls, fails=False, value=value)
         return Operand(self.given(value), cls, fails=False, value=value)
 
     def given(self, value: object) -> str:
-        """The name by which the functions know an object."""
+        """The name under which the functions use an object."""
         cls = type(value)
         if cls is not str and cls is not int:
             return self._give(value)
@@ -139,7 +139,7 @@ class Writer(ABC):
         self._lines.append("\t" * self._depth + text)
 
     def set(self, text: str) -> str:
-        """Writes a line that gives a new variable a value; gives its name."""
+        """Writes an assignment to a new variable; gives its name."""
         name = self.name()
         self.line(f"{name} = {text}")
         return name
@@ -159,30 +159,30 @@ class Writer(ABC):
 
     @property
     def is_deep(self) -> bool:
-        """Whether no more blocks should be nested here."""
+        """Whether blocks are nested too deeply for another one."""
         return self._depth >= DEEPEST
 
     # -- cost
 
     def spend(self, cost: int) -> None:
-        """Counts a cost; those of several steps are counted together, before a block or an error."""
+        """Counts a cost; costs of several steps are counted together, before a block or an error."""
         self._cost += cost
 
     def settle(self) -> None:
-        """Writes what counts the cost so far."""
+        """Writes the statement that counts the cost so far."""
         if self._cost:
             self.line(f"left -= {self._cost}")
             self._cost = 0
 
     def look(self) -> None:
-        """Writes a look at the clock, if one is due."""
+        """Writes a check of the clock, if one is due."""
         self.settle()
         self.line("if left < mark: mark = look(meter, left)")
 
     # -- errors
 
     def raise_failure(self, operand: Operand) -> Operand:
-        """Writes what raises an operand that is an error; gives the operand without."""
+        """Writes the statement that raises an operand if it is an error; gives the operand without errors."""
         if not operand.fails:
             return operand
         self.settle()
@@ -190,7 +190,7 @@ class Writer(ABC):
         return operand._replace(fails=False)
 
     def guarded(self, body: Callable[[], Operand], *, caught: bool) -> Operand:
-        """Writes a body that may raise errors, and what catches them."""
+        """Writes a body that may raise errors, and its handler."""
         if not caught:
             return body()
         result = self.name()
@@ -204,10 +204,10 @@ class Writer(ABC):
     # -- functions
 
     def function(self, body: Callable[[], Operand]) -> tuple[str, list[str], Operand]:
-        """Writes a function of its own; gives its name, the variables that it takes, and what it gives back.
+        """Writes a function; gives its name, the variables that it takes, and its result.
 
-        It takes the meter, what is left and the mark before them, and gives the latter two back before its result,
-        an error among them.
+        Its first arguments are the meter, the rest of the cost and the mark; it returns the latter two before its
+        result, which may be an error.
         """
         self.settle()
         before, lines, depth = self._names, self._lines, self._depth
@@ -228,7 +228,7 @@ class Writer(ABC):
         return name, [*taken], operand
 
     def main(self, body: Callable[[], Operand]) -> str:
-        """Writes the function of the whole, `Program.evaluate`; gives its name."""
+        """Writes the main function, `Program.evaluate`; gives its name."""
         self._depth = 2
         operand = body()
         self.settle()
@@ -252,6 +252,6 @@ class Writer(ABC):
         return result
 
     def apart(self, body: Callable[[], Operand]) -> Operand:
-        """Writes a function of its own, and its call."""
+        """Writes a function, and its call."""
         name, taken, operand = self.function(body)
         return Operand(self.call(name, taken), operand.cls, operand.fails)

@@ -18,8 +18,8 @@ ACCUMULATOR: Final = "@result"
 class Expression:
     """A node; `offset` is the code point in the source that errors about it point to.
 
-    `height` is how deep cel-go's parser recurses into what was written here; the checker writes `type`, and into names
-    what they are `resolved` to: a variable's full name or a type.
+    `height` is how deep cel-go's parser recurses into the node's text; the checker sets `type`, and for names
+    `resolved`: a variable's full name or a type.
     """
 
     __slots__ = ("height", "offset", "type")
@@ -147,7 +147,7 @@ class MapExpression(Expression):
         self.entries = entries
 
     def children(self) -> Iterator[Expression]:
-        """Keys and values by turns."""
+        """Keys and values, alternating."""
         for entry in self.entries:
             yield entry.key
             yield entry.value
@@ -172,10 +172,10 @@ class StructExpression(Expression):
 
 
 class Comprehension(Expression):
-    """A fold over a list or map; what `all`, `map`, `cel.bind` and their like expand to.
+    """A fold over a list or map; the expansion of `all`, `map`, `cel.bind` and similar macros.
 
-    `shape` names the macro that made the node, `all` or `map`, so that the compiler can take a direct way; the meaning
-    is in the parts alone. `parts` are then the expressions that the user wrote inside the macro.
+    `shape` names the macro that made the node, `all` or `map`, so that the compiler can take a shortcut; the meaning
+    is in the fields alone. `parts` are then the expressions that the user wrote inside the macro.
     """
 
     __slots__ = (
@@ -232,7 +232,7 @@ class Comprehension(Expression):
 class Shared(Expression):
     """An expression that an expansion uses twice, as `optMap` does its target; both uses hold the same node.
 
-    cel-go copies it, and nested copies double. What walks a tree looks at a shared node once, and counts it twice.
+    cel-go copies it, and nested copies double. A walk visits a shared node once, and counts it twice.
     """
 
     __slots__ = ("original",)
@@ -249,13 +249,13 @@ class Shared(Expression):
 
 
 class Failed(Expression):
-    """Stands where the parser reported an error."""
+    """A placeholder where the parser reported an error."""
 
     __slots__ = ()
 
 
 def qualified_name(node: Expression) -> str | None:
-    """`a.b.c` when the node is nothing but names and dots, else None."""
+    """`a.b.c` if the node consists only of names and dots, else None."""
     fields: list[str] = []
     while isinstance(node, Select):
         if node.test:

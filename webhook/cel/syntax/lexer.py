@@ -1,4 +1,4 @@
-"""The lexer, with the errors of cel-go's (cel-go parser/gen/CEL.g4)."""
+"""The lexer, with cel-go's errors (cel-go parser/gen/CEL.g4)."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _PATTERNS: Final = {
     "ESC_IDENTIFIER": r"`[A-Za-z0-9_.\-/ ]+`",
     "MARK": r"&&|\|\||==|!=|<=|>=|[-+*/%<>!?:.,()\[\]{}]",
 }
-# First what is most frequent and is recognized by its first characters: names that are no prefix of a string, marks.
+# The most frequent tokens come first, recognized by their first characters: names that are not string prefixes, marks.
 _FREQUENT: Final = r"[AC-QS-Zac-qs-z_][A-Za-z0-9_]*|[\t \r\n\f]+|\.(?![0-9])|[()\[\]{},:?]"
 _WORD: Final = re.compile("|".join((_FREQUENT, *_PATTERNS.values(), ".")))
-"""A token, or else the one character that none begins with."""
+"""A token, or else a single character that no token begins with."""
 _WRONG: Final = "WRONG"
 _KINDS: Final = {
     **{word: word for word in ("&&", "||", "==", "!=", "<=", ">=", *"-+*/%<>!?:.,()[]{}")},
@@ -47,7 +47,7 @@ _KINDS_BY_START: Final = {
     "`": "ESC_IDENTIFIER",
     "/": "SPACE",  # a comment; the mark is found in `_KINDS`
 }
-# How far the lexer reads before it sees that no token can come of it: an unfinished string, half an escape.
+# The text that the lexer reads before it gives up on a token: an unfinished string, half an escape.
 _HALF_ESCAPE: Final = r"(?:\\(?:[xX][0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-3][0-7]?)?)?"
 _DEAD_END: Final = (
     rf'(?:"(?:{_ESCAPE}|[^\\"\n\r])*{_HALF_ESCAPE}|\'(?:{_ESCAPE}|[^\\\'\n\r])*{_HALF_ESCAPE}'
@@ -58,7 +58,7 @@ END: Final = "<EOF>"
 
 
 class Tokens(NamedTuple):
-    """The tokens of a text: for each its kind (a mark or keyword is its own kind), its text and where it starts.
+    """The tokens of a text: for each its kind (a mark or keyword is its own kind), its text and its offset.
 
     Three lists and not a list of tokens, for the sake of speed. The last token is of kind `END`.
     """
@@ -69,7 +69,7 @@ class Tokens(NamedTuple):
 
 
 def tokenize(text: str, issues: Issues) -> Tokens:
-    """Splits a text into tokens; what is not a token is reported and left out.
+    """Splits a text into tokens; other characters are reported and skipped.
 
     Args:
         text: The expression.
@@ -91,7 +91,7 @@ def tokenize(text: str, issues: Issues) -> Tokens:
 
 
 def _kind(word: str) -> str:
-    """The kind of a word that neither its first character nor the whole of it tells."""
+    """The kind of a word that neither its first character nor its text determines."""
     if not word.isascii():
         return _WRONG
     if word.isidentifier():
@@ -109,13 +109,13 @@ def _number(word: str) -> str:
 
 @cache
 def _careful_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What finds a token and tells its kind, and what finds a dead end; slow to compile, and seldom needed."""
+    """The patterns for tokens with their kinds, and for dead ends; slow to compile, and seldom needed."""
     token = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _PATTERNS.items())
     return re.compile(token), re.compile(_DEAD_END)
 
 
 def _tokenize_carefully(text: str, issues: Issues) -> Tokens:
-    """Splits a text in which there is something that is not a token."""
+    """Splits a text that has characters outside of tokens."""
     token, dead_end = _careful_patterns()
     tokens = Tokens([], [], [])
     offset, end = 0, len(text)

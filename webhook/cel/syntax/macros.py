@@ -1,6 +1,6 @@
 """Macros, with cel-go's expansions (cel-go parser/macro.go).
 
-What a macro expands to decides types, errors and costs, so it is cel-go's, node for node.
+The expansion of a macro decides types, errors and costs, so it is cel-go's, node for node.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class MacroError(Exception):
-    """The arguments of a macro are not what it needs.
+    """The arguments of a macro are invalid.
 
     Args:
         node: The argument that is wrong.
-        message: What it must be.
+        message: The requirement that it violates.
     """
 
     def __init__(self, node: Expression, message: str) -> None:
@@ -30,10 +30,10 @@ class MacroError(Exception):
 
 
 class Builder:
-    """Makes the nodes of an expansion, all of which are reported at the macro's place.
+    """Makes the nodes of an expansion; errors about them point to the macro.
 
     Args:
-        offset: Where the macro call stands.
+        offset: The offset of the macro call.
     """
 
     def __init__(self, offset: int) -> None:
@@ -68,7 +68,7 @@ class Builder:
         return ast.Select(self.offset, operand, field, test=True)
 
     def fold(self, shape: str, range_: Expression, *parts: Expression, **rest: Any) -> ast.Comprehension:  # passed on
-        """A comprehension; see `Comprehension` for what is passed on."""
+        """A comprehension; see `Comprehension` for the arguments."""
         return ast.Comprehension(self.offset, shape=shape, range_=range_, parts=parts, **rest)
 
     def shared(self, node: Expression) -> ast.Shared:
@@ -88,7 +88,7 @@ class Macro:
 
     Args:
         name: The function's name.
-        arity: How many arguments it takes, or `ANY_ARITY`.
+        arity: The number of arguments that it takes, or `ANY_ARITY`.
         member: Whether it is called on a target.
         expand: Takes a `Builder`, the target and the arguments; gives the rewritten expression, or None to leave the
             call as it is; raises `MacroError`.
@@ -104,7 +104,7 @@ def variable(node: Expression, message: str) -> str:
     """The name that a macro's argument gives to its variable.
 
     Raises:
-        MacroError: It is not a name, or the accumulator's.
+        MacroError: The argument is not a name, or is the accumulator's.
     """
     if not isinstance(node, ast.Ident):
         raise MacroError(node, message)

@@ -35,7 +35,7 @@ _OPENED_CALL: Final = _OPERAND | {")"}
 _OPENED_INDEX: Final = _OPERAND | {"?"}
 _FIELD: Final = frozenset({"IDENTIFIER", "ESC_IDENTIFIER"})
 _OR, _AND, _RELATION, _SUM, _PRODUCT = range(5)
-"""How tightly operators bind."""
+"""The precedence of operators."""
 _OPERATORS: Final = {
     "||": ("_||_", _OR), "&&": ("_&&_", _AND),
     "<": ("_<_", _RELATION), "<=": ("_<=_", _RELATION), ">=": ("_>=_", _RELATION), ">": ("_>_", _RELATION),
@@ -50,11 +50,11 @@ _COLON: Final = frozenset({":"})
 
 
 _COST_OF_CHARACTERS: Final = 8
-"""How many characters are split into tokens for a unit of work."""
+"""The number of characters split into tokens for a unit of work."""
 _COST_OF_TOKEN: Final = 10
-"""What is spent for a token at once: to parse it, and to check, to estimate and to compile what comes of it."""
+"""The work spent for a token in advance: parsing it, and checking, estimating and compiling its nodes."""
 _COST_OF_MACRO: Final = 100
-"""What is spent for the nodes that a macro adds."""
+"""The work spent for the nodes that a macro adds."""
 
 
 def parse(
@@ -70,13 +70,13 @@ def parse(
     Args:
         issues: Has the expression's text, and takes the errors.
         macros: Macros by name, number of arguments and whether they are called on a target.
-        budget: Pays for the work, that of all later steps included as far as it grows with the text.
+        budget: Pays for the work, including that of all later steps as far as it grows with the text.
         optional_syntax: Whether `a.?b`, `a[?b]`, `[?a]` and `{?k: v}` are allowed.
-        quoted_fields: Whether fields may stand in backquotes.
+        quoted_fields: Whether fields may be written in backquotes.
 
     Raises:
-        CompileError: The text is not an expression, or one beyond the limits.
-        BudgetExceededError: It is more work than the budget allows.
+        CompileError: The text is not an expression, or exceeds the limits.
+        BudgetExceededError: Parsing is more work than the budget allows.
     """
     text = issues.text
     if len(text) > limits.MAX_CODE_POINTS:
@@ -140,7 +140,7 @@ class _Parser:
         return StopParsingError()
 
     def _raised(self, node: Expression, *parts: Expression, by: int = 1) -> Expression:
-        """The node, higher than its parts."""
+        """The node, with a height above those of its parts."""
         height = 0
         for part in parts:
             if part.height > height:  # noqa: PLR1730  # a call of `max` would take longer than all the rest
@@ -152,7 +152,7 @@ class _Parser:
         return node
 
     def _within(self, follow: frozenset[str]) -> Expression:
-        """An expression inside a construct in which one of these tokens comes next."""
+        """An expression inside a construct that continues with one of these tokens."""
         self._tokens.follow.append(follow)
         node = self._expression()
         self._tokens.follow.pop()
@@ -177,7 +177,7 @@ class _Parser:
         return node
 
     def _operation(self, level: int) -> Expression:
-        """An operand, and what the operators after it that bind at least so tightly make of it.
+        """An operand, combined with the operators after it that have at least this precedence.
 
         The depths are those of cel-go's parser, which counts the relations and the calculations that are open.
         """
@@ -258,7 +258,7 @@ class _Parser:
         return ast.Failed(self._tokens.offset)
 
     def _opens(self, expected: frozenset[str]) -> bool:
-        """Whether what comes can be in a construct that has just begun; if not, that is over."""
+        """Whether the next token fits a construct that has just begun; if not, the construct has ended."""
         if self._tokens.kind in expected or self._tokens.drop_extraneous(expected):
             return True
         self._tokens.mismatched(expected)
@@ -382,11 +382,11 @@ class _Parser:
         return self._raised(node, *node.children(), by=0)
 
     def _inside(self, closing: str, starts: frozenset[str], read: Callable[[], bool]) -> None:
-        """What stands in brackets, and after it the closing one.
+        """The entries in brackets, and the closing bracket.
 
         Args:
-            closing: The closing one.
-            starts: What an entry starts with, a question mark apart.
+            closing: The closing bracket.
+            starts: The tokens that an entry starts with, besides a question mark.
             read: Reads an entry; False if that ends early.
         """
         tokens = self._tokens
@@ -415,7 +415,7 @@ class _Parser:
         self._tokens.expect(")")
         return arguments
 
-    # -- what follows an operand
+    # -- after an operand
 
     def _member(self, node: Expression) -> Expression:
         tokens = self._tokens
@@ -453,7 +453,7 @@ class _Parser:
         return self._raised(ast.Select(dot, operand, field), operand)
 
     def _special_field(self, operand: Expression, dot: int) -> Expression:
-        """What comes after a dot if it is not just a name: a question mark, a name in quotes."""
+        """The special forms after a dot: a question mark, a name in quotes."""
         tokens = self._tokens
         optional = tokens.kind == "?"
         if optional:

@@ -20,15 +20,15 @@ _INDEXES: Final = frozenset({"_[_]", "_[?_]", "_?._"})
 def reads(root: Expression, variable: str) -> Iterator[Path]:
     """The paths from a variable that an expression reads: `("attributes", "a.example.com", "model")`.
 
-    A path ends where a step is computed, so that all below it may be read: `("attributes",)`. There is one for each
-    place where the variable stands.
+    A path ends where a step is computed, so that everything below it may be read: `("attributes",)`. Each occurrence of
+    the variable has one.
 
     Args:
         root: The expression.
         variable: The variable's name.
 
     Raises:
-        BudgetExceededError: It is more work than the budget in force allows.
+        BudgetExceededError: The walk is more work than the budget in force allows.
     """
     pending, spend = [root], current().spend
     while pending:
@@ -46,7 +46,7 @@ def reads(root: Expression, variable: str) -> Iterator[Path]:
 
 
 def _step(node: Expression) -> tuple[Expression, str] | None:
-    """What one step is taken from, and its name; None if it is no step with a constant name."""
+    """The operand of a step, and its name; None if the node is not a step with a constant name."""
     if isinstance(node, Select):
         return node.operand, node.field
     if isinstance(node, Call) and node.function in _INDEXES:

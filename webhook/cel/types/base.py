@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Kind(enum.Enum):
-    """What a type is made of."""
+    """The kind of a type."""
 
     ANY = "google.protobuf.Any"
     DYN = "dyn"
@@ -43,18 +43,18 @@ class Kind(enum.Enum):
 class Type:
     """One CEL type; build parametrised ones with `list_of`, `map_of`, `optional_of`, `type_of`, `opaque`, `struct`.
 
-    Equal types are one object, so that they are compared and looked up at once, however large they are: the type of
+    Equal types are one object, so comparing and looking them up is fast, however large they are: the type of
     `{x: x}` holds that of x twice, and types written with a few hundred characters have more parts than can be counted.
 
     Args:
-        kind: What the type is made of.
+        kind: The kind of the type.
         name: Its name at run time, as `type(x)` gives it: `int`, `google.protobuf.Duration`, `kubernetes.Quantity`.
         parameters: The types of elements, keys and values, or of an opaque type's parameters.
         is_nullable: Whether it is a simple type whose values may be null, `wrapper(int)`.
 
     Attributes:
         free: The names of the type parameters in it.
-        parts: How many types it is made of; a map from a type to the same type has twice that type's.
+        parts: The number of types in it; a map from a type to the same type has twice that type's.
     """
 
     __slots__ = ("__weakref__", "free", "is_nullable", "kind", "name", "parameters", "parts")
@@ -67,7 +67,7 @@ class Type:
     parts: int
 
     def __new__(cls, kind: Kind, name: str, parameters: tuple[Type, ...] = (), *, is_nullable: bool = False) -> Type:
-        """Return the one type that is made of these."""
+        """Return the only type with these parts."""
         key = kind, name, parameters, is_nullable
         found = _UNIQUE.get(key)
         if found is None:
@@ -118,7 +118,7 @@ def _spelled(type_: Type, names: Mapping[Kind, str]) -> str:
 
 
 ANY: Final = Type(Kind.ANY, "google.protobuf.Any")
-"""Any value, as `DYN`; but comprehensions do not range over it."""
+"""Any value, like `DYN`; but comprehensions do not range over it."""
 BOOL: Final = Type(Kind.BOOL, "bool")
 BYTES: Final = Type(Kind.BYTES, "bytes")
 DOUBLE: Final = Type(Kind.DOUBLE, "double")
@@ -190,7 +190,7 @@ OPTIONAL: Final = optional_of(DYN)
 
 
 UNKNOWN_KINDS: Final = frozenset({Kind.ANY, Kind.DYN})
-"""Of such types nothing is known before a value is there."""
+"""Types about which nothing is known before evaluation."""
 
 
 def is_optional(type_: Type) -> bool:

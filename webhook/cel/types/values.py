@@ -2,8 +2,8 @@
 
 Plain JSON values stand for themselves: None, bool, int, float, str, list, dict. The rest of CEL's values are here.
 A type of a library is a class of its own with a class or instance attribute `cel_type`; it may define `__eq__`
-(else values are equal when identical), `cel_select(field)`, `cel_has(field)` and `cel_string()`, and say what it costs:
-`cel_size()` is the size that costs go by, `cel_equality_cost` what `==` costs if that does not go by the size.
+(else values are equal when identical), `cel_select(field)`, `cel_has(field)` and `cel_string()`, and its costs:
+`cel_size()` is the size that costs depend on, `cel_equality_cost` the cost of `==` if that does not depend on the size.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class UInt(int):
 
 
 class Timestamp:
-    """A moment, in nanoseconds since 1970-01-01T00:00:00Z, from year 1 to year 9999.
+    """A point in time, in nanoseconds since 1970-01-01T00:00:00Z, from year 1 to year 9999.
 
     Args:
         nanos: The nanoseconds.
-        offset: How many seconds east of UTC it was written, and is shown again.
+        offset: The zone in which it was written and is printed, in seconds east of UTC.
 
     Raises:
-        EvaluationError: The moment is outside of these years.
+        EvaluationError: The time is outside of these years.
     """
 
     __slots__ = ("nanos", "offset")
@@ -55,11 +55,11 @@ class Timestamp:
         self.offset = offset
 
     def __eq__(self, other: object) -> bool:
-        """Equal moments are equal."""
+        """Tell whether both are the same point in time."""
         return isinstance(other, Timestamp) and self.nanos == other.nanos
 
     def __hash__(self) -> int:
-        """Equal moments hash alike."""
+        """Equal times hash alike."""
         return hash(("timestamp", self.nanos))
 
 
@@ -79,7 +79,7 @@ class Duration:
         self.nanos = nanos
 
     def __eq__(self, other: object) -> bool:
-        """Equal spans are equal."""
+        """Tell whether both spans are equal."""
         return isinstance(other, Duration) and self.nanos == other.nanos
 
     def __hash__(self) -> int:
@@ -120,7 +120,7 @@ class Struct(dict[str, Value]):
 
 
 class BoolKey:
-    """A key `true` or `false` of a map; apart from 1 and 0, which Python takes for the same key."""
+    """A key `true` or `false` of a map; distinct from 1 and 0, which are the same keys to Python."""
 
     __slots__ = ("value",)
 
@@ -184,14 +184,14 @@ _GO_TYPES: Final = {
     "uint": "types.Uint",
 }
 PLAIN_CLASSES: Final = frozenset(_TYPES)
-"""The classes whose values are all of one type."""
+"""The classes whose values all have the same type."""
 
 
 def type_of(value: Value) -> Type:
-    """The type of a value as it is known at run time: `list`, not `list(int)`.
+    """The type of a value at run time: `list`, not `list(int)`.
 
     Raises:
-        EvaluationError: The value is not one of CEL's; a variable was bound to something else than JSON.
+        EvaluationError: The value is not a CEL value; a variable was bound to something other than JSON.
     """
     found = _TYPES.get(type(value)) or getattr(value, "cel_type", None)
     if not isinstance(found, Type):
@@ -201,13 +201,13 @@ def type_of(value: Value) -> Type:
 
 
 def go_type(value: Value) -> str:
-    """What cel-go calls the type of a value in a few messages, where it names its own types."""
+    """The name of a value's type in the few messages where cel-go names its own types."""
     name = type_of(value).name
     return _GO_TYPES.get(name) or f"cel.{type(value).__name__}"
 
 
 def python_type(type_: Type) -> type | None:
-    """The Python class of a type's values; None where there is none or more than one."""
+    """The Python class of a type's values; None if there is none, or more than one."""
     if types.is_optional(type_):
         return Optional
     return _CLASSES.get(type_.kind) or _OWN_CLASSES.get(type_)
@@ -221,9 +221,9 @@ OwnClass = TypeVar("OwnClass", bound=type[_Typed])
 
 
 def only_class(cls: OwnClass) -> OwnClass:
-    """Says that all values of a library's type are of this very class, which makes calls with them faster.
+    """Declares that all values of a library's type are of this very class, which makes calls with them faster.
 
-    `==` between them and anything else is an error, unless they say themselves in `cel_takes` what they compare with.
+    `==` between them and other values is an error, unless their `cel_takes` accepts the other value.
     """
     _OWN_CLASSES[cls.cel_type] = cls
     return cls
@@ -246,7 +246,7 @@ def are_comparable(first: Value, second: Value) -> bool:
 
 
 class DefaultingMap(dict[Value, Value]):
-    """A map in which every key leads somewhere: one that is not there, to an empty map.
+    """A map in which a missing key leads to an empty map.
 
     The attributes of devices are such a map by domain (k8s.io/dynamic-resource-allocation `cel/compile.go`, mapper).
     """
@@ -262,7 +262,7 @@ class DefaultingMap(dict[Value, Value]):
         return self[field] if type(field) is str else {}
 
     def cel_has(self, _: Value) -> bool:
-        """Whether there is something to select: always."""
+        """Whether there is a value to select: always."""
         return True
 
     def cel_size(self) -> int:
@@ -277,7 +277,7 @@ _TYPES[DefaultingMap] = types.MAP
 
 
 def size_of(value: Value) -> int:
-    """The size that costs go by: code points, bytes, elements or entries; 1 for all else."""
+    """The size that costs depend on: code points, bytes, elements or entries; 1 for other values."""
     cls = type(value)
     if cls is str or cls is list or cls is dict or cls is bytes:
         return len(value)
