@@ -28,7 +28,7 @@ _VERBS = {"GET": "get", "PATCH": "patch", "PUT": "update", "POST": "create", "DE
 
 @dataclass
 class ApiServer:
-    """What is stored, who may do what, and how the server behaves.
+    """The objects, permissions and behaviour of the server.
 
     Args:
         roles: Role and ClusterRole manifests, all granted to the bearer of the token.
@@ -52,7 +52,7 @@ class ApiServer:
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def set_token(self, token: str) -> None:
-        """Renew the service account's token, as kubelet does; the one before is not accepted any more."""
+        """Renew the service account's token, as kubelet does; the previous one is no longer accepted."""
         self._token = token
         (self.account / "token").write_text(f"{token}\n")
 
@@ -60,18 +60,18 @@ class ApiServer:
         self.now += time
 
     def put(self, path: str, stored: Json) -> None:
-        """Store an object, by somebody who may do anything."""
+        """Store an object, without checks of permissions."""
         with self._lock:
             self._version += 1
             metadata = {**stored.get("metadata", {}), "resourceVersion": str(self._version)}
             self.objects[path] = {**copy.deepcopy(stored), "metadata": metadata}
 
     def change(self, path: str, *operations: Json) -> None:
-        """Change an object, by somebody who may do anything."""
+        """Change an object, without checks of permissions."""
         self.put(path, jsonpatch.apply_patch(self.objects[path], json.dumps(operations)))
 
     def answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> tuple[int, Json | bytes]:
-        """Return a status and an object; bytes are for what no API server would say."""
+        """Return a status and an object; bytes are for answers that no API server would give."""
         verb = _VERBS[method]
         with self._lock:
             self.requests.append((verb, path))
@@ -107,7 +107,7 @@ class ApiServer:
 
 
 class Refusal(Exception):  # noqa: N818 - it is an answer
-    """An answer other than 200."""
+    """A response other than 200."""
 
     def __init__(self, code: int, message: str = "") -> None:
         super().__init__(message)
@@ -137,8 +137,8 @@ def running(account: Path, roles: Iterable[Json]) -> Iterator[ApiServer]:
     """Serve over TLS on a free port until the block ends.
 
     Args:
-        account: Where the token and the authority are put for clients.
-        roles: What clients may do.
+        account: The directory for the token and the authority of clients.
+        roles: The permissions of clients.
     """
     api = ApiServer(list(roles), account)
     pair = certs.ephemeral(["localhost"])

@@ -20,7 +20,7 @@ SCRIPT = Path(sys.executable).with_name("draguard")
 
 
 class Done(NamedTuple):
-    """What a command left behind."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -42,7 +42,7 @@ def process(*arguments: str | Path, stdin: bytes = b"", env: Mapping[str, str] |
 
 
 def draguard(*arguments: str | Path, stdin: bytes = b"") -> Done:
-    """Run the command in this process, where it is quicker and its lines are counted."""
+    """Run the command in this process, where it is faster and its coverage is measured."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
     real = sys.stdin
     sys.stdin = io.TextIOWrapper(io.BytesIO(stdin))

@@ -1,4 +1,4 @@
-"""What every test can rely on."""
+"""Shared fixtures and settings of all tests."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Take what must run alone for slow, so that no other lane needs to name it."""
+    """Mark tests that must run alone as slow, so that no other lane needs to name them."""
     for item in items:
         if item.get_closest_marker("alone"):
             item.add_marker("slow")
 
 
 def pytest_collection_finish() -> None:
-    """Leave what stays until the end out of all further garbage collections."""
+    """Exclude objects that live until the end from all further garbage collections."""
     gc.collect()
     gc.freeze()

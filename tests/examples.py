@@ -1,4 +1,4 @@
-"""How many examples hypothesis tries: fewer in the quick lane."""
+"""The number of examples that hypothesis tries: fewer in the quick lane."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ _ALL = 100
 
 
 def examples(number: int) -> settings:
-    """Return settings for so many examples; in the quick lane for the share that its profile allows."""
+    """Return settings for a number of examples; in the quick lane, for the share that its profile allows."""
     return settings(max_examples=max(1, number * settings().max_examples // _ALL))

@@ -24,7 +24,7 @@ class Identity(NamedTuple):
     path: Path
 
     def present(self, trust: ssl.SSLContext, version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> ssl.SSLContext:
-        """Let a client's settings present it."""
+        """Add the certificate to a client's settings."""
         trust.maximum_version = version
         trust.load_cert_chain(self.path)
         return trust
@@ -51,8 +51,8 @@ def identity(
         signer: The authority.
         name: Its common name, if any.
         alternatives: Its alternative names.
-        usage: What for.
-        days: When it ends, from now on.
+        usage: Its extended key usage.
+        days: Its lifetime from now on.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     now = datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""A policy to ask, of one expression."""
+"""A policy with a single expression."""
 
 from __future__ import annotations
 

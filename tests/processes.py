@@ -1,4 +1,4 @@
-"""Runs ``draguard serve`` as processes, and asks them over TLS from several connections, counting every answer."""
+"""Runs ``draguard serve`` as processes, and sends reviews over several TLS connections, counting every answer."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ class Process:
 
 @contextmanager
 def serving(directory: Path, *options: str | Path, port: int = 0) -> Iterator[Process]:
-    """Run a server with the certificate in a directory until the block ends, from when on it must end well.
+    """Run a server with the certificate in a directory until the block ends, when it must shut down cleanly.
 
     Args:
-        directory: Where the certificate is, and the log will be.
-        options: More of ``draguard serve``.
-        port: Where to listen.
+        directory: The directory of the certificate and the log.
+        options: More options of ``draguard serve``.
+        port: The port to listen on.
     """
     pair: list[str | Path] = ["--tls-cert", directory / "tls.crt", "--tls-key", directory / "tls.key"]
     command: list[str | Path] = [
@@ -96,18 +96,18 @@ def serving(directory: Path, *options: str | Path, port: int = 0) -> Iterator[Pr
 
 
 def certificate(directory: Path) -> ssl.SSLContext:
-    """Make a certificate in a directory, and what a client trusts."""
+    """Make a certificate in a directory, and the settings of a client that trusts it."""
     certs.issue(directory, ["127.0.0.1"])
     return ssl.create_default_context(cafile=directory / "ca.crt")
 
 
 @dataclass
 class Load:
-    """What became of the requests of several clients.
+    """The results of the requests of several clients.
 
     Args:
-        answers: How often each answer came: its status, and whether the object was admitted.
-        failures: Why requests that were sent were not answered.
+        answers: The count of each answer: its status, and whether the object was admitted.
+        failures: The reasons why requests were not answered.
     """
 
     answers: Counter[tuple[int, bool]] = field(default_factory=Counter)
@@ -127,9 +127,9 @@ def loading(ports: Sequence[int], trust: ssl.SSLContext, clients: int = 4) -> It
     closed; so would a Service that sends new connections to what is ready. A request that is sent is never sent again.
 
     Args:
-        ports: Where to connect to.
+        ports: The ports to connect to.
         trust: The trusted authorities.
-        clients: How many connections there are at a time.
+        clients: The number of connections at a time.
     """
     load, done = Load(), threading.Event()
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 JSON = {"Content-Type": "application/json"}
 SOON = 30.0
-"""Seconds after which a test stops waiting for what must happen at once: on a slow machine, too."""
+"""Seconds after which a test stops waiting for an immediate event: long enough for a slow machine."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Served:
 
     @property
     def connections(self) -> int:
-        """How many connections are open."""
+        """The number of open connections."""
         return len(self.server.port.connections)
 
     def trust(self) -> ssl.SSLContext:
@@ -60,7 +60,7 @@ class Served:
         return http.client.HTTPSConnection(self.host, self.port, timeout=SOON, context=self.trust())
 
     def socket(self) -> ssl.SSLSocket:
-        """Return a TLS connection for what no HTTP client would send."""
+        """Return a TLS connection for bytes that no HTTP client would send."""
         plain = socket.create_connection((self.host, self.port), timeout=SOON)
         return self.trust().wrap_socket(plain, server_hostname=self.host)
 
@@ -93,10 +93,10 @@ def serving(
     """Serve an application on a free port of this machine, with a certificate of its own, until the block ends.
 
     Args:
-        app: What ``webhook.server.create_app`` made.
-        limits: What connections may take.
-        certificate: What to serve with instead.
-        options: More of the server's.
+        app: The application from ``webhook.server.create_app``.
+        limits: The limits of connections.
+        certificate: Another certificate to serve with.
+        options: More options of the server.
     """
     pair = certs.ephemeral(["localhost"])
     certificate = certificate or Certificate(pair.certificate, pair.key)
@@ -116,7 +116,7 @@ def serving(
 
 
 def echo(body: bytes, call: Call) -> Answer:
-    """Answer with what was understood of the request."""
+    """Respond with the request as it was parsed."""
     if body == b"broken":
         raise ZeroDivisionError
     if body == b"malformed":

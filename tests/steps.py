@@ -15,7 +15,7 @@ def counting() -> Iterator[Callable[[], int]]:
     """Count the steps of the block: the calls of functions, those in C included; five or ten take a microsecond.
 
     Returns:
-        Tells how many there were, once the block has ended.
+        A function that gives their number, once the block has ended.
     """
     profile = cProfile.Profile()
     with profile:

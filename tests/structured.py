@@ -1,4 +1,4 @@
-"""Objects of the structured versions, and what is said of them."""
+"""Objects of the structured versions, and their findings."""
 
 from __future__ import annotations
 

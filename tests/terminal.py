@@ -1,4 +1,4 @@
-"""Draw what a command prints as docs/simulate.svg: python -m tests.terminal."""
+"""Draw the output of a command as docs/simulate.svg: python -m tests.terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wrong arguments of the public functions: each gets an error that names it."""
+"""Wrong arguments of the public functions: each raises an error that names it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the measurements are made of: figures, reviews, and the eye for a bad answer."""
+"""The parts of the benchmarks: figures, reviews, and the detection of bad answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers stay small, and quick to make, however much there is to be said; offline all of it is said."""
+"""Answers stay small and quick, however many findings there are; offline, all are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The webhook looks at a request until it can refuse it; offline, everything is reported."""
+"""The webhook stops at the first reason to refuse a request; offline, everything is reported."""
 
 from __future__ import annotations
 

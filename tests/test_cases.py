@@ -28,7 +28,7 @@ def expectations(text: str) -> list[tuple[int, str]]:
 
 
 def findings(text: str) -> list[tuple[int, str]]:
-    """Find what draguard says of a case's documents: line and message."""
+    """Return draguard's findings in a case's documents: line and message."""
     stated = re.match(r"# kubernetes: (\S+)(.*)", text)
     gates = dict.fromkeys(stated[2].split(), True) if stated else {}
     found = []

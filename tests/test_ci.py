@@ -1,4 +1,4 @@
-"""What other repositories include in their CI: its scripts run here as the services would run them."""
+"""The CI integrations for other repositories: their scripts run here as the services would run them."""
 
 from __future__ import annotations
 

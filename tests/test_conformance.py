@@ -1,4 +1,4 @@
-"""What recorded API servers answered, draguard answers: verdict, causes and texts."""
+"""draguard agrees with recorded API servers: in verdicts, causes and texts."""
 
 from __future__ import annotations
 

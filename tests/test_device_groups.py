@@ -1,4 +1,4 @@
-"""Devices that look alike to selectors are looked at once, however many there are."""
+"""Devices that look alike to selectors are evaluated once, however many there are."""
 
 from __future__ import annotations
 

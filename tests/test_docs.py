@@ -1,4 +1,4 @@
-"""What the documentation says: its commands run, and what is generated of it is current."""
+"""The documentation is correct: its commands run, and its generated parts are current."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PAGES = sorted([ROOT / "README.md", ROOT / "policies/README.md", *(ROOT / "docs").glob("*.md")])
 SERVES = ("serve", "--watch", "--run")
-"""Of commands that do not end, or ask a cluster, only the options are read."""
+"""Commands that do not end, or need a cluster: only their options are checked."""
 SNAPSHOT = ROOT / "examples/simulate/cluster.yaml"
 POD = """\
 apiVersion: v1
@@ -38,7 +38,7 @@ spec:
 
 
 def commands(page: Path) -> Iterator[str]:
-    """List the commands of draguard that stand in the blocks of a page, with what they are piped into."""
+    """List the draguard commands in the code blocks of a page, with the commands that they are piped into."""
     language: str | None = None
     for line in page.read_text(encoding="utf-8").replace("\\\n", " ").splitlines():
         if line.startswith("```"):
@@ -49,7 +49,7 @@ def commands(page: Path) -> Iterator[str]:
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make a repository with everything that the pages name."""
+    """Make a repository with all files that the pages name."""
     monkeypatch.chdir(tmp_path)
     claim = CLAIM.replace("NAME", "gpu")
     for directory in ("manifests", "deployed", "overlays/prod"):

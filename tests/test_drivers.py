@@ -1,4 +1,4 @@
-"""Profiles of drivers: those that come with draguard, those of users, and what follows from them."""
+"""Profiles of drivers: those that come with draguard, those of users, and their effects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes as platform teams make them: the text names the cure, and the caret points at the place."""
+"""Typical mistakes of platform teams: the text names the fix, and the caret points at the place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What works where the linter alone is installed, without the extras ``serve`` and ``helm``."""
+"""Features that work without the extras ``serve`` and ``helm``."""
 
 from __future__ import annotations
 

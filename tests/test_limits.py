@@ -1,4 +1,4 @@
-"""What a process may take: Python's own limits, and the memory that strangers' expressions leave behind."""
+"""The limits of a process: Python's own limits, and the memory that untrusted expressions leave behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A field of a new release is one line: everything else knows it; without the line it stays where it is."""
+"""A field of a new release takes one line, and everything else supports it; without the line, it passes through."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Selectors taken apart: what they read, what they want, and which part of them is to blame."""
+"""Selectors split into parts: their reads, the values that they want, and the part that is false."""
 
 from __future__ import annotations
 

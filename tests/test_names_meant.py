@@ -1,4 +1,4 @@
-"""Names that were probably meant are sought while there is work left to be done."""
+"""Names that were probably meant are searched for while the budget has work left."""
 
 from __future__ import annotations
 

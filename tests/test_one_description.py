@@ -1,4 +1,4 @@
-"""Each type, table and list of kinds stands in one place; everything else follows from it."""
+"""Each type, table and list of kinds is written in one place; everything else follows from it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def held(field: Field) -> type[Struct] | None:
 
 
 def parts(type_: type[Struct], replaced: Replaced, seen: set[type[Struct]]) -> Iterator[type[Struct]]:
-    """Walk through a type and all that it is made of."""
+    """Walk through a type and all its parts."""
     wanted = replaced.get(type_, type_)
     if wanted in seen:
         return
@@ -145,7 +145,7 @@ def test_no_kind_is_listed_twice() -> None:
 
 
 OF_OLDER_CLAIMS = "webhook/migration/classic.py"
-"""What becomes of each kind of v1alpha2; a kind may need several answers."""
+"""The successors of each kind of v1alpha2; a kind may have several."""
 CHOICES = "webhook/cli/arguments/migration.py"
 """The choices of an option, which are there before any type is; tests/migration/ holds them to the types."""
 

@@ -1,4 +1,4 @@
-"""What a plan takes for fine, the walk finds nothing in."""
+"""The walk has no findings in objects that a plan accepts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ OFTEN = PLANNED_AFTER + 1
 
 @cache
 def plans(api_version: str, kind: str) -> list[tuple[CompiledStruct, Callable[[object], bool]]]:
-    """Plan a kind for every release that serves it, gates on and off, new or updated, or only decoded."""
+    """Plan a kind for every release that serves it, with gates on and off, for new, updated or only decoded objects."""
     known = find(api_version, kind)
     assert known
     targets = [
@@ -67,7 +67,7 @@ def is_judged(obj: Any) -> bool:
 
 
 def check(obj: Any, some: Iterator[int], count: int) -> int:
-    """Compare some plans with the walk; return how many take the object for fine."""
+    """Compare some plans with the walk; count those that accept the object."""
     known, fine = plans(obj["apiVersion"], obj["kind"]), 0
     for _ in range(count):
         struct, is_fine = known[next(some) % len(known)]

@@ -36,7 +36,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def run(hook: str, repository: Path, *files: str, args: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    """Do as pre-commit does: ``args`` of the user replace those of the hook, and names follow if they are passed."""
+    """Run a hook as pre-commit does: the user's ``args`` replace those of the hook, then names follow if passed."""
     declared = HOOKS[hook]
     program, *entry = shlex.split(declared["entry"])
     assert program in tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]

@@ -1,4 +1,4 @@
-"""The project keeps its own rules: style, types, layers, and a README that is true."""
+"""The project follows its own rules: style, types, layers, and a correct README."""
 
 from __future__ import annotations
 

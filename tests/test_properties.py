@@ -1,4 +1,4 @@
-"""Nothing that can be written as JSON or YAML makes draguard raise."""
+"""No JSON or YAML makes draguard raise."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Every ``#!`` comment in references/ is a finding expected on its line, and there are no others.
 
-A case is a YAML stream of manifests that the API server takes. ``#! rule: text`` at the end of a line states a finding
-there: its rule and the beginning of its message.
+A case is a YAML stream of manifests that the API server accepts. ``#! rule: text`` at the end of a line states a
+finding there: its rule and the beginning of its message.
 """
 
 from __future__ import annotations

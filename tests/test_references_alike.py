@@ -1,4 +1,4 @@
-"""Claims that differ by their names are looked at once."""
+"""Claims that differ only in their names are checked once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def claim(name: str, **asks: Any) -> dict[str, Any]:
 
 
 class Looking:
-    """Counts how often something is looked at."""
+    """Counts reads."""
 
     def __init__(self) -> None:
         self.times = 0

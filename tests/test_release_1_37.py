@@ -1,6 +1,6 @@
-"""Kubernetes 1.37, of which there is no recording: what its sources say of updates, gates and versions.
+"""Kubernetes 1.37, which has no recording: updates, gates and versions, from its sources.
 
-What concerns new objects is in ``cases/release-1.37``.
+Cases about new objects are in ``cases/release-1.37``.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class TestDeclarativeValidation:
         ]
 
     def test_what_older_releases_took_stays_until_it_changes(self) -> None:
-        """An upper-case domain, which the handwritten rule takes."""
+        """An upper-case domain, which the handwritten rule accepts."""
         spec = {"devices": {"constraints": [{"matchAttribute": "GPU.example.com/model"}]}}
         old = of_kind("ResourceClaimTemplate", {"spec": spec}, "v1") | {
             "metadata": {"name": "template", "namespace": "default"}

@@ -1,4 +1,4 @@
-"""The examples of rules do what their pages say, and the pages are current."""
+"""The examples of rules behave as their pages describe, and the pages are current."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def test_what_is_well_formed_is_judged_beside_what_is_not() -> None:
     struct = compile_struct(BicycleSpec, target(release=31))
     value = GOOD | {"colour": "Green", "wheels": wheels, "saddle": 1}
     assert [str(misfit.path) for misfit in misfits(struct, value)] == ["wheels[0].inches", "saddle"]
-    # Nothing is said of what several fields have in common where one of them is malformed.
+    # Rules about several fields do not run where one of them is malformed.
     assert [problem.field for problem in problems(struct, value)] == [
         "colour",
         "wheels",

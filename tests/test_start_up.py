@@ -1,4 +1,4 @@
-"""What starts quickly imports little: a pre-commit hook's user feels 50 ms."""
+"""Commands that must start quickly import little: users of a pre-commit hook feel 50 ms."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_one_valid_claim_needs_nothing_of_others(claim: str, tmp_path: Path) -> 
 
 
 MOST = 130
-"""Modules of draguard that a claim takes: each costs about a tenth of a millisecond."""
+"""Modules of draguard that validating a claim imports: each costs about a tenth of a millisecond."""
 
 
 def test_the_version_needs_no_metadata() -> None:

@@ -1,4 +1,4 @@
-"""Findings that teach: what is wrong in a line, and how to mend it."""
+"""Findings that teach: the error in a line, and its fix."""
 
 from __future__ import annotations
 
@@ -287,7 +287,7 @@ class TestDecoding:
     @pytest.mark.parametrize(
         ("written", "rules"),
         [
-            # A quoted number, a misspelt field, an item of env: what they hide is found all the same.
+            # A quoted number, a misspelt field, an item of env: the errors behind them are found all the same.
             ({"containers": [CONTAINER | {"env": [{"name": "A", "value": 1}]}]}, {"wrong-type"}),
             (
                 {"containers": [{"name": "c", "imag": "i", "resources": {"claims": [{"name": "b"}]}}]},
@@ -297,7 +297,7 @@ class TestDecoding:
                 {"containers": [CONTAINER | {"livenessProbe": [], "resources": {"claims": [{"name": "b"}]}}]},
                 {"wrong-type", "container-claims"},
             ),
-            # What cannot be mended silences the rules that may read it.
+            # Values that cannot be repaired silence the rules that may read them.
             (
                 {"containers": [CONTAINER | {"resources": {"claims": [{"name": "a"}]}}], "resourceClaims": "a"},
                 {"wrong-type"},

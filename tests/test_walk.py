@@ -1,4 +1,4 @@
-"""The walk through an object finds the same misfits whether it validates or only decodes."""
+"""The walk through an object finds the same decoding errors whether it validates or only decodes."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def test_what_cannot_be_decoded_is_a_bad_request() -> None:
 
 
 def test_a_field_of_another_release_is_no_mistake_of_the_user() -> None:
-    # The API server has decoded the object: what is unknown here came with a later release.
+    # The API server has decoded the object: fields unknown here came with a later release.
     assert validated(with_spec(priority=1))["allowed"]
     assert not validated(with_spec(priority=1, allocationMode="Later"))["allowed"]
 
@@ -314,7 +314,7 @@ VALUES = st.recursive(
 
 
 def same(one: Any, other: Any) -> bool:
-    """Say whether two values are the same JSON: of the same types, with keys in the same order."""
+    """Tell whether two values are the same JSON: with the same types, and keys in the same order."""
     return repr(one) == repr(other)
 
 

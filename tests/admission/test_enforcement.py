@@ -113,7 +113,7 @@ class TestModes:
 
 
 class TestPolicies:
-    """What policies lead to: at most what their bindings ask for."""
+    """The effect of policies: at most that of their bindings."""
 
     def told(
         self, manifests: list[Any], endpoint: Endpoint = "validate", **modes: Any
@@ -248,7 +248,7 @@ class TestFailures:
         def endless() -> Any:  # CPython 3.13.0 looks at no limit where a function with *args calls itself
             return endless()
 
-        # What is too deep depends on the interpreter, so that no object is for all of them.
+        # The depth limit depends on the interpreter, so that no object suits all of them.
         monkeypatch.setattr("webhook.engine.reviews.judge_admitted", lambda *_, **__: endless())
         response, record = told(LONG)
         assert response["status"]["message"].endswith("the object is nested too deeply")

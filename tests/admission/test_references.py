@@ -1,4 +1,4 @@
-"""What new objects refer to, at admission: warnings, beside what is in the cluster."""
+"""References of new objects at admission: warnings, checked against the cluster."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from webhook.admission import ReviewOptions, review
 
 
 def reviewed(api_version: str, spec: Any, kubernetes: str) -> dict[str, Any]:
-    """Ask for a new claim."""
+    """Review a new claim."""
     group, _, version = api_version.partition("/")
     obj = {"apiVersion": api_version, "kind": "ResourceClaim", "metadata": {"name": "claim"}, "spec": spec}
     request = {
@@ -39,7 +39,7 @@ REQUEST = {"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}
 
 
 def warned(exactly: Any, options: ReviewOptions) -> list[str]:
-    """Ask for a new claim that wants something special; return the warnings."""
+    """Review a new claim with a special request; return the warnings."""
     request = {**REQUEST, "exactly": {**REQUEST["exactly"], **exactly}}  # type: ignore[dict-item]
     obj = {
         "apiVersion": "resource.k8s.io/v1",

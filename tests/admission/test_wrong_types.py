@@ -1,4 +1,4 @@
-"""Whatever types a review holds, it is answered under its uid, and nothing unexpected is raised."""
+"""A review with values of any types is answered under its uid, and raises no unexpected exception."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ UPDATES = [
 
 @st.composite
 def mistyped(draw: st.DrawFn) -> Any:
-    """Change the types of some fields; of an update often in the object and in the old one."""
+    """Change the types of some fields; in an update, often in both objects."""
     review = draw(st.sampled_from([*REVIEWS, *UPDATES, *UPDATES]))
     path = draw(st.sampled_from(paths(review)))
     review = with_value(review, path, draw(st.sampled_from(WRONG)))

@@ -1,1 +1,1 @@
-"""Recorded answers of the structured allocator, and what draguard answers."""
+"""Recorded results of the structured allocator, compared with draguard's."""

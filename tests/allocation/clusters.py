@@ -37,7 +37,7 @@ class Cluster:
     """A random cluster and claims to allocate.
 
     Args:
-        random: Where chance comes from.
+        random: The source of randomness.
     """
 
     def __init__(self, random: Random) -> None:

@@ -1,4 +1,4 @@
-"""Scenarios that the structured allocator of Kubernetes 1.36.2 answered, and the comparison with our answers."""
+"""Recorded scenarios of the structured allocator of Kubernetes 1.36.2, and the comparison with our results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 FILES = sorted(HERE.glob("*-1.36.jsonl.gz"))
 
 OUT_OF_TIME = "filter operation aborted: context deadline exceeded"
-"""What the recording says where Go searched for three seconds; the true answer is not known then."""
+"""The recorded text where Go searched for three seconds; the true result is unknown then."""
 _COMPARED = ("node", "result", "error", "errorScope")
 
 
@@ -29,7 +29,7 @@ def scenarios(file: Path) -> Iterator[dict[str, Any]]:
 
 @dataclass
 class Agreement:
-    """How far our answers agree with the recorded ones, counted in nodes."""
+    """How far our results agree with the recorded ones, counted in nodes."""
 
     scenarios: int = 0
     nodes: int = 0

@@ -378,7 +378,7 @@ def test_whether_the_order_of_claims_matters_is_told() -> None:
     ]
     tolerant = claim(request(tolerations=[{"operator": "Exists"}]), name="tolerant")
     assert not answer(slices, tolerant).depends_on_order
-    # What is taken for a device before its taints are looked at stays taken.
+    # Counters taken for a device before its taints are checked stay taken.
     assert answer(slices, tolerant, claim(request())).depends_on_order
     plain = [resource_slice(device("d0"), device("d1"))]
     assert not answer(plain, claim(), claim(request())).depends_on_order
@@ -456,7 +456,7 @@ def test_counters_of_other_nodes_are_no_trouble_from_1_37_on() -> None:
     text = f"claim ns/c, request r: asks for all devices, but resource pool {DRIVER}/other is currently being updated"
     assert error(slices, everything) == (text, "abort")
     assert isinstance(answer(slices, everything, release=NEXT), Result)
-    # What the devices of a node draw on may be in a slice of another node.
+    # The counters of a node's devices may be in a slice of another node.
     partition = {"consumesCounters": [{"counterSet": "a", "counters": {"memory": {"value": "1"}}}]}
     split = [
         resource_slice(device("d0", **partition), device("d1", **partition), count=2),
@@ -482,7 +482,7 @@ def test_devices_on_one_counter_set_have_a_compatibility_group_in_common() -> No
     assert [each["device"] for each in pair.allocations[0]["devices"]["results"]] == ["d0", "d3"]
     assert pair.allocations[0]["devices"]["results"][1]["compatibilityGroups"] == {"a": {"groups": ["y", "x"]}}
     assert isinstance(allocator.allocate(NODE, [claim(request(count=3))]), Failure)
-    # What was recorded at allocation counts, whatever the slice says now.
+    # The values recorded at allocation count, whatever the slice has now.
     taken = {"request": "r", "driver": DRIVER, "pool": "n0", "device": "d2"}
     one = claim(name="held")
     allocator.add({**one, "status": {"allocation": {"devices": {"results": [taken]}}}})

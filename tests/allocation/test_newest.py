@@ -1,4 +1,4 @@
-"""What the allocator of Kubernetes 1.37 does with what is new in it, from its sources."""
+"""The new features of the allocator in Kubernetes 1.37, from its sources."""
 
 from __future__ import annotations
 

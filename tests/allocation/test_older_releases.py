@@ -1,4 +1,4 @@
-"""What the allocators of releases before the newest do otherwise, as their own programs answer."""
+"""Differences of the allocators of older releases, as recorded from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds of every cluster, tried on thousands of random ones."""
+"""Properties of every cluster, checked on thousands of random ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def shown(answer: Result | Failure) -> Any:
 
 
 def tried_in_full(cluster: Cluster) -> list[Any]:
-    """Answer as upstream does, which neither remembers nor looks ahead."""
+    """Search as upstream does, which neither remembers nor looks ahead."""
     with (
         mock.patch.object(search, "_REMEMBERED_AFTER", 10**9),
         mock.patch.object(search, "can_be_cut", return_value=False),
@@ -98,7 +98,7 @@ def test_whether_claims_fit_in_many_clusters_does_not_depend_on_their_order(rand
 
 
 def check_use(random: Random) -> None:
-    """Allocate one pod after the other until nothing fits, and take all of it back."""
+    """Allocate one pod after the other until none fits, and release all of them."""
     cluster = Cluster(random)
     allocator = Allocator(CLASSES, cluster.slices, features=ALL)
     before = [shown(allocator.allocate(node, cluster.claims)) for node in cluster.nodes]

@@ -1,4 +1,4 @@
-"""Pools that nothing is allocated from, and what is wrong with them."""
+"""Pools that cannot be used, and the reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An object in another version is what the API server makes of it there."""
+"""Conversion to another version gives the same object as in the API server."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ BASES = bases()
 
 
 def pairs() -> list[tuple[Base, Base]]:
-    """Pair what one release stored of one object in two versions."""
+    """Pair the stored forms of one object in two versions of a release."""
     alike: defaultdict[tuple[int, str], list[Base]] = defaultdict(list)
     for base in BASES:
         alike[base.release, base.name].append(base)
@@ -80,7 +80,7 @@ def pairs() -> list[tuple[Base, Base]]:
 
 
 def plain(value: Any) -> Any:
-    """Leave out what a server sets differently each time."""
+    """Remove the fields that a server sets differently each time."""
     if isinstance(value, dict):
         return {key: plain(each) for key, each in value.items() if key not in SET_BY_THE_SERVER and each is not None}
     return [plain(each) for each in value] if isinstance(value, list) else value
@@ -120,7 +120,7 @@ def test_what_a_server_shows_to_webhooks_is_complete() -> None:
 
 
 def without_nulls(value: Any) -> Any:
-    """Leave out what is null: Go writes it for some types, and policies see nothing of it."""
+    """Remove null values: Go writes them for some types, and policies do not see them."""
     if isinstance(value, dict):
         return {key: without_nulls(each) for key, each in value.items() if each is not None}
     return [without_nulls(each) for each in value] if isinstance(value, list) else value
@@ -148,7 +148,7 @@ def test_a_field_of_a_newer_release_stays_in_its_struct(version: str) -> None:
 
 
 def sample(field: Field, target: Target) -> Any:
-    """Make a value that is not empty of every field."""
+    """Make a value with all fields set."""
     if isinstance(field, Nested):
         return full(field.type, target)
     if isinstance(field, Array):
@@ -161,7 +161,7 @@ def sample(field: Field, target: Target) -> Any:
 
 
 def full(type_: type[Struct], target: Target) -> dict[str, Any]:
-    """Make a struct that has every field that a release knows."""
+    """Make a struct with every field of a release."""
     found: dict[str, Any] = {}
     wanted = target.replaced.get(type_, type_)
     for name, field in wanted.fields.items():
@@ -193,7 +193,7 @@ def test_every_field_finds_its_place_in_the_other_version(release: int, kind: st
 
 
 def unknown(obj: dict[str, Any], type_: type[Struct], target: Target) -> list[str]:
-    """List the fields of an object that a version does not know, or whose values are of a wrong type."""
+    """List the fields of an object that a version does not have, or whose values have a wrong type."""
     return [str(misfit.path) for misfit in apart(compile_struct(type_, target).decoding.walk(obj))[0]]
 
 

@@ -1,4 +1,4 @@
-"""Every field of every kind, version and release is declared, and no other.
+"""Exactly the fields of every kind, version and release are declared.
 
 ``dra-fields.tsv`` lists the JSON fields of Kubernetes' own types: release, version, kind, path and Go type.
 """
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from webhook.schema.derive.shape import Shape
 
 LISTED_WHOLE = {"ObjectMeta", "NodeSelector", "Condition"}
-"""Types of other packages, of which the list has no fields."""
+"""Types of other packages, whose fields are not in the list."""
 BY_VALUE = {("1.31", "adminAccess"), ("1.32", "status.devices[].data")}
-"""What a release held by value and later ones by pointer."""
+"""Types that a release held by value and later ones by pointer."""
 
 Fields = dict[str, str]
 
@@ -41,7 +41,7 @@ def listed() -> dict[tuple[str, str, str], Fields]:
 
 
 def plain(go_type: str, version: str) -> str:
-    """Leave out the packages that Go types are called by."""
+    """Remove the package names from Go types."""
     return re.sub(rf"\b(metav1|v1|{version})\.", "", go_type)
 
 

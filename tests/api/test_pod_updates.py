@@ -1,4 +1,4 @@
-"""Updates of pods: what may change, and what is no change."""
+"""Updates of pods: fields that may change, and differences that are not changes."""
 
 from __future__ import annotations
 

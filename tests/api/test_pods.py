@@ -1,4 +1,4 @@
-"""Pods and pod templates: what depends on the release, and the state rules of status."""
+"""Pods and pod templates: differences between releases, and the state rules of status."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def said(problems: list[Problem]) -> list[str]:
 
 
 def with_status(status: dict[str, Any], kubernetes: str, pod: dict[str, Any] = POD) -> list[str]:
-    """Return what is said of a status update."""
+    """Return the findings about a status update."""
     return said(validate({**pod, "status": status}, pod, kubernetes=kubernetes, subresource="status"))
 
 

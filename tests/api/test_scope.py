@@ -1,4 +1,4 @@
-"""What `draguard validate` leaves alone: what is not about claims, and what is no manifest of the user's own."""
+"""The scope of `draguard validate`: it ignores objects without claims, and files other than the user's manifests."""
 
 from __future__ import annotations
 

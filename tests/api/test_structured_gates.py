@@ -1,4 +1,4 @@
-"""Feature gates: what is dropped without them, and who says so."""
+"""Feature gates: the fields that are dropped without them, and the warnings about it."""
 
 from __future__ import annotations
 

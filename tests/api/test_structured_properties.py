@@ -1,4 +1,4 @@
-"""Nothing that can be submitted makes the structured versions raise; what they find is always well-formed."""
+"""No submitted object makes the structured versions raise; their findings are always well-formed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ json_values = st.recursive(
 
 @st.composite
 def variations(draw: st.DrawFn) -> dict[str, Any]:
-    """Change something somewhere in a real object."""
+    """Change a real object at a random place."""
     obj: dict[str, Any] = copy.deepcopy(draw(st.sampled_from(OBJECTS))[1])
     for _ in range(draw(st.integers(0, 3))):
         place: Any = obj

@@ -1,4 +1,4 @@
-"""What each Kubernetes release says of structured objects, in its own words and at its own paths."""
+"""The findings of each Kubernetes release about structured objects, in its own words and at its own paths."""
 
 from __future__ import annotations
 

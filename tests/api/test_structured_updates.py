@@ -1,4 +1,4 @@
-"""Updates of structured objects: what may change, what is validated again, what a status may say."""
+"""Updates of structured objects: fields that may change, fields that are validated again, and the status."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_parameters_of_a_driver_are_compared_as_json() -> None:
 
 
 class TestDeviceClass:
-    """What is unchanged is not checked again from 1.35."""
+    """From 1.35 on, unchanged fields are not checked again."""
 
     OLD: ClassVar[dict[str, Any]] = {
         "apiVersion": "resource.k8s.io/v1",
@@ -132,7 +132,7 @@ class TestDeviceClass:
 
 
 class TestResourceSlice:
-    """Driver, pool and node of a slice stay; taints that stay are not checked again."""
+    """Driver, pool and node of a slice cannot change; unchanged taints are not checked again."""
 
     TAINTED: ClassVar[dict[str, Any]] = {"name": "a", "taints": [{"key": "k", "effect": "Whatever"}]}
 
@@ -285,7 +285,7 @@ class TestStatus:
 
 
 class TestAdminAccess:
-    """Administration needs a namespace that is labelled for it."""
+    """Admin access needs a namespace that is labelled for it."""
 
     CLAIM = claim(REQUEST | {"exactly": {**REQUEST["exactly"], "adminAccess": True}})
     FIELD = "spec.devices.requests[0].adminAccess"
@@ -330,7 +330,7 @@ class TestAdminAccess:
 
 
 class TestStored:
-    """What an update leaves as it is counts as stored: some rules are milder then, the others hold."""
+    """Unchanged fields of an update count as stored: some rules are relaxed for them, the others hold."""
 
     COSTLY = "{}true{}".format("".join(f"[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all(i{n}, " for n in range(6)), ")" * 6)
     OF_A_GATE = "device.allowMultipleAllocations"
@@ -340,7 +340,7 @@ class TestStored:
         return changed(base, metadata__labels={"a": label})
 
     def said(self, expression: str, kubernetes: str = "1.35") -> list[tuple[str, str]]:
-        """Say what is found when only a label changes."""
+        """Return the findings when only a label changes."""
         new, old = self.device_class(expression, "new"), self.device_class(expression)
         return errors(validate(new, old, kubernetes=kubernetes))
 
@@ -382,7 +382,7 @@ class TestStored:
 
 
 class TestPoolStatusRequest:
-    """A question about pools is asked once and answered once."""
+    """The spec of a request for the status of pools is immutable, and so is its status once set."""
 
     OLD = of_kind("ResourcePoolStatusRequest", {"driver": "gpu.example.com"})
 

@@ -27,7 +27,7 @@ def pod(*claims: dict[str, Any]) -> dict[str, Any]:
 
 
 def hint(obj: dict[str, Any], kubernetes: str | None = None) -> str:
-    """Return what the one finding about an object suggests."""
+    """Return the suggestion of the only finding about an object."""
     (problem,) = validate(obj, kubernetes=kubernetes)
     assert problem.rule == "unknown-field"
     return problem.hint

@@ -1,4 +1,4 @@
-"""What may change in v1alpha2 objects: immutability, and the state rules of status."""
+"""Updates of v1alpha2 objects: immutability, and the state rules of status."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def said(problems: list[Problem]) -> list[tuple[str, str]]:
 
 
 def status_update(before: dict[str, Any], after: dict[str, Any], **metadata: Any) -> list[tuple[str, str]]:
-    """Say what is wrong with a change of a claim's status."""
+    """Return the errors of a change of a claim's status."""
     old = changed(CLAIM, status=before)
     old["metadata"] |= metadata
     return said(validate({**old, "status": after}, old, kubernetes="1.30", subresource="status"))

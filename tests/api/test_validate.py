@@ -1,4 +1,4 @@
-"""The library's one function: what it takes, and what it says of no object of Kubernetes."""
+"""The library's main function: its input, and its findings about values that are not Kubernetes objects."""
 
 from __future__ import annotations
 

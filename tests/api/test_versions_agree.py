@@ -1,4 +1,4 @@
-"""An object says the same in every version that it can be written in; only its paths differ."""
+"""An object has the same findings in every version that can express it; only their paths differ."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ RECORDED = Path(__file__).parents[1] / "conformance" / "v1-1.36.jsonl.gz"
 
 
 def mapped(path: tuple[str | int, ...], kind: str) -> tuple[str | int, ...]:
-    """Return where a v1 field sits in v1beta1."""
+    """Return the path of a v1 field in v1beta1."""
     if kind == "ResourceSlice" and path[:2] == ("spec", "devices") and path[3:4] not in {(), ("name",)}:
         return (*path[:3], "basic", *path[3:])
     return tuple(step for step in path if step != "exactly")
 
 
 def whole(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
-    """Take what is said of ``basic`` for what is said of the device."""
+    """Move findings about ``basic`` to the device."""
     return path[:-1] if path[-1:] == ("basic",) else tuple(path)
 
 
 def cannot_be_written(obj: dict[str, Any]) -> bool:
-    """Tell whether a v1 object has something that v1beta1 takes for absent: an empty request or node name."""
+    """Tell whether a v1 object has a value that v1beta1 treats as absent: an empty request or node name."""
     spec = obj.get("spec") or {}
     devices = (spec.get("spec") or spec).get("devices")
     requests = (devices.get("requests") or ()) if isinstance(devices, dict) else ()
@@ -43,7 +43,7 @@ def cannot_be_written(obj: dict[str, Any]) -> bool:
 
 
 def problems_of(obj: dict[str, Any]) -> list[Problem]:
-    """Find what is said of an object, besides that its version is deprecated."""
+    """Return the findings about an object, except that its version is deprecated."""
     problems = validate(obj, kubernetes="1.36", feature_gates={"AllAlpha": True}, namespace_labels=NAMESPACE_LABELS)
     return [problem for problem in problems if problem.rule != "deprecated"]
 
@@ -54,7 +54,7 @@ def said(problem: Problem, path: tuple[str | int, ...]) -> tuple[Any, ...]:
 
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:
-    """List the v1 objects of the recorded creates that can be decoded, and what is said of them."""
+    """List the v1 objects of the recorded creates that can be decoded, with their findings."""
     objects = (
         jsonpatch.apply_patch(case.base["object"], case.line["patch"])
         for case in cases(RECORDED)

@@ -22,14 +22,14 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Attack:
-    """What somebody does to the webhook, and what must hold meanwhile.
+    """An attack on the webhook, and the limits that must hold meanwhile.
 
     Args:
-        text: What is done.
-        run: Does it; returns what else was found wrong, if anything.
+        text: Its description.
+        run: Runs it; returns further faults, if there are any.
         slowest: Seconds within which each review of the ordinary client is answered.
         growth: Bytes by which the memory of all processes together may grow.
-        seconds: For how long it is done.
+        seconds: Its duration.
         anew: Whether the ordinary client opens a connection for each of its reviews.
         slices: Whether it sends a ResourceSlice of 200 KB now and then, too, which must be admitted within its timeout.
         options: More options of ``draguard serve``.

@@ -13,14 +13,14 @@ from tests.attacks.target import Target
 
 
 def main(name: str, port: str, monitoring: str, ca: str, seconds: str) -> None:
-    """Run an attack, and write what is found wrong as JSON.
+    """Run an attack, and write its faults as JSON.
 
     Args:
         name: The name of the attack.
-        port: Where the webhook takes reviews.
-        monitoring: Where it answers probes.
+        port: The webhook's port for reviews.
+        monitoring: The webhook's port for probes.
         ca: The file with the authority of its certificate.
-        seconds: For how long.
+        seconds: The duration.
     """
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -1,4 +1,4 @@
-"""A Secret that loses what replicas serve with, while clients trust what ``caBundle`` says."""
+"""A Secret that loses the certificate of the replicas, while clients trust ``caBundle``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs an attack on a webhook of its own, and measures what an ordinary client sees meanwhile."""
+"""Runs an attack on a webhook of its own, and measures its effect on an ordinary client."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.processes import Process
 
 CHART_LIMIT = 512 * MIB
-"""The memory that the chart lets the webhook have."""
+"""The memory limit of the webhook in the chart."""
 PATIENCE = 100.0
 """Seconds that an attack may take beyond its time."""
 ORDINARY = review(
@@ -64,14 +64,14 @@ SLICE = review(
 
 @dataclass
 class Measured:
-    """What was seen beside an attack.
+    """The measurements beside an attack.
 
     Args:
-        seconds: How long each review of the ordinary client took.
-        faults: What went wrong with its reviews, with probes, or with the attack.
-        probes: How many probes were answered.
+        seconds: The duration of each review of the ordinary client.
+        faults: The faults of its reviews, of probes, or of the attack.
+        probes: The number of answered probes.
         before: The memory of all processes before the attack, in bytes.
-        most: The most that it was.
+        most: The peak of the memory.
     """
 
     seconds: list[float] = field(default_factory=list)
@@ -82,7 +82,7 @@ class Measured:
 
     @property
     def growth(self) -> int:
-        """By how many bytes memory has grown."""
+        """The growth of memory in bytes."""
         return self.most - self.before
 
     @property
@@ -91,7 +91,7 @@ class Measured:
         return any(fault.startswith("Traceback") for fault in self.faults)
 
     def verdict(self, attack: Attack) -> str:
-        """Say what does not hold; empty if all does."""
+        """Describe the limits that were broken; empty if all hold."""
         wrong = self.faults[:3]
         if not self.seconds or not self.probes:
             wrong.append("nothing was measured")
@@ -109,8 +109,8 @@ class Victim:
     """A webhook to attack.
 
     Args:
-        process: It.
-        target: How to reach it.
+        process: Its process.
+        target: Its address.
         ca: The file with the authority of its certificate.
     """
 
@@ -124,8 +124,8 @@ def victim(directory: Path, options: Sequence[str] = ()) -> Iterator[Victim]:
     """Run a webhook until the block ends.
 
     Args:
-        directory: Where to put certificates and logs; empty.
-        options: More of ``draguard serve``.
+        directory: An empty directory for certificates and logs.
+        options: More options of ``draguard serve``.
     """
     certificate(directory)
     ca = directory / "ca.crt"
@@ -142,8 +142,8 @@ def measure(name: str, victim: Victim, share: float = 1.0) -> Measured:
 
     Args:
         name: The name of the attack.
-        victim: What to attack.
-        share: The share of the attack's time for which it goes on.
+        victim: The webhook to attack.
+        share: The share of the attack's duration for which it runs.
     """
     attack, target, pid = attacks()[name], victim.target, victim.process.process.pid
     logged, memory = len(victim.process.log), _memory(pid)
@@ -178,7 +178,7 @@ def _attacked(name: str, victim: Victim, seconds: float) -> list[str]:
 
 @contextmanager
 def _until_end(work: Callable[[], None]) -> Iterator[None]:
-    """Do something again and again, in a thread, until the block ends."""
+    """Repeat a call in a thread until the block ends."""
     ended = threading.Event()
 
     def run() -> None:
@@ -239,7 +239,7 @@ def _slice(target: Target, measured: Measured) -> None:
 
 
 def _probe(target: Target, measured: Measured) -> None:
-    """Ask as kubelet does, over a new connection each time."""
+    """Probe as kubelet does, over a new connection each time."""
     try:
         with socket.create_connection(("127.0.0.1", target.monitoring), 1.0) as connection:
             connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")

@@ -1,4 +1,4 @@
-"""No attack: what the ordinary client sees on this machine, to compare with."""
+"""No attack: the baseline of the ordinary client on this machine."""
 
 from __future__ import annotations
 

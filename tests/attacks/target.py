@@ -1,4 +1,4 @@
-"""The webhook as an attacker sees it: sockets, requests, and bodies that are worth sending."""
+"""The webhook as an attacker sees it: sockets, requests, and useful bodies."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Target:
     """A running webhook, for some time.
 
     Args:
-        port: Where it takes reviews.
-        monitoring: Where it answers probes.
+        port: The port for reviews.
+        monitoring: The port for probes.
         ca: The authority of its certificate, in PEM.
         end: When to stop, in seconds of ``time.monotonic()``.
         source: The address to connect from.
@@ -144,7 +144,7 @@ def claim(expressions: Iterable[str], metadata: dict[str, Any] | None = None, **
 
 
 def repeated(make: Callable[[int], bytes]) -> Iterator[bytes]:
-    """Make bodies without end, each by its number."""
+    """Make an endless series of bodies, each from its number."""
     number = 0
     while True:
         yield make(number)

@@ -1,4 +1,4 @@
-"""Tests of the CEL engine, and what they share."""
+"""Tests of the CEL engine, and their shared helpers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def evaluate(text: str, environment: Environment = EVERYTHING, **bindings: Any) 
 
 
 def cost_of(text: str, environment: Environment, bindings: Mapping[str, Any] | None = None) -> int:
-    """What evaluating an expression costs."""
+    """The cost of evaluating an expression."""
     meter = Meter()
     environment.compile(text).evaluate(bindings or {}, meter=meter)
     return meter.cost

@@ -1,4 +1,4 @@
-"""What an expression comes to, in a form that tests can state."""
+"""The result of an expression, in a form that tests can state."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NEWEST = 36
 
 
 def outcome(expression: str, bindings: Mapping[str, Any] | None = None, environment: Environment | None = None) -> Any:
-    """The value; of an error its text, after `error: ` or `refused: `."""
+    """The value; for an error, its text, after `error: ` or `refused: `."""
     try:
         program = (environment or admission_environment(NEWEST, patch_types=True)).compile(expression)
         return program.evaluate(bindings or {})

@@ -1,4 +1,4 @@
-"""`math.greatest`, `math.abs`, `math.bitAnd` and their like (cel-go ext/math.go, version 2)."""
+"""`math.greatest`, `math.abs`, `math.bitAnd` and similar functions (cel-go ext/math.go, version 2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The work that compiling may take: whatever a stranger writes, it is counted before it is done."""
+"""The work of compiling is bounded: for untrusted expressions, it is counted in advance."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MAX_CHARACTERS = 10 * 1024
 
 
 def chain(start: str, link: str, end: str) -> str:
-    """As many links as the parser's depth and a selector's length allow."""
+    """The longest chain that the parser's depth and a selector's length allow."""
     count = min(240, (MAX_CHARACTERS - len(start) - len(end)) // len(link))
     return start + link * count + end
 
@@ -246,7 +246,7 @@ def test_a_type_is_one_object_and_shown_at_its_price() -> None:
         str(type_)
 
 
-# -- what becomes of a review, and of a document
+# -- the results of a review, and of a document
 
 LINKS = [f"[optional.of(n{number}).optMap(x, [x, x])].all(n{number + 1}, " for number in range(150)]
 EXPENSIVE = f"[[]].all(n0, {''.join(LINKS)}true{')' * 151}"

@@ -1,6 +1,6 @@
-"""What cel-go 0.26, and with it Kubernetes up to 1.36, answers where one would not expect it.
+"""Surprising results of cel-go 0.26, and with it of Kubernetes up to 1.36.
 
-Each group names what decides it in github.com/google/cel-go, or in k8s.io/apiserver (`apiserver/`).
+Each group names the source that decides it in github.com/google/cel-go, or in k8s.io/apiserver (`apiserver/`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def outcome(text: str, environment: Environment = ENVIRONMENT) -> tuple[Any, int
 
 
 def unwrapped(value: Any) -> Any:
-    """A value with its optionals shown by what is in them."""
+    """A value with its optionals replaced by their contents."""
     while isinstance(value, Optional):
         value = value.value
     return f"error: {value}" if isinstance(value, EvaluationError) else value
@@ -64,9 +64,9 @@ NO_LIST = "error: internal error: interface conversion: {} is not traits.Lister:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        # cel/library.go, StandardMacros: of one variable there is only `exists_one`.
+        # cel/library.go, StandardMacros: for one variable, there is only `exists_one`.
         ("[1].existsOne(x, true)", f"{REFUSED.format(14)}: undeclared reference to 'existsOne' (in container '')"),
-        # common/stdlib/standard.go declares what common/types/int.go, ConvertToType, does not have.
+        # common/stdlib/standard.go declares a conversion that common/types/int.go, ConvertToType, lacks.
         ("duration(i)", "error: type conversion error from 'int' to 'google.protobuf.Duration'"),
         # cel/validator.go, newFormatValidator: literals of any type are tried.
         ("duration(1)", f"{REFUSED.format(10)}: invalid duration argument"),
@@ -178,7 +178,7 @@ NO_LIST = "error: internal error: interface conversion: {} is not traits.Lister:
         ("optional.of(dyn(ip('1.2.3.4'))) == optional.of(1)", NO_OVERLOAD),
         ("dyn(optional.of(dyn(ip('1.2.3.4')))) == 1", False),
         ("dyn(ip('1.2.3.4')) in [dyn(1)]", False),
-        # What a loop goes over may be anything, though reading it cannot fail.
+        # The range of a loop may be any value, though reading it cannot fail.
         ("{'a': dyn(ip('1.2.3.4'))}.exists(k, v, v == 'x')", NO_OVERLOAD),
         ("{'a': dyn(ip('1.2.3.4'))}.existsOne(k, v, v == 'x')", NO_OVERLOAD),
         # interpreter/interpretable.go, evalSetMembership: Go hashes the value on the left.

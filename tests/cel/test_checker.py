@@ -1,4 +1,4 @@
-"""The type checker: deduced types and cel-go's words for what does not fit."""
+"""The type checker: deduced types and cel-go's type errors."""
 
 from __future__ import annotations
 

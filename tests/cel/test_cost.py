@@ -1,4 +1,4 @@
-"""What expressions cost: the figures of cel-go's own tests, and the API server's way to count.
+"""The cost of expressions: the figures of cel-go's own tests, and those of the API server.
 
 The figures without folding of constants are those that cel-go's interpreter/runtimecost_test.go and
 checker/cost_test.go establish for the same operations.

@@ -1,4 +1,4 @@
-"""What expressions evaluate to, and their errors."""
+"""The values and errors of expressions."""
 
 from __future__ import annotations
 

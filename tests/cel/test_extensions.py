@@ -1,6 +1,6 @@
 """The extension libraries of cel-go, and times and texts of the standard one."""
 
-# ruff: noqa: RUF001, E501  # what is formatted has such characters, and errors of cel-go are long lines
+# ruff: noqa: RUF001, E501  # formatted texts have such characters, and errors of cel-go are long lines
 
 from __future__ import annotations
 

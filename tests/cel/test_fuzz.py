@@ -1,4 +1,4 @@
-"""No text and no data make the engine fail otherwise than by its own errors, nor much work."""
+"""No text and no data make the engine fail except with its own errors, or do much work."""
 
 from __future__ import annotations
 
@@ -335,7 +335,7 @@ LONG = (
 
 
 def calls_to_compile(text: str) -> int:
-    """Count the calls, of Python and built in, that compiling takes: the same everywhere, unlike the time."""
+    """Count the calls, of Python and builtin functions, that compiling takes: the same everywhere, unlike the time."""
     count = 0
 
     def note(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""What expressions are turned into: Python source of which no text of an expression is ever a part, of bounded size."""
+"""Generated source: it never contains text of an expression, and its size is bounded."""
 
 from __future__ import annotations
 

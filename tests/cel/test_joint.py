@@ -1,4 +1,4 @@
-"""Several expressions as one function: the same values and costs as one by one, in source of the same kind."""
+"""Several expressions as one function: the same values and costs as one by one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def compiled(
 def one_by_one(
     conditions: list[Program], checks: list[Program], variables: dict[str, Program], bindings: dict[str, Any]
 ) -> tuple[int, bool]:
-    """Evaluate what a joint function says of itself: all conditions until one is false, then all checks."""
+    """Evaluate the expressions of a joint function one by one: all conditions until one is false, then all checks."""
     meter = Meter(MUCH)
 
     class Lazy:

@@ -1,4 +1,4 @@
-"""Expressions that a real kube-apiserver 1.36 judged, and what it made of them."""
+"""Expressions that a real kube-apiserver 1.36 evaluated, with its results."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Verdict(NamedTuple):
 
 
 def stored(given: dict[str, Any]) -> dict[str, Any]:
-    """The Pod as policies see it: with the server's defaults, and without what it leaves out."""
+    """The Pod as policies see it: with the server's defaults, and without the fields that it drops."""
     pod: dict[str, Any] = json.loads(json.dumps(given))
     del pod["spec"]["hostNetwork"]
     for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):

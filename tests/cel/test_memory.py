@@ -1,4 +1,4 @@
-"""The memory that evaluating may take, whatever it costs."""
+"""The memory that evaluation may take, whatever its cost."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def doubled(start: str, grown: str, times: int, end: str) -> str:
 
 
 def nested(start: str, grown: str, times: int, end: str) -> str:
-    """As `doubled`, but all values stay."""
+    """Like `doubled`, but all values stay."""
     names = [f"x{number}" for number in range(times + 1)]
     text = f"cel.bind({names[0]}, {start}, "
     for before, name in pairwise(names):
@@ -85,7 +85,7 @@ def peak() -> int:
 
 
 def measure() -> None:
-    """Print how much memory each attack adds to the peak of this process."""
+    """Print the memory that each attack adds to the peak of this process."""
     for name, expression in ATTACKS.items():
         before = peak()
         with limited(Budget(REVIEW // 10)):

@@ -1,4 +1,4 @@
-"""The engine stands on its own: it could be a package apart."""
+"""The engine is self-contained: it could be a package of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kube-apiserver 1.36 made of expressions that need nothing but cel-go's own libraries."""
+"""The results of a kube-apiserver 1.36 for expressions that need only cel-go's own libraries."""
 
 from __future__ import annotations
 

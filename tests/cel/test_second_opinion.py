@@ -1,7 +1,7 @@
-"""The engine beside cel-python, an implementation of the specification by others.
+"""The engine beside cel-python, an independent implementation of the specification.
 
-Every expression that cel-python can parse is evaluated by both. Where they disagree, the expression stands below with
-what decides it; a disagreement that is not listed, or one that is gone, fails.
+Both evaluate every expression that cel-python can parse. Where they disagree, the expression is listed below with the
+source that decides it; a disagreement that is not listed, or a listed one that is gone, fails.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ DECIDED = {
 
 
 def plain(value: Any) -> Any:  # noqa: PLR0911  # one return for each type
-    """A value of ours in terms that both can be compared in."""
+    """A value of ours in a form that can be compared."""
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, UInt):
@@ -239,7 +239,7 @@ def ours(text: str) -> Any:
 
 
 def second_opinion(text: str) -> Any:
-    """What cel-python makes of an expression; `UNREADABLE` if it cannot parse it."""
+    """cel-python's result of an expression; `UNREADABLE` if it cannot parse it."""
     environment = celpy.Environment()
     try:
         tree = environment.compile(text)
@@ -258,7 +258,7 @@ CORE = {
 
 
 def comparable() -> list[dict[str, Any]]:
-    """The cases of the specification's suite about what cel-python offers."""
+    """The cases of the specification's suite about features of cel-python."""
     core = [case for case in suite() if case["file"] in CORE] or SAMPLES
     return [case for case in core if not {"bindings", "type_env", "container", "check_only"} & case.keys()]
 

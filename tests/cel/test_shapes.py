@@ -1,4 +1,4 @@
-"""Selectors that differ in plain constants only are taken alike."""
+"""Selectors that differ only in plain constants get the same verdict."""
 
 from __future__ import annotations
 

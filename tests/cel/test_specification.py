@@ -1,7 +1,7 @@
 """The conformance suite of the CEL specification, its tests that need no protobuf messages.
 
 The suite is not part of this repository. It is found through the environment variable `CEL_SPEC` or beside the
-checkout; where it is not there, the samples of this module alone say what holds.
+checkout; where it is missing, only the samples of this module are checked.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def same(found: Any, expected: Any) -> bool:
 
 
 def disagreement(case: dict[str, Any]) -> str:
-    """What is not as the case says it should be; empty if all is."""
+    """The difference from the case's expectation; empty if there is none."""
     expected = case["expect"]
     environment = environment_of(case)
     try:

@@ -1,4 +1,4 @@
-"""What the parser says of wrong input: cel-go's words, position and layout."""
+"""The parser's errors about wrong input: cel-go's words, position and layout."""
 
 from __future__ import annotations
 

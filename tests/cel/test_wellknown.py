@@ -1,4 +1,4 @@
-"""Literals of protobuf's well-known messages, as cel-go takes them in every environment."""
+"""Literals of protobuf's well-known messages, which cel-go accepts in every environment."""
 
 from __future__ import annotations
 

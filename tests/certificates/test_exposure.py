@@ -1,4 +1,4 @@
-"""Who is warned of keys and directories that others can read or change."""
+"""Warnings about keys and directories that others can read or change."""
 
 from __future__ import annotations
 

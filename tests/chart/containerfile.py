@@ -30,7 +30,7 @@ def final_stage() -> list[Instruction]:
 
 
 def last(name: str) -> str:
-    """Return what the final stage's last instruction of a name says."""
+    """Return the text of the final stage's last instruction of a name."""
     return [each.text for each in final_stage() if each.name == name][-1]
 
 

@@ -1,4 +1,4 @@
-"""Runs the image's entry point with the chart's arguments, and with no more rights than a container has."""
+"""Runs the image's entry point with the chart's arguments, and with only the privileges of a container."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tests.chart.rendering import Rendered
 
 NAME = f"draguard.{NAMESPACE}.svc"
-"""What the API server asks for."""
+"""The request of the API server."""
 
 PRIVILEGED = os.geteuid() == 0
 
@@ -44,7 +44,7 @@ def _succeeds(command: list[str]) -> bool:
 
 
 def _confined(release: Rendered, in_memory: Path | None, command: list[str]) -> list[str]:
-    """Take from a command what a container takes from it, as far as this machine and user may."""
+    """Drop the privileges that a container lacks from a command, as far as this machine and user allow."""
     if not PRIVILEGED:
         return command
     context = release.pod["spec"]["securityContext"]
@@ -86,8 +86,8 @@ class Running:
     """The process, and its ports once it listens.
 
     Args:
-        process: Just started.
-        authorities: Returns what the API server trusts for the webhooks, in PEM.
+        process: The process, just started.
+        authorities: Returns the authorities that the API server trusts for the webhooks, in PEM.
     """
 
     def __init__(self, process: subprocess.Popen[str], authorities: Callable[[], set[str]]) -> None:
@@ -108,7 +108,7 @@ class Running:
         assert self.ports.keys() == {"http", "https"}, "".join(self.log)
 
     def status(self) -> dict[str, str]:
-        """Return what the kernel knows of the process."""
+        """Return the kernel's status of the process."""
         lines = Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8").splitlines()
         return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
@@ -144,12 +144,12 @@ def running(
     """Run the entry point with the arguments of the chart; only the ports and the directory differ.
 
     Args:
-        release: What the chart has rendered.
-        directory: What stands for ``/etc/draguard``.
+        release: The rendered chart.
+        directory: The directory in place of ``/etc/draguard``.
         more: More arguments.
         authorities: Returns what the API server trusts for the webhooks, in PEM.
         in_memory: A directory that is a volume in memory.
-        environment: What kubelet adds to the environment.
+        environment: The variables that kubelet adds to the environment.
     """
     arguments = [argument.replace("/etc/draguard", str(directory)) for argument in release.container["args"]]
     arguments = [re.sub(r"^(--port|--monitoring-port)=.*", r"\1=0", argument) for argument in arguments]

@@ -1,4 +1,4 @@
-"""Renders the chart with the real Helm, for tests to look at."""
+"""Renders the chart with the real Helm, for tests."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class Rendered:
     """The manifests of a release.
 
     Args:
-        texts: What Helm has rendered, by template.
+        texts: The output of Helm, by template.
     """
 
     def __init__(self, texts: Mapping[str, str]) -> None:
@@ -226,7 +226,7 @@ class Rendered:
 
     @property
     def mounts(self) -> dict[str, Manifest]:
-        """Where they are mounted, by name."""
+        """The paths at which they are mounted, by name."""
         return {mount["name"]: mount for mount in self.container["volumeMounts"]}
 
     @property

@@ -1,4 +1,4 @@
-"""How the chart gets a certificate to draguard and lets the API server trust it, and what draguard may do for that."""
+"""How the chart gives draguard a certificate that the API server trusts, and the permissions that this takes."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def to_api_servers(stated: Mapping[str, Any]) -> list[Manifest]:
 
 
 class TestSeparate:
-    """The manager is a Deployment of its own, and what parses strangers' input has no rights."""
+    """The manager is a Deployment of its own; the pods that parse untrusted input have no permissions."""
 
     def test_the_manager_is_told_where_the_objects_are_and_whom_to_tell(self, separate: str) -> None:
         release = rendered(separate)

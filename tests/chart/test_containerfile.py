@@ -1,4 +1,4 @@
-"""The image: what it is made of, and who runs in it."""
+"""The image: its contents and its user."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def draguard() -> Iterator[Running]:
 
 
 def review() -> dict[str, Any]:
-    """Return what the API server sends for a new pod that names its node and has a claim."""
+    """Return the review that the API server sends for a new pod that names its node and has a claim."""
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",

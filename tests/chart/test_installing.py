@@ -1,4 +1,4 @@
-"""What Helm makes of the chart in a cluster: the real Helm, and a small HTTP server that keeps objects for it.
+"""Installing the chart in a cluster: with the real Helm, and a small HTTP server that stores objects for it.
 
 Beside Helm there is draguard, which fills its Secret and writes ``caBundle``: no upgrade may take that away.
 """
@@ -63,7 +63,7 @@ def resources(version: str) -> Manifest:
 
 
 DATA = {"ca.crt": "YXV0aG9yaXR5", "tls.crt": "c2VydmluZw==", "tls.key": "a2V5"}
-"""What draguard keeps, in base64."""
+"""The data of draguard's Secret, in base64."""
 
 DISCOVERY: dict[str, Manifest] = {
     "/version": {"major": "1", "minor": "34+", "gitVersion": "v1.34.1-gke.7"},
@@ -83,12 +83,12 @@ DISCOVERY: dict[str, Manifest] = {
 
 
 def apply(live: Any, before: Any, now: Any) -> Any:
-    """Apply as API servers do (structured-merge-diff): only what was applied before and no longer is is taken away.
+    """Apply as API servers do (structured-merge-diff): only fields that are no longer applied are removed.
 
     Args:
         live: The objects that exist.
-        before: What was applied before; None if nothing was.
-        now: What is applied.
+        before: The manifest applied before; None if there was none.
+        now: The manifest to apply.
     """
     if isinstance(live, dict) and isinstance(now, dict):
         before = before or {}
@@ -172,7 +172,7 @@ class Cluster:
         self.helm.upgrade(str(CHART), "draguard", values, namespace=NAMESPACE)
 
     def lead(self) -> None:
-        """Do what the leader of draguard's replicas does: fill the Secret, take the Lease, announce the authority."""
+        """Act as the leader of draguard's replicas: fill the Secret, take the Lease, publish the authority."""
         self.objects[SECRET]["data"] = dict(DATA)
         self.objects[LEASE]["spec"] = {"holderIdentity": "draguard-1"}
         for client_config in self.client_configs():
@@ -185,7 +185,7 @@ class Cluster:
         return [webhook["clientConfig"] for webhook in webhooks]
 
     def pod(self) -> Manifest:
-        """Return what the Deployment makes pods of."""
+        """Return the pod template of the Deployment."""
         template: Manifest = self.objects[DEPLOYMENT]["spec"]["template"]
         return template
 

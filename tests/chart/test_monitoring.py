@@ -1,4 +1,4 @@
-"""The port for probes and metrics, and what the chart brings for those who look at them."""
+"""The port for probes and metrics, and the chart's objects for monitoring."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the chart renders, for every set of values: manifests that API servers take, and that fit together."""
+"""The chart's output for every set of values: manifests that API servers accept, and that fit together."""
 
 from __future__ import annotations
 

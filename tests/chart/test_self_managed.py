@@ -1,4 +1,4 @@
-"""draguard manages its certificate with what the chart installs: the objects, the roles and the arguments."""
+"""draguard manages its certificate with the chart's objects, roles and arguments."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KINDS = ("Secret", "Lease", "ValidatingWebhookConfiguration", "MutatingWebhookCo
 
 
 def path(manifest: Manifest) -> str:
-    """Say where an API server has an object."""
+    """Return the path of an object in an API server."""
     version, metadata = manifest["apiVersion"], manifest["metadata"]
     namespace = f"namespaces/{metadata['namespace']}/" if "namespace" in metadata else ""
     return f"/api{'s' if '/' in version else ''}/{version}/{namespace}{manifest['kind'].lower()}s/{metadata['name']}"
@@ -43,7 +43,7 @@ PATHS = {kind: path(RELEASE.one(kind)) for kind in KINDS}
 
 @pytest.fixture
 def api() -> Iterator[ApiServer]:
-    """Run an API server that has what the chart makes, and grants what the chart grants."""
+    """Run an API server with the chart's objects and permissions."""
     roles = [RELEASE.one("Role"), RELEASE.one("ClusterRole")]
     with process.open_directory() as account, apiserver.running(account, roles) as server:
         for kind in KINDS:
@@ -76,7 +76,7 @@ def embedded(api: ApiServer) -> Iterator[Running]:
 
 @pytest.fixture
 def manager(api: ApiServer) -> Iterator[subprocess.Popen[str]]:
-    """Run the certificate manager until the Secret and every webhook have what it makes."""
+    """Run the certificate manager until the Secret and every webhook have its certificates."""
     (container,) = RELEASE.manager["spec"]["containers"]
     command = [str(SCRIPT), *container["args"], f"--account={api.account}"]
     variables = {"PATH": os.defpath, **environment(api, "manager-1")}
@@ -103,7 +103,7 @@ def webhook(api: ApiServer, manager: subprocess.Popen[str]) -> Iterator[Running]
 
 
 def bundles(api: ApiServer) -> list[str]:
-    """Return what the API server trusts for each webhook."""
+    """Return the authorities that the API server trusts for each webhook."""
     webhooks = [webhook for stored in api.objects.values() for webhook in stored.get("webhooks", ())]
     assert {webhook["name"].partition(".")[0] for webhook in webhooks} == RELEASE.webhooks.keys()
     return [webhook["clientConfig"].get("caBundle", "") for webhook in webhooks]

@@ -1,6 +1,6 @@
-"""Which requests reach draguard: the rules, selectors and match conditions of the webhooks.
+"""The requests that reach draguard: the rules, selectors and match conditions of the webhooks.
 
-They are written as policies that refuse everything, and asked by the policy engine, which answers as API servers do.
+They are written as policies that refuse everything, and the policy engine evaluates them as API servers do.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NOBODY: dict[str, Any] = {"username": "a"}  # the API server leaves an empty lis
 
 
 def as_policies(webhooks: Mapping[str, Manifest], release: int) -> PolicySet:
-    """Write webhooks as policies that refuse what would reach them."""
+    """Write webhooks as policies that refuse the requests that would reach them."""
     objects: list[Any] = []
     for name, webhook in webhooks.items():
         spec = {
@@ -63,7 +63,7 @@ def policies(values: str = "defaults", release: int = NEWEST) -> PolicySet:
 
 
 def reached(request: Request, values: str = "defaults", release: int = NEWEST) -> set[str]:
-    """Say which webhooks a request reaches; an error of a condition is no answer."""
+    """Return the webhooks that a request reaches; an error of a condition fails the test."""
     decisions = validate(request, policies(values, release)).decisions
     assert not any(decision.is_error for decision in decisions)
     return {decision.policy.name.partition(".")[0] for decision in decisions if decision.denied}
@@ -87,7 +87,7 @@ CLAIM: Manifest = {
 
 
 def rules_of(*webhooks: str) -> set[tuple[str, str, str]]:
-    """List what webhooks ask for: API version, resource, operation."""
+    """List the rules of webhooks: API version, resource, operation."""
     return set(_rules(rendered().webhooks, webhooks))
 
 

@@ -1,4 +1,4 @@
-"""``draguard convert`` shows, writes or checks what is converted."""
+"""``draguard convert`` prints, writes or checks converted manifests."""
 
 from __future__ import annotations
 

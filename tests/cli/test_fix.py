@@ -46,7 +46,7 @@ spec:
 
 
 def fixed(text: str, *options: str, name: str = "a.yaml", tmp_path: Path) -> str:
-    """Return what a file is after --fix."""
+    """Return the contents of a file after --fix."""
     file = tmp_path / name
     file.write_bytes(text.encode())
     done = draguard("validate", "--fix", *options, file)

@@ -1,4 +1,4 @@
-"""What people expect of a command line: hints, one-line usage, pipes, completion, a manual page."""
+"""Usual features of a command line: hints, one-line usage, pipes, completion, a manual page."""
 
 from __future__ import annotations
 

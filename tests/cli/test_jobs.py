@@ -1,4 +1,4 @@
-"""Several processes judge as one does, and end as one does."""
+"""Several processes give the same findings as one, and end as one does."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CORPORA = ["examples", "tests/cases", "tests/references", "policies", "charts", 
 
 
 def jobs(number: int, *arguments: str | Path) -> Done:
-    """Run `draguard validate` in so many processes."""
+    """Run `draguard validate` in a number of processes."""
     return process("validate", *arguments, env={"DRAGUARD_JOBS": str(number)})
 
 

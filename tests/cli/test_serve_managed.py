@@ -28,7 +28,7 @@ pytestmark = pytest.mark.process
 
 @pytest.fixture
 def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServer]:
-    """Run an API server that has what is needed, where pods look for it."""
+    """Run an API server with the needed objects, at the address that pods use."""
     account = tmp_path / "account"
     account.mkdir()
     (account / "namespace").write_text("draguard-system")

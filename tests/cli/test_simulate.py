@@ -309,7 +309,7 @@ class TestSnapshot:
 
 
 class TestText:
-    """What is told of unusual outcomes."""
+    """Reports of unusual outcomes."""
 
     def told(self, tmp_path: Path, *objects: dict[str, Any], options: tuple[str, ...] = ()) -> str:
         file = tmp_path / "cluster.yaml"

@@ -1,4 +1,4 @@
-"""What the API server refuses is not simulated: manifests, and claims that are made for pods."""
+"""Objects that the API server refuses are not simulated: manifests, and claims created for pods."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def new(tmp_path: Path) -> Path:
 
 
 def failure(tmp_path: Path, *, case: str, action: str = "Deny", policy: str = POLICY) -> str:
-    """Run a case that fails, and return what is said of it."""
+    """Run a failing case, and return its report."""
     (tmp_path / "p.yaml").write_text(policy + BINDING.replace("ACTION", action), encoding="utf-8")
     (tmp_path / "tests.yaml").write_text(f"cases:\n- {case}\n", encoding="utf-8")
     report = json.loads(draguard("policy", "test", "-o", "json", tmp_path).out)

@@ -536,7 +536,7 @@ SAMPLES = [
 
 @st.composite
 def damaged(draw: st.DrawFn) -> bytes:
-    """Take a real manifest, and replace parts of it by what does not belong there."""
+    """Take a real manifest, and replace parts of it by unsuitable values."""
     text = draw(st.sampled_from(SAMPLES))
     lines = text.split(b"\n")
     for _ in range(draw(st.integers(1, 4))):

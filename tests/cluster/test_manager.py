@@ -44,7 +44,7 @@ DAY = timedelta(days=1)
 
 
 def documented_roles() -> list[JSONObject]:
-    """Return what docs/certificates.md says is to be granted."""
+    """Return the roles that docs/certificates.md requires."""
     text = DOCUMENTED.read_text()
     roles = [role for block in re.findall(r"```yaml\n(.+?)```", text, re.DOTALL) for role in yaml.safe_load_all(block)]
     assert [role["kind"] for role in roles] == ["Role", "ClusterRole"]
@@ -63,7 +63,7 @@ def configuration(webhooks: int = 2) -> JSONObject:
 
 @pytest.fixture
 def api(tmp_path: Path) -> Iterator[ApiServer]:
-    """Run an API server with what the chart makes: everything empty, and no more rights than documented."""
+    """Run an API server with the chart's objects: all of them empty, and only the documented permissions."""
     account = tmp_path / "account"
     account.mkdir()
     with apiserver.running(account, documented_roles()) as server:
@@ -97,7 +97,7 @@ class Replica(Manager):
         self.certificate: Certificate | None = None
 
     def round(self, seconds: float = 40.0) -> None:
-        """Let all that is due be done, the Lease being renewed meanwhile."""
+        """Run all tasks that are due, and renew the Lease meanwhile."""
         for _ in range(int(seconds / 5)):
             self.time.seconds += 5
             self.tick()
@@ -150,7 +150,7 @@ def age(api: ApiServer) -> None:
 
 
 def bundles(api: ApiServer) -> list[bytes]:
-    """Return what the webhooks of all configurations trust."""
+    """Return the bundles of the webhooks of all configurations."""
     return [
         base64.b64decode(webhook["clientConfig"].get("caBundle", ""))
         for path in (VALIDATING, MUTATING)

@@ -359,11 +359,11 @@ class Cluster:
     now: datetime
     configurations: list[bytes] = field(init=False)
     known: list[bytes] = field(init=False)
-    """What the API servers have heard of the configurations."""
+    """The state of the configurations that the API servers have seen."""
     reachable: list[bool] = field(default_factory=lambda: [True, True])
     replicas: list[x509.Certificate] = field(init=False)
     served: tuple[bytes, bytes] | None = None
-    """What the leader last served with."""
+    """The certificate that the leader last served with."""
     recovering: bool = False
 
     def __post_init__(self) -> None:
@@ -372,7 +372,7 @@ class Cluster:
         self.replicas = [serving(self.secret)] * 3
 
     def lead(self, *, dies: bool = False) -> None:
-        """Go once through what a leader does, or only as far as the Secret."""
+        """Run the steps of a leader once, or only as far as the Secret."""
         kept = self.served and x509.load_pem_x509_certificate(self.served[0]).not_valid_after_utc > self.now
         places = range(2)
         seen = [self.configurations[place] if self.reachable[place] else None for place in places]
@@ -409,7 +409,7 @@ class Cluster:
             self.recovering &= set(self.known) != {self.secret.get("ca.crt")}
 
     def check(self) -> None:
-        """Look whether all that is served with is trusted by all, but for what has expired."""
+        """Check that every client trusts every served certificate, except expired ones."""
         for certificate in self.replicas:
             if certificate.not_valid_after_utc > self.now and not self.recovering:
                 for bundle in self.known:

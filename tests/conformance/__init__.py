@@ -1,1 +1,1 @@
-"""What real kube-apiservers answered, and how far draguard agrees with it."""
+"""Recorded verdicts of real kube-apiservers, and how far draguard agrees with them."""

@@ -63,15 +63,15 @@ class Case:
 
     @property
     def is_reproducible(self) -> bool:
-        """Whether the patch gives the request.
+        """Whether the patch reproduces the request.
 
-        Of some it cannot: they had 1 in the place of true, which the comparison that made the patches takes for equal.
+        Some do not: they had 1 in place of true, which the comparison that made the patches treats as equal.
         """
         return bool(self.line["patch"]) or self.expected.get("code") != 400
 
     @cached_property
     def problems(self) -> list[Problem]:
-        """What we say of the object."""
+        """Our problems of the object."""
         obj = jsonpatch.apply_patch(self.base["object"], self.line["patch"])
         old = self.base["stored"][self.line["old"]] if "old" in self.line else None
         return validate(
@@ -97,7 +97,7 @@ class Case:
 
     @property
     def causes(self) -> tuple[set[Cause], set[Cause]]:
-        """The causes that were recorded and that we find, each once, without Go's dumps in their texts."""
+        """The recorded causes and ours, each once, without Go's dumps in their texts."""
         recorded = {(reason, where, _plain(text)) for reason, where, text in self.expected.get("causes", ())}
         found = {
             (problem.reason, problem.field, _plain(problem.message))
@@ -141,7 +141,7 @@ def cases(file: Path, *, one_of: int = 1) -> Iterator[Case]:
 
     Args:
         file: The recording.
-        one_of: Of how many cases one is wanted: the same ones in every run, chosen by a hash of their identifiers.
+        one_of: Read one of this many cases: the same ones in every run, chosen by a hash of their identifiers.
     """
     return _cases(file, lambda number: number % one_of == 0)
 
@@ -186,11 +186,11 @@ class Agreement:
     """How far we agree with recorded verdicts.
 
     Args:
-        cases: How many cases were compared.
-        verdicts: In how many the object is allowed or refused as recorded.
-        causes: In how many it is refused for the same reasons, of the same fields.
-        texts: In how many it is refused in the same words, no more and no fewer.
-        disagreements: What differs, for people.
+        cases: The number of compared cases.
+        verdicts: The cases in which the object is allowed or refused as recorded.
+        causes: The cases in which it is refused for the same reasons and fields.
+        texts: The cases in which it is refused in exactly the same words.
+        disagreements: The differences, for people.
     """
 
     cases: int = 0

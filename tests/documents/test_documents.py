@@ -1,4 +1,4 @@
-"""What manifests hold, in which order, and where."""
+"""The documents of manifests, their order and positions."""
 
 from __future__ import annotations
 

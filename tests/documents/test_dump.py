@@ -1,4 +1,4 @@
-"""What is written is read as the same by Kubernetes, and by others."""
+"""Kubernetes and other readers read written documents as the same values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edits change what they name, and nothing else."""
+"""Edits change only the values that they name."""
 
 from __future__ import annotations
 

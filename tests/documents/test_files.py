@@ -1,4 +1,4 @@
-"""Which files are read, and what is said of those that cannot be."""
+"""The files that are read, and the errors of those that cannot be."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def write(root: Path, *names: str) -> None:
 
 
 def found(paths: Iterable[str | Path]) -> list[Any]:
-    """List the files that were read, and what was said of others."""
+    """List the files that were read, and the errors of others."""
     return [
         each.data["file"] if isinstance(each, Document) else (each.source, each.line, each.column, each.message)
         for each in read([os.fspath(path) for path in paths])

@@ -39,5 +39,5 @@ def test_refuses_what_kubectl_refuses_and_in_its_words(case: dict[str, Any]) -> 
     words = re.sub(r"^yaml: (line \d+: )?|: (%!s|uint64|\[|map\[).*", "", case["refused"])
     assert objects == case.get("objects", [])
     assert len(refused) == 1
-    # Of what is wrong with JSON, Python's words are as good as Go's.
+    # For errors of JSON, Python's words are as good as Go's.
     assert words in refused[0] or refused[0].startswith("json: expecting ")

@@ -1,4 +1,4 @@
-"""What holds for any text, with libyaml or without."""
+"""Properties of any text, with libyaml or without."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text that is rewritten says the wanted value, and is otherwise as it was."""
+"""A rewritten text has the wanted value, and is otherwise unchanged."""
 
 from __future__ import annotations
 

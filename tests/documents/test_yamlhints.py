@@ -1,4 +1,4 @@
-"""YAML takes some expressions for something else: the help says so, and how they are written."""
+"""YAML misreads some expressions: the hint explains it, and shows how to write them."""
 
 from __future__ import annotations
 

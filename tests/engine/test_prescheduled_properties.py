@@ -1,4 +1,4 @@
-"""Pre-scheduled pods: nothing raises, and a rewritten pod can land on the named node only."""
+"""Pre-scheduled pods: no pod makes it raise, and a rewritten pod can land only on the named node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the API server sets in objects before it asks validating policies, as recorded, and as policies see it."""
+"""The fields that the API server sets in objects before validating policies run, as recorded and as policies see."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OF_SERVER = {"uid", "creationTimestamp", "generation", "managedFields", "resourc
 
 
 def submitted(obj: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what the server has set."""
+    """Remove the fields that the server has set."""
     metadata = {name: value for name, value in obj["metadata"].items() if name not in OF_SERVER}
     return {name: value for name, value in obj.items() if name != "status"} | {"metadata": metadata}
 
@@ -42,7 +42,7 @@ def test_a_new_object_has_little_of_the_server_before_it_is_changed(request_: di
     kinds = Kinds(Release(30 if theirs["apiVersion"].endswith("v1alpha2") else 36))
     ours = before_mutation(completed(request_of(submitted(theirs), kinds=kinds)), kinds).object
     assert ours is not None
-    # A creationTimestamp is null there, if at all, which no policy can tell from one that is not there.
+    # A creationTimestamp is null there, if present at all, and policies cannot tell null from absent.
     assert ours["metadata"].keys() == theirs["metadata"].keys() - {"creationTimestamp"}
     assert ours.get("status") == theirs.get("status")
 
@@ -142,7 +142,7 @@ def test_mutating_policies_see_what_was_sent_and_nothing_of_the_rest_is_shown() 
 
 
 def changed(expression: str, obj: dict[str, Any] = CLAIM, old: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return what a JSON Patch makes of an object."""
+    """Return an object, changed by a JSON Patch."""
     rule = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
     made = mutating("m", expression, matchConstraints={"resourceRules": [rule]})
     done = evaluate(obj, old, policies=load(made))

@@ -1,4 +1,4 @@
-"""What people get wrong every day, and how much of it is fixed."""
+"""Everyday mistakes, and how many of them are fixed."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ LEFT = [
 
 
 def found(folder: Path, text: str, *options: str) -> tuple[list[str], str]:
-    """Validate a text; return the rules that say something, and the text afterwards."""
+    """Validate a text; return the rules with findings, and the fixed text."""
     file = folder / "all.yaml"
     file.write_text(text, encoding="utf-8")
     done = draguard("validate", "--output", "json", *options, file)

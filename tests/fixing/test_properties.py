@@ -1,4 +1,4 @@
-"""Real manifests are broken in ways that fixes mend: each fix brings back what was there, and touches nothing else."""
+"""Real manifests, broken in ways that fixes repair: each fix restores the original, and changes nothing else."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Broken = tuple[list[Edit], str]
 
 
 def places(node: Node, around: Node | None = None, entry: Entry | None = None) -> Iterator[Found]:
-    """Go through all that is written in a document."""
+    """Iterate over all values in a document."""
     yield Found(node, around, entry)
     for each in node.entries or ():
         yield from places(each.value, node, each)
@@ -91,7 +91,7 @@ MISTAKES: list[Callable[[str, Found], list[Edit] | None]] = [
 
 @cache
 def manifests() -> list[str]:
-    """Return the documents of the examples, of the cases, and of what the pages of rules show to pass."""
+    """Return the documents of the examples, of the cases, and of the passing examples on the pages of rules."""
     files = [*(ROOT / "examples").rglob("*.yaml"), *(ROOT / "tests" / "cases").rglob("*.yaml")]
     texts = [file.read_text(encoding="utf-8") for file in sorted(files)]
     pages = sorted((ROOT / "webhook" / "explain" / "examples").glob("*.yaml"))
@@ -101,7 +101,7 @@ def manifests() -> list[str]:
 
 
 def broken(text: str, dice: Random) -> Iterator[tuple[str, str]]:
-    """Break a document in each way once, where it has a place for that."""
+    """Break a document once in each way that applies to it."""
     (document,) = (each for each in parse(text) if isinstance(each, Document))
     found = list(places(tree_of(document)))
     for mistake in MISTAKES:
@@ -111,7 +111,7 @@ def broken(text: str, dice: Random) -> Iterator[tuple[str, str]]:
 
 
 def findings(folder: Path, *options: str) -> dict[str, list[dict[str, Any]]]:
-    """Validate a directory; return what is found in each file."""
+    """Validate a directory; return the findings in each file."""
     done = draguard("validate", "--output", "json", *options, folder)
     by_file: dict[str, list[dict[str, Any]]] = {}
     for each in json.loads(done.out)["findings"]:

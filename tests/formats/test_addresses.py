@@ -1,4 +1,4 @@
-"""What is said of addresses with a prefix length."""
+"""Errors of addresses with a prefix length."""
 
 from __future__ import annotations
 

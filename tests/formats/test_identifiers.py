@@ -1,4 +1,4 @@
-"""What is said of versions and UUIDs."""
+"""Errors of versions and UUIDs."""
 
 from __future__ import annotations
 

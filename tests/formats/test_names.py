@@ -1,4 +1,4 @@
-"""What is said of names, release by release."""
+"""Errors of names, release by release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How quantities are read, rounded, compared and written."""
+"""Parsing, rounding, comparing and writing of quantities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How times are read."""
+"""Parsing of timestamps."""
 
 from __future__ import annotations
 

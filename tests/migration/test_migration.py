@@ -1,4 +1,4 @@
-"""Converted texts say what the API server makes of their objects, and keep what does not move."""
+"""Converted texts match the API server's conversion of their objects, and keep all other lines."""
 
 from __future__ import annotations
 
@@ -477,7 +477,7 @@ def test_every_comment_is_kept_and_nothing_else_changes(base: Base, version: str
 
 
 GONE = {'""', "false", "{}", "basic:", "exactly:"}
-"""What one version says and another does not need to say."""
+"""Lines that one version needs and another does not."""
 
 
 def lines_but_for_moves(text: str) -> set[str]:

@@ -27,7 +27,7 @@ CASES = (
 
 
 def told(obj: dict[str, Any]) -> Any:
-    """Return the JSON that the advice holds; None if it has none."""
+    """Return the JSON in the advice; None if it has none."""
     same, (problem,) = from_classic(obj)
     assert same is obj
     assert problem.rule == "no-counterpart"

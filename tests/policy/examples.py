@@ -1,4 +1,4 @@
-"""Policies and objects that tests start from."""
+"""Example policies and objects for tests."""
 
 from __future__ import annotations
 

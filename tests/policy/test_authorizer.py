@@ -1,4 +1,4 @@
-"""What users may do, as a list of rules tells."""
+"""The permissions of users, from a list of rules."""
 
 from __future__ import annotations
 

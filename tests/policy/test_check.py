@@ -1,4 +1,4 @@
-"""``policy check``: what is wrong with policies before they meet an object."""
+"""``policy check``: errors of policies, found before they are applied to an object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long policies may take, and what they cost."""
+"""The deadline and the cost of policies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the API server adds to objects before policies see them, and what is shown of it."""
+"""The defaults that the API server sets in objects before policies see them, and those in the output."""
 
 from __future__ import annotations
 

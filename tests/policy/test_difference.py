@@ -1,4 +1,4 @@
-"""The JSON Patch that makes one value of another."""
+"""The JSON Patch that turns one value into another."""
 
 from __future__ import annotations
 

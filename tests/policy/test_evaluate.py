@@ -1,4 +1,4 @@
-"""What validating policies say of requests."""
+"""Validating policies judge requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``draguard policy generate``: a policy that stands for a rule decides as the rule does."""
+"""``draguard policy generate``: a generated policy decides as its rule does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The library under ``policies/``: every policy is taken, checks without a finding, and its tests see all of it."""
+"""The library under ``policies/``: every policy is valid, checks without a finding, and its tests cover all of it."""
 
 from __future__ import annotations
 

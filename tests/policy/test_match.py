@@ -1,4 +1,4 @@
-"""Which requests policies and bindings are about."""
+"""The requests that policies and bindings match."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What mutating policies make of objects."""
+"""Mutating policies change objects."""
 
 from __future__ import annotations
 
@@ -299,7 +299,7 @@ def test_a_policy_that_did_not_apply_is_not_asked_again() -> None:
 def rewriting(
     *manifests: Any, change: Callable[[Any], Any] = lambda obj: with_spec(obj, schedulerName="mine")
 ) -> Verdict:
-    """Ask policies, with a webhook behind them."""
+    """Run policies, with a webhook behind them."""
     policies = load(each for group in manifests for each in group)
     assert not policies.errors
     return mutate(request_of(POD, kinds=policies.kinds), policies, webhooks=change)

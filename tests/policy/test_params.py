@@ -1,4 +1,4 @@
-"""The parameters that bindings ask policies with."""
+"""The parameters that bindings pass to policies."""
 
 from __future__ import annotations
 

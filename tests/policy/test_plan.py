@@ -1,4 +1,4 @@
-"""Which policies are asked is planned once for each place; what they say is the same each time."""
+"""The policies to evaluate are planned once for each place; their verdicts stay the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing that is given makes policies raise: neither manifests, nor objects, nor suites of any shape."""
+"""No input makes policies raise: neither manifests, nor objects, nor suites of any shape."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # ruff: noqa: SLF001 - what is told is compared with the parts of the usual way
-"""The quick way to ask a policy tells what its expressions come to one by one, at the same cost."""
+"""The fast path of a policy gives the results of its expressions one by one, at the same cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What label selectors are taken, and what they select."""
+"""Label selectors: which are valid, and the objects that they select."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the API server says of policies and bindings as manifests."""
+"""The API server's verdicts on policies and bindings as manifests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every output format is valid by its schema or its reader, whatever stands in manifests."""
+"""Every output format is valid by its schema or its reader, whatever manifests contain."""
 
 from __future__ import annotations
 
@@ -291,7 +291,7 @@ class TestSarif:
 
 
 def mended(text: str, replacements: list[dict[str, Any]]) -> str:
-    """Change a text as SARIF says."""
+    """Apply fixes to a text as SARIF specifies."""
     lines = text.split("\n")
     starts = [sum(len(line) + 1 for line in lines[:number]) for number in range(len(lines))]
     for each in sorted(replacements, key=lambda each: -each["deletedRegion"]["startLine"]):
@@ -369,7 +369,7 @@ class TestJUnit:
 
 class TestGitHub:
     def parsed(self, line: str) -> tuple[str, dict[str, str], str]:
-        """Read a command as the runner does (actions/runner ``ActionCommand.cs``)."""
+        """Parse a workflow command as the runner does (actions/runner ``ActionCommand.cs``)."""
         match = re.fullmatch(r"::(\w+) ([^:]*)::(.*)", line)
         assert match, line
         pairs = (each.partition("=") for each in match[2].split(","))
@@ -444,7 +444,7 @@ class TestMarkdown:
 
 
 class Page(HTMLParser):
-    """Notes which elements a page has, and what they name."""
+    """Collects the elements of a page, and the names in them."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The HTML report in a real browser: it is shown, in light and dark, and nothing in it runs."""
+"""The HTML report in a real browser: it is rendered, in light and dark, and no script in it runs."""
 
 from __future__ import annotations
 

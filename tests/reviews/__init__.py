@@ -1,7 +1,7 @@
 """AdmissionReviews that real kube-apiservers 1.30 and 1.36 sent to a webhook.
 
-Each has the path that it was sent to and the review. A validating webhook is asked after the API server has validated
-the object itself, and of pods and v1alpha2 everything that was sent to the mutating one was admitted, too.
+Each has the path that it was sent to and the review. The API server calls a validating webhook after it has validated
+the object itself; it also admitted all pods and v1alpha2 objects that it sent to the mutating webhook.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Recorded(NamedTuple):
 
     @property
     def is_judged(self) -> bool:
-        """Whether the object is a pod or of v1alpha2."""
+        """Whether the object is a pod or belongs to v1alpha2."""
         kind = self.review["request"]["kind"]
         return bool(kind["kind"] == "Pod" or kind["version"] == "v1alpha2")
 

@@ -1,4 +1,4 @@
-"""Connections that their clients have closed delay no others."""
+"""Connections closed by their clients do not delay others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients that must identify themselves: whose certificates are taken, for which names, and how that changes."""
+"""Clients that must identify themselves: accepted certificates and names, and changes to them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Guarded:
 
     Args:
         directory: Where all files are.
-        names: What is given as --client-name.
+        names: The values of --client-name.
     """
 
     def __init__(self, directory: Path, names: Sequence[str] = ()) -> None:
@@ -78,7 +78,7 @@ def connect(served: Served, trust: ssl.SSLContext, session: ssl.SSLSession | Non
 
 
 def answer(served: Served, trust: ssl.SSLContext, request: bytes = GET) -> bytes:
-    """Return what a client gets, nothing if it is refused in the handshake, which TLS 1.3 tells after it."""
+    """Return the response to a client; empty if it is refused in the handshake, which TLS 1.3 reports afterwards."""
     with suppress(ssl.SSLError), connect(served, trust) as connection:
         connection.sendall(request)
         return answered(connection)

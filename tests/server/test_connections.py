@@ -1,4 +1,4 @@
-"""Connections with clients that are slow, greedy, broken or hostile, and with all the others meanwhile."""
+"""Connections of slow, greedy, broken or hostile clients, and of ordinary ones beside them."""
 
 from __future__ import annotations
 
@@ -455,7 +455,7 @@ def reset(connection: socket.socket) -> None:
 
 
 def flood(served: Served, begun: bytes, more: bytes) -> bytes:
-    """Send more and more until there is an answer."""
+    """Keep sending until there is an answer."""
     with served.socket() as connection:
         connection.sendall(begun)
         connection.settimeout(0.001)

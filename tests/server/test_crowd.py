@@ -1,4 +1,4 @@
-"""New connections are served: of too many, the one that has been idle for longest is closed."""
+"""New connections are served: if there are too many, the one that has been idle for longest is closed."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class TestServer:
 
 
 def asked(served: Served, stack: ExitStack) -> socket.socket:
-    """Return a connection over which a request was answered."""
+    """Return a connection that has served a request."""
     connection = stack.enter_context(served.socket())
     connection.sendall(GET)
     assert statuses(answered(connection)) == [200]

@@ -1,4 +1,4 @@
-"""Reviews that take long are answered beside the others, in processes that end in time."""
+"""Reviews that take long run beside the others, in processes that end in time."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ LIGHT = b"{}"
 
 
 def heavy(what: str) -> bytes:
-    """Make a body that is heavy by its length, and says what is to be done."""
+    """Make a body that is heavy by its length, and names the task."""
     return what.encode().ljust(SIZE)
 
 
 def review(body: bytes, call: Call) -> Answer:
-    """Do what a body says, and tell in which process; what is late is answered at once."""
+    """Carry out the task of a body, and name the process; late reviews are answered at once."""
     text, started = str(os.getpid()), time.monotonic()
     match (b"late" if call.is_late else body.strip()).split():
         case [b"late"]:

@@ -1,4 +1,4 @@
-"""Clients of every hostile kind at once, and an ordinary one among them whose every request is answered."""
+"""Hostile clients of every kind at once, and an ordinary one among them that gets every answer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 def half_open(served: Served) -> list[int]:
-    """Connect, and say nothing: no handshake, or no request after it."""
+    """Connect, and send nothing: no handshake, or no request after it."""
     with socket.create_connection((served.host, served.port)), served.socket() as connection:
         return statuses(everything(connection))
 
@@ -61,29 +61,29 @@ def huge(served: Served) -> list[int]:
 
 
 def deep(served: Served) -> list[int]:
-    """Send JSON nested as deep as never meant."""
+    """Send absurdly deep JSON."""
     return sent(served, DEEP)
 
 
 def invalid(served: Served) -> list[int]:
-    """Send what is no UTF-8."""
+    """Send invalid UTF-8."""
     return sent(served, b'{"kind": "\xff\xfe\xc3("}')
 
 
 def compressed(served: Served) -> list[int]:
-    """Send what would be much more once unpacked."""
+    """Send a body that would be much larger once unpacked."""
     return sent(served, gzip.compress(b"x" * 2**22), "Content-Encoding: gzip\r\n")
 
 
 def pipelined(served: Served) -> list[int]:
-    """Send more requests ahead than may be."""
+    """Send more pipelined requests than are allowed."""
     with served.socket() as connection:
         connection.sendall(GET * 1000)
         return sorted(set(statuses(everything(connection))))[-1:]
 
 
 def resetting(served: Served) -> list[int]:
-    """Break off in the middle of a body."""
+    """Disconnect in the middle of a body."""
     connection = served.socket()
     connection.sendall(post("Content-Length: 1000\r\n", b"{"))
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -1,4 +1,4 @@
-"""What garbage collection looks at in a serving process: little, so that it is soon done."""
+"""Garbage collection in a serving process has few objects to look at, and is quick."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the server's log says of decisions, whatever clients send and however slowly it is read."""
+"""The server's log of decisions, whatever clients send and however slowly it is read."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ HOSTILE = {
 
 @contextmanager
 def written(formatter: logging.Formatter, path: Path) -> Iterator[Read]:
-    """Write the log to a file; yield what reads all of it, once it is written."""
+    """Write the log to a file; yield a function that reads all of it, once it is written."""
     root = logging.getLogger()
     with path.open("wb", buffering=0) as file:
         lines = Lines(file.fileno())
@@ -64,7 +64,7 @@ def written(formatter: logging.Formatter, path: Path) -> Iterator[Read]:
 
 
 def review(count: int, **request: Any) -> bytes:
-    """Make the review of a claim, which is refused if it asks for less than no device."""
+    """Make the review of a claim, which is refused if its count of devices is negative."""
     claim = {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaim",

@@ -1,4 +1,4 @@
-"""What a serving process keeps in memory: modules that nothing it does needs would take a third more."""
+"""The memory of a serving process: unneeded modules would take a third more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is exported to Prometheus; what the dashboard, the alerts and the documentation say of it."""
+"""The metrics exported to Prometheus, and their use in the dashboard, the alerts and the documentation."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ spec: {policyName: few-devices, validationActions: [Deny]}
 
 
 class Exported:
-    """What Prometheus reads."""
+    """The metrics that Prometheus reads."""
 
     def __init__(self, metrics: Metrics, accept: str = "") -> None:
         text, _ = metrics.exposition(accept)
@@ -280,7 +280,7 @@ class TestPolicies:
 
 
 def exported_names(metrics: Metrics) -> dict[str, set[str]]:
-    """Export everything that there is; return the labels of each metric by its name."""
+    """Export all metrics; return the labels of each by its name."""
     found = [Found("rule", "", "deny"), Found("", "policy", "deny", is_error=True)]
     metrics.reviewed(record_of(found=found, patched=True), 0.001)
     names: dict[str, set[str]] = {}
@@ -290,7 +290,7 @@ def exported_names(metrics: Metrics) -> dict[str, set[str]]:
 
 
 def named_in(expression: str) -> Iterator[tuple[str, set[str]]]:
-    """Find the metrics in an expression, and the labels by which they are selected."""
+    """Find the metrics in an expression, and the labels that select them."""
     for name, selected in re.findall(r"\b((?:draguard|process)_\w+)(?:\{([^}]*)\})?", expression):
         yield name, set(re.findall(r"(\w+)\s*[!=]~?", selected))
 

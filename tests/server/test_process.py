@@ -1,4 +1,4 @@
-"""What a process does beside answering reviews: a plain port, what is to be done each second, a supervisor's word."""
+"""The side jobs of a serving process: a plain port, tasks of every second, notes to a supervisor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is made of files follows them, and never becomes something that is half of each."""
+"""Loaded files follow their changes, and never mix two states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A rolling restart of replicas loses no review: each of them is counted."""
+"""A rolling restart of replicas loses no review: every review is counted."""
 
 from __future__ import annotations
 

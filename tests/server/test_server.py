@@ -1,4 +1,4 @@
-"""What the webhook answers over HTTPS, and how it comes to its end."""
+"""The webhook's answers over HTTPS, and its shutdown."""
 
 from __future__ import annotations
 
@@ -386,7 +386,7 @@ def connect(port: int, trust: ssl.SSLContext) -> ssl.SSLSocket:
 
 
 def ask_until_refused(port: int, trust: ssl.SSLContext) -> int:
-    """Ask over kept connections, a new one after each that is closed; return how many answers there were."""
+    """Send reviews over kept connections, a new one after each that is closed; count the answers."""
     answers = 0
     while True:
         try:

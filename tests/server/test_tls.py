@@ -1,4 +1,4 @@
-"""TLS: what is spoken, what is told of failures, and certificates that change while the webhook runs."""
+"""TLS: protocol versions, reports of failures, and certificates that change while the webhook runs."""
 
 from __future__ import annotations
 

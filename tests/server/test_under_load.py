@@ -1,4 +1,4 @@
-"""Nothing that happens to a running webhook loses a review: each of them is counted."""
+"""No event in the life of a running webhook loses a review: every review is counted."""
 
 from __future__ import annotations
 

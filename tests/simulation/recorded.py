@@ -34,7 +34,7 @@ _POLL: Final = 5
 
 
 def cases() -> Iterator[JSONObject]:
-    """Read the cases that the API server took and the scheduler answered."""
+    """Read the cases that the API server accepted and the scheduler decided."""
     with gzip.open(RECORDED, "rt", encoding="utf-8") as file:
         for line in file:
             case = json.loads(line)
@@ -43,7 +43,7 @@ def cases() -> Iterator[JSONObject]:
 
 
 class Agreement(NamedTuple):
-    """What of a case came out as recorded, after each step of it."""
+    """The agreement of a case with its record, after each step."""
 
     conditions: bool
     nodes: bool
@@ -97,7 +97,7 @@ def _compared(answers: dict[str, JSONObject], recorded: JSONObject) -> Agreement
 
 
 def _devices(allocation: JSONObject) -> JSONObject:
-    """Return what of an allocation does not depend on chance: share IDs and the time do."""
+    """Return an allocation without its random parts, the share IDs and the time."""
     kept = {key: value for key, value in allocation.items() if key != "allocationTimestamp"}
     text = json.dumps(kept)
     for index, share in enumerate(dict.fromkeys(_SHARE.findall(text))):
@@ -111,7 +111,7 @@ def _comparable(condition: JSONObject | None) -> JSONObject | None:
 
 
 class _World:
-    """A cluster as it is while a case goes on."""
+    """The cluster of a case, as its steps change it."""
 
     def __init__(self, case: JSONObject) -> None:
         self._case = case
@@ -126,7 +126,7 @@ class _World:
         self._is_impatient = "bindingTimeout" in case.get("scheduler", {}).get("args", {})
 
     def after(self, step: JSONObject | None) -> dict[str, JSONObject]:
-        """Apply a step, and schedule what is not bound."""
+        """Apply a step, and schedule the pods that are not bound."""
         if step is not None and not self._apply(step):
             return self._answers
         waiting = {name: pod for name, pod in self._pods.items() if not self._is_bound(name)}
@@ -145,7 +145,7 @@ class _World:
         return self._answers
 
     def _keep(self, pod: str, answer: JSONObject, claim: str, allocation: JSONObject) -> None:
-        """Store in the cluster what a claim got."""
+        """Store the allocation of a claim in the cluster."""
         obj = self._objects.get(("ResourceClaim", claim))
         if obj is None:
             return
@@ -162,7 +162,7 @@ class _World:
         return self._answers.get(name, {}).get("node") is not None
 
     def _apply(self, step: JSONObject) -> bool:
-        """Do what somebody did in the cluster; say whether that made the scheduler look again."""
+        """Apply a recorded action to the cluster; tell whether it made the scheduler retry."""
         for group, kind in _KINDS.items():
             if group in step:
                 obj = _typed(kind, deepcopy(step[group]))

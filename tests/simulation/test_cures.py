@@ -1,4 +1,4 @@
-"""Everyday reasons why pods stay pending: the first cure that draguard proposes is applied, and they are scheduled."""
+"""Everyday reasons why pods stay pending: with the first cure that draguard proposes, they are scheduled."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def partitions() -> list[JSONObject]:
 
 
 def asking(**fields: Any) -> Callable[[JSONObject], object]:
-    """Return what changes the request of the claim."""
+    """Return a function that changes the request of the claim."""
     return lambda found: found["c"]["spec"]["devices"]["requests"][0]["exactly"].update(fields)
 
 
@@ -63,8 +63,8 @@ class Story(NamedTuple):
     """A pod that stays pending.
 
     Args:
-        objects: What there is besides the class and the nodes.
-        because: What the scheduler, or what is left of the devices, says.
+        objects: The objects besides the class and the nodes.
+        because: The reason, from the scheduler or from the devices left.
         proposed: The first cure.
         cure: Applies it to the objects, by name.
         wanted: The pod.

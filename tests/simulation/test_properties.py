@@ -1,4 +1,4 @@
-"""What holds for every cluster: no device is handed out twice, and what is released is as it was."""
+"""Properties of every cluster: no device is allocated twice, and releasing restores the state."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_what_is_released_is_as_it_was(sizes: list[int], counts: list[int]) -> N
 
 
 def _fit(scheduler: Scheduler, each: JSONObject) -> str:
-    """Fill the cluster up, empty it again, and say how many fitted where."""
+    """Fill the cluster, empty it again, and return how many pods fitted where."""
     found = fit(scheduler, each)
     for claim in scheduler.cluster.inventory.all("ResourceClaim"):
         scheduler.cluster.delete(claim)

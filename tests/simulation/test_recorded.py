@@ -1,4 +1,4 @@
-"""What a real kube-scheduler decided: conditions, nodes and claims, equal in every case."""
+"""Decisions of a real kube-scheduler: conditions, nodes and claims are equal in every case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How pods fare in small clusters; what a real scheduler says of such is in test_recorded."""
+"""Scheduling in small clusters; test_recorded compares it with a real scheduler."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ class TestClaims:
 
 
 class TestLeftOut:
-    """What a pod uses that is not simulated."""
+    """The parts of a pod that are not simulated."""
 
     @pytest.mark.parametrize(
         ("spec", "note"),

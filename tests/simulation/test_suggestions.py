@@ -1,4 +1,4 @@
-"""What would help a pending pod: the changes that are tried, and how far they go."""
+"""Suggestions for a pending pod: the changes that are tried, and their limits."""
 
 from __future__ import annotations
 

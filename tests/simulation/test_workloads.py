@@ -1,4 +1,4 @@
-"""The pods that workloads make."""
+"""The pods that workloads create."""
 
 from __future__ import annotations
 

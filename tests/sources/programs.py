@@ -1,4 +1,4 @@
-"""Charts, kustomizations, and programs that stand in for those that render them."""
+"""Charts, kustomizations, and stand-ins for the programs that render them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what a chart renders back to the lines of its templates."""
+"""Rendered output of a chart, traced back to the lines of its templates."""
 
 from __future__ import annotations
 

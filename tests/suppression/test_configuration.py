@@ -1,4 +1,4 @@
-"""`.draguard.yaml`, variables, and what of them is in force."""
+"""`.draguard.yaml`, environment variables, and which of them take effect."""
 
 from __future__ import annotations
 

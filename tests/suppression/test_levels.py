@@ -1,4 +1,4 @@
-"""Levels of rules, comments, annotations and baselines, as `draguard validate` and `draguard policy` take them."""
+"""Levels of rules, comments, annotations and baselines, as `draguard validate` and `draguard policy` apply them."""
 
 from __future__ import annotations
 
@@ -420,7 +420,7 @@ def test_a_process_says_no_to_findings(file: Path) -> None:
 
 
 class TestBounds:
-    """What strangers write in manifests takes no more than linear time; counted in calls, not in seconds."""
+    """Untrusted manifests take at most linear time, counted in calls, not in seconds."""
 
     def test_mistakes_are_told_without_end_but_hints_are_not(self, tmp_path: Path) -> None:
         lines = "".join(f"# draguard: ignore[no-rule-{number}] why\n" for number in range(150))

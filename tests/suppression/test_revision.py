@@ -1,4 +1,4 @@
-"""`--against` and `--new-only`: what is in git at a revision."""
+"""`--against` and `--new-only`: the contents of git at a revision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Authors of manifests cannot switch off what is enforced at admission."""
+"""Authors of manifests cannot switch off rules that are enforced at admission."""
 
 from __future__ import annotations
 
