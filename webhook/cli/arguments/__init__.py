@@ -30,11 +30,11 @@ ALIASES = {"why": "simulate"}
 
 
 class UsageError(Exception):
-    """The command was used wrongly; the text says how to mend that."""
+    """A usage error; the text explains how to fix it."""
 
 
 class Version(argparse.Action):
-    """Prints the version, and looks it up only then."""
+    """Prints the version, which is looked up only then."""
 
     def __call__(
         self,
@@ -53,9 +53,9 @@ class _Command(NamedTuple):
     """A command.
 
     Args:
-        summary: What it does.
-        module: The module here that has its arguments: a function of the command's name declares them, a text of that
-            name in capitals follows them in the help. It is imported only for this command, or for the help of all.
+        summary: Its one-line help.
+        module: The module with its arguments: a function of the command's name declares them, a text of that name in
+            capitals follows them in the help. It is imported only for this command, or for the help of all.
     """
 
     summary: str
@@ -88,8 +88,8 @@ def make_parser(arguments: Sequence[str] = ()) -> Parser:
     """Make the parser of a command line.
 
     Args:
-        arguments: What will be parsed. If a command comes first, as it nearly always does, no other is declared: that
-            takes as long as judging a file. Help names commands, and none of their options.
+        arguments: The arguments to parse. If a command comes first, as nearly always, no other is declared: that would
+            take as long as judging a file. Help lists commands without their options.
     """
     parser = Parser(
         prog="draguard",

@@ -13,7 +13,7 @@ NO_CONFIG = "no_config"
 
 
 def configured(parser: argparse.ArgumentParser) -> None:
-    """Take where the configuration file is, and let it and variables set the other options, declared before or after.
+    """Declare ``--config``, and let the configuration file and variables set all other options.
 
     Args:
         parser: The command's parser.
@@ -36,7 +36,7 @@ def configured(parser: argparse.ArgumentParser) -> None:
 
 
 def excluded(parser: argparse.ArgumentParser) -> None:
-    """Take what is not read."""
+    """Declare the options that exclude files."""
     repeated(
         parser,
         "--exclude",

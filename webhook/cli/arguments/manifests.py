@@ -122,7 +122,7 @@ examples:
 
 
 def fixes(parser: argparse.ArgumentParser) -> None:
-    """Take how findings are fixed."""
+    """Declare the options for fixes."""
     group = parser.add_argument_group("fixes")
     group.add_argument(
         "--fix",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def manual_page(parser: Parser) -> Iterator[str]:
-    """Write a manual page (``man 7 man``) of a program with all of its commands.
+    """Write the manual page (``man 7 man``) of a program with all its commands.
 
     Args:
         parser: The program's parser.
@@ -29,7 +29,7 @@ def manual_page(parser: Parser) -> Iterator[str]:
     yield ".SH OPTIONS"
     yield from _options(parser)
     for name, command in parser.commands.items():
-        if command.prog.rpartition(" ")[2] == name:  # no alias
+        if command.prog.rpartition(" ")[2] == name:  # not an alias
             yield from _command(command)
     yield ".SH EXIT STATUS"
     yield from _raw((parser.epilog or "").partition("\n\n")[0].partition("\n")[2])
@@ -76,6 +76,6 @@ def _raw(text: str) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    """Write a text so that nothing in it is a request or an escape."""
+    """Escape a text for roff."""
     text = text.replace("\\", r"\e").replace("-", r"\-")
     return re.sub(r"^(?=[.'])", r"\\&", text, flags=re.MULTILINE)

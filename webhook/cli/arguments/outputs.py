@@ -14,7 +14,7 @@ class Output(NamedTuple):
 
     Args:
         format: The name of its format.
-        file: Where it goes; empty for standard output.
+        file: Its file; empty for standard output.
     """
 
     format: str
@@ -22,7 +22,7 @@ class Output(NamedTuple):
 
 
 class _Outputs(argparse.Action):
-    """Collects outputs; the first that is given takes the place of the default."""
+    """Collects outputs; the first one replaces the default."""
 
     def __call__(
         self,
@@ -37,7 +37,7 @@ class _Outputs(argparse.Action):
 
 
 def reports(parser: argparse.ArgumentParser) -> None:
-    """Take how, and where, findings are shown."""
+    """Declare the options for the formats and files of reports."""
     parser.add_argument(
         "-o",
         "--output",

@@ -30,7 +30,7 @@ class Help(argparse.RawDescriptionHelpFormatter):
         groups: Iterable[argparse._MutuallyExclusiveGroup],
         prefix: str | None = None,
     ) -> None:
-        """Say in a line how a command is called: its options have their own section."""
+        """Write the usage in a line: the options have their own section."""
         given = list(actions)
         parts = ["[OPTION...]"] if any(each.option_strings for each in given) else []
         parts += [_positional(each) for each in given if not each.option_strings]
@@ -49,7 +49,7 @@ class Help(argparse.RawDescriptionHelpFormatter):
 
 
 def _columns() -> int:
-    """Return the columns of the terminal; ``shutil`` would tell them, too, but takes longer to import than all this."""
+    """Return the columns of the terminal; importing ``shutil`` for this would take longer than everything here."""
     stated = os.environ.get("COLUMNS", "")
     if stated.isdecimal() and int(stated):
         return int(stated)
@@ -72,8 +72,8 @@ class Default(str):
     __slots__ = ()
 
 
-class _Once(argparse._StoreAction):  # noqa: SLF001 - it is the default action, of which there is no other name
-    """Stores a value, and refuses a second one: which of the two counts is a guess."""
+class _Once(argparse._StoreAction):  # noqa: SLF001 - the default action, which has no other name
+    """Stores a value, and refuses a second one: the choice between the two would be a guess."""
 
     given = False
 
@@ -93,9 +93,9 @@ class _Once(argparse._StoreAction):  # noqa: SLF001 - it is the default action, 
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that refuses by itself what it does not know, so that the usage is that of the command.
+    """A parser that refuses unknown arguments itself, so that errors show the usage of the command.
 
-    It parses one command line: what was given once is remembered.
+    It parses a single command line: it remembers the options that were given.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -104,13 +104,13 @@ class Parser(argparse.ArgumentParser):
 
     @property
     def commands(self) -> Mapping[str, Parser]:
-        """The parsers of the commands below this one, by name; aliases are names, too."""
+        """The parsers of the subcommands, by name; aliases are names, too."""
         choices = (each.choices for each in self._actions if isinstance(each, argparse._SubParsersAction))  # noqa: SLF001
         found: Mapping[str, Parser] = next(choices, {})
         return found
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Parse what the command takes; print an error and exit if there is more."""
+        """Parse the command's arguments; print an error and exit if there are others."""
         for action in self._actions:
             if type(action.default) is str and action.default != argparse.SUPPRESS:
                 action.default = Default(action.default)
@@ -143,20 +143,20 @@ def repeated(
     then: str = "",
     **options: Any,
 ) -> None:
-    """Take an option that can be given several times, and say so.
+    """Declare an option that can be repeated, and state that in its help.
 
     Args:
-        parser: Where the option belongs.
+        parser: The parser or group of the option.
         *names: The names of the option.
-        help: What it says.
-        then: What follows that it can be repeated, such as the default.
-        **options: What argparse takes besides.
+        help: Its help.
+        then: The end of its help, such as the default.
+        **options: Further options of argparse.
     """
     parser.add_argument(*names, action="append", default=[], help=f"{help}; can be repeated{then}", **options)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Ask whether something similar was meant; empty if nothing is similar."""
+    """Suggest a similar name; empty if none is similar."""
     near = nearest(name, known)
     return f": did you mean {near}?" if near else ""
 
@@ -165,7 +165,7 @@ def number_of_jobs(text: str) -> int:
     """Read a number of processes.
 
     Raises:
-        ArgumentTypeError: It is none.
+        ArgumentTypeError: The text is not a number of processes.
     """
     if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= MOST_JOBS):
         message = f"{text!r} is not a number from 1 to {MOST_JOBS}"

@@ -15,12 +15,12 @@ STDIN = "standard input, which is read without a path if it is a pipe or a file"
 def paths(
     parser: argparse.ArgumentParser, help_: str = f"files, directories, globs, or - for {STDIN}", metavar: str = "PATH"
 ) -> None:
-    """Take paths, and the options by which kubectl takes them.
+    """Declare paths, and kubectl's options for them.
 
     Args:
         parser: The command's parser.
-        help_: What the paths are.
-        metavar: How the help calls one.
+        help_: The help of the paths.
+        metavar: The name of a path in the help.
     """
     parser.add_argument("paths", nargs="*", default=[], metavar=metavar, help=help_)
     repeated(parser, "-f", "--filename", dest="filenames", metavar=metavar, help="a path, as kubectl takes it")
@@ -33,14 +33,14 @@ def paths(
 
 
 def charts(parser: argparse.ArgumentParser) -> None:
-    """Take how Helm charts are rendered."""
+    """Declare the options for rendering Helm charts."""
     group = parser.add_argument_group("Helm charts")
     repeated(group, "--helm-values", metavar="FILE", help="values for the charts, as for helm --values")
     repeated(group, "--helm-set", metavar="KEY=VALUE", help="a value for the charts, as for helm --set")
 
 
 def stdin(parser: argparse.ArgumentParser) -> None:
-    """Take what standard input stands for."""
+    """Declare the option for the name of standard input."""
     parser.add_argument(
         "--stdin-filename",
         metavar="FILE",

@@ -175,7 +175,7 @@ def _managed(parser: argparse.ArgumentParser) -> None:
 
 
 def _cluster(group: argparse._ActionsContainer, prefix: str) -> None:
-    """Take the objects of the cluster that concern the certificate."""
+    """Declare the options for the cluster's objects that hold or trust the certificate."""
 
     def add(name: str, **options: Any) -> None:
         group.add_argument(f"--{prefix}{name}", dest=f"manage_{name}", **options)

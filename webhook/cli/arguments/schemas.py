@@ -13,8 +13,8 @@ class Schema(NamedTuple):
 
     Args:
         package: The package that holds it.
-        file: Its file in there.
-        about: What it describes.
+        file: Its file in the package.
+        about: The subject of the schema.
     """
 
     package: str

@@ -15,13 +15,13 @@ STRICT = "exit with 1 for warnings, too"
 
 
 def report(parser: argparse.ArgumentParser) -> None:
-    """Take how findings are shown."""
+    """Declare the options for showing findings."""
     reports(parser)
     terminal(parser, "findings")
 
 
 def terminal(parser: argparse.ArgumentParser, what: str) -> None:
-    """Take what a terminal shows besides what a command is about."""
+    """Declare the options for colours and progress on a terminal."""
     parser.add_argument("-q", "--quiet", action="store_true", help=f"show {what} only: no summary, no progress")
     parser.add_argument(
         "--color",
@@ -32,7 +32,7 @@ def terminal(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def cluster(parser: argparse.ArgumentParser, what: str) -> None:
-    """Take what is in a cluster."""
+    """Declare the option for the objects of a cluster."""
     repeated(
         parser,
         "--cluster",
@@ -43,7 +43,7 @@ def cluster(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def gates(parser: argparse.ArgumentParser, default: str) -> None:
-    """Take the feature gates."""
+    """Declare the option for feature gates."""
     repeated(
         parser,
         "--feature-gates",
@@ -55,7 +55,7 @@ def gates(parser: argparse.ArgumentParser, default: str) -> None:
 
 
 def pod_templates(parser: argparse.ArgumentParser) -> None:
-    """Take where workloads of other projects keep their pods."""
+    """Declare the option for the pod templates of other projects' workloads."""
     repeated(
         parser,
         "--pod-template",
@@ -68,7 +68,7 @@ RELEASE = "judge policies as this release does, such as 1.34 (default: the newes
 
 
 def policies(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """Take policies, and what they look at."""
+    """Declare the options for policies and the authorizer."""
     group = parser.add_argument_group("policies")
     repeated(
         group,
@@ -87,7 +87,7 @@ def policies(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
 
 
 def requester(group: argparse._ArgumentGroup) -> None:
-    """Take who sends the objects, and where to."""
+    """Declare the options for the requesting user and the namespace."""
     group.add_argument("--as", dest="as_user", metavar="USER", help="who sends the objects (default: kubernetes-admin)")
     repeated(group, "--as-group", metavar="GROUP", help="a group of that user, beside system:authenticated")
     group.add_argument(
@@ -96,7 +96,7 @@ def requester(group: argparse._ArgumentGroup) -> None:
 
 
 def prescheduled(parser: argparse.ArgumentParser) -> None:
-    """Take which pre-scheduled pods are rewritten, and how."""
+    """Declare the options for rewriting pre-scheduled pods."""
     group = parser.add_argument_group("pods that name their node")
     group.add_argument(
         "--select-node-by",

@@ -40,4 +40,4 @@ def help(parser: argparse.ArgumentParser) -> None:  # noqa: A001 - the command's
 
 
 def version(_parser: argparse.ArgumentParser) -> None:
-    """Take nothing."""
+    """Declare no arguments."""

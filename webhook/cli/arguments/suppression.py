@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def suppression(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """Take which findings are reported."""
+    """Declare the options for suppressing findings."""
     group = parser.add_argument_group(
         "suppression",
         "RULE is a rule, a pattern such as 'cel-*', or policy/NAME; `draguard explain` lists the rules.",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - in a pod, the API server asks from outside
+ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - in a pod, the API server connects from outside
 LOCAL = "localhost"
 _LONGEST_DELAY = 3600
 _CERTIFICATE = "certs/tls.crt"
@@ -34,9 +34,9 @@ _log = logging.getLogger(__name__)
 
 
 def run(arguments: Namespace) -> int:
-    """Serve until a signal comes.
+    """Serve until a signal arrives.
 
-    SIGTERM is handled while starting, too: by one that it does not handle, no container's first process is ended.
+    SIGTERM is handled during start-up, too: a container's first process ignores signals that it does not handle.
     """
     before = signal.signal(signal.SIGTERM, _end)
     try:
@@ -64,7 +64,7 @@ def _serve(arguments: Namespace) -> int:
     host = arguments.host or (LOCAL if arguments.dev else ALL_ADDRESSES)
     try:
         with ExitStack() as stack:
-            # Before there are keys, threads and connections, of which those that judge heavy reviews need none.
+            # Before there are keys, threads and connections: the processes that judge heavy reviews need none of them.
             forks = server.Forks(review, answering.follow, lambda: answering.generation)
             stack.callback(forks.close)
             clients = _clients(arguments)
@@ -114,7 +114,7 @@ def _check_numbers(arguments: Namespace) -> None:
     """Refuse limits with which nothing could be served.
 
     Raises:
-        UsageError: One is too small.
+        UsageError: A limit is too small.
     """
     message = ""
     if arguments.body_limit is not None and arguments.body_limit <= 0:
@@ -126,7 +126,7 @@ def _check_numbers(arguments: Namespace) -> None:
 
 
 def _delay(arguments: Namespace) -> float:
-    """Return for how many seconds SIGTERM leaves connections open.
+    """Return the seconds for which connections are accepted after SIGTERM.
 
     Raises:
         UsageError: ``--shutdown-delay`` is negative, or longer than an hour.
@@ -141,10 +141,10 @@ def _delay(arguments: Namespace) -> float:
 
 
 def _check_together(arguments: Namespace) -> None:
-    """Refuse options that would be passed over in silence.
+    """Refuse options that would be silently ignored.
 
     Raises:
-        UsageError: Two do not go together, or one lacks another.
+        UsageError: Two options exclude each other, or one needs another.
     """
     message = ""
     if arguments.dev and arguments.manage_certificate:
@@ -204,7 +204,7 @@ def _from_files(arguments: Namespace, clients: server.Clients | None) -> server.
 
 
 def _made_on_the_fly(host: str, clients: server.Clients | None) -> tuple[server.Certificate, Callable[[str], None]]:
-    """Make a certificate, and what prints its authority once the server listens."""
+    """Make a certificate, and a function that prints its authority once the server listens."""
     from webhook.certificates import certs  # noqa: PLC0415 - cryptography is loaded only to make certificates
 
     try:

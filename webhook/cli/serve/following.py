@@ -18,9 +18,9 @@ _STANDARD_INPUT = "-"
 
 
 def reloaded_options(arguments: Namespace) -> Reloaded[ReviewOptions]:
-    """Read the options, which follow what ``--policies``, ``--authorizer`` and ``--kubernetes-version-file`` name.
+    """Read the options, which follow the files of ``--policies``, ``--authorizer`` and ``--kubernetes-version-file``.
 
-    Standard input can be read but once: policies that come from there stay as they are.
+    Standard input can be read only once, so policies from there are not reloaded.
 
     Raises:
         UsageError: As :func:`webhook.cli.options.reviews.options` does.
@@ -62,6 +62,6 @@ def reloaded_options(arguments: Namespace) -> Reloaded[ReviewOptions]:
 
 
 def faults(answering: Reloaded[ReviewOptions]) -> Iterator[str]:
-    """Say why policies are not those of their files, for readiness."""
+    """Explain, for readiness, why the policies in use are not those of their files."""
     if answering.fault:
         yield f"the policies in the files cannot be used: {answering.fault.splitlines()[0]}"

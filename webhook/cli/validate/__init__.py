@@ -1,4 +1,4 @@
-"""``draguard validate``: finds what the API server would refuse in manifests."""
+"""``draguard validate``: finds the errors for which the API server would refuse manifests."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ if TYPE_CHECKING:
 
 
 def run(arguments: Namespace) -> int:
-    """Print what is found and a summary."""
+    """Print the findings and a summary."""
     check_outputs(arguments)
     if arguments.fix or arguments.diff or arguments.unsafe_fixes:
-        from webhook.cli.validate import fixing  # noqa: PLC0415 - needed only to mend files
+        from webhook.cli.validate import fixing  # noqa: PLC0415 - needed only to fix files
 
         return fixing.run(arguments, judged)
     return show(judged(arguments), arguments)
 
 
 def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
-    """Judge what the arguments name, and return what is found and counts.
+    """Judge the named manifests, and return findings and counts.
 
     Args:
-        arguments: The command's.
-        manifests: The manifests; if not given, what the arguments name.
+        arguments: The command's arguments.
+        manifests: The manifests; None for those that the arguments name.
 
     Raises:
-        UsageError: Options do not go together, or not with what is there.
+        UsageError: Options do not fit together, or do not fit the manifests.
     """
     manifests, versions = manifests or Manifests(arguments), kubernetes_versions(arguments)
     _check_together(arguments, manifests.paths, versions)
@@ -66,7 +66,7 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
             read.append(list(found))
             return read[-1]
 
-        # Manifests join what is in the cluster.
+        # Manifests are added to the objects of the cluster.
         known = deepcopy(cluster) if versions[1:] or arguments.new_only else cluster
         reports.append(Report() if reports else first)
         judge_all(documents, old, known, arguments, stated=stated, report=reports[-1])
@@ -94,7 +94,7 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
 
 
 def _merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report:
-    """Merge what was found for several releases."""
+    """Merge the findings for several releases."""
     if not reports[1:]:
         return reports[0]
     from webhook.report.matrix import merged  # noqa: PLC0415 - as above
@@ -108,13 +108,13 @@ def _found_before(
     states: Iterable[Sequence[Document | Unreadable]],
     cluster: Inventory,
 ) -> list[Finding]:
-    """Judge what an earlier revision had; what is wrong with policies is not among it, as that was not compared.
+    """Judge an earlier revision, without problems of policies, which are not compared.
 
     Args:
-        arguments: The command's.
+        arguments: The command's arguments.
         versions: The Kubernetes releases.
         states: The documents of the revision, for each release.
-        cluster: What is in the cluster.
+        cluster: The objects of the cluster.
     """
     reports = [Report() for _ in versions]
     for state, stated, report in zip(states, versions, reports, strict=True):
@@ -131,7 +131,7 @@ def _old_state(arguments: Namespace, paths: Sequence[str], report: Report) -> Ol
     """Read the earlier state of objects.
 
     Raises:
-        UsageError: git does not know the revision.
+        UsageError: The revision is unknown to git.
     """
     if not arguments.against:
         return Deployed(arguments.old, report)
@@ -148,7 +148,7 @@ def _check_together(arguments: Namespace, paths: Sequence[str], versions: Sequen
     """Refuse options that do not go together.
 
     Raises:
-        UsageError: Two do not, or one lacks another.
+        UsageError: Two options exclude each other, or one needs another.
     """
     message = ""
     if arguments.subresource and not (arguments.old or arguments.against):

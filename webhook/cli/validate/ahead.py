@@ -1,4 +1,4 @@
-"""Documents that other processes have read and judged, as far as each can be judged alone."""
+"""Documents that other processes have read and judged, if they can be judged alone."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 class _Result(NamedTuple):
-    """What a process finds in a share.
+    """The result of a process for its share of the files.
 
     Args:
-        entries: Its documents, with what was found in them alone, and why others cannot be read.
+        entries: Its documents with their own findings, and why others cannot be read.
         sources: Its files.
-        indexes: How many documents a part of a file has.
-        left_out: What was not read, by reason.
+        indexes: The number of documents in each part of a file.
+        left_out: The number of files that were not read, by reason.
     """
 
     entries: list[_Entry]
@@ -46,7 +46,7 @@ class Shared:
 
     Args:
         paths: Files, directories and globs.
-        selection: What of directories is left out.
+        selection: The exclusions from directories.
         jobs: How many processes share the work; None to choose by the amount of work.
     """
 
@@ -54,13 +54,13 @@ class Shared:
         self._selection = selection
         self._found = sized(paths, selection)
         self.processes = self._worth(jobs)
-        """How many processes share the work; if it is one, that is this one."""
+        """How many processes share the work; 1 for this process alone."""
         self._reader = Reader(selection)
         self._is_first = True
 
     def _worth(self, jobs: int | None) -> int:
         sizes = [size for _, size in self._found]
-        once = min(sizes, default=-1) < 0  # a pipe, or nothing at all
+        once = min(sizes, default=-1) < 0  # a pipe, or no file at all
         return 1 if once else processes.worth(jobs, sum(sizes) // processes.BYTES)
 
     def documents(self, stated: str | None, judge: Judge) -> Iterator[Document | Unreadable]:
@@ -71,7 +71,7 @@ class Shared:
             judge: Judges a document.
 
         Yields:
-            The documents in the order of the files, and in the place of what cannot be read, why.
+            The documents in the order of the files; for unreadable ones, the reasons.
 
         Raises:
             ChildProcessError: A process died.
@@ -83,7 +83,7 @@ class Shared:
         first, *others = shares(self._found, self.processes)
         indexes, left_out = count(), self._selection.left_out.copy()
         is_empty = True
-        for each in self._reader.read(first, indexes):  # what is made once is made before processes part
+        for each in self._reader.read(first, indexes):  # shared values are made before the fork
             is_empty = False
             yield each
         before, is_empty = next(indexes), is_empty and self._selection.left_out == left_out
@@ -99,12 +99,12 @@ class Shared:
             is_empty = is_empty and not result.entries and not result.left_out
             if is_empty and share.of > 1 and share.number == share.of - 1:
                 yield from self._without_manifest(share)
-        if not self._is_first:  # it was counted for another release
+        if not self._is_first:  # already counted for another release
             self._selection.left_out = left_out
         self._is_first = False
 
     def _without_manifest(self, share: Share) -> Iterator[Unreadable]:
-        """Say of a file in parts that none holds a manifest."""
+        """Report a file of which no part holds a manifest."""
         (found,) = share.files
         if not isinstance(found, Unreadable):
             yield from no_manifest(found, self._selection)

@@ -1,4 +1,4 @@
-"""Changes within an immutable field, of which the API server shows the whole."""
+"""Changes within an immutable field, which the API server shows as a whole."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ IMMUTABLE: Final = "field is immutable"
 _MOST: Final = 5
 _LONGEST: Final = 80
 _BEFORE: Final = 20
-"""So much of a long text is shown before the place where it differs."""
+"""The number of characters shown before the first difference of a long text."""
 
 
 class _Absent:
-    """Stands for a value that is not there."""
+    """Stands for an absent value."""
 
 
 _ABSENT: Final = _Absent()
 
 
 def changed(problem: Problem, old: Any, new: Any, kubernetes: str) -> str:
-    """Say what an update must not change, and what it changes of that.
+    """Describe the changes of an update within an immutable field.
 
     Args:
         problem: The finding that a field is immutable.
         old: The stored object.
-        new: The object as it would be.
-        kubernetes: The release that was asked, such as ``1.36``.
+        new: The updated object.
+        kubernetes: The release that it was judged by, such as ``1.36``.
 
     Returns:
-        A text in the place of the finding's message; empty if that is unknown.
+        A text to replace the finding's message; empty if the changes are unknown.
     """
     known = find(new.get("apiVersion"), new.get("kind"))
     if known is None or not isinstance(old, dict):
@@ -74,7 +74,7 @@ def _item(values: list[Any], index: int) -> Any:
 
 
 def _shown(written: Any, value_in_force: Any) -> str:
-    """Show a value as it was written; one that was not, as the default that it has."""
+    """Show a value as written; an absent one, as its default."""
     value = value_in_force if written is _ABSENT else written
     if value is _ABSENT or value is None:
         return "absent"
@@ -82,7 +82,7 @@ def _shown(written: Any, value_in_force: Any) -> str:
 
 
 def _cut(*texts: str) -> list[str]:
-    """Cut long texts so that the place is seen where they begin to differ."""
+    """Cut long texts so that their first difference is visible."""
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False)))
     start = max(same - _BEFORE, 0) if max(map(len, texts)) > _LONGEST else 0
     return [

@@ -18,11 +18,11 @@ _COMMAND = "validate"
 
 
 def findings(paths: Sequence[str], **options: Any) -> list[Finding]:
-    """Validate manifests, and return what is found.
+    """Validate manifests, and return the findings.
 
     Args:
         paths: As on the command line.
-        options: What differs from the command's defaults, by the names in its arguments.
+        options: Differences from the command's defaults, by the names of its arguments.
 
     Raises:
         ValueError: An option does not fit.
@@ -31,8 +31,8 @@ def findings(paths: Sequence[str], **options: Any) -> list[Finding]:
     for name, value in {**options, "paths": paths, "quiet": True}.items():
         if value is not None:
             setattr(arguments, name, value)
-    arguments.jobs = 1  # whose process this is may have threads
-    arguments.settings = Settings(None, {})  # what counts is what the caller says
+    arguments.jobs = 1  # the caller's process may have threads
+    arguments.settings = Settings(None, {})  # only the caller's options count
     try:
         return judged(arguments).findings
     except UsageError as error:
@@ -45,5 +45,5 @@ def named(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) -> list[st
 
 
 def labelled(namespace: str, labels: Mapping[str, str]) -> str:
-    """Spell the labels of a namespace as the command line takes them."""
+    """Spell the labels of a namespace as on the command line."""
     return f"{namespace}={','.join(f'{key}={value}' for key, value in labels.items())}"

@@ -1,4 +1,4 @@
-"""``draguard validate --fix`` and ``--diff``: fixes findings in the files, or prints how."""
+"""``draguard validate --fix`` and ``--diff``: fixes findings in the files, or prints the changes."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from webhook.report.model import Report
 
 _SHOWN: Final = 10
-"""Of so many fixes it is said why they were not applied."""
+"""The maximum number of unapplied fixes for which the reason is shown."""
 _LONGEST: Final = 200
-"""So many characters of a reason are shown."""
+"""The maximum characters of a reason that are shown."""
 
 
 def run(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report]) -> int:
-    """Judge manifests, mend them, and report what is left, or print what would change.
+    """Judge manifests, fix them, and report the remaining findings, or print the changes.
 
     Args:
-        arguments: The command's.
+        arguments: The command's arguments.
         judged: Judges the manifests.
 
     Raises:
-        UsageError: The options do not go together, or a file cannot be written.
+        UsageError: The options do not fit together, or a file cannot be written.
     """
     manifests = Manifests(arguments)
     _check_together(arguments, manifests)
@@ -79,12 +79,12 @@ def run(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report]) 
 
 
 class _Mended(NamedTuple):
-    """What became of files.
+    """The fixed files.
 
     Args:
         texts: Their texts, by name.
-        fixed: How many findings are gone.
-        more: How many more unsafe fixes would mend.
+        fixed: The number of fixed findings.
+        more: The number of findings that only unsafe fixes would fix.
         unapplied: Why fixes were not applied, a line for each.
     """
 
@@ -101,8 +101,8 @@ def _mended(
     judged: Callable[[Namespace, Manifests], Report],
     texts: dict[str, str],
 ) -> tuple[_Mended, Report]:
-    """Mend files, and return what is found in them then."""
-    from webhook.fixing.rounds import Fixing, State, gone  # noqa: PLC0415 - only findings with fixes pay for it
+    """Fix files, and return the remaining findings."""
+    from webhook.fixing.rounds import Fixing, State, gone  # noqa: PLC0415 - needed only for findings with fixes
 
     def judge(changed: dict[str, str]) -> State:
         nonlocal report
@@ -126,10 +126,10 @@ def _unapplied(finding: Finding, why: str) -> str:
 
 
 def _check_together(arguments: Namespace, manifests: Manifests) -> None:
-    """Refuse what cannot be fixed.
+    """Refuse input that cannot be fixed.
 
     Raises:
-        UsageError: An option or a path does not go with ``--fix``.
+        UsageError: An option or a path does not fit ``--fix``.
     """
     option = "--diff" if arguments.diff else "--fix"
     message = ""
@@ -148,7 +148,7 @@ def _check_together(arguments: Namespace, manifests: Manifests) -> None:
 
 
 def _line(mended: _Mended, files: int, left: int, *, would: bool) -> str:
-    """Say what was fixed and what is left."""
+    """Return the summary of fixed and remaining findings."""
     text = f"{counted(mended.fixed, 'finding')} in {counted(files, 'file')}" if files else "nothing"
     text = f"{'would fix' if would else 'fixed'} {text}"
     text += f"; {mended.more} more with --unsafe-fixes" if mended.more else ""
@@ -159,22 +159,22 @@ class _Files:
     """The files that fixes change, with their encodings.
 
     Args:
-        stdin_name: What standard input is called.
-        stdin: What it holds; None if it is not read.
+        stdin_name: The name of standard input.
+        stdin: Its content; None if it is not read.
     """
 
     def __init__(self, stdin_name: str, stdin: bytes | None) -> None:
         self._stdin_name, self._stdin = stdin_name, stdin
         self._bytes: dict[str, bytes] = {}
         self.refused: list[str] = []
-        """Why files are not written."""
+        """The reasons why files are not written."""
 
     def read(self, names: Iterable[str], wanted: Container[str]) -> dict[str, str]:
-        """Return the texts of files, but for those that cannot be written.
+        """Return the texts of files, except those that cannot be written.
 
         Args:
             names: The files.
-            wanted: Those that are to be written.
+            wanted: The files to write.
         """
         texts: dict[str, str] = {}
         for name in dict.fromkeys(names):
@@ -189,7 +189,7 @@ class _Files:
         return texts
 
     def write(self, texts: dict[str, str]) -> list[str]:
-        """Write files, but for standard input; return why some are not written."""
+        """Write files, except standard input; return the reasons why some are not written."""
         for name, text in texts.items():
             if self._is_stdin(name):
                 continue
@@ -205,7 +205,7 @@ class _Files:
         return self.refused
 
     def piped(self, texts: dict[str, str]) -> bytes:
-        """Return what standard input is with its fixes."""
+        """Return standard input with its fixes."""
         name = self._stdin_name
         return self._encoded(name, texts[name]) if name in texts else self._stdin or b""
 

@@ -1,4 +1,4 @@
-"""Judges the manifests of a command, each as an API server would, in their order and with what they follow."""
+"""Judges the manifests of a command as an API server would, in their order, dependent ones after the others."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def _sender(arguments: Namespace, stated: str | None, namespaces: Namespaces, report: Report) -> Sender | None:
-    """Load the policies, if there are any, and the Namespaces beside them; report what is wrong with them."""
+    """Load the policies, if there are any, and the Namespaces beside them; report their problems."""
     if not arguments.policies:
         return None
     from webhook.cli.options.policies import load_policies, sender  # noqa: PLC0415 - needed only with policies
@@ -55,13 +55,13 @@ def _sender(arguments: Namespace, stated: str | None, namespaces: Namespaces, re
 
 
 class _Later(NamedTuple):
-    """A document that cannot be judged, or not for good, before all others are read.
+    """A document whose final verdict needs all other documents.
 
     Args:
         document: The document.
-        served: Its kind; None if it is not known here.
-        at: Where its findings belong.
-        release: The release that it was judged by; None if it was not.
+        served: Its kind; None if it is unknown.
+        at: The place of its findings.
+        release: The release that it was judged by; None if it was not judged yet.
     """
 
     document: Document
@@ -79,19 +79,19 @@ def judge_all(
     stated: str | None,
     report: Report,
 ) -> None:
-    """Judge documents as they come, but for those that follow others, and what they refer to.
+    """Judge documents as they are read, dependent ones after all others, and their references.
 
     Args:
-        documents: Reads the documents; it may have them judged ahead.
+        documents: Reads the documents, and may have them judged ahead.
         old: The earlier state of objects.
-        cluster: What is in the cluster; the manifests are added.
-        arguments: The command's.
+        cluster: The objects of the cluster; the manifests are added.
+        arguments: The command's arguments.
         stated: The Kubernetes release; None if that follows from the documents of a file.
-        report: Takes what is found.
+        report: Receives the findings.
     """
     gates = feature_gates(arguments, stated)
     namespaces = Namespaces(arguments.namespace_labels, arguments.namespace)
-    for each in cluster.all("Namespace"):  # those among the manifests come later, and count more
+    for each in cluster.all("Namespace"):  # those among the manifests come later, and take precedence
         namespaces.note(each)
     sender = _sender(arguments, stated, namespaces, report)
     locations = pod_locations(arguments)
@@ -122,17 +122,17 @@ _TOO_MANY: Final = (
 )
 
 _KUSTOMIZATION: Final = ("kustomize.config.k8s.io/v1beta1", "Kustomization")
-"""What kustomize takes a kustomization for that does not say (api/types ``FixKustomizationPostUnmarshalling``)."""
+"""The version and kind of a kustomization that states none (api/types ``FixKustomizationPostUnmarshalling``)."""
 
 
 class _InOrder:
     """Judges documents, and reports their findings in the order of the documents.
 
     Args:
-        judge: Judges one.
-        references: Looks up what objects refer to.
+        judge: Judges a document.
+        references: Looks up the references of objects.
         stated: The Kubernetes release; None if that follows from the documents of a file.
-        report: Takes the findings, when all documents are judged.
+        report: Receives the findings when all documents are judged.
     """
 
     def __init__(self, judge: Judge, references: References, stated: str | None, report: Report) -> None:
@@ -144,10 +144,10 @@ class _InOrder:
         self._kustomizations = 0
         self._removed = Counter[tuple[str, int]]()
         self.is_listed = False
-        """Whether a report names every object that was judged."""
+        """Whether a report lists every judged object."""
 
     def pass_over(self, unreadable: Unreadable) -> None:
-        """Report what cannot be read."""
+        """Report an unreadable document."""
         self._references.note_cut(unreadable.source)
         if unreadable.line:
             self._report.files[unreadable.source] = None
@@ -155,7 +155,7 @@ class _InOrder:
             self._found.append(self._bounded(unreadable.source, [unread(unreadable)]))
 
     def take(self, document: Document) -> None:
-        """Judge a document, or put it off."""
+        """Judge a document now, or postpone it."""
         self._report.files[document.source] = None
         self._report.documents += 1
         data, judge = document.data, self._judge
@@ -192,7 +192,7 @@ class _InOrder:
         self._add(judgement.findings, document)
 
     def _release(self, document: Document, served: Served | None, judgement: Judgement) -> str:
-        """Note what a document refers to, and return the release that it was judged by."""
+        """Note the references of a document, and return the release that it was judged by."""
         release = self._stated or f"1.{served.until if served else NEWEST}"
         if judgement.taken is not None:
             self._references.note(document, release, taken=judgement.taken)
@@ -211,7 +211,7 @@ class _InOrder:
             self._found.append(self._bounded(document.source, findings))
 
     def _bounded(self, file: str, findings: Sequence[Finding]) -> Sequence[Finding]:
-        """Return what of findings there is room for; once there is none, the rest of the file is not judged."""
+        """Limit the findings of a file; once the limit is reached, the rest of the file is not judged."""
         room = min(MOST_FINDINGS - self._kept[file], MOST_IN_ALL - self._all)
         kept = min(room, len(findings))
         self._kept[file] += kept
@@ -222,12 +222,12 @@ class _InOrder:
         return [*findings[:room], unread(Unreadable(file, 0, 0, *_TOO_MANY))]
 
     def _note(self, document: Document) -> None:
-        """Remember that a document was judged, if a report names it."""
+        """Record a judged document for reports that list all objects."""
         if self.is_listed:
             self._report.judged.append(Judged(document.source, document.index + 1, identity(document.data)))
 
     def _skip(self, document: Document) -> None:
-        """Count a document that is not judged."""
+        """Count a skipped document."""
         about = identity(document.data)
         kind = about.api_version, about.kind
         if about.kind in {"", _KUSTOMIZATION[1]} and document.source.rpartition("/")[2] in KUSTOMIZATIONS:
@@ -236,7 +236,7 @@ class _InOrder:
         self._report.skipped[kind] += 1
 
     def finish(self, jobs: int | None) -> None:
-        """Judge what was put off, and report all findings.
+        """Judge postponed documents, and report all findings.
 
         Args:
             jobs: How many processes judge; None to choose by the amount of work.
@@ -263,7 +263,7 @@ class _InOrder:
         self._report.asides += starmap(_as_removed, self._removed.items())
 
     def _judge_later(self, documents: Sequence[_Later]) -> list[tuple[str, Judgement] | None]:
-        """Judge documents that were put off, with the releases that they are for; None if nothing has changed."""
+        """Judge postponed documents, and return their releases, too; None for an unchanged judgement."""
         judge = self._judge
         judged: list[tuple[str, Judgement] | None] = []
         for document, served, _, release in documents:
@@ -283,17 +283,17 @@ def _as_removed(what: tuple[str, int], count: int) -> str:
 
 
 class _Releases:
-    """Which releases serve all objects of a file, and of a directory."""
+    """The releases that serve all objects of a file, and of a directory."""
 
     def __init__(self) -> None:
         self._files: dict[str, tuple[int, int]] = {}
 
     def note(self, file: str, served: Served) -> None:
-        """Take an object into account."""
+        """Add an object."""
         self._files[file] = _common(self._files.get(file), (served.since, served.until))
 
     def beside(self, file: str, served: Served) -> int:
-        """Return the newest release that serves the objects of the same file, or else those of the same directory."""
+        """Return the newest release that serves all objects of the file, or else of the directory."""
         for since, until in (self._files.get(file, _NONE), self._directories.get(_directory(file), _NONE)):
             if since <= until:
                 return until

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 
 class Judgement(NamedTuple):
-    """What is found in a document.
+    """The findings of a document.
 
     Args:
-        findings: What is found, in the order of the text; None if its kind is unknown.
-        waits: Whether that depends on a Namespace that may yet come.
-        taken: Whether the API server would take it; None if what it refers to is of no interest.
-        passed: Whether nothing is asked about it, so that nothing is found.
+        findings: The findings, in the order of the text; None if its kind is unknown.
+        waits: Whether they depend on a Namespace that may follow.
+        taken: Whether the API server would accept it; None if its references do not matter.
+        passed: Whether no rule or policy applies to it.
     """
 
     findings: Sequence[Finding] | None = ()
@@ -49,8 +49,8 @@ class Ahead(Document):
     """A document that another process has read and judged.
 
     Args:
-        judgement: What was found in it alone; None if it follows from other documents.
-        judge: Who has judged it.
+        judgement: Its own findings; None if they depend on other documents.
+        judge: The judge that made the judgement.
     """
 
     __slots__ = ("judge", "judgement")
@@ -64,10 +64,10 @@ class Judge:
 
     Args:
         old: The earlier state of objects.
-        subresource: What is updated.
-        sender: Sends objects to policies; None if there are none.
+        subresource: The updated subresource.
+        sender: Sends objects to policies; None without policies.
         gates: The feature gates that differ from a release's defaults, by name; None for none.
-        namespaces: What is known of namespaces.
+        namespaces: The known namespaces.
     """
 
     def __init__(
@@ -85,12 +85,12 @@ class Judge:
         self._gates = gates
         self.namespaces = namespaces
         self.all_pods = False
-        """Whether the rules are asked about pods without claims, too."""
+        """Whether rules are applied to pods without claims, too."""
         self.pod_locations: Locations | None = None
-        """Where kinds of other projects keep their pods, besides those that are known."""
+        """Where kinds of other projects keep their pods, in addition to the known ones."""
 
     def kind_of(self, obj: Any) -> Served | None:
-        """Return the kind of an object; of another project's, that of the pods with claims that it makes, if any."""
+        """Return the kind of an object; for another project's object, the kind of its pods with claims, if any."""
         if not isinstance(obj, dict):
             return None
         version, kind = obj.get("apiVersion"), obj.get("kind")
@@ -104,11 +104,11 @@ class Judge:
         return find("v1", "PodTemplate") if is_about_claims else None
 
     def _passes(self, document: Document) -> bool:
-        """Tell whether nothing is asked about an object: a pod without claims, and there are no policies."""
+        """Tell whether no rule or policy applies to an object: a pod without claims, without policies."""
         return self._sender is None and not self._rules(document.data, self._old.of(document)[0])
 
     def _rules(self, obj: Any, before: Any) -> bool:
-        """Tell whether the API server's rules are asked about an object."""
+        """Tell whether the API server's rules are applied to an object."""
         return (
             self.all_pods
             or not is_pod_without_claims(obj)
@@ -116,21 +116,21 @@ class Judge:
         )
 
     def know_namespaces(self) -> None:
-        """Take the Namespaces among the manifests into account: all of them have been read."""
+        """Use the Namespaces among the manifests, as all of them have been read."""
         self.namespaces.all_noted = True
         if self._sender:
             self._sender.know(self.namespaces.found)
 
     def alone(self, document: Document, served: Served | None, stated: str | None) -> Judgement | None:
-        """Judge a document as far as that needs no other one.
+        """Judge a document if this does not need others.
 
         Args:
             document: The document.
-            served: Its kind; None if it is not known here.
+            served: Its kind; None if it is unknown.
             stated: The Kubernetes release; None if that follows from the documents of a file.
 
         Returns:
-            What is found; None if the release follows from other documents.
+            The judgement; None if the release depends on other documents.
         """
         if self._passes(document):
             return PASSED
@@ -141,12 +141,12 @@ class Judge:
         return self(document, stated or f"1.{served.until}")
 
     def __call__(self, document: Document, release: str) -> Judgement:
-        """Judge an object of a kind that is known here."""
+        """Judge an object of a known kind."""
         outcome, problems = self._review(document, release)
-        if not problems and outcome.change is None:  # as of most objects
+        if not problems and outcome.change is None:  # as for most objects
             return FINE
         taken = not any(problem.level == ERROR for problem in problems)
-        del problems[MOST_FINDINGS + 1 :]  # to say where each of a million is takes minutes
+        del problems[MOST_FINDINGS + 1 :]  # locating each of a million takes minutes
         findings = [_placed(_hinted(problem, outcome.object), document, release) for problem in problems]
         findings = [self._brief(finding, document, outcome.object) for finding in findings]
         findings += self._of_policies(outcome, document)
@@ -154,7 +154,7 @@ class Judge:
         return Judgement(findings, waits=any(map(_asks_for_namespace, findings)), taken=taken)
 
     def unknown(self, document: Document, stated: str | None) -> Judgement:
-        """Judge an object of a kind that is not known here; others may have it, if no policy is about it."""
+        """Judge an object of an unknown kind, which is skipped unless a policy matches it."""
         outcome, problems = self._review(document, stated)
         findings = self._of_policies(outcome, document)
         waits = any(map(_asks_for_namespace, findings))
@@ -172,9 +172,9 @@ class Judge:
         return outcome, [*problems, *outcome.problems, *outcome.warnings]
 
     def _is_valid(self, before: Any, release: str | None) -> bool:
-        """Tell whether the API server would have stored an earlier state; else the object is judged as a new one.
+        """Tell whether the API server would have stored an earlier state; if not, the object is judged as new.
 
-        The errors of one that has not changed would be lost otherwise: an update repeats few of them.
+        Otherwise the errors of an unchanged object would be lost: an update repeats few of them.
         """
         problems = self._reviewed(before, None, release, None).problems
         return not any(problem.level == ERROR for problem in problems)
@@ -194,10 +194,10 @@ class Judge:
         )
 
     def _brief(self, finding: Finding, document: Document, obj: Any) -> Finding:
-        """Say of what is immutable what has changed; the API server shows all of it."""
+        """Describe the changes within an immutable field, which the API server shows as a whole."""
         if not finding.problem.message.endswith("field is immutable"):
             return finding
-        from webhook.cli.validate.changes import changed  # noqa: PLC0415 - needed only to change what is immutable
+        from webhook.cli.validate.changes import changed  # noqa: PLC0415 - needed only for changes of immutable fields
 
         return finding._replace(brief=changed(finding.problem, self._old.of(document)[0], obj, finding.kubernetes))
 
@@ -214,7 +214,7 @@ class Judge:
 
 
 def _hinted(problem: Problem, obj: Any) -> Problem:
-    """Say what was probably meant, or how to make known what is not known of a namespace."""
+    """Add a hint: what was probably meant, or how to provide the labels of a namespace."""
     if problem.level == ERROR and problem.hint in {"", ONCE_DECODED}:
         from webhook.references.hints import hint_of  # noqa: PLC0415 - most objects are fine
 
@@ -227,7 +227,7 @@ def _hinted(problem: Problem, obj: Any) -> Problem:
 
 
 def _converted(obj: Any) -> str:
-    """Say how an object gets to a version that is served; empty if it is of none that was served once."""
+    """Explain how to convert an object to a served version; empty if its version was never served."""
     if find(obj.get("apiVersion"), obj.get("kind")) is None or not obj["apiVersion"].startswith(f"{GROUP}/"):
         return ""
     from webhook.migration.classic import without_counterpart  # noqa: PLC0415 - only old objects are moved
@@ -236,7 +236,7 @@ def _converted(obj: Any) -> str:
 
 
 def _placed(problem: Problem, document: Document, release: str) -> Finding:
-    """Say where in its file a problem is; in a CEL selector, at which character."""
+    """Locate a problem in its file; in a CEL selector, at its character."""
     if problem.path and problem.path[-1] == "expression":
         from webhook.cli.console.expressions import located  # noqa: PLC0415 - needed only for wrong expressions
 
@@ -245,10 +245,10 @@ def _placed(problem: Problem, document: Document, release: str) -> Finding:
 
 
 def _asks_for_namespace(finding: Finding) -> bool:
-    """Tell whether a finding depends on a Namespace that may yet come."""
+    """Tell whether a finding depends on a Namespace that may follow."""
     return finding.problem.hint in {ADMIN_HINT, POLICY_HINT}
 
 
 def is_everywhere(served: Served) -> bool:
-    """Tell whether every release serves a kind, so that the kind does not say which release is meant."""
+    """Tell whether every release serves a kind, so that it does not determine the release."""
     return served.since <= OLDEST and served.until >= NEWEST

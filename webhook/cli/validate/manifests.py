@@ -1,4 +1,4 @@
-"""The manifests that ``draguard validate`` is about."""
+"""The manifests that ``draguard validate`` reads."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 
 class Manifests:
-    """The manifests that a command is about, read anew for each release only if they are rendered for it.
+    """The manifests of a command, read again for each release only if they are rendered for it.
 
     Args:
-        arguments: The command's.
+        arguments: The command's arguments.
 
     Raises:
-        UsageError: The options do not go together.
+        UsageError: The options do not fit together.
     """
 
     def __init__(self, arguments: Namespace) -> None:
@@ -56,28 +56,28 @@ class Manifests:
         self._shared: Shared | None = None
         self._texts: dict[str, list[str]] = {}
         self.stdin: BinaryIO | None = None
-        """What is read in the place of the process's standard input."""
+        """The stream to read instead of the process's standard input."""
 
     @property
     def rendered(self) -> Sequence[str]:
-        """The paths that are rendered rather than read."""
+        """The paths that are rendered, not read."""
         return [path for path in self._named if is_rendered(path)]
 
     @property
     def paths(self) -> list[str]:
-        """What is read."""
+        """The paths that are read."""
         return self._named or ["."]
 
     @property
     def left_out(self) -> Mapping[str, int]:
-        """What of directories was not read, by reason."""
+        """The files in directories that were not read, counted by reason."""
         return self._selection.left_out
 
     def _progress(self) -> AbstractContextManager[Callable[[int], None]]:
         return counting("seconds of rendering", sys.stderr, quiet=self._arguments.quiet)
 
     def place(self, report: Report) -> None:
-        """Say of rendered objects where findings are in templates and resource files, not in what was rendered."""
+        """Locate findings of rendered objects in templates and resource files."""
         if self._texts:
             from webhook.cli.validate.places import Places  # noqa: PLC0415 - most manifests are files
 
@@ -90,11 +90,11 @@ class Manifests:
 
         Args:
             kubernetes: The release for which charts are rendered; None for the newest.
-            again: Whether they will be wanted for another release, too.
-            judge: Judges them where they are read, if several processes do that.
+            again: Whether they will be read for another release, too.
+            judge: Judges them in the processes that read them, if there are several.
 
         Raises:
-            UsageError: There is nothing to render with, or an option does not fit.
+            UsageError: No renderer is available, or an option does not fit.
         """
         if self._read is not None:
             return self._read
@@ -123,27 +123,27 @@ class Manifests:
         return documents
 
     def _ahead(self) -> Shared | None:
-        """Return what several processes may read; None if there is little, or if only this process can read it."""
+        """Return the files for several processes; None if they are few, or if only this process can read them."""
         jobs: int | None = self._arguments.jobs
         if self._rendered or jobs == 1 or STDIN in self._named or (jobs is None and self._are_few()):
             return None
-        from webhook.cli.validate import ahead  # noqa: PLC0415 - few files take no time
+        from webhook.cli.validate import ahead  # noqa: PLC0415 - needed only for many files
 
         if self._shared is None:
             self._shared = ahead.Shared(self.paths, self._selection, jobs)
         return self._shared
 
     def _are_few(self) -> bool:
-        """Tell at a glance that there is little to read: some files, all of them named."""
+        """Tell quickly that there is little to read: some named files."""
         return all(map(os.path.isfile, self._named)) and sum(map(os.path.getsize, self._named)) < ENOUGH * BYTES
 
     @property
     def kept(self) -> Sequence[Document | Unreadable]:
-        """What was read, if it was wanted again."""
+        """The documents that were kept for another release."""
         return self._read or ()
 
     def replace(self, files: Mapping[str, str]) -> None:
-        """Let files hold other texts, in the place of what was read of them.
+        """Replace the texts of files that were read.
 
         Args:
             files: The texts, by the files' names.

@@ -20,7 +20,7 @@ CLASS = "DeviceClass"
 
 
 class Neighbours:
-    """The directories in which there are manifests, by kind."""
+    """The directories that hold manifests, by kind."""
 
     def __init__(self) -> None:
         self._directories: dict[str, set[str]] = {}
@@ -30,7 +30,7 @@ class Neighbours:
         self._inventories: dict[frozenset[str], Inventory] = {}
 
     def note(self, file: str, obj: JSONObject) -> None:
-        """Take a manifest up.
+        """Add a manifest.
 
         Args:
             file: The file's name.
@@ -42,21 +42,21 @@ class Neighbours:
         self._objects.append((directory, obj))
 
     def note_name(self, kind: str, name: str, namespace: str) -> None:
-        """Remember that an object is there, though it is not well-formed."""
+        """Add the name of an object that may be malformed."""
         self._names.append((kind, name, namespace))
 
     def beside(self, file: str, kinds: Collection[str]) -> bool:
-        """Tell whether a file's manifests come with all that they need of some kinds.
+        """Tell whether a file's manifests come with all objects of some kinds that they need.
 
-        A class is for all namespaces, and mostly comes with its driver: only a file that has classes of its own is
-        taken to have all of them. Of other kinds it is a directory, with those above it.
+        A class is cluster-scoped, and usually installed with its driver: only a file with classes of its own is assumed
+        to have all of them. For other kinds this holds for a directory, with those above it.
         """
         if CLASS in kinds:
             return file in self._files.get(CLASS, ())
         return any(self._above(file, kind) for kind in kinds)
 
     def inventory(self, file: str, whole: Inventory) -> Inventory:
-        """Return what a file's manifests may refer to: everything but the devices of other clusters.
+        """Return the objects to which a file's manifests may refer: all but the devices of other clusters.
 
         Args:
             file: The file's name.

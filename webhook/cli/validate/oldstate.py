@@ -23,21 +23,21 @@ Key = tuple[str, str, str]
 
 
 class OldState(Protocol):
-    """An earlier state of objects, to be looked up."""
+    """Looks up an earlier state of objects."""
 
     is_stored: bool
-    """Whether its objects are what a cluster has stored; else some may never have been valid."""
+    """Whether its objects are stored in a cluster; if not, some may never have been valid."""
 
     def of(self, document: Document) -> tuple[Any, list[Problem]]:
-        """Return the old state of an object, None if there is none, and what is to be said of it."""
+        """Return the old state of an object, None if there is none, and its problems."""
 
 
 class Deployed:
     """The objects of files.
 
     Args:
-        paths: The files; none if there is no old state.
-        report: Takes what is wrong with them.
+        paths: The files; empty if there is no old state.
+        report: Receives their problems.
     """
 
     is_stored = True
@@ -51,7 +51,7 @@ class Deployed:
                 self._objects.setdefault(_key(about), {})[about.namespace] = document.data
 
     def of(self, document: Document) -> tuple[Any, list[Problem]]:
-        """Return the old state of an object, None if there is none, and what is to be said of it."""
+        """Return the old state of an object, None if there is none, and its problems."""
         if not self._objects:
             return None, []
         about = identity(document.data)
@@ -64,16 +64,16 @@ class Deployed:
 class AtRevision:
     """The objects of a repository as they are at a revision.
 
-    An object is looked up where it is now, and then where it no longer is: files are moved, and objects between them.
-    One that is still there is another object, such as that of another environment. What comes from no file, such as
-    standard input, is looked up everywhere, and found if there is only one such object.
+    An object is looked up in its present file, and then in files that no longer hold it: files are moved, and objects
+    between them. A file that still holds it has another object, such as that of another environment. An object from
+    standard input is looked up in all files, and found if there is only one of its name.
 
     Args:
         revision: The revision.
-        paths: What is read.
+        paths: The paths that are read.
 
     Raises:
-        RevisionError: git does not answer.
+        RevisionError: git fails.
     """
 
     is_stored = False
@@ -89,7 +89,7 @@ class AtRevision:
         self._now: dict[str, set[Key]] = {}
 
     def of(self, document: Document) -> tuple[Any, list[Problem]]:
-        """Return the old state of an object, None if there is none, and what is to be said of it."""
+        """Return the old state of an object, None if there is none, and its problems."""
         was = self._of(document)
         if was is None:
             return None, []
@@ -104,10 +104,10 @@ class AtRevision:
             return None, [not_compared(old, about.api_version, _resource(about))]
 
     def before(self, documents: Iterable[Document | Unreadable]) -> list[Document | Unreadable]:
-        """Return what was in the place of documents: in their files, where they have moved from, and in deleted files.
+        """Return the earlier documents: of the same files, of files that were moved, and of deleted files.
 
         Args:
-            documents: What is read now.
+            documents: The present documents.
         """
         found: dict[int, Document | Unreadable] = {}
         paths = dict.fromkeys(path for path in self._documents if self._is_gone(path))
@@ -129,7 +129,7 @@ class AtRevision:
         return path is not None and self._is_unchanged(path)
 
     def _of(self, document: Document) -> Document | None:
-        """Return the document that an object was in."""
+        """Return the earlier document of an object."""
         about = identity(document.data)
         if not (about.name and about.api_version):
             return None
@@ -148,12 +148,12 @@ class AtRevision:
         return self._revision.has(path) and path not in self._revision.changed
 
     def _is_gone(self, path: str) -> bool:
-        """Tell whether a file was deleted from one of the directories that are read."""
+        """Tell whether a file was deleted from a directory that is read."""
         full = f"{self._revision.top}/{path}"
         return not os.path.lexists(full) and any(full.startswith(f"{top}/") for top in self._spelled)
 
     def _has_left(self, was: tuple[str, Document]) -> bool:
-        """Tell whether an object is not in its file any more."""
+        """Tell whether an object is no longer in its file."""
         path, document = was
         if path not in self._now:
             file = f"{self._revision.top}/{path}"
@@ -171,7 +171,7 @@ class AtRevision:
         return self._everything
 
     def _shown(self, path: str) -> str:
-        """Spell a path of the repository as what is read is spelled."""
+        """Spell a path of the repository like the paths that are read."""
         full = f"{self._revision.top}/{path}"
         for top, spelled in self._spelled.items():
             if full == top:
@@ -191,12 +191,12 @@ def _index(documents: Mapping[str, Iterable[Document | Unreadable]]) -> dict[Key
 
 
 def _key(about: Identity) -> Key:
-    """Name an object whatever its version and namespace."""
+    """Return the key of an object, without version and namespace."""
     return about.api_version.rpartition("/")[0], about.kind, about.name
 
 
 def _matching(states: Mapping[str, _T], namespace: str) -> Iterator[_T]:
-    """Find the state in a namespace; one that is not stated on either side may be any."""
+    """Find the state in a namespace; a namespace that one side does not state matches any."""
     if namespace in states:
         yield states[namespace]
     elif "" in states:
@@ -206,6 +206,6 @@ def _matching(states: Mapping[str, _T], namespace: str) -> Iterator[_T]:
 
 
 def _resource(about: Identity) -> str:
-    """Name a kind in one version as kubectl takes it."""
+    """Name a kind in one version as kubectl does."""
     group, _, version = about.api_version.rpartition("/")
     return f"{about.kind.lower()}.{version}.{group}"

@@ -1,4 +1,4 @@
-"""Places of findings in what people change: templates and resource files, not what was rendered from them."""
+"""Places of findings in templates and resource files, instead of in the rendered objects."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class Places:
-    """Knows where what was rendered comes from.
+    """Finds the sources of rendered objects.
 
     Args:
-        texts: What was rendered, by the template's file or the kustomization's.
+        texts: The rendered texts, by the file of the template or kustomization.
     """
 
     def __init__(self, texts: Mapping[str, Sequence[str]]) -> None:
@@ -32,7 +32,7 @@ class Places:
         self._built = cache(self._read)
 
     def place(self, report: Report) -> None:
-        """Give a report's findings, and the objects that it lists, their places.
+        """Set the places of a report's findings and objects.
 
         Args:
             report: The report.
@@ -54,7 +54,7 @@ class Places:
         return Judged(resource.source, resource.index + 1, judged.identity) if resource else judged
 
     def _in_resource(self, finding: Finding) -> Finding:
-        """Return where a finding is in the file of a kustomization's resource; if that is not known, where it was."""
+        """Return a finding located in the file of a kustomization's resource; unchanged if that is unknown."""
         built = self._built(finding.file).get((finding.document - 1, finding.within))
         resource = built and self._origins(finding.file).of(built)
         if built is None or resource is None:
@@ -75,14 +75,14 @@ class Places:
         )
 
     def _in_template(self, finding: Finding) -> Finding:
-        """Return where a finding is in a template; if that is not known, where it was."""
+        """Return a finding located in a template; unchanged if that is unknown."""
         try:
             with open(finding.file, encoding="utf-8") as file:  # noqa: PTH123 - pathlib takes longer to import
                 template = file.read()
-        except (OSError, ValueError):  # of a chart that is packed inside another
+        except (OSError, ValueError):  # a chart that is packed inside another
             return finding
         for text in self._texts[finding.file]:
-            # Of another release, the template may have rendered something else.
+            # For another release, the template may have been rendered differently.
             if finding.text and [finding.text] == text.splitlines()[finding.line - 1 : finding.line]:
                 place = locate(template, text, finding.line, finding.column)
                 if place is None:
@@ -92,13 +92,13 @@ class Places:
         return finding
 
     def _read(self, file: str) -> Mapping[tuple[int, tuple[str | int, ...]], Document]:
-        """Read what a kustomization was built to, by where each object is in it."""
+        """Read the objects of a built kustomization, by their places."""
         documents = parse(self._texts[file][0], file, rendered=True)
         return {(each.index, each.within): each for each in documents if isinstance(each, Document)}
 
 
 def _by_file(findings: Iterable[Finding]) -> list[Finding]:
-    """Put the findings of each file together, in the order in which the files come first."""
+    """Group findings by file, in the order of the first finding of each file."""
     found = list(findings)
     order = {file: number for number, file in enumerate(dict.fromkeys(each.file for each in found))}
     return sorted(found, key=lambda each: (order[each.file], each.line, each.column))

@@ -1,7 +1,7 @@
-"""Work that several processes share: those that fork costs next to nothing, and that know all that this one knows.
+"""Shares work among forked processes, which start quickly and share this process's state.
 
-Results come in the order of the work, and only so many of them wait. If a process dies, the command ends with a clear
-error: what it has not reported must not pass for valid.
+Results are in the order of the work, and the number of waiting results is bounded. If a process dies, the command ends
+with a clear error: unreported manifests must not pass for valid.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 ENOUGH: Final = 2_000
-"""Manifests from which on processes pay off."""
+"""The number of manifests from which several processes are faster."""
 BYTES: Final = 300
-"""Bytes that a manifest has at least, as a rule."""
+"""The usual minimum size of a manifest, in bytes."""
 MOST: Final = 4
-"""Processes by default: what has to be done in one place keeps no more of them busy."""
+"""The default maximum of processes: the work of the main process keeps no more of them busy."""
 _AHEAD: Final = 4
-"""Pieces of work for each process that are under way, or whose results wait: they bound the memory."""
+"""Pieces of work for each process that may be under way or have waiting results, which bounds the memory."""
 _TICKET: Final = 4
 _HEAD: Final = 9
 _TAKEN, _DONE, _FAILED = 0, 1, 2
@@ -35,16 +35,16 @@ _CGROUPS: Final = "/sys/fs/cgroup"
 
 
 def default() -> int:
-    """Return how many processes are worth while here: one for each CPU that this process may use, to a limit."""
+    """Return the default number of processes: one for each CPU that this process may use, up to a limit."""
     return max(1, min(MOST, _cpus(), _quota())) if can_fork() else 1
 
 
 def worth(jobs: int | None, manifests: int) -> int:
-    """Return how many processes are to share some work.
+    """Return the number of processes to share some work.
 
     Args:
         jobs: How many were requested; None to choose by the amount of work.
-        manifests: About how many manifests the work is about.
+        manifests: About how many manifests there are.
     """
     if jobs is None:
         return default() if manifests >= ENOUGH else 1
@@ -52,7 +52,7 @@ def worth(jobs: int | None, manifests: int) -> int:
 
 
 def can_fork() -> bool:
-    """Tell whether this process can be copied: only Linux does so safely, and only where no other thread runs."""
+    """Tell whether this process can fork safely: only on Linux, and only without other threads."""
     if not sys.platform.startswith("linux"):
         return False
     try:
@@ -67,7 +67,7 @@ def _cpus() -> int:
 
 
 def _quota(top: str = _CGROUPS) -> int:
-    """Return how many CPUs the cgroup grants, by either version of the files."""
+    """Return the number of CPUs that the cgroup grants, in version 1 or 2."""
     try:
         quota, period = _words(f"{top}/cpu.max")
     except (OSError, ValueError):
@@ -84,13 +84,13 @@ def _words(file: str) -> list[str]:
 
 
 class _Worker(NamedTuple):
-    """A process, as the one that has forked it sees it.
+    """A forked process, as its parent sees it.
 
     Args:
         pid: The process.
-        results: What it writes its results to.
-        received: What of them has not been taken yet.
-        taken: The number of the work that it has taken last; a list of one.
+        results: The pipe to which it writes its results.
+        received: Received bytes that were not processed yet.
+        taken: The number of the piece that it took last; a list of one.
     """
 
     pid: int
@@ -100,20 +100,20 @@ class _Worker(NamedTuple):
 
 
 def spread(work: Callable[[T], R], pieces: Sequence[T], processes: int, name: Callable[[T], str] = str) -> Iterator[R]:
-    """Do work in processes.
+    """Share work among processes.
 
     Args:
-        work: What is done with each piece, in a copy of this process; its result can be pickled.
+        work: Called with each piece, in a fork of this process; its result must be picklable.
         pieces: The pieces.
         processes: How many processes share them; there must be no other thread.
-        name: What an error calls a piece.
+        name: Names a piece in an error.
 
     Yields:
         The results, in the order of the pieces.
 
     Raises:
-        ChildProcessError: A process died; the text says of what and over which piece.
-        Exception: What work has raised.
+        ChildProcessError: A process died; the text names the cause and the piece.
+        Exception: An exception that ``work`` raised.
     """
     import pickle  # noqa: PLC0415 - needed only with several processes
     from select import poll  # noqa: PLC0415 - as above
@@ -121,7 +121,7 @@ def spread(work: Callable[[T], R], pieces: Sequence[T], processes: int, name: Ca
     taking, giving = os.pipe()
     workers: dict[int, _Worker] = {}
     events, done = poll(), dict[int, tuple[int, bytearray]]()
-    gc.freeze()  # or else the first collection in each process would copy all that there is
+    gc.freeze()  # else the first collection in each process would copy all memory
     try:
         for _ in range(min(processes, len(pieces))):
             worker = _forked(work, pieces, taking, giving, [each.results for each in workers.values()])
@@ -155,10 +155,10 @@ def spread(work: Callable[[T], R], pieces: Sequence[T], processes: int, name: Ca
 
 
 class _RemoteError(Exception):
-    """Where in another process an error was raised."""
+    """The traceback of an error in another process."""
 
     def __str__(self) -> str:
-        """Show the traceback there."""
+        """Show the traceback."""
         return f"\n{self.args[0]}"
 
 
@@ -167,7 +167,7 @@ def _forked(work: Callable[[T], R], pieces: Sequence[T], taking: int, giving: in
     from signal import SIG_DFL, SIGINT, signal  # noqa: PLC0415 - as above
 
     results, writing = os.pipe()
-    with suppress(OSError):  # where pipes are as large as they may be
+    with suppress(OSError):  # the pipe is as large as allowed
         fcntl(writing, F_SETPIPE_SZ, _PIPE)
     pid = os.fork()
     if pid:
@@ -180,12 +180,12 @@ def _forked(work: Callable[[T], R], pieces: Sequence[T], taking: int, giving: in
             os.close(each)
         _work(work, pieces, taking, writing)
         status = 0
-    finally:  # nothing of the copied process may go on: no handler, no buffer that is written twice
+    finally:  # the fork must not run the parent's handlers, nor write its buffers again
         os._exit(status)
 
 
 def _work(work: Callable[[T], R], pieces: Sequence[T], taking: int, writing: int) -> None:
-    """Do the work until nothing is left, or the process that reads it has ended."""
+    """Work until no pieces are left, or the reading process has ended."""
     import pickle  # noqa: PLC0415 - as above
 
     while ticket := os.read(taking, _TICKET):
@@ -194,7 +194,7 @@ def _work(work: Callable[[T], R], pieces: Sequence[T], taking: int, writing: int
             _write(writing, number, _TAKEN, b"")
             try:
                 how, data = _DONE, pickle.dumps(work(pieces[number]), pickle.HIGHEST_PROTOCOL)
-            except Exception as error:  # noqa: BLE001 - it is raised again where it belongs
+            except Exception as error:  # noqa: BLE001 - the parent raises it again
                 how, data = _FAILED, _pickled_error(error)
             _write(writing, number, how, data)
         except BrokenPipeError:
@@ -208,8 +208,8 @@ def _pickled_error(error: Exception) -> bytes:
     trace = "".join(traceback.format_exception(error))
     try:
         data = pickle.dumps((error, trace))
-        pickle.loads(data)  # noqa: S301 - some exceptions can be written and not be read
-    except Exception:  # noqa: BLE001 - whatever it is, its text is there
+        pickle.loads(data)  # noqa: S301 - some exceptions can be pickled but not unpickled
+    except Exception:  # noqa: BLE001 - whatever the error, the text is available
         data = pickle.dumps((RuntimeError(f"{type(error).__name__}: {error}"), trace))
     return data
 
@@ -227,10 +227,10 @@ def _receive(
     patience: int | None,
     name: Callable[[int], str] = str,
 ) -> None:
-    """Take what processes have written.
+    """Receive output of the processes.
 
     Raises:
-        ChildProcessError: One of them died.
+        ChildProcessError: A process died.
     """
     for results, _ in events.poll(patience):
         worker = workers[results]
@@ -275,16 +275,16 @@ def _end(worker: _Worker) -> None:
     from signal import SIGKILL  # noqa: PLC0415 - as above
 
     os.close(worker.results)
-    with suppress(ProcessLookupError):  # it has ended by itself
+    with suppress(ProcessLookupError):  # already ended
         os.kill(worker.pid, SIGKILL)
     os.waitpid(worker.pid, 0)
 
 
 def in_ranges(work: Callable[[Sequence[T]], R], items: Sequence[T], jobs: int | None) -> Iterator[R]:
-    """Do work on many items: at once, or in processes if that pays off.
+    """Do work on many items: in this process, or in several if that is faster.
 
     Args:
-        work: What is done with several items that follow one another; its result can be pickled.
+        work: Called with several consecutive items; its result must be picklable.
         items: The items, about one for each manifest.
         jobs: How many processes were requested; None to choose by the amount of work.
 

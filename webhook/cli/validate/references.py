@@ -1,4 +1,4 @@
-"""References between manifests, and to what is in the cluster."""
+"""References between manifests, and to objects of the cluster."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from webhook.workloads import Locations, PodsIn
 
 _WORK: Final = 2 * DOCUMENT
-"""What matching selectors against devices may take in each process: some twenty seconds."""
+"""The work that matching selectors against devices may take in each process: some twenty seconds."""
 _MATCHED: Final = (*CLAIMS, "DeviceClass")
 """The kinds whose selectors are matched against devices."""
 _UNMATCHED: Final = ""
-"""Stands for their objects that were not, among the kinds of which nothing is known."""
+"""Stands, among unknown kinds, for objects whose selectors were not matched."""
 
 
 class _Noted(NamedTuple):
@@ -41,18 +41,18 @@ class _Noted(NamedTuple):
     obj: JSONObject
     release: str
     needs: str = ""
-    """The kind without which there is nothing to look up."""
+    """The kind that is needed for any lookup."""
 
 
 class References:
-    """Looks up what manifests refer to, once all of them are known.
+    """Looks up the references of manifests, once all of them are known.
 
     Args:
-        inventory: What is in the cluster; the manifests are added.
+        inventory: The objects of the cluster; the manifests are added.
         gates: The feature gates that differ from a release's defaults; None for none.
-        is_cluster: Whether the manifests are meant for that cluster, so that what is not known is not there.
-        pod_locations: Where kinds of other projects keep their pods, besides those that are known.
-        profiles: What drivers publish and take, besides what is known.
+        is_cluster: Whether the manifests are meant for that cluster, so that unknown objects do not exist.
+        pod_locations: Where kinds of other projects keep their pods, in addition to the known ones.
+        profiles: Profiles of drivers, in addition to the known ones.
     """
 
     def __init__(
@@ -71,20 +71,20 @@ class References:
         self._contexts: dict[tuple[str, int], Any] = {}
         self._around: dict[tuple[str, str], Any] = {}
         self._refused: set[str] = set()
-        """The kinds of which there are manifests with errors, which nothing is looked up in."""
+        """The kinds of manifests with errors, which are not looked up."""
         self._cut: set[str] = set()
-        """The files with documents that cannot be read, or whose kind is unknown."""
+        """The files with documents that are unreadable or of an unknown kind."""
         self._work = Budget(_WORK, is_offline=True)
-        # What is in one cluster is known to belong together.
+        # The objects of one cluster belong together.
         self._neighbours = None if is_cluster else Neighbours()
 
     def note(self, document: Document, release: str, *, taken: bool = True) -> None:
-        """Take a manifest up.
+        """Add a manifest.
 
         Args:
             document: The manifest.
             release: The Kubernetes release that it was judged by.
-            taken: Whether the API server would take it; what it refers to is looked up only then.
+            taken: Whether the API server would accept it; only then its references are looked up.
         """
         obj = document.data
         if not isinstance(obj, dict) or id(document) in self._documents:
@@ -97,11 +97,11 @@ class References:
                 self._neighbours.note(document.source, obj)
 
     def note_cut(self, file: str) -> None:
-        """Remember that a document of a file cannot be looked up, such as one that cannot be read."""
+        """Record that a file has a document that cannot be looked up, such as an unreadable one."""
         self._cut.add(file)
 
     def note_resources(self, document: Document, release: str) -> None:
-        """Take a pod or workload without claims up if it requests resources that device classes may provide."""
+        """Add a pod or workload without claims if it requests resources that device classes may provide."""
         obj = document.data
         steps = pod_template(obj) if isinstance(obj, dict) else None
         pod = None if steps is None else at(obj, steps)
@@ -109,7 +109,7 @@ class References:
             self._documents.setdefault(id(document), _Noted(document, obj, release, needs="DeviceClass"))
 
     def _makes_pods(self, obj: JSONObject) -> bool:
-        """Tell whether an object of another project makes pods; remember the templates that are made for it."""
+        """Tell whether an object of another project makes pods; record the templates that are made for it."""
         if find(obj.get("apiVersion"), obj.get("kind")):
             return False
         from webhook.workloads import made_templates, pods_in  # noqa: PLC0415 - most objects are of Kubernetes itself
@@ -119,7 +119,7 @@ class References:
         return any(pods_in(obj, self._locations))
 
     def _note_name(self, obj: JSONObject) -> None:
-        """Remember that a manifest is there, so that what refers to it is not said to be wrong, too."""
+        """Record the name of a manifest, so that references to it are not reported, too."""
         about = identity(obj)
         if about.name and about.kind in CLAIMS:
             name = about.kind, about.name, about.namespace or "default"
@@ -136,14 +136,14 @@ class References:
             self._neighbours.note_name(kind, name, namespace)
 
     def report(self, report: Report, jobs: int | None = 1) -> list[str]:
-        """Add what was found to a report, each finding beside the others of its file.
+        """Add the findings to a report, each beside the others of its file.
 
         Args:
             report: The report.
-            jobs: How many processes look; None to choose by the amount of work.
+            jobs: How many processes share the work; None to choose by its amount.
 
         Returns:
-            Lines that say what was not looked at; none if everything was.
+            Lines about references that were not looked up; empty if all were.
         """
         skipped, findings = Counter[str](), list[Finding]()
         for found_there, skipped_there in in_ranges(self._findings, list(self._documents.values()), jobs):
@@ -158,7 +158,7 @@ class References:
         return list(_not_looked_at(skipped, has_errors=bool(self._cut) or not self._refused.isdisjoint(skipped)))
 
     def _findings(self, noted: Sequence[_Noted]) -> tuple[list[Finding], Counter[str]]:
-        """Look at some manifests; count what was not looked up by kind."""
+        """Look up the references of some manifests; count those that were skipped by kind."""
         from webhook.references.rules import MEANT, RULES  # noqa: PLC0415 - only here once all manifests are read
 
         skipped: Counter[str] = Counter()
@@ -183,7 +183,7 @@ class References:
         return findings, skipped
 
     def _found(self, given: _Noted, context: Any) -> Found:
-        """Look at a manifest; problems are where they are in it."""
+        """Look up the references of a manifest; return problems with their places in it."""
         from webhook.references import Found  # noqa: PLC0415 - as above
 
         skipped: Counter[str] = Counter()
@@ -195,7 +195,7 @@ class References:
         return Found(problems, skipped)
 
     def _problems(self, obj: JSONObject, kind: str, context: Any, skipped: Counter[str]) -> list[Problem]:
-        """Look at an object; without devices once matching selectors against them has taken too much work."""
+        """Look up the references of an object; without devices once matching selectors has taken too much work."""
         from webhook.references import look  # noqa: PLC0415 - as above
 
         seen: Counter[str] = Counter()
@@ -212,7 +212,7 @@ class References:
         return found
 
     def _context(self, given: _Noted) -> Any:
-        """Return what rules know of a manifest's surroundings."""
+        """Return the context of a manifest for rules."""
         around = given.release, given.document.source
         if around not in self._around:
             inventory = self._inventory
@@ -232,7 +232,7 @@ def _has_plain_constants(given: _Noted, context: Any) -> bool:
 
 
 def _is_extended_anywhere(pod: JSONObject) -> bool:
-    """Tell whether containers request what has a domain in its name; most do not, so nothing else is imported."""
+    """Tell whether containers request resources with a domain in their names; most do not, which saves imports."""
     spec = pod.get("spec")
     for containers in ("containers", "initContainers"):
         listed = spec.get(containers) if isinstance(spec, dict) else None
@@ -270,7 +270,7 @@ def _placed(problem: Problem, given: _Noted) -> Finding:
 
 
 def _views(obj: JSONObject, locations: Locations | None) -> Iterator[tuple[JSONObject, str, Callable[[Path], Path]]]:
-    """Return what of an object rules look at: the object in the newest version, or its pods; and where that stands."""
+    """Return the views of an object for rules, with their places: the object in the newest version, or its pods."""
     from webhook.references.views import pod_view  # noqa: PLC0415 - only here once all manifests are read
 
     about = identity(obj)
@@ -294,7 +294,7 @@ def _placed_in(pods: PodsIn, path: Path) -> Path:
 
 
 def _as_written(data: Any, path: Sequence[str | int]) -> Path:
-    """Find a place of the newest version in a manifest of an earlier one, which has no ``exactly``."""
+    """Map a path in the newest version to a manifest of an earlier one, which has no ``exactly``."""
     written: list[str | int] = []
     for step in path:
         if isinstance(data, dict) and step not in data and step == "exactly":
