@@ -201,7 +201,7 @@ def start_of(part: Expression) -> int:
 
 
 _BYTES: Final = 20_000
-"""How much memory the parts of a selector take in any case."""
+"""The memory that the parts of a selector take, besides that of its text."""
 _BYTES_A_CHARACTER: Final = 400
 _kept: Final[Cache[Parts | bool]] = Cache(64 << 20)
 

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 CostFunction = Callable[[Sequence["Value"], "Value"], int]
 """The cost of a call that was made, from its arguments (the target first) and its result.
 
-In the place of an argument or result that is an error, which is counted too, stands the error; its `size_of` is 1.
+An argument or result that is an error counts, too; its `size_of` is 1.
 """
 CallCost = Callable[[str, Sequence["Value"], "Value"], "int | None"]
-"""As `CostFunction`, for all overloads of a function: overload id first; None leaves it to the overload."""
+"""Like `CostFunction`, for all overloads of a function: overload id first; None leaves it to the overload."""
 
 LIST_COST: Final = 10
 MAP_COST: Final = 30
@@ -33,7 +33,7 @@ UNLIMITED: Final = 2**63
 
 
 def traversal(size: float, factor: float = STRING_FACTOR) -> int:
-    """The cost of going through something of a size once."""
+    """The cost of traversing a value of some size once."""
     return math.ceil(size * factor)
 
 

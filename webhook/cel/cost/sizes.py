@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from webhook.cel.types.base import Type
 
 MOST: Final = 2**64 - 1
-"""Stands for "no bound": cel-go counts in 64 bits and stops there."""
+"""Means "no bound": cel-go counts in 64 bits, up to this number."""
 
 
 class Bounds(NamedTuple):
-    """The least and the most that a size or a cost can be."""
+    """The lower and the upper bound of a size or a cost."""
 
     low: int
     high: int
@@ -35,7 +35,7 @@ class Bounds(NamedTuple):
         return Bounds(_scaled(self.low, factor), _scaled(self.high, factor))
 
     def union(self, other: Bounds) -> Bounds:
-        """The bounds of what is within either."""
+        """The bounds of both ranges together."""
         return Bounds(min(self.low, other.low), max(self.high, other.high))
 
 
@@ -45,7 +45,7 @@ def _scaled(number: int, factor: float) -> int:
 
 
 def fixed(number: int) -> Bounds:
-    """Exactly so much."""
+    """Bounds of exactly one number."""
     return Bounds(number, number)
 
 
@@ -58,9 +58,9 @@ class EstimatedNode(NamedTuple):
 
     Args:
         type: Its type.
-        path: How it is reached from a variable: field names, `@items`, `@keys`, `@values`; empty if it is not.
-        literal: Its value, if it is written out as a whole number.
-        size: Its size, if the expression itself tells.
+        path: Its path from a variable: field names, `@items`, `@keys`, `@values`; empty if there is none.
+        literal: Its value, if it is a literal whole number.
+        size: Its size, if the expression itself determines it.
     """
 
     type: Type
@@ -70,24 +70,24 @@ class EstimatedNode(NamedTuple):
 
 
 SizeOf = Callable[[EstimatedNode], Bounds]
-"""The size of a node: what the expression tells, else what was declared, else unknown."""
+"""The size of a node: from the expression, else as declared, else unknown."""
 
 
 class CallEstimate(NamedTuple):
-    """What a call can cost, and how large its result can be where that has a size."""
+    """The range of a call's cost, and of the size of its result, if it has one."""
 
     cost: Bounds
     result: Bounds | None = None
 
 
 Estimate = Callable[[SizeOf, EstimatedNode | None, Sequence[EstimatedNode]], CallEstimate | None]
-"""The cost of a call before it is made, from its target and arguments and what is known of their sizes."""
+"""The estimated cost of a call, from its target and arguments and the known bounds of their sizes."""
 CallEstimateFunction = Callable[[SizeOf, str, EstimatedNode | None, Sequence[EstimatedNode]], CallEstimate | None]
-"""As `Estimate`, for all overloads of a function: overload id second."""
+"""Like `Estimate`, for all overloads of a function: overload id second."""
 
 
 def member(target: EstimatedNode | None) -> EstimatedNode:
-    """The target of a function that has none but member overloads."""
+    """The target of a function that has only member overloads."""
     assert target is not None  # noqa: S101  # such a function is never called without one
     return target
 

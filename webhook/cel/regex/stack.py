@@ -1,6 +1,6 @@
 """The parse stack of Go's regexp/syntax, with its limits.
 
-Follows the stack of Go's regexp/syntax/parse.go: what it merges and flattens decides how high and how large a part is.
+Follows the stack of Go's regexp/syntax/parse.go: its merging and flattening decide the height and the size of a part.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Final, NoReturn
 MAX_REPEAT: Final = 1000
 MAX_HEIGHT: Final = 1000
 MAX_SIZE: Final = (128 << 20) // 40
-"""How many instructions of 40 bytes fit the memory that Go allows."""
+"""The number of instructions of 40 bytes that fit the memory that Go allows."""
 
 
 COUNT: Final = "invalid repeat count"
@@ -23,15 +23,15 @@ class PatternError(Exception):
 
 
 class Node:
-    """A part of the expression, of which only what limits look at is kept.
+    """A part of the expression, with only the data that limits need.
 
     Attributes:
-        kind: What it is.
-        size: How many instructions Go makes of it, at most.
-        height: How many parts are nested in it, itself counted.
-        copies: How often nested repetitions repeat what is innermost.
-        weight: About how many instructions RE2 makes of it.
-        fold: Whether a literal ignores case; of an open group, whether what was before it did.
+        kind: The kind of the part.
+        size: The largest number of Go's instructions for it.
+        height: The depth of nested parts, including itself.
+        copies: The number of times that nested repetitions repeat the innermost part.
+        weight: About the number of RE2's instructions for it.
+        fold: Whether a literal ignores case; for an open group, whether the text before it did.
     """
 
     __slots__ = ("copies", "fold", "height", "kind", "size", "weight")
@@ -46,7 +46,7 @@ class Node:
 
 
 class Stack:
-    """The parts that are read and not yet closed.
+    """The parts that have been read, but not closed.
 
     Args:
         text: The expression.
@@ -71,7 +71,7 @@ class Stack:
         self._push(Node(LITERAL, fold=self._fold if fold is None else fold))
 
     def _merge(self) -> None:
-        """Joins the two literals on top, now that no repetition can be about the last one alone."""
+        """Joins the two literals on top, as no repetition can apply to the last one alone any more."""
         stack = self._stack
         if len(stack) > 1:
             last, before = stack[-1], stack[-2]
@@ -113,7 +113,7 @@ class Stack:
             self._fail(COUNT, start, self._at)
 
     def _top(self) -> list[Node]:
-        """Takes what stands above the last open group or bar."""
+        """Takes the parts above the last open group or bar."""
         stack = self._stack
         at = len(stack)
         while at and stack[at - 1].kind not in {OPEN, BAR}:
@@ -164,7 +164,7 @@ class Stack:
 
     def _open(self, kind: int) -> None:
         node = Node(OPEN, fold=self._fold)
-        node.copies = kind  # what it becomes when it is closed
+        node.copies = kind  # its kind once it is closed
         self._push(node)
 
     def _close(self) -> None:
