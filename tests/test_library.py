@@ -200,7 +200,7 @@ class TestExamples:
         assert 'unknown field "spec.devices.reqests"' in told
 
     def test_that_for_go_decodes_what_its_command_prints(self, repository: Path) -> None:
-        """Without Go: its command is run, and its struct compared with what that prints."""
+        """Without Go: runs its command, and compares its struct with the output."""
         code = block("go")
         (called,) = re.findall(r"exec\.Command\((.*?)\)", code)
         program, *arguments = shlex.split(called.replace(",", " "))

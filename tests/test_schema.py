@@ -59,7 +59,7 @@ class Plate(Struct):
 
 
 class BicycleSpec(Struct):
-    """What a bicycle is like."""
+    """The desired properties of a bicycle."""
 
     opaque: ClassVar = {"frame": Anything()}
 
@@ -77,7 +77,7 @@ class BicycleSpec(Struct):
 
 
 class BicycleStatus(Struct):
-    """How a bicycle is."""
+    """The state of a bicycle."""
 
     flat = Text("The flat wheel.")
 

@@ -597,7 +597,7 @@ def test_from_1_37_on_selectors_see_lists_whatever_the_gate_says() -> None:
 
 @pytest.mark.parametrize(("default", "fits"), [("2Gi", False), ("8Gi", True)])
 def test_a_rounded_amount_is_the_default_only_if_it_is_spelled_alike(default: str, *, fits: bool) -> None:
-    # What is rounded has no spelling, and 8Gi is kept without one; the default is allowed whatever the range.
+    # A rounded amount has no spelling, and 8Gi is kept without one; the default is allowed whatever the range.
     policy = {"default": default, "validRange": {"min": "1", "max": "4", "step": "1"}}
     shared = device(
         "d0", allowMultipleAllocations=True, capacity={"memory": {"value": "16Gi", "requestPolicy": policy}}

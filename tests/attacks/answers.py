@@ -1,4 +1,4 @@
-"""Objects whose findings quote much of what was sent, or are many: answers stay small, and quick."""
+"""Objects with many findings, or findings that quote much of the request: answers stay small and quick."""
 
 from __future__ import annotations
 

@@ -258,7 +258,7 @@ def _weigh(pid: int, measured: Measured) -> None:
 
 
 def _memory(pid: int) -> int:
-    """Return the memory of a process and those below it, what they share counted once."""
+    """Return the memory of a process and its descendants, counting shared memory once."""
     total = 0
     with suppress(OSError):
         rollup = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")

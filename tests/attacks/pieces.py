@@ -1,4 +1,4 @@
-"""Requests in very many small parts, each of which takes as long as many bytes: on many connections at once."""
+"""Requests in very many small parts, each of which costs as much time as many bytes: on many connections at once."""
 
 from __future__ import annotations
 

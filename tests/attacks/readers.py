@@ -1,4 +1,4 @@
-"""Clients that ask for much and read nothing, on as many connections as there may be."""
+"""Clients that send large requests and read nothing, on all available connections."""
 
 from __future__ import annotations
 

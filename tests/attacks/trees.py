@@ -1,4 +1,4 @@
-"""Links in a tree of manifests that lead to pipes, devices and what is secret, read beside the webhook."""
+"""Links in a tree of manifests that lead to pipes, devices and secrets, read beside the webhook."""
 
 from __future__ import annotations
 

@@ -72,14 +72,14 @@ NO_LIST = "error: internal error: interface conversion: {} is not traits.Lister:
         ("duration(1)", f"{REFUSED.format(10)}: invalid duration argument"),
         ("duration(null)", f"{REFUSED.format(10)}: invalid duration argument"),
         ("timestamp(-9223372036854775808)", f"{REFUSED.format(11)}: invalid timestamp argument"),
-        # interpreter/interpretable.go, evalBinary.Eval: what is a receiver is asked, and does not name the operator.
+        # interpreter/interpretable.go, evalBinary.Eval: a receiver gets the call, and does not name the operator.
         ("object.str - 1", NO_OVERLOAD),
         ("object.nil - 1", f"{NO_OVERLOAD}: _-_"),
         ("-object.str", NO_OVERLOAD),
         # interpreter/optimizations.go: a call with a constant pattern is another call.
         ("object.a.matches('a')", NO_OVERLOAD),
         ("object.a.matches(s)", f"{NO_OVERLOAD}: matches"),
-        # … which looks at what Go has inside: an optional's value, a type's name.
+        # … which looks at the Go value inside: an optional's value, a type's name.
         ("object.?str.orValue(1).matches('^t')", True),
         ("dyn(object.?str).matches('^t')", True),
         ("dyn(optional.of(optional.of(s))).find('t$')", "t"),
@@ -129,7 +129,7 @@ NO_LIST = "error: internal error: interface conversion: {} is not traits.Lister:
         ("dyn(1).distinct() == [] || true", NO_LIST.format("types.Int", "Contains")),
         # interpreter/decorators.go, maybeOptimizeSetMembership: a Go map of constants, which bytes cannot be keys of.
         ("dyn(by) in [1, 2] || true", "error: internal error: runtime error: hash of unhashable type types.Bytes"),
-        # interpreter/attributes.go, newQualifier: what can be a key; constants are looked at beforehand.
+        # interpreter/attributes.go, newQualifier: valid keys; constants are checked beforehand.
         ("object.map[null]", "refused: invalid qualifier type: types.Null"),
         ("object.map[?duration('1s')]", "refused: invalid qualifier type: types.Duration"),
         ("object.map[object.list]", "error: invalid qualifier type: []interface {}"),
@@ -185,7 +185,7 @@ NO_LIST = "error: internal error: interface conversion: {} is not traits.Lister:
         ("dyn(semver('1.2.3')) in ['a', 'b']", f"{UNHASHABLE} cel.Semver"),
         # apiserver/pkg/cel/library/semverlib.go, normalizeAndParse: Go counts bytes.
         ("semver('é.1.2', true)", 'error: Invalid character(s) found in major number "0é"'),
-        # apiserver/pkg/cel/library/cidr.go: the error of a string that is no address is not shown, of a network it is.
+        # apiserver/pkg/cel/library/cidr.go: the error of an invalid address is not shown, that of a network is.
         ("cidr('10.0.0.0/8').containsIP('bad')", NO_OVERLOAD),
         ("cidr('10.0.0.0/8').containsCIDR('bad')", NO_NETWORK),
         # apimachinery/pkg/api/resource/quantity.go: beyond 64 bits thousand millionths are counted.
@@ -216,14 +216,14 @@ def test_what_expressions_come_to(text: str, value: object) -> None:
     ],
 )
 def test_an_optional_that_a_choice_or_variable_holds_is_made_anew(text: str, value: object) -> None:
-    """interpreter/attributes.go, Resolve: of what Go has inside it."""
+    """interpreter/attributes.go, Resolve: from the Go value inside it."""
     assert unwrapped(outcome(text)[0]) == value
 
 
 @pytest.mark.parametrize(
     ("text", "cost"),
     [
-        # interpreter/runtimecost.go: what ends early costs nothing itself; see also interpreter/optimizations.go.
+        # interpreter/runtimecost.go: a call that ends early is free; see also interpreter/optimizations.go.
         ("string(int(s)).find('a')", 3),
         ("s.charAt(-1).matches('^a.*$')", 2),
         ("s.charAt(-1).matches(s)", 4),
@@ -234,7 +234,7 @@ def test_an_optional_that_a_choice_or_variable_holds_is_made_anew(text: str, val
         ("has(object.?deep.er)", 2),
         ("has(object.?deep.n)", 1),
         ("has(object.?zz.er)", 0),
-        # common/decls/decls.go, Bindings: what an overload is chosen for at run time takes any number of arguments.
+        # common/decls/decls.go, Bindings: a call whose overload is chosen at run time takes any number of arguments.
         ("object.zz.isGreaterThan(object.a)", 2),
         ("object.zz.indexOf('a') == 1", 3),
         ("object.a.indexOf(object.zz) == 1", 6),

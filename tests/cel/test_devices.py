@@ -192,7 +192,7 @@ def test_problems_are_the_api_servers(expression: str, release: int, reason: str
     assert all(problem.message.startswith(message) for problem in found)
 
 
-# -- what real API servers said
+# -- verdicts of real API servers
 
 
 @pytest.mark.parametrize(

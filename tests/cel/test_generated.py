@@ -43,7 +43,7 @@ def written(text: str, environment: Environment = ENVIRONMENT) -> Generator:
 
 
 def strangers(source: str) -> set[str]:
-    """The tokens of a source that are not the generator's own."""
+    """The tokens of a source that do not come from the generator."""
     found = set()
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.NAME:

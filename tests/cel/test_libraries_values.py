@@ -84,7 +84,7 @@ def test_versions_come_to(expression: str, expected: object) -> None:
 
 
 def test_values_of_libraries_can_be_keys_of_python() -> None:
-    """What is equal hashes alike, so that a set of them is one."""
+    """Equal values hash alike, so that a set of them has one element."""
     for expression in (
         'quantity("1k")',
         'semver("1.0.0")',

@@ -50,7 +50,7 @@ def _confined(release: Rendered, in_memory: Path | None, command: list[str]) -> 
     context = release.pod["spec"]["securityContext"]
     unprivileged = ["setpriv", "--bounding-set=-all", "--no-new-privs"]
     other = [*unprivileged, f"--reuid={context['runAsUser']}", f"--regid={context['fsGroup']}", "--clear-groups"]
-    # What manages certificates starts Python anew, and that may be where only this user can reach it.
+    # The certificate manager starts Python anew, which may be where only this user can reach it.
     may_spawn = in_memory is None or _succeeds([*other, "sh", "-c", '"$@"', "sh", sys.executable, "-c", ""])
     read_only = ["unshare", "--mount", "sh", "-c", _READ_ONLY, "sh", str(in_memory or "")]
     may_mount = _succeeds([*read_only, "true"])

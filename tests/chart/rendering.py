@@ -235,7 +235,7 @@ class Rendered:
         return dict(self._options())
 
     def repeated(self, name: str) -> list[str]:
-        """What an option of ``draguard serve`` states that can be repeated."""
+        """The values of a repeatable option of ``draguard serve``."""
         return [value for option, value in self._options() if option == name]
 
     def _options(self) -> Iterator[tuple[str, str]]:

@@ -47,7 +47,7 @@ class TestSelfManaged:
         secret, lease = (rendered(managed).one(kind) for kind in ("Secret", "Lease"))
         assert path(secret) == path(lease) == (NAMESPACE, MANAGED)
         assert secret.keys() == {"apiVersion", "kind", "metadata", "type"}
-        assert secret["type"] == "Opaque"  # others demand what only draguard can give
+        assert secret["type"] == "Opaque"  # others require values that only draguard has
         assert lease["spec"] == {}
 
     def test_no_authority_is_rendered_that_an_upgrade_could_put_back(self, managed: str) -> None:

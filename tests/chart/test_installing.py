@@ -101,7 +101,7 @@ def apply(live: Any, before: Any, now: Any) -> Any:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Keeps objects by path, and what was applied last."""
+    """Stores objects by path, with the manifests applied last."""
 
     objects: ClassVar[dict[str, Manifest]] = {}
     applied: ClassVar[dict[str, Manifest]] = {}
@@ -128,7 +128,7 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(200, json.dumps(self.objects[path]).encode())
 
     def put(self, path: str, body: Manifest) -> None:
-        # What is deleted is applied anew: its owners are forgotten with it.
+        # A deleted object is applied anew: its owners are forgotten with it.
         before = self.applied.get(path) if path in self.objects else None
         self.objects[path] = apply(self.objects.get(path), before, body)
         self.applied[path] = deepcopy(body)

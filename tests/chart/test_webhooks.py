@@ -102,7 +102,7 @@ def _rules(webhooks: Mapping[str, Manifest], names: tuple[str, ...]) -> Iterator
 
 
 def resource_of(version: str, kind: str) -> str:
-    """Say what a kind's resource is called; that of ``…Parameters`` is what no rule of English gives."""
+    """Return the resource name of a kind; that of ``…Parameters`` follows no rule of English."""
     if kind.endswith("Parameters"):
         return kind.lower()
     return Kinds(NEWEST).resource_of(kind_of(version, kind)).resource

@@ -390,7 +390,7 @@ class Cluster:
             self.served = None
 
     def lose(self) -> None:
-        """Lose what the Secret holds while all is in order, whether or not the leader knows what is served with."""
+        """Lose the Secret's data in a stable state, whether or not the leader knows the served certificate."""
         if all(self.reachable) and set(self.known) == {self.secret.get("ca.crt")} and "tls.crt" in self.secret:
             self.secret = {}
             self.lead()

@@ -145,7 +145,7 @@ def test_fixes_bring_back_what_was_there(tmp_path: Path) -> None:
     restored: dict[str, list[bool]] = {}
     for name, (text, mutant) in texts.items():
         result, mistake = (files / name).read_text(encoding="utf-8"), name.split("-")[0]
-        if not rules(before.get(name, [])):  # what was changed is not judged
+        if not rules(before.get(name, [])):  # no rule checks the changed value
             assert result == mutant
             continue
         now, then = rules(after.get(name, [])), rules(before[name])

@@ -481,6 +481,6 @@ GONE = {'""', "false", "{}", "basic:", "exactly:"}
 
 
 def lines_but_for_moves(text: str) -> set[str]:
-    """Return what the lines say last, without their comments."""
+    """Return the last part of each line, without comments."""
     lines = (re.sub(r"\s*(?<!\S)#.*", "", line).rpartition(": ")[2].lstrip(" -") for line in text.splitlines())
     return {line for line in lines if not line.startswith(GROUP)}

@@ -104,7 +104,7 @@ def spec(base: dict[str, Any], **fields: Any) -> dict[str, Any]:
 
 
 def policy(name: str = "p", rules: list[dict[str, Any]] | None = None, **fields: Any) -> dict[str, Any]:
-    """Return a validating policy about pods, or about what ``rules`` say."""
+    """Return a validating policy about pods, or about the resources of ``rules``."""
     manifest = POLICY | {"metadata": {"name": name}}
     return manifest | {"spec": {"matchConstraints": {"resourceRules": rules or [PODS]}} | fields}
 

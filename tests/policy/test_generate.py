@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 RECORDED = [file for file in FILES if file.name.split("-")[0] in {"v1", "v1beta1", "v1beta2"}]
 BEYOND = {"claim-not-used", "prescheduled", "asks-for-nothing"}
-"""Rules about what the API server takes; :func:`validate` does not ask them."""
+"""Rules about input that the API server accepts; :func:`validate` does not run them."""
 
 POD: dict[str, Any] = {
     "apiVersion": "v1",
@@ -38,7 +38,7 @@ POD: dict[str, Any] = {
 
 
 def asked(*rules: str, release: int = 36, **limits: int) -> Sender:
-    """Load what is generated."""
+    """Load the generated policies."""
     given = [Given(each) for each in generate(rules, limits, actions=["Deny"], release=Release(release))]
     return Sender(load(given, Release(release)), given)
 
@@ -72,7 +72,7 @@ def test_a_policy_refuses_what_the_rule_refuses(file: Any) -> None:
         found = {each.rule for each in case.errors} & rules
         ours = refused(sender, obj, kubernetes)
         assert found <= ours, case.id
-        # The API server does not ask all rules about what is wrong already, such as a list that is too long.
+        # The API server does not run all rules on values with an error, such as a list that is too long.
         assert not ours or not case.expected["allowed"], case.id
         seen.update(found)
     assert len(seen) >= 2, seen  # some recordings have no pods

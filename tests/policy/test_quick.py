@@ -1,4 +1,4 @@
-# ruff: noqa: SLF001 - what is told is compared with the parts of the usual way
+# ruff: noqa: SLF001 - results are compared with the parts of the slow path
 """The fast path of a policy gives the results of its expressions one by one, at the same cost."""
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from webhook.policy.ask.policyset import PolicySet
 
 Told = list[tuple[str, bool | None]]
-"""Policies, and what was told of them quickly."""
+"""Policies, with the results of the fast path."""
 
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> Told:
-    """Compare whatever is told quickly with what expressions come to one by one, and collect it."""
+    """Compare results of the fast path with those of expressions one by one, and collect them."""
     answers: Told = []
     quickly = Session.holds_quickly
 
@@ -76,7 +76,7 @@ def ask(request: Request, policies: PolicySet) -> None:
         mutate(request, policies)
 
 
-# -- what is told
+# -- decided by the fast path
 
 
 @pytest.mark.slow
@@ -173,7 +173,7 @@ def test_of_what_is_common(told: Told, everything: PolicySet) -> None:
     }
 
 
-# -- what is not told
+# -- left to the slow path
 
 
 UNTOLD: dict[str, dict[str, Any]] = {

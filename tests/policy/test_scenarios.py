@@ -83,7 +83,7 @@ _DEFAULTED = {"resources", "volumeMounts", "terminationMessagePath", "terminatio
 
 
 def _without_defaults(obj: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what the server adds to containers."""
+    """Remove the fields that the server adds to containers."""
     spec = dict(obj["spec"])
     for field in ("containers", "initContainers"):
         if field in spec:

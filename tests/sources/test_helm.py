@@ -197,7 +197,7 @@ kind: ConfigMap
 
     def test_its_memory_is_limited(self, tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(running, "MEMORY", 256 * 1024 * 1024)
-        # What it starts is limited, too; the limit is in force once it has read the chart.
+        # Its children are limited, too; the limit is in force once it has read the chart.
         body = "import subprocess, time\ntime.sleep(0.5)\n"
         body += "subprocess.run([sys.executable, '-c', 'x = bytearray(1 << 30)'], check=True)"
         program(path, "helm", body)
