@@ -27,7 +27,7 @@ def check_string(name: str, value: Any) -> None:
     """Check that an argument is a string, or None.
 
     Raises:
-        ValueError: It is another type.
+        ValueError: It has another type.
     """
     if value is not None and not isinstance(value, str):
         raise ValueError(_wrong(name, "a string", value))
@@ -42,7 +42,7 @@ def check_mapping(name: str, value: Any, of: type) -> None:
         of: The type of its values.
 
     Raises:
-        ValueError: It is another type.
+        ValueError: It has another type.
     """
     if value is None:
         return
@@ -59,7 +59,7 @@ def check_iterable(name: str, value: Any) -> None:
     """Check that an argument can be a list of objects.
 
     Raises:
-        ValueError: It is another type.
+        ValueError: It has another type.
     """
     if isinstance(value, (str, bytes)) or _is_mapping(value) or not hasattr(value, "__iter__"):
         raise ValueError(_wrong(name, "a list of objects", value))
@@ -74,7 +74,7 @@ def check_objects(name: str, value: Any, *required: str) -> None:
         required: The fields that each must have, with objects as values.
 
     Raises:
-        ValueError: It is another type.
+        ValueError: It has another type.
     """
     check_iterable(name, value)
     for index, each in enumerate(value):

@@ -103,7 +103,7 @@ class Finding(NamedTuple):
     """A problem, and where it was found.
 
     Args:
-        problem: What is wrong.
+        problem: The problem.
         file: The file's name as it was given, ``<stdin>`` for standard input.
         line: The line, from 1; 0 if the file as a whole could not be read.
         column: The column, in characters from 1.

@@ -35,13 +35,13 @@ class Key(str):
 
 
 class Verbatim(str):
-    """A rejected value that the API server shows in a form of its own, not as JSON."""
+    """A rejected value that the API server shows in a special form, not as JSON."""
 
     __slots__ = ()
 
 
 class Path(tuple["str | int", ...]):
-    """Where a value sits in a document: ``Path() / "spec" / "devices" / 0``."""
+    """The path of a value in a document: ``Path() / "spec" / "devices" / 0``."""
 
     __slots__ = ()
 

@@ -74,7 +74,7 @@ def judge(
 ) -> list[Problem]:
     """Validate a submitted object as the API server would; see :func:`webhook.validate`.
 
-    Each document has a budget of work of its own. With ``beyond_decoding`` the rest of an object that cannot be decoded
+    Each document has its own budget of work. With ``beyond_decoding`` the rest of an object that cannot be decoded
     is validated, too: the API server does that only once it can be.
     """
     release = release_of(kubernetes) if kubernetes else None

@@ -110,7 +110,7 @@ _FLAT: Mapping[str, str] = {
     "dra.resourceslice:ResourceSliceSpec": "dra.resourceslice:PlainResourceSliceSpec",
     "dra.claimstatus:DeviceRequestAllocationResult": "dra.claimstatus:LimitedAllocationResult",
 }
-"""What v1beta2 changed: requests got `exactly`, devices lost `basic`, and empty values differ from absent ones."""
+"""The changes of v1beta2: requests got `exactly`, devices lost `basic`, and empty values differ from absent ones."""
 
 _V1BETA1 = Deprecation(35, 38)
 _V1BETA2 = Deprecation(36, 39)

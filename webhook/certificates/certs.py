@@ -85,7 +85,7 @@ class Pair(NamedTuple):
 
 
 class Issued(NamedTuple):
-    """What :func:`issue` has written.
+    """The result of :func:`issue`.
 
     Args:
         written: The files, certificates and keys.

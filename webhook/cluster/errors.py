@@ -8,7 +8,7 @@ class ClusterError(Exception):
 
 
 class Conflict(ClusterError):  # noqa: N818 - the API server's own word
-    """Another client has changed the object: read it again, and decide anew."""
+    """Another client has changed the object: read it again, and decide again."""
 
 
 class NotFound(ClusterError):  # noqa: N818 - the API server's own word

@@ -1,11 +1,12 @@
 """Certificate rotation: computes the next content of the Secret.
 
-Pure: :func:`step` takes the current state and returns one change. The leader carries it out and calls it again.
+Without side effects: :func:`step` takes the current state and returns one change. The leader carries it out and calls
+it again.
 
-1. A new authority is made. The bundle trusted is the old and the new; webhook configurations get it.
+1. A new authority is created. The trusted bundle contains the old and the new one; webhook configurations get it.
 2. All of them have it. The time is noted.
-3. The overlap has passed. The new authority signs a serving certificate; the old one's key is forgotten.
-4. The old authority has expired, and with it whatever it had signed. It leaves the bundle.
+3. The overlap has passed. The new authority signs a serving certificate; the old one's key is discarded.
+4. The old authority has expired, with all certificates that it signed. It is removed from the bundle.
 
 A serving certificate never outlives its authority. So no certificate in use, even on a replica that was disconnected
 for weeks, ever loses its authority, and the leader need not know which certificates the replicas use. Each step depends

@@ -74,7 +74,7 @@ class ScalarError(ValueError):
 
     Args:
         message: Go's own words.
-        hint: How to mend it.
+        hint: How to fix it.
     """
 
     def __init__(self, message: str, hint: str) -> None:

@@ -156,7 +156,7 @@ class PackedSource(NamedTuple):
     """A file that is read again on demand.
 
     Args:
-        name: Its name, as it is shown.
+        name: Its name, as shown.
         check: The hash of its text, the same in all processes forked from one.
         mentioned: The words that it contains.
     """

@@ -77,7 +77,7 @@ def parse_timestamp(value: str) -> int:
         value: The text as submitted.
 
     Raises:
-        ValueError: The API server's decoder refuses the text; the error's text is what it says.
+        ValueError: The API server's decoder refuses the text; the error has its message.
 
     Source: Go's ``time/format.go``, ``parse``.
     """

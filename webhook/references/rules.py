@@ -179,8 +179,8 @@ def finding(
     """Make a finding; its rule and level are filled in by :func:`webhook.references.lookup.look`.
 
     Args:
-        path: Where it is.
-        message: What is wrong.
+        path: The path of the field.
+        message: The error.
         hint: How to fix it.
         reason: Its cause, in one word.
         character: Where in the expression at the path it is; None if the whole expression is meant.

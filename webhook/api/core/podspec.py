@@ -36,7 +36,7 @@ SOURCES = ("resourceClaimName", "resourceClaimTemplateName")
 
 
 class ClaimSource(V1Struct):
-    """Where the claim comes from: an existing object, or a template for the pod's own claim."""
+    """The source of a claim: an existing object, or a template for the pod's own claim."""
 
     resourceClaimName = Text("A ResourceClaim.", format=formats.dns_subdomain, pointer=True)
     resourceClaimTemplateName = Text("A ResourceClaimTemplate.", format=formats.dns_subdomain, pointer=True)
@@ -96,7 +96,7 @@ class NodeAffinity(V1Struct):
 
 
 class Affinity(V1Struct):
-    """Where the pod wants to run."""
+    """The nodes on which the pod must or should run."""
 
     package = "v1"
     opaque: ClassVar = {

@@ -141,7 +141,7 @@ class StatefulSetSpec(Templated):
 
 
 class StatefulSet(Workload):
-    """Keeps a number of pods running, each with a name and volumes of its own."""
+    """Keeps a number of pods running, each with its own name and volumes."""
 
     spec = Nested(StatefulSetSpec, "Pods, how many, and their volumes.")
 

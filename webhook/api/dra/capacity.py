@@ -37,7 +37,7 @@ class CapacityRequestPolicyRange(Struct):
 
 
 class CapacityRequestPolicy(Struct):
-    """How much of a capacity a request may take."""
+    """The amounts of a capacity that a request may take."""
 
     default = Quantity("What a request takes that does not say.", pointer=True)
     validValues = Array(Quantity(), "What requests are rounded up to.")

@@ -128,7 +128,7 @@ class AllocationResult(Struct):
 
 
 class NetworkDeviceData(Struct):
-    """How a network device can be reached."""
+    """The network addresses of a device."""
 
     interfaceName = Text("The network interface.", max_length=INTERFACE_NAME_MAX_BYTES, declared=TAGGED)
     ips = Array(Text(), "Its addresses, with a prefix length each.", max_items=IPS_MAX_ITEMS, declared=TAGGED)
@@ -182,7 +182,7 @@ def allocation_changed(status: View, old: View) -> Iterator[Problem]:
 
 @transition(AllocationStatus, until=31)
 def deallocation_requested(status: View, old: View) -> Iterator[Problem]:
-    """Deallocation can be requested only for allocated, unreserved claims, and is not withdrawn."""
+    """Deallocation can be requested only for allocated, unreserved claims, and not withdrawn while allocated."""
     path = status / "deallocationRequested"
     if status.deallocationRequested and not old.deallocationRequested and status.reservedFor:
         yield forbidden(path, "deallocation cannot be requested while `reservedFor` is set")

@@ -66,7 +66,7 @@ class ResourceClaimParametersReference(Struct):
 
 
 class ResourceClaimSpec(Struct):
-    """What is claimed."""
+    """The requested resource."""
 
     resourceClassName = Text("The ResourceClass that names the driver.", format=formats.dns_subdomain, always=True)
     parametersRef = Nested(ResourceClaimParametersReference, "The driver's parameters for this claim.", pointer=True)
@@ -85,14 +85,14 @@ class NamedResourcesAllocationResult(Struct):
 
 
 class DriverAllocationResult(Struct):
-    """What was allocated for one request."""
+    """The allocation of one request."""
 
     vendorRequestParameters = Anything("The driver's parameters of the request.")
     namedResources = Nested(NamedResourcesAllocationResult, "The named resource that was allocated.", pointer=True)
 
 
 class StructuredResourceHandle(Struct):
-    """What the scheduler allocated by structured parameters."""
+    """The scheduler's allocation by structured parameters."""
 
     vendorClassParameters = Anything("The driver's parameters of the class.")
     vendorClaimParameters = Anything("The driver's parameters of the claim.")
@@ -109,7 +109,7 @@ class ResourceHandle(Struct):
 
 
 class AllocationResult(Struct):
-    """Where and how a claim was allocated."""
+    """The nodes and the data of an allocation."""
 
     resourceHandles = Array(Nested(ResourceHandle), "What drivers need to know.", max_items=RESOURCE_HANDLES_MAX_ITEMS)
     availableOnNodes = Nested(NodeSelector, "The nodes from which the claim can be used.", pointer=True)
@@ -222,21 +222,21 @@ class ResourceClass(Object):
 
 
 class PodSchedulingContextSpec(Struct):
-    """Where the pod may go."""
+    """The nodes for the pod."""
 
     selectedNode = Text("The node that the scheduler has chosen.")
     potentialNodes = node_names("The nodes that the scheduler considers.")
 
 
 class ResourceClaimSchedulingStatus(Struct):
-    """Where one claim of the pod cannot be allocated."""
+    """The nodes for which one claim of the pod cannot be allocated."""
 
     name = Text("The name of the pod's entry for the claim.")
     unsuitableNodes = node_names("The nodes for which the claim cannot be allocated.")
 
 
 class PodSchedulingContextStatus(Struct):
-    """Where the pod's claims cannot be allocated."""
+    """The nodes for which the pod's claims cannot be allocated."""
 
     resourceClaims = Array(
         Nested(ResourceClaimSchedulingStatus),

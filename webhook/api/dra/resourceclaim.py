@@ -89,7 +89,7 @@ class DeviceClaim(Struct):
 
 
 class ResourceClaimSpec(Struct):
-    """What is claimed."""
+    """The requested devices and their configuration."""
 
     instead: ClassVar = {
         "resourceClassName": "name a DeviceClass in devices.requests[].exactly.deviceClassName",

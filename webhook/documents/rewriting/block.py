@@ -114,7 +114,7 @@ class BlockMap:
         return [Edit(end, end, tree.newline + text)]
 
     def wrap(self, name: str, field: str) -> list[Edit]:
-        """Put a single value into a map of its own."""
+        """Put a single value into a new map."""
         entry = self._entries[self._index(name)]
         before, text = self._colon(entry), self._tree.text[entry.value.start : entry.value.end]
         if not text or "\n" in text or text[0] in "|>":

@@ -104,7 +104,7 @@ class FlowMap:
         return [Edit(end, end, "".join(texts))]
 
     def wrap(self, name: str, field: str) -> list[Edit]:
-        """Put a single value into a map of its own."""
+        """Put a single value into a new map."""
         tree, entry = self._tree, self._named(name)
         text = f"{self._key(field)}{self._colon}{tree.text[entry.value.start : entry.value.end]}"
         return [Edit(entry.value.start, entry.value.end, self._in_braces(text))]
