@@ -191,6 +191,20 @@ class TestNewOnly:
         )
         assert draguard("validate", "--against", "HEAD", "--new-only").code == 0
 
+    def test_what_cannot_be_read_moves_with_its_file(self, repository: Path) -> None:
+        broken = repository / "apps/broken.yaml"
+        broken.write_text("apiVersion: v1\nkind: {\n", encoding="utf-8")
+        git("add", ".", at=repository)
+        git("commit", "-qm", "second", at=repository)
+        broken.rename(repository / "moved.yaml")
+        only_new = ("validate", "-o", "json", "--against", "HEAD", "--new-only")
+        assert suppressed(draguard(*only_new, "moved.yaml")) == [("unreadable", "revision", "found at HEAD, too")]
+        assert rules(draguard(*only_new, repository)) == []
+        (repository / "copy.yaml").write_text("apiVersion: v1\nkind: {\n", encoding="utf-8")
+        assert rules(draguard(*only_new, repository)) == [("error", "unreadable")]
+        (repository / "copy.yaml").write_text("apiVersion: v1\nkind: [\n", encoding="utf-8")
+        assert rules(draguard(*only_new, "copy.yaml")) == [("error", "unreadable")]
+
     def test_findings_move_with_their_object(self, repository: Path) -> None:
         (repository / "new").mkdir()
         (repository / "apps/b.yaml").rename(repository / "new/c.yaml")

@@ -18,7 +18,7 @@ from webhook.documents.limits import MAX_BYTES
 from webhook.documents.selection import SUFFIXES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from webhook.documents import Document, Unreadable
 
@@ -81,18 +81,34 @@ class Revision:
     @cached_property
     def changed(self) -> frozenset[str]:
         """The files of the revision that have been deleted or changed since."""
-        return frozenset(path for path, blob in self._blobs.items() if not self._is_same(path, blob))
+        return frozenset(path for path, blob in self._blobs.items() if self._now(path, {blob.size}, blob.name) != blob)
 
-    def _is_same(self, path: str, blob: _Blob) -> bool:
+    def moved_from(self, path: str) -> Sequence[str]:
+        """List the deleted files of the revision that had the contents of a new file."""
+        if path in self._blobs or not self._gone:
+            return ()
+        blob = self._now(path, {each.size for each in self._gone}, next(iter(self._gone)).name)
+        return self._gone.get(blob, ()) if blob else ()
+
+    @cached_property
+    def _gone(self) -> Mapping[_Blob, Sequence[str]]:
+        found: dict[_Blob, list[str]] = {}
+        for path in sorted(self.changed):
+            if not os.path.lexists(f"{self.top}/{path}"):
+                found.setdefault(self._blobs[path], []).append(path)
+        return found
+
+    def _now(self, path: str, sizes: Container[int], like: str) -> _Blob | None:
+        """Return the contents that a file has now; None if their size is none of some."""
         full = f"{self.top}/{path}"
         try:
-            if os.path.islink(full) or os.stat(full).st_size != blob.size:  # noqa: PTH114, PTH116 - as above
-                return False
+            if os.path.islink(full) or (size := os.stat(full).st_size) not in sizes:  # noqa: PTH114, PTH116 - as above
+                return None
             with open(full, "rb", opener=open_regular) as file:
-                data = file.read(blob.size + 1)
+                data = file.read(size + 1)
         except OSError:
-            return False
-        return _named(data, blob.name) == blob.name
+            return None
+        return _Blob(_named(data, like), len(data))
 
     def documents(self, paths: Mapping[str, str]) -> Iterator[tuple[str, Document | Unreadable]]:
         """Read files of the revision.

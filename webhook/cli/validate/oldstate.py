@@ -103,7 +103,7 @@ class AtRevision:
         except ConversionError:
             return None, [not_compared(old, about.api_version, _resource(about))]
 
-    def before(self, documents: Iterable[Document | Unreadable]) -> list[Document | Unreadable]:
+    def before(self, documents: Sequence[Document | Unreadable]) -> list[Document | Unreadable]:
         """Return the earlier documents: of the same files, of files that were moved, and of deleted files.
 
         Args:
@@ -111,17 +111,29 @@ class AtRevision:
         """
         found: dict[int, Document | Unreadable] = {}
         paths = dict.fromkeys(path for path in self._documents if self._is_gone(path))
+        moved = self._moved(documents)
         for document in documents:
             path = self._revision.path_of(document.source)
-            if path and self._is_unchanged(path):
+            if path and (path in moved or self._is_unchanged(path)):
                 found[id(document)] = document
             elif path in self._documents:
                 paths[path] = None
             elif isinstance(document, Document) and (was := self._of(document)):
                 found[id(was)] = was
-        for path in paths:
+        for path in paths.keys() - moved.values():
             found |= {id(each): each for each in self._documents[path]}
         return list(found.values())
+
+    def _moved(self, documents: Iterable[Document | Unreadable]) -> dict[str, str]:
+        """Find the files that have moved unchanged, and where they were."""
+        found: dict[str, str] = {}
+        taken: set[str] = set()
+        for path in dict.fromkeys(self._revision.path_of(each.source) for each in documents):
+            was = next((each for each in self._revision.moved_from(path) if each not in taken), None) if path else None
+            if path and was:
+                found[path] = was
+                taken.add(was)
+        return found
 
     def has(self, file: str) -> bool:
         """Tell whether a file is the same in the revision."""
