@@ -56,6 +56,22 @@ class TestPods:
         assert nodes("--release", "team-x/train-1") == ["node-a", "node-a", "node-b"]
         assert nodes("-n", "team-x", "--release", "train-1") == ["node-a", "node-a", "node-b"]
 
+    def test_a_replica_that_runs_is_not_scheduled_again(self, tmp_path: Path) -> None:
+        held = clusters.allocated("w-0-d", "a", "d0", "w-0")
+        runs = clusters.pod("w-0", {"d": "w-0-d"}, nodeName="a")
+        cluster = [clusters.node("a"), clusters.device_class(), clusters.devices("a", 2), held, runs]
+        spec = {"replicas": 1, "serviceName": "s", "selector": {"matchLabels": {"a": "b"}}}
+        spec["template"] = {"metadata": {"labels": {"a": "b"}}, "spec": clusters.pod("x", {"d": "w-0-d"})["spec"]}
+        sets = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "w"}, "spec": spec}
+        bare = {**clusters.pod("w-0", {"d": "w-0-d"}), "apiVersion": "v1"}
+        (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all(cluster))
+        for name, given in (("set", sets), ("pod", bare)):
+            (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(given))
+            done = draguard("simulate", tmp_path / f"{name}.yaml", "--cluster", tmp_path / "cluster.yaml")
+            assert done.code == 0
+            assert "default/w-0: already scheduled on a\n" in done.out
+            assert "1 pod: 1 already scheduled\n" in done.out
+
     def test_a_node_can_be_left_out(self) -> None:
         assert nodes("--without", "node-b") == [None, None, None]
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.simulation.clusters import node
 from webhook.inventory import MalformedError
+from webhook.simulation.running import Running
 from webhook.simulation.workloads import is_workload, pods_of
 
 if TYPE_CHECKING:
@@ -109,3 +110,41 @@ def test_are_not_made_of_what_is_no_template(template: object) -> None:
     obj = {**workload("apps/v1", "Deployment"), "spec": {"template": template}}
     with pytest.raises(MalformedError, match=r"spec\.template is not a pod template with a spec"):
         list(pods_of(obj, []))
+
+
+def owned(name: str, kind: str, owner: str, node_name: str = "a", **metadata: Any) -> JSONObject:
+    """Make a pod that runs."""
+    reference = {"kind": kind, "name": owner, "controller": True}
+    metadata = {"name": name, "namespace": "n", "ownerReferences": [reference], **metadata}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"nodeName": node_name}}
+
+
+@pytest.mark.parametrize(
+    ("obj", "pod", "expected"),
+    [
+        (
+            workload("apps/v1", "Deployment", replicas=2),
+            owned("w-5d-x", "ReplicaSet", "w-5d", labels={"pod-template-hash": "5d"}),
+            ["w-5d-x", "w-XXXXX-0"],
+        ),
+        (
+            workload("apps/v1", "Deployment"),
+            owned("w-5d-x", "ReplicaSet", "w-5d", labels={"pod-template-hash": "5e"}),
+            ["w-XXXXX"],
+        ),
+        (workload("apps/v1", "ReplicaSet"), owned("w-x", "ReplicaSet", "w"), ["w-x"]),
+        (workload("apps/v1", "ReplicaSet"), owned("w-x", "ReplicaSet", "w", deletionTimestamp="t"), ["w-XXXXX"]),
+        (workload("apps/v1", "ReplicaSet"), owned("w-x", "ReplicaSet", "w", namespace="other"), ["w-XXXXX"]),
+        (workload("apps/v1", "StatefulSet", replicas=2), owned("w-1", "StatefulSet", "w"), ["w-0", "w-1"]),
+        (workload("apps/v1", "DaemonSet"), owned("w-x", "DaemonSet", "w", "b"), ["w-a", "w-x"]),
+        (workload("batch/v1", "Job", parallelism=2), owned("w-x", "Job", "w"), ["w-x", "w-XXXXX-0"]),
+        (
+            workload("batch/v1", "CronJob", jobTemplate={"spec": {"parallelism": 1, "template": TEMPLATE}}),
+            owned("w-29-x", "Job", "w-29"),
+            ["w-29-x"],
+        ),
+    ],
+)
+def test_that_already_run_are_not_made_again(obj: JSONObject, pod: JSONObject, expected: list[str]) -> None:
+    found = list(pods_of(obj, [node("a"), node("b")], Running([pod])))
+    assert [each["metadata"]["name"] for each in found] == expected

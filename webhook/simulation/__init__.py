@@ -13,6 +13,7 @@ from webhook.inventory import Inventory
 from webhook.simulation.answers import Answers
 from webhook.simulation.cluster import DEFAULT_RELEASE, Cluster, Settings
 from webhook.simulation.queue import in_order
+from webhook.simulation.running import Running
 from webhook.simulation.scheduler import Placement, Scheduler
 from webhook.simulation.workloads import pods_of
 
@@ -32,7 +33,9 @@ def simulate(
     """Schedule pods into a cluster; see :func:`webhook.simulate`."""
     inventory = Inventory(_listed(objects))
     nodes = inventory.all("Node")
-    made = (pod for each in _listed(pods) for pod in pods_of({"apiVersion": "v1", "kind": "Pod", **each}, nodes))
+    running = Running(inventory.running())
+    workloads = ({"apiVersion": "v1", "kind": "Pod", **each} for each in _listed(pods))
+    made = (pod for each in workloads for pod in pods_of(each, nodes, running))
     given = [taken for pod in made if (taken := inventory.take(pod))]
     scheduler = Scheduler(Cluster(inventory, Settings.of(kubernetes, feature_gates)))
     tell = Answers(scheduler)

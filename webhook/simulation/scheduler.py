@@ -116,7 +116,8 @@ class Scheduler:
         """Return the placement of a pod that already has a node: from the scheduler, or without it."""
         uses = claims_of(pod, self.cluster.inventory, groups=False)
         claims = () if isinstance(uses, Blocked) else tuple(use.claim for use in uses)
-        if isinstance(uses, list) and all(use.consumer.has(use.claim) for use in uses):
+        runs = text(pod, "status", "phase") == "Running"
+        if runs or (isinstance(uses, list) and all(use.consumer.has(use.claim) for use in uses)):
             return Placement(pod, node, conditions.SCHEDULED, claims, reason="it runs already")
         absent = "" if node in self.cluster.index else ", which does not exist"
         reason = f"it names its node itself ({node}{absent}), so its claims are not allocated and it can never run"

@@ -10,6 +10,7 @@ from webhook.inventory import MalformedError
 from webhook.inventory.claims import MADE
 from webhook.objects import at, items, mapping, name_of, namespace_of, number, text
 from webhook.simulation.affinity import BLOCKING, UNSCHEDULABLE, tolerates, wants
+from webhook.simulation.running import Running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,12 +36,16 @@ def is_workload(obj: JSONObject) -> bool:
     return pod_template(obj) is not None
 
 
-def pods_of(obj: JSONObject, nodes: Sequence[JSONObject]) -> Iterator[JSONObject]:
-    """Return an object that is a pod, or the pods that it creates.
+_NONE: Final = Running()
+
+
+def pods_of(obj: JSONObject, nodes: Sequence[JSONObject], running: Running = _NONE) -> Iterator[JSONObject]:
+    """Return an object that is a pod, or the pods that it creates; those that already run come as they are.
 
     Args:
         obj: A pod, or a workload with a pod template.
         nodes: The nodes; a DaemonSet creates a pod for each node that its pods may run on.
+        running: The pods that already have a node.
 
     Raises:
         MalformedError: The workload has no pod template.
@@ -49,16 +54,22 @@ def pods_of(obj: JSONObject, nodes: Sequence[JSONObject]) -> Iterator[JSONObject
     if one is None:
         return
     if one is obj:
-        yield obj
+        yield obj if text(obj, "spec", "nodeName") else running.named(obj) or obj
     elif text(obj, "kind") == "DaemonSet":
+        placed = {text(each, "spec", "nodeName"): each for each in running.of(obj)}
         for node in nodes:
-            if pod := _of_daemon_set(one, obj, node):
+            if pod := placed.get(name_of(node)) or _of_daemon_set(one, obj, node):
                 yield pod
+    elif text(obj, "kind") in _NUMBERED:
+        for index in range(replicas_of(obj)):
+            pod = _named(one, obj, str(index))
+            yield running.named(pod) or pod
     else:
         count = replicas_of(obj)
-        for index in range(count):
-            suffix = str(index) if text(obj, "kind") in _NUMBERED else MADE if count == 1 else f"{MADE}-{index}"
-            yield _named(one, obj, suffix)
+        there = running.of(obj)[: max(count, 0)]
+        yield from there
+        for index in range(count - len(there)):
+            yield _named(one, obj, MADE if count == 1 else f"{MADE}-{index}")
 
 
 def sample(obj: JSONObject) -> JSONObject | None:

@@ -29,6 +29,7 @@ from webhook.simulation.answers import NOT_SIMULATED, Answers
 from webhook.simulation.cluster import DEFAULT_RELEASE
 from webhook.simulation.queue import in_order
 from webhook.simulation.replicas import fit
+from webhook.simulation.running import Running
 from webhook.simulation.workloads import is_workload, pods_of, sample
 from webhook.spelling import nearest
 
@@ -101,7 +102,8 @@ def _workloads(
             report.findings += findings
             continue
         try:
-            known = inventory.take(obj)
+            # A pod does not replace one of the cluster here: that may run already.
+            known = (Inventory() if is_workload(obj) else inventory).take(obj)
             makers = [known or obj] if is_workload(obj) else _of_others(obj)
             for each in makers:
                 _try_pod(each)
@@ -165,7 +167,10 @@ def _suggestion(name: str, known: Sequence[str]) -> str:
 def _pods(workloads: Sequence[JSONObject], inventory: Inventory, arguments: Namespace) -> list[JSONObject]:
     """Return the pods to schedule: those given; the pending ones of the cluster if requested, or if none are given."""
     nodes = inventory.all("Node")
-    found = list(islice((pod for workload in workloads for pod in pods_of(workload, nodes)), _PODS_MAX + 1))
+    # --fit counts further pods, beside those that already run.
+    running = Running(() if arguments.fit else inventory.running())
+    made = (pod for workload in workloads for pod in pods_of(workload, nodes, running))
+    found = list(islice(made, _PODS_MAX + 1))
     if len(found) > _PODS_MAX:
         message = (
             f"the manifests make more than {_PODS_MAX:,} pods, the most that Kubernetes supports: lower the replicas"
@@ -185,7 +190,8 @@ def _pods(workloads: Sequence[JSONObject], inventory: Inventory, arguments: Name
             "there are no nodes: give the objects of the cluster with --cluster; `draguard snapshot` prints the command"
         )
         raise UsageError(message)
-    return [inventory.take(pod) or pod for pod in found]
+    holder = Inventory() if arguments.fit else inventory
+    return [holder.take(pod) or pod for pod in found]
 
 
 def _schedule(scheduler: Scheduler, pods: Sequence[JSONObject], told: Text, arguments: Namespace) -> int:

@@ -49,9 +49,15 @@ class Text:
         if not answers:
             return "no pod is pending"
         placed = sum(each["node"] is not None for each in answers)
+        before = sum(_ran_before(each) for each in answers)
         waiting = sum(map(waits, answers))
         pending = len(answers) - placed - waiting
-        parts = {"scheduled": placed, "pending": pending, "waiting for devices": waiting}
+        parts = {
+            "already scheduled": before,
+            "scheduled": placed - before,
+            "pending": pending,
+            "waiting for devices": waiting,
+        }
         counts = [f"{count} {what}" for what, count in parts.items() if count]
         return f"{counted(len(answers), 'pod')}: {', '.join(counts)}"
 
@@ -74,11 +80,12 @@ class Text:
             yield from self._why(last)
 
     def _placed(self, answer: JSONObject) -> Iterator[str]:
+        before = "already scheduled on " if _ran_before(answer) else ""
         others = len(answer["candidates"]) - 1
         alike = "" if others < 1 else " (or 1 other node that suits it as well)"
         if others > 1:
             alike = f" (or one of {others} other nodes that suit it as well)"
-        yield f"{_name(answer)}: {self._in('good', answer['node'])}{alike}"
+        yield f"{_name(answer)}: {before}{self._in('good', answer['node'])}{alike}"
         yield from _devices(answer)
         for note in answer["why"]["notes"]:
             yield f"  note: {note}"
@@ -123,6 +130,10 @@ class Text:
 def waits(answer: JSONObject) -> bool:
     """Tell whether a pod has devices and waits until they are ready."""
     return answer["node"] is None and bool(answer["candidates"]) and answer["condition"] is None
+
+
+def _ran_before(answer: JSONObject) -> bool:
+    return answer["node"] is not None and bool(answer["why"]["reason"])
 
 
 def _name(answer: JSONObject) -> str:
