@@ -26,7 +26,7 @@ AIMS = {"memory": 200, "loading": 1.5, "pods": 10}
 
 
 def peak() -> float:
-    """Return the most memory that was used so far, in MB."""
+    """Return the peak memory so far, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -52,7 +52,7 @@ def many_slices() -> Iterator[Json]:
 
 
 def measure_memory() -> None:
-    """Print what a large cluster takes."""
+    """Print the memory of a large cluster."""
     before = peak()
     started = time.perf_counter()
     allocator = Allocator([], many_slices(), features=Features())
@@ -69,7 +69,7 @@ def load(scenario: Json) -> Allocator:
 
 
 def measure_scenario(scenario: Json) -> None:
-    """Print what a scenario takes; each round begins with nothing remembered but compiled selectors."""
+    """Print the time of a scenario; each round begins with empty caches, except for compiled selectors."""
     best = float("inf")
     for _ in range(5):
         allocator = load(scenario)
@@ -86,7 +86,7 @@ def measure_scenario(scenario: Json) -> None:
 
 
 def measure_loading(scenario: Json) -> None:
-    """Print what reading slices takes beside what is made of them."""
+    """Print the time for reading slices beside the time for preparing them."""
     text = yaml.safe_dump_all(scenario["slices"])
     read, made = interleaved(
         lambda: list(yaml.load_all(text, Loader=yaml.CSafeLoader)), lambda: load(scenario), rounds=2
@@ -98,7 +98,7 @@ def measure_loading(scenario: Json) -> None:
 
 
 def measure_pods(scenario: Json) -> None:
-    """Print what it takes to schedule many pods, each of which looks at all nodes."""
+    """Print the time for scheduling many pods, each of which considers all nodes."""
     allocator = load(scenario)
     [claim] = scenario["claims"]
     started = time.perf_counter()
@@ -114,7 +114,7 @@ def measure_pods(scenario: Json) -> None:
 
 def main() -> None:
     """Print the figures."""
-    # In a process of its own: nothing else counts, and nothing slows down what follows.
+    # In a process of its own, so that its memory is measured alone and does not slow down later measurements.
     subprocess.run([sys.executable, "-c", "from benchmarks.allocation import measure_memory as m; m()"], check=True)
     found = list(scenarios(FILE))
     for scenario in found:

@@ -1,4 +1,4 @@
-"""The server without rules, to see what HTTP and TLS take: python -m benchmarks.bare fixed|admits DIRECTORY."""
+"""The server without rules, to measure HTTP and TLS: python -m benchmarks.bare fixed|admits DIRECTORY."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ FIXED = b'{"response": {"allowed": true}}'
 
 
 def fixed(_body: bytes, _call: Call) -> Answer:
-    """Answer without looking at the request."""
+    """Answer without reading the request."""
     return Answer(200, FIXED, JSON)
 
 
 def admits(body: bytes, _call: Call) -> Answer:
-    """Admit everything, under the uid that was sent; as benchmarks/go/untyped does."""
+    """Admit everything, with the request's uid, as benchmarks/go/untyped does."""
     response = {"uid": json.loads(body)["request"]["uid"], "allowed": True}
     answered = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
     return Answer(200, json.dumps(answered).encode(), JSON)

@@ -1,7 +1,7 @@
-"""CEL compiled and evaluated, beside cel-python and whatever other engine is installed: python -m benchmarks.cel.
+"""CEL compiled and evaluated, beside cel-python and other installed engines: python -m benchmarks.cel.
 
-cel-expr-python and common-expression-language (module `cel`) take part if they can be imported; the conversion of the
-object, which they need and this engine does not, belongs to their time. Each figure stands beside the ratio to ours.
+cel-expr-python and common-expression-language (module `cel`) take part if they can be imported; their time includes
+the conversion of the object, which this engine does not need. Each figure is shown with its ratio to ours.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ EXPRESSIONS = (
         'k.resources.claims.exists(x, x.name == c.name)) || c.name == "nic")'
     ),
 )
-# What the API server's own engine took for the same expressions on one core: compile, evaluate, in microseconds.
+# The times of the API server's own engine for the same expressions on one core: compile, evaluate, in microseconds.
 API_SERVER = ((34, 3.5), (66, 4.7), (104, 7.4), (213, 19.5))
 
 
 def container(name: str, image: str, **more: Any) -> dict[str, Any]:
-    """A container as the API server hands it to admission, with its defaults."""
+    """Make a container as in an admission request, with its defaults."""
     return {
         "name": name,
         "image": image,
@@ -131,7 +131,7 @@ POD: dict[str, Any] = {
 
 
 def ours() -> Engine:
-    """This engine, with type checking and the cost counted."""
+    """This engine: a type checker, cost tracking."""
     environment = Environment(
         (OPTIONALS, TWO_VARIABLE_COMPREHENSIONS, LISTS, SETS, strings(2)),
         variables={"object": DYN},
@@ -142,7 +142,7 @@ def ours() -> Engine:
 
 
 def cel_python() -> Engine:
-    """Module celpy: no type checker, no cost."""
+    """Module celpy: no type checker, no cost tracking."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         celpy = importlib.import_module("celpy")
@@ -154,14 +154,14 @@ def cel_python() -> Engine:
 
 
 def cel_expr_python() -> Engine:
-    """cel-cpp in Python: a type checker, no cost."""
+    """cel-cpp in Python: a type checker, no cost tracking."""
     engine = importlib.import_module("cel_expr_python.cel")
     environment = engine.NewEnv(variables={"object": engine.Type.DYN})
     return environment.compile, lambda program: program.eval(data={"object": POD}).value()
 
 
 def common_expression_language() -> Engine:
-    """A Rust engine: no type checker, no cost."""
+    """A Rust engine: no type checker, no cost tracking."""
     engine = importlib.import_module("cel")
     return engine.compile, lambda program: program.execute({"object": POD})
 
@@ -178,7 +178,7 @@ def available() -> dict[str, Engine]:
 
 
 def first_evaluation(compile_text: Callable[[str], Any], text: str) -> float:
-    """The microseconds that a program of ours takes to become a Python function, before its first evaluation."""
+    """Measure the microseconds in which our program becomes a Python function, before its first evaluation."""
     best = math.inf
     for _ in range(COMPILATIONS):
         program = compile_text(text)
@@ -189,7 +189,7 @@ def first_evaluation(compile_text: Callable[[str], Any], text: str) -> float:
 
 
 def repeat(function: Callable[[], object], times: int) -> Callable[[], None]:
-    """A function that calls another so many times."""
+    """Return a function that calls another one several times."""
 
     def run() -> None:
         for _ in range(times):
@@ -199,7 +199,7 @@ def repeat(function: Callable[[], object], times: int) -> Callable[[], None]:
 
 
 def compare(title: str, functions: dict[str, Callable[[], object]], times: int, api_server: float) -> None:
-    """Print what each function takes, in microseconds and beside the first."""
+    """Print the time of each function, in microseconds and as a ratio to the first."""
     seconds = interleaved(*(repeat(function, times) for function in functions.values()))
     micros = {name: each / times * 1e6 for name, each in zip(functions, seconds, strict=True)}
     base = micros["ours"]

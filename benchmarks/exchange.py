@@ -1,8 +1,8 @@
-"""What a review takes between the bytes that come in and those that go out: python -m benchmarks.exchange.
+"""The time of a review from the received bytes to the sent ones: python -m benchmarks.exchange.
 
 Processor time in the server's own process, without sockets, TLS and clients: 64 connections get one review each, the
-event loop runs until all are answered, and so on. "Fixed" answers without looking at the body, which leaves HTTP,
-turns, the log and metrics; beside it stands what answering alone takes, decoding included.
+event loop runs until all are answered, and so on. "Fixed" answers without reading the body, which leaves HTTP, turns,
+the log and metrics; beside it stands the time of answering alone, including decoding.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 CONNECTIONS: Final = 64
 ROUNDS: Final = 20
-"""How often each connection gets a review in one measurement."""
+"""The number of reviews that each connection gets in one measurement."""
 REPEATED: Final = 12
 FIXED: Final = b'{"response": {"allowed": true}}'
 
 
 class Wire(asyncio.Transport):
-    """A connection's other end, which counts answers."""
+    """The client's end of a connection, which counts answers."""
 
     answers = 0
 
@@ -52,7 +52,7 @@ class Wire(asyncio.Transport):
         Wire.answers += 1
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """Tell of the client."""
+        """Return the client's address."""
         return ("127.0.0.1", 1000) if name in {"peername", "sockname"} else default
 
     def is_closing(self) -> bool:
@@ -60,20 +60,20 @@ class Wire(asyncio.Transport):
         return False
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """Take whatever comes."""
+        """Do nothing: no limits apply."""
 
     def get_write_buffer_size(self) -> int:
         """Nothing waits."""
         return 0
 
     def pause_reading(self) -> None:
-        """Go on."""
+        """Do nothing."""
 
     def resume_reading(self) -> None:
-        """Go on."""
+        """Do nothing."""
 
     def close(self) -> None:
-        """Be done."""
+        """Do nothing."""
 
 
 def main() -> None:
@@ -94,7 +94,7 @@ def main() -> None:
 
 
 async def measured(review: Review, path: str, bodies: list[bytes]) -> tuple[float, float]:
-    """Return what answering takes, alone and with everything around it."""
+    """Return the time of answering, alone and with everything around it."""
     loop = asyncio.get_running_loop()
     pair = certs.ephemeral(["localhost"])
     metered = Metered(

@@ -11,11 +11,11 @@ WEBHOOKS = ("typed", "untyped")
 
 
 class NoGoError(Exception):
-    """There are no Go webhooks to measure; the text says why, and how to get them."""
+    """There are no Go webhooks to measure; the text explains why, and how to get them."""
 
 
 def given(directory: Path) -> Path:
-    """Return a directory that the webhooks were built into.
+    """Return the directory of webhooks that were already built.
 
     Raises:
         NoGoError: They are not in it.
@@ -28,7 +28,7 @@ def given(directory: Path) -> Path:
 
 
 def build(directory: Path) -> Path:
-    """Build the webhooks with the Go toolchain that is installed; they need nothing but the standard library.
+    """Build the webhooks with the installed Go toolchain; they need only the standard library.
 
     Args:
         directory: An empty directory to build in.

@@ -55,7 +55,7 @@ spec:
         - cel:
             expression: device.attributes["cats.example.com"].breed == "breed-{number}"
 """
-"""Each claim has another selector."""
+"""A claim whose selector differs from all others."""
 
 
 def main() -> None:
@@ -75,11 +75,11 @@ def main() -> None:
 
 
 def compare(folder: Path, what: str) -> None:
-    """Print what a folder takes.
+    """Print the time of validating a folder.
 
     Args:
         folder: The folder.
-        what: What the claims in it are.
+        what: A description of its claims.
     """
     files = sorted(folder.iterdir())
 
@@ -97,7 +97,7 @@ def compare(folder: Path, what: str) -> None:
 
 
 def start_up() -> None:
-    """Print what starting takes, compiled as pip compiles what it installs."""
+    """Print the start-up time, with modules compiled as pip does."""
     compileall.compile_dir(str(Path(webhook.__file__).parent), quiet=2)
     script = str(Path(sys.executable).with_name("draguard"))
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:

@@ -1,4 +1,4 @@
-"""Reviews that API servers sent, and what could become of them if a client sends the webhook nonsense."""
+"""Reviews that API servers sent, some mutated as by a client that sends nonsense."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 AS_RECORDED = 0.25
-"""The share of reviews that are sent as they were recorded."""
+"""The share of reviews that are sent as recorded."""
 IN_ASCII = 0.5
 KEY_TWICE = 0.05
 BROKEN = 0.05
-"""The share of bodies that are cut off, or of which bytes are replaced."""
+"""The share of bodies that are cut off or have replaced bytes."""
 MOST_MUTATIONS = 3
 
 OTHERS: tuple[Any, ...] = (
@@ -59,26 +59,26 @@ TEXTS = (
 LENGTHS = (64, 254, 4096, 100_000)
 DEPTHS = (5, 60, 300, 2000, 4900)
 DEEP = 100
-"""Reviews that are nested more deeply may be refused for it."""
+"""Reviews that are nested more deeply may be refused."""
 MOST_BYTES = 4 << 20
-"""Longer ones are sent as they were recorded."""
+"""Longer reviews are sent as recorded."""
 LONG = (500_000, 1_400_000, 3_900_000)
 OFTEN_LONG = 0.01
-"""Of the texts that are lengthened, how many become as long as a request may be."""
+"""The share of lengthened texts that become as long as a request may be."""
 
 _NESTED = re.compile(r'"nested in (lists|fields) (\d+)"')
 _KEY = re.compile(r'(?<!\\)"\w+": ')
 
 
 class Sent(NamedTuple):
-    """A request, and what must be answered.
+    """A request, and the expected response.
 
     Args:
-        path: Where it is sent to.
-        body: What is sent.
-        uid: The review's uid, as it stands in the body; None if the body is no review, which is answered by 400.
-        is_deep: Whether it may be refused for its depth, nevertheless.
-        is_odd: Whether what tells it from others has types that no API server sends: it may be called malformed.
+        path: The path of the request.
+        body: Its body.
+        uid: The review's uid, as in the body; None if the body is not a review, which is answered by 400.
+        is_deep: Whether it may be refused for its depth.
+        is_odd: Whether identifying fields have types that no API server sends, so that it may be called malformed.
     """
 
     path: str
@@ -92,7 +92,7 @@ class Reviews:
     """Any number of reviews, each determined by the seed and its index alone.
 
     Args:
-        seed: What makes them differ from those of another seed.
+        seed: The seed of all random choices.
     """
 
     def __init__(self, seed: int) -> None:
@@ -131,7 +131,7 @@ def uid_in(body: bytes) -> str | None:
     """Return the uid of a review that can be answered; None if the body is no such review."""
     try:
         review = json.loads(body.decode(), parse_constant=_refuse)
-        json.dumps(review, ensure_ascii=False, allow_nan=False).encode()  # no halves of surrogate pairs, no 1e400
+        json.dumps(review, ensure_ascii=False, allow_nan=False).encode()  # refuses halves of surrogate pairs, and 1e400
         request = review["request"]
         uid = request["uid"]
         answerable = (
@@ -149,7 +149,7 @@ def _refuse(constant: str) -> None:
 
 
 def places(review: Any, kinds: type | tuple[type, ...] = object) -> list[Place]:
-    """Return where values of some types are: the dict or list that holds each, and its key or index there."""
+    """Return the places of values of some types: the dict or list that holds each, and its key or index."""
     found: list[Place] = []
     holders = [review]
     while holders:
@@ -173,13 +173,13 @@ def dropped(review: Any, chance: random.Random) -> None:
 
 
 def doubled(review: Any, chance: random.Random) -> None:
-    """Repeat all items of a list, more or less often."""
+    """Repeat all items of a list, a random number of times."""
     holder, key = _chosen(review, chance, list)
     holder[key] = holder[key] * chance.choice((2, 3, 40)) if isinstance(holder[key], list) else holder[key]
 
 
 def retyped(review: Any, chance: random.Random) -> None:
-    """Put a value of another type in place of one."""
+    """Replace a value by one of another type."""
     holder, key = _chosen(review, chance)
     holder[key] = json.loads(json.dumps(chance.choice(OTHERS)))
 
@@ -193,7 +193,7 @@ def lengthened(review: Any, chance: random.Random) -> None:
 
 
 def strange(review: Any, chance: random.Random) -> None:
-    """Insert characters into a text that few expect there."""
+    """Insert unusual characters into a text."""
     holder, key = _chosen(review, chance, str)
     at = chance.randint(0, len(holder[key]))
     holder[key] = holder[key][:at] + chance.choice(TEXTS) + holder[key][at:]
@@ -207,13 +207,13 @@ def renamed(review: Any, chance: random.Random) -> None:
 
 
 def moved(review: Any, chance: random.Random) -> None:
-    """Put the value of one place into another as well."""
+    """Copy the value of one place to another."""
     (holder, key), (other, there) = _chosen(review, chance), _chosen(review, chance)
     holder[key] = json.loads(json.dumps(other[there]))
 
 
 def nested(review: Any, chance: random.Random) -> None:
-    """Note where a deep value goes: only as text can it be deeper than Python's own encoder takes."""
+    """Mark the place of a deep value: only as text can it be deeper than Python's own encoder allows."""
     holder, key = _chosen(review, chance)
     holder[key] = f"nested in {chance.choice(('lists', 'fields'))} {chance.choice(DEPTHS)}"
 
@@ -242,7 +242,7 @@ def key_twice(text: str, chance: random.Random) -> str:
 
 
 def cut_off(body: bytes, chance: random.Random) -> bytes:
-    """Leave the end away."""
+    """Cut off the end."""
     return body[: chance.randrange(len(body))]
 
 

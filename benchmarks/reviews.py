@@ -1,4 +1,4 @@
-"""What answering reviews takes, decoding included, beside json.loads of them: python -m benchmarks.reviews."""
+"""The time of answering reviews, including decoding, beside json.loads: python -m benchmarks.reviews."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def asked(name: str, obj: dict[str, Any]) -> dict[str, Any]:
     """Make the review of the request to create an object.
 
     Args:
-        name: What its resource is called.
+        name: The name of its resource.
         obj: The object.
     """
     group, _, version = obj["apiVersion"].rpartition("/")
@@ -94,7 +94,7 @@ def asked(name: str, obj: dict[str, Any]) -> dict[str, Any]:
 
 
 def reviews() -> dict[str, dict[str, Any]]:
-    """Make a review of each of the kinds that matter most, by the names of their resources."""
+    """Make a review of each important kind, by the names of their resources."""
     made = pod(5000)
     placed = {"namespace": "default"}
     template = {"metadata": {"labels": {"app": "service"}}, "spec": made["spec"]}
@@ -113,18 +113,18 @@ def reviews() -> dict[str, dict[str, Any]]:
     made_reviews = {
         name: asked(name, obj | {"metadata": {"name": "node-x"} | obj["metadata"]}) for name, obj in objects.items()
     }
-    # As the library's policy wants it: by the driver.
+    # As the library's policy requires it: by the driver.
     driver = {"username": "system:serviceaccount:dra-drivers:gpu", "groups": ["system:authenticated"]}
     made_reviews["resourceslices"]["request"]["userInfo"] = driver
     return made_reviews
 
 
 def varied(made: dict[str, Any], count: int = REVIEWS) -> list[bytes]:
-    """Write a review many times, each time of another object: no two of a cluster are alike.
+    """Write a review many times, each time of another object, as objects of a cluster differ.
 
     Args:
         made: The review.
-        count: How many are wanted.
+        count: The number of reviews.
     """
     bodies = []
     for number in range(count):
@@ -149,7 +149,7 @@ def _containers(spec: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def asking_alone(bodies: list[bytes], library: PolicySet) -> Callable[[], None]:
-    """Make what asks policies about reviews that were decoded, as the webhook does at both endpoints."""
+    """Return a function that evaluates policies for decoded reviews, as the webhook does at both endpoints."""
     deadline = time.monotonic() + LONG
     asking = Asking(library, deadline=deadline)
     requests = [parse(body)["request"] for body in bodies]

@@ -1,4 +1,4 @@
-"""Servers that measurements are taken of: started, awaited, looked at in /proc, stopped."""
+"""Servers to measure: started, awaited, observed in /proc, stopped."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 DRAGUARD = str(Path(sys.executable).with_name("draguard"))
 SOON = 30.0
-"""Seconds in which a server starts, and ends."""
+"""Seconds within which a server must start, and end."""
 
 _LISTENING = re.compile(r'listening on (https://[^\s"]+)')
 
 
 class Served:
-    """A server that runs, with the processes that it has started.
+    """A running server, with the processes that it has started.
 
     Args:
-        url: Where it listens, without a path.
+        url: Its URL, without a path.
         pid: Its first process.
-        log: What it writes to standard output and error.
+        log: The file with its standard output and error.
     """
 
     def __init__(self, url: str, pid: int, log: Path) -> None:
@@ -37,24 +37,24 @@ class Served:
         self._pid = pid
 
     def processes(self) -> list[int]:
-        """Return the first process and those below it."""
+        """Return the first process and its descendants."""
         return list(_below(self._pid))
 
     def cpu_seconds(self) -> float:
-        """Return the processor time that all processes have taken."""
+        """Return the processor time of all processes."""
         return sum(map(_cpu_seconds, self.processes()))
 
     def resident_mb(self) -> list[float]:
-        """Return the memory of each process; what several share is counted in parts."""
+        """Return the memory of each process; shared memory is divided among them."""
         return list(map(_resident_mb, self.processes()))
 
 
 @contextmanager
 def served(command: Sequence[str], log: Path) -> Iterator[Served]:
-    """Run a server until the block ends; what it writes goes to a file, since a full pipe would stop it.
+    """Run a server until the block ends; its output goes to a file, since a full pipe would stop it.
 
     Args:
-        command: How to start it; it says where it is "listening on https://…".
+        command: Its command; it must print "listening on https://…".
         log: The file.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Pods scheduled into 1,000 nodes, beside reading their slices with CSafeLoader: python -m benchmarks.simulate."""
+"""Pods scheduled on 1,000 nodes, beside reading their slices with CSafeLoader: python -m benchmarks.simulate."""
 
 from __future__ import annotations
 

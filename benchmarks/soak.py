@@ -1,8 +1,8 @@
-"""Sends recorded and mutated reviews to the webhook, and looks at every answer: python -m benchmarks.soak.
+"""Sends recorded and mutated reviews to the webhook, and checks every answer: python -m benchmarks.soak.
 
-``draguard serve`` with all rules and the policy library gets them over TLS connections that are kept open. Each answer
-must be well-formed; memory must stay as it is once the server is warm; its log must show no exception.
-Ends with 1 if it does not hold. A review that was answered badly is shown by ``--show INDEX``.
+``draguard serve`` with all rules and the policy library receives them over persistent TLS connections. Each answer must
+be well-formed; memory must stay flat once the server is warm; the log must show no exception.
+Exits with 1 otherwise. ``--show INDEX`` prints a review that was answered badly.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ CLIENTS = 4
 WARM_UP = 0.2
 """The share of the requests after which memory must be flat."""
 FLAT = 0.05
-"""How far its median may be at the end from what it was at first; a single long review takes more, for a moment."""
+"""How far its median at the end may be from that at the beginning; a single long review takes more for a moment."""
 GIVEN_UP = "draguard could not answer"
-"""How a decision begins that the failure policy has made."""
+"""The beginning of decisions that the failure policy has made."""
 DEPTH = 20_000
-"""How deep Python may recurse here, so that what the server can read can be read here, too."""
+"""Python's recursion limit here, so that everything that the server can read can be read here, too."""
 SHOWN = 10
-"""How many faults are shown in full."""
+"""The number of faults that are shown in full."""
 HEADERS = {"Content-Type": "application/json"}
 
 
 class Soak:
-    """What has come of the requests so far; several threads write it.
+    """The results of the requests so far; several threads write it.
 
     Args:
-        reviews: What is sent.
-        url: Where to.
-        context: The trusted authorities.
+        reviews: The reviews to send.
+        url: The server's URL.
+        context: The TLS settings, with the trusted authorities.
     """
 
     def __init__(self, reviews: Reviews, url: str, context: ssl.SSLContext) -> None:
@@ -65,11 +65,11 @@ class Soak:
 
     @property
     def done(self) -> int:
-        """How many requests have been answered, or have failed."""
+        """The number of requests that were answered or have failed."""
         return self.outcomes.total()
 
     def send(self, indices: Iterable[int]) -> None:
-        """Send reviews over one connection, which is opened anew only if the server ends it."""
+        """Send reviews over one connection, which is opened again only if the server ends it."""
         connection = http.client.HTTPSConnection(self._address, timeout=60, context=self._context)
         for index in indices:
             sent = self._reviews[index]
@@ -90,7 +90,7 @@ class Soak:
 
 
 def fault(sent: Sent, status: int, answer: bytes) -> str:
-    """Say what is wrong with an answer; empty if nothing is."""
+    """Return the fault of an answer; empty if there is none."""
     if status == http.client.BAD_REQUEST and (sent.uid is None or sent.is_deep or sent.is_odd):
         return "" if answer.strip() else "400 without a reason"
     expected = http.client.BAD_REQUEST if sent.uid is None else http.client.OK
@@ -109,7 +109,7 @@ def _refuse(constant: str) -> None:
 
 
 def _faults(review: Any, sent: Sent) -> Iterable[str]:
-    """Look at an AdmissionReview as an API server does (apiserver ``webhook/request/admissionreview.go``)."""
+    """Check an AdmissionReview as an API server does (apiserver ``webhook/request/admissionreview.go``)."""
     if (review["apiVersion"], review["kind"]) != ("admission.k8s.io/v1", "AdmissionReview"):
         yield "no AdmissionReview"
     response = review["response"]
@@ -140,7 +140,7 @@ def _faults_of_refusal(status: Any, sent: Sent) -> Iterable[str]:
 
 
 def main() -> None:
-    """Send them all; print what came of it."""
+    """Send all reviews; print the results."""
     arguments = parse_arguments()
     reviews = Reviews(arguments.seed)
     if arguments.show is not None:
@@ -175,7 +175,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def run(soak: Soak, server: Served, requests: int, clients: int) -> list[tuple[int, float]]:
-    """Send reviews; return the memory of all the server's processes in MB after each so many of them."""
+    """Send reviews; return the memory of all server processes in MB at intervals."""
     samples = []
     started = time.monotonic()
     with ThreadPoolExecutor(clients) as pool:
@@ -191,7 +191,7 @@ def run(soak: Soak, server: Served, requests: int, clients: int) -> list[tuple[i
 
 
 def told(soak: Soak) -> list[str]:
-    """Print how requests were answered; return what is wrong with answers."""
+    """Print statistics of the answers; return their faults."""
     print(", ".join(f"{count} x {outcome}" for outcome, count in sorted(soak.outcomes.items())))
     if not soak.faults:
         return []
@@ -199,11 +199,11 @@ def told(soak: Soak) -> list[str]:
 
 
 def memory(samples: list[tuple[int, float]], requests: int) -> list[str]:
-    """Print how memory went; return what is wrong with it.
+    """Print the memory over time; return its faults.
 
     Args:
-        samples: How many requests had been sent, and the memory then, in MB.
-        requests: How many were sent in the end.
+        samples: The number of requests sent so far, and the memory then, in MB.
+        requests: The number of requests in total.
     """
     warm = [resident for sent, resident in samples if sent >= WARM_UP * requests]
     share = max(1, len(warm) // 5)
@@ -215,7 +215,7 @@ def memory(samples: list[tuple[int, float]], requests: int) -> list[str]:
 
 
 def exceptions(log: Path) -> list[str]:
-    """Print how long the log is; return what is wrong with it."""
+    """Print the length of the log; return its faults."""
     with log.open(encoding="utf-8", errors="replace") as file:
         lines = list(file)
     found = [number for number, line in enumerate(lines) if "Traceback (most recent call last)" in line]

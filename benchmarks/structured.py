@@ -1,4 +1,4 @@
-"""What judging takes alone, beside the walk of findings and json.loads: python -m benchmarks.structured."""
+"""The time of judging alone, beside the walk for findings and json.loads: python -m benchmarks.structured."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROUNDS = 60
 
 
 def resource_slice() -> dict[str, Any]:
-    """Make a slice with as many devices and attributes as there may be."""
+    """Make a slice with the maximum number of devices and attributes."""
     devices = [
         {
             "name": f"gpu-{device}",
@@ -57,7 +57,7 @@ def claim() -> dict[str, Any]:
 
 
 def measure(name: str, obj: dict[str, Any], times: int) -> None:
-    """Print what judging one object takes, alone: decoded, as a webhook has it."""
+    """Print the time of judging one object, already decoded as in a webhook."""
     text = json.dumps(obj)
     struct, _ = judgement._plan(obj["apiVersion"], obj["kind"], "create", None, None)  # noqa: SLF001 - for its walk
 

@@ -1,4 +1,4 @@
-"""10,000 files with ignore rules, a baseline and a configuration file, beside none."""
+"""10,000 files with ignore rules, a baseline and a configuration file, beside the same files without."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from webhook.cli import main as draguard
 
 FILES = 10_000
 FAULTY = 10
-"""One of so many files has a finding."""
+"""One file in this many has a finding."""
 AIM = 1.1
 
 CONFIGURATION = """\
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def write(top: Path) -> None:
-    """Write the files, and what is said of them."""
+    """Write the files, and the suppressions."""
     for folder in ("clean", "faulty", "commented"):
         for number in range(FILES):
             text = CLAIM.format(number=number)
@@ -53,7 +53,7 @@ def write(top: Path) -> None:
 
 
 def validate(folder: Path, *options: str) -> str:
-    """Run `draguard validate .` in a folder; return what it prints."""
+    """Run `draguard validate .` in a folder; return its output."""
     here = Path.cwd()
     os.chdir(folder)
     try:
@@ -65,7 +65,7 @@ def validate(folder: Path, *options: str) -> str:
 
 
 def compare(name: str, bare: Path, configured: Path) -> None:
-    """Print what the same files take without, and with what is said of their findings."""
+    """Print the time of the same files without and with suppressions."""
     summary = json.loads(validate(configured, "-o", "json"))["summary"]
     without, with_all = interleaved(
         lambda: validate(bare, "--no-config"), lambda: validate(configured, "--ignore", "empty", "--level", "enum=warn")

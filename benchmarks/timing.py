@@ -1,4 +1,4 @@
-"""How the measurements are taken."""
+"""Takes the measurements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROUNDS = 5
 
 
 def build() -> str:
-    """Say which Python measures: one that was built with profile-guided optimization is a tenth to a third faster."""
+    """Describe the Python in use: one built with profile-guided optimization is a tenth to a third faster."""
     optimized = "--enable-optimizations" in (sysconfig.get_config_var("CONFIG_ARGS") or "")
     return f"Python {platform.python_version()}, built {'with' if optimized else 'without'} PGO"
 
@@ -22,12 +22,12 @@ def build() -> str:
 def interleaved(
     *functions: Callable[[], object], rounds: int = ROUNDS, clock: Callable[[], float] = time.perf_counter
 ) -> list[float]:
-    """Return the least seconds that each function took, run in turn so that a busy machine hits all alike.
+    """Return the minimum seconds of each function, run in turn so that a busy machine affects all alike.
 
     Args:
-        *functions: What is measured.
+        *functions: The functions to measure.
         rounds: How often each is run.
-        clock: ``time.process_time`` for what waits for nothing: then the turns of others do not count.
+        clock: ``time.process_time`` for functions that never wait: then other processes do not count.
     """
     least = [float("inf")] * len(functions)
     for _ in range(rounds):

