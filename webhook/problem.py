@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
     from webhook.release import Release
 
-    Change: TypeAlias = Literal["replace", "quote", "rename", "respell", "remove", "nest", "unwrap", "wrap", "separate"]
+    Change: TypeAlias = Literal[
+        "replace", "quote", "rename", "respell", "remove", "nest", "unwrap", "wrap", "list", "separate"
+    ]
 
 ERROR = "error"
 """The API server refuses the object."""
@@ -26,6 +28,8 @@ WARNING = "warning"
 """The API server accepts the object, but it cannot work, or not as written."""
 
 BAD_REQUEST = "BadRequest"
+NOT_DECODED = frozenset({BAD_REQUEST, "NotFound"})
+"""The reasons of errors about an object that cannot be decoded: nothing else is found in it."""
 
 
 class Key(str):
@@ -78,9 +82,10 @@ class Fix(NamedTuple):
         change: ``replace`` writes another value. ``quote`` puts the text of the value in quotes. ``rename`` gives the
             field another name. ``respell`` writes another name of an object or of a part of one, here and wherever the
             old one refers to it. ``remove`` removes the item of a list. ``nest`` moves the field into a map beside
-            it. ``unwrap`` puts the fields of a map in its place. ``wrap`` puts a value into a map or a list.
-            ``separate`` puts ``---`` above the line.
-        value: The other value, the other name, or the map's field; for ``wrap``, an empty value means a list.
+            it. ``unwrap`` puts the fields of a map in its place. ``wrap`` puts a value into a map or a list. ``list``
+            makes a list of a map, with its keys as a field of the items. ``separate`` puts ``---`` above the line.
+        value: The other value, the other name, or the field of the map or items; for ``wrap``, an empty value means
+            a list.
         safe: Whether the change is certainly what the user meant.
         below: The field to change in the map at the place of the finding; empty for the place itself.
     """

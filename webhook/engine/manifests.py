@@ -6,13 +6,13 @@ if it can be decoded. Policies are optional.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.api.claimed import is_pod_without_claims
 from webhook.api.judgement import judge
 from webhook.api.templates import makes_pods, pod_template
 from webhook.api.versions import find
-from webhook.problem import BAD_REQUEST, WARNING, Path, Problem
+from webhook.problem import NOT_DECODED, WARNING, Path, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from webhook.engine.offline import Change, Sender
     from webhook.policy.ask.verdict import Decision, Verdict
     from webhook.workloads import Locations
-
-_NOT_DECODED: Final = frozenset({BAD_REQUEST, "NotFound"})
-"""The reasons for which an object does not reach validating policies, which would only repeat the finding."""
 
 
 class Outcome(NamedTuple):
@@ -106,7 +103,7 @@ def review(
             beyond_decoding=beyond_decoding,
         )
     warnings = never_runs(sent) if rules and old is None and makes_pods(obj.get("apiVersion"), obj.get("kind")) else ()
-    if sender is None or change is None or not allowed or any(each.reason in _NOT_DECODED for each in problems):
+    if sender is None or change is None or not allowed or any(each.reason in NOT_DECODED for each in problems):
         return Outcome(sent, problems, change, warnings=warnings)
     return Outcome(sent, problems, change, sender.validate(change), warnings)
 

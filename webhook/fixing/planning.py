@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.documents import Document
 from webhook.documents.edits import Edit, OverlapError, apply
+from webhook.fixing.lists import in_list, listed
 from webhook.fixing.nodes import find, tree_of
 from webhook.fixing.references import References
 from webhook.fixing.scalars import key, quoted, rewritten, wrapped
@@ -88,6 +89,8 @@ class Planner:
             edit = rewritten(text, found.node, fix.value, in_braces=in_braces)
         elif fix.change == "quote":
             edit = quoted(text, found.node)
+        elif fix.change == "wrap" and not fix.value and found.node.entries and not found.node.style:
+            return in_list(text, found.node)
         elif fix.change == "wrap":
             edit = wrapped(text, found.node, str(fix.value), is_json=document.is_json)
         elif fix.change == "rename":
@@ -95,6 +98,8 @@ class Planner:
             edit = key(found.entry.key, str(fix.value)) if is_free and found.entry else None
         elif fix.change == "remove":
             return removed(text, found)
+        elif fix.change == "list":
+            return listed(text, found.node, str(fix.value), is_json=document.is_json)
         elif fix.change == "unwrap":
             return unwrapped(text, found)
         return [edit] if edit else None

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.fixing.planning import Plan, Planner, applied
-from webhook.problem import ERROR
+from webhook.problem import ERROR, NOT_DECODED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 _ROUNDS: Final = 10
 _JUDGEMENTS: Final = 100
 """How often all files are judged at most."""
-_NOT_EDITED: Final = "the text cannot be changed in place, as behind an anchor or an alias"
+_MOVING: Final = frozenset({"nest", "unwrap", "wrap", "list", "remove"})
+"""Changes that leave the values as they are."""
+_NOT_EDITED: Final = "the text cannot be changed in place: change it by hand"
 _UNTRIED: Final = "too many fixes were tried: run the command again"
 
 
@@ -126,11 +128,17 @@ class Fixing:
         is_local = not any(each.problem.fix and each.problem.fix.change == "respell" for each in mended)
         edited = {(each.file, each.document) for each in mended}
 
+        undecoded = {(each.file, each.document) for each in before.findings if _hides(each)}
+
         def was_hidden(finding: Finding) -> bool:
-            """Tell whether a warning was hidden before: references are checked only between objects without errors."""
+            """Tell whether a finding was there before.
+
+            References are looked up in and to objects without errors, and only what can be decoded is validated.
+            """
             place, whole = (finding.file, finding.document), (finding.file, 0)
-            is_possible = place in had_errors or whole in had_errors or (is_local and place not in edited)
-            return is_possible and finding.problem.level != ERROR
+            if finding.problem.level == ERROR:
+                return not undecoded.isdisjoint((place, whole)) and not any(_is_about(finding, each) for each in mended)
+            return place in had_errors or whole in had_errors or (is_local and place not in edited)
 
         state, surplus = before, Counter[tuple[str, str, str]]()
         looked_at: list[Finding] = []
@@ -144,6 +152,24 @@ class Fixing:
             if not done or self._judgements >= _JUDGEMENTS:
                 break
         return state, {each.file: each for each in reversed(looked_at) if _kind(each) in surplus}
+
+
+def _hides(finding: Finding) -> bool:
+    """Tell whether a finding is an error that hides others, as nothing is decoded."""
+    return finding.problem.level == ERROR and finding.problem.reason in NOT_DECODED
+
+
+def _is_about(found: Finding, mended: Finding) -> bool:
+    """Tell whether an error is about what a fix wrote: a value, or the place of values that stay as they are."""
+    fix, path = mended.problem.fix, mended.problem.path
+    if fix is None or (found.file, found.document) != (mended.file, mended.document):
+        return False
+    if fix.change == "separate":
+        return True  # the file is still unreadable
+    if fix.change in _MOVING:
+        return _hides(found) and found.problem.path[: len(path) - 1] == path[:-1]
+    written = (*path[:-1], fix.value) if fix.change == "rename" else (*path, *([fix.below] if fix.below else ()))
+    return found.problem.path[: len(written)] == written
 
 
 def gone(before: State, after: State) -> int:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from webhook.documents.edits import Edit
+from webhook.fixing.lines import STEP, dedented, indented, line_break, line_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -13,10 +14,7 @@ if TYPE_CHECKING:
     from webhook.documents.nodes import Entry, Node
     from webhook.fixing.nodes import Found
 
-_STEP: Final = "  "
-"""The indentation of a new map."""
 _DASH: Final = re.compile(r"-[ \t]+\Z")
-_LINE: Final = re.compile(r"\n(?=[^\r\n])")
 
 
 def removed(text: str, found: Found) -> list[Edit] | None:
@@ -26,7 +24,7 @@ def removed(text: str, found: Found) -> list[Edit] | None:
         return None
     if around.style:
         return [_without(text, around.items, found.place)]
-    start = _line_start(text, found.node.start)
+    start = line_start(text, found.node.start)
     if _DASH.fullmatch(text[start : found.node.start].lstrip()) is None:
         return None  # it begins on the line of its container, or after a comment
     return [Edit(start, _next_line(text, found.node.end), "")]
@@ -59,14 +57,14 @@ def nested(text: str, around: Node, names: Sequence[str], within: str) -> list[E
     if target is not None:
         return _joined(text, entries, moved, target)
     first = _row(entries, moved)
-    column = moved[0].key.start - _line_start(text, moved[0].key.start)
-    indent = " " * column + _STEP
-    edits = [Edit(moved[0].key.start, moved[0].key.start, f"{within}:{_line_break(text)}{indent}")]
+    column = moved[0].key.start - line_start(text, moved[0].key.start)
+    indent = " " * column + STEP
+    edits = [Edit(moved[0].key.start, moved[0].key.start, f"{within}:{line_break(text)}{indent}")]
     row_end = _next_line(text, moved[first - 1].value.end)
-    edits += _indented(text, moved[0].key.start, row_end)
+    edits += indented(text, moved[0].key.start, row_end)
     for each in moved[first:]:
         start, end = _lines_of(text, entries, each)
-        edits += [Edit(start, end, ""), Edit(row_end, row_end, _shifted(text[start:end], len(_STEP)))]
+        edits += [Edit(start, end, ""), Edit(row_end, row_end, _shifted(text[start:end], len(STEP)))]
     return edits
 
 
@@ -81,19 +79,19 @@ def _joined(text: str, entries: Sequence[Entry], moved: Sequence[Entry], target:
     inner = target.value
     if not inner.is_whole or not inner.entries or inner.style:
         return None
-    column = inner.entries[0].key.start - _line_start(text, inner.entries[0].key.start)
+    column = inner.entries[0].key.start - line_start(text, inner.entries[0].key.start)
     here = _next_line(text, inner.end)
     edits = []
     for each in moved:
         start, end = _lines_of(text, entries, each)
         lines = text[start:end]
-        own = each.key.start - _line_start(text, each.key.start)
-        if text[_line_start(text, each.key.start) : each.key.start].strip():  # the first one, after a dash
+        own = each.key.start - line_start(text, each.key.start)
+        if text[line_start(text, each.key.start) : each.key.start].strip():  # the first one, after a dash
             if len(entries) == 1 or entries[0] is not each or entries[1] in moved:
                 return None
             lines = " " * own + text[each.key.start : end]
             start, end = each.key.start, entries[1].key.start
-        lines = lines if lines.endswith("\n") else lines + _line_break(text)
+        lines = lines if lines.endswith("\n") else lines + line_break(text)
         edits += [Edit(start, end, ""), Edit(here, here, _shifted(lines, column - own))]
     return edits
 
@@ -102,8 +100,8 @@ def _lines_of(text: str, entries: Sequence[Entry], entry: Entry) -> tuple[int, i
     """Return where the lines of an entry begin and end, with the comments above it."""
     place = entries.index(entry)
     above = max(entries[place - 1].key.end, entries[place - 1].value.end) if place else entry.key.start
-    start = _next_line(text, above) if place else _line_start(text, entry.key.start)
-    return min(start, _line_start(text, entry.key.start)), _next_line(text, max(entry.key.end, entry.value.end))
+    start = _next_line(text, above) if place else line_start(text, entry.key.start)
+    return min(start, line_start(text, entry.key.start)), _next_line(text, max(entry.key.end, entry.value.end))
 
 
 def _nested_in_braces(
@@ -114,14 +112,14 @@ def _nested_in_braces(
     quote = moved[0].key.style
     start, end = moved[0].key.start, moved[-1].value.end
     head = f"{quote}{within}{quote}: {{"
-    line = text[_line_start(text, start) : start]
+    line = text[line_start(text, start) : start]
     if "\n" not in text[start:end] or line.strip():
         return [Edit(start, start, head), Edit(end, end, "}")]
-    line_break = _line_break(text)
+    ending = line_break(text)
     return [
-        Edit(start, start, f"{head}{line_break}{line}{_STEP}"),
-        *_indented(text, start, end),
-        Edit(end, end, f"{line_break}{line}}}"),
+        Edit(start, start, f"{head}{ending}{line}{STEP}"),
+        *indented(text, start, end),
+        Edit(end, end, f"{ending}{line}}}"),
     ]
 
 
@@ -132,12 +130,14 @@ def unwrapped(text: str, found: Found) -> list[Edit] | None:
         return None
     start, first = entry.key.start, inner.entries[0].key.start
     lost = text[entry.key.end : inner.end] if inner.style and not around.style else text[entry.key.end : first]
-    if "#" in lost or any(not each.name or around.entry(each.name) for each in inner.entries):
+    has_comment = "#" in lost
+    if (has_comment and inner.style) or any(not each.name or around.entry(each.name) for each in inner.entries):
         return None
     if inner.style:
         return [Edit(start, first, ""), *_without_braces(text, start, inner, in_braces=bool(around.style))]
-    by = (first - _line_start(text, first)) - (start - _line_start(text, start))
-    return [Edit(start, first, ""), *_dedented(text, first, inner.end, by)] if by > 0 else None
+    by = (first - line_start(text, first)) - (start - line_start(text, start))
+    kept = text.index("#", entry.key.end) if has_comment else first
+    return [Edit(start, kept, ""), *dedented(text, kept, inner.end, by)] if by > 0 else None
 
 
 def _without_braces(text: str, start: int, inner: Node, *, in_braces: bool) -> Iterator[Edit]:
@@ -145,24 +145,9 @@ def _without_braces(text: str, start: int, inner: Node, *, in_braces: bool) -> I
     entries = inner.entries or []
     ends = [max(each.key.end, each.value.end) for each in entries]
     if not in_braces:
-        line = _line_break(text) + " " * (start - _line_start(text, start))
+        line = line_break(text) + " " * (start - line_start(text, start))
         yield from (Edit(end, each.key.start, line) for end, each in zip(ends, entries[1:], strict=False))
     yield Edit(ends[-1], inner.end, "")
-
-
-def _indented(text: str, start: int, end: int) -> Iterator[Edit]:
-    """Indent the lines of a part, except its first one and empty ones."""
-    for each in _LINE.finditer(text, start, end):
-        if each.end() < end:
-            yield Edit(each.end(), each.end(), _STEP)
-
-
-def _dedented(text: str, start: int, end: int, by: int) -> Iterator[Edit]:
-    for each in _LINE.finditer(text, start, end):
-        at = each.end()
-        spaces = len(text[at : at + by]) - len(text[at : at + by].lstrip(" "))
-        if at < end and spaces:
-            yield Edit(at, at + spaces, "")
 
 
 def _shifted(lines: str, by: int) -> str:
@@ -172,15 +157,7 @@ def _shifted(lines: str, by: int) -> str:
     return re.sub(rf"(?m)^ {{0,{-by}}}", "", lines)
 
 
-def _line_start(text: str, offset: int) -> int:
-    return text.rfind("\n", 0, offset) + 1
-
-
 def _next_line(text: str, offset: int) -> int:
     """Return where the line after an offset begins; the end of the text if there is none."""
     end = text.find("\n", offset)
     return len(text) if end < 0 else end + 1
-
-
-def _line_break(text: str) -> str:
-    return "\r\n" if "\r\n" in text else "\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from webhook.problem import Key, Path, Problem, duplicate, invalid, required, too_many
+from webhook.problem import Advice, Fix, Key, Path, Problem, duplicate, invalid, required, too_many
 from webhook.schema.decoding import UNKNOWN_FIELD, Misfit, apart, refuses, under, wrong_type
 from webhook.schema.fields import EMPTY, NOTHING, CompiledField, Field, most
 
@@ -99,7 +99,7 @@ class Array(Field):
 
         def walk(value: Any) -> Sequence[Finding]:
             if type(value) is not list:
-                return absent if value is None else wrong_type(value, owner, go_type)
+                return absent if value is None else wrong_type(value, owner, go_type, advice=self._advice(value, item))
             if not value:
                 return empty
             is_long = len(value) > limit
@@ -115,6 +115,16 @@ class Array(Field):
             return found if repeated is None or ends or len(value) == 1 else repeated(value, found)
 
         return walk
+
+    def _advice(self, value: object, item: CompiledField) -> Advice | None:
+        """Advise how a map becomes the list; None for other values, and where an entry of the map may be an item."""
+        if not isinstance(value, dict) or item.struct is None or any(key in item.struct.wire for key in value):
+            return None
+        key = next(iter(self.list_map_keys), self.unique or "")
+        is_by_key = bool(value) and all(each is None or isinstance(each, dict) for each in value.values())
+        if not key or not is_by_key:
+            return Advice("write a list: a `-` before each entry")
+        return Advice(f"write a list: `- {key}: …` in place of `…:`", Fix("list", key))
 
     def _without_items(self) -> tuple[Sequence[Problem], Sequence[Problem]]:
         """Return the findings for an absent list, and for an empty one."""

@@ -115,10 +115,22 @@ def _mended(
     last = fixing(first)
     if last.findings is not report.findings:
         judge(last.texts)
-    unapplied = [_unapplied(finding, why) for finding, why in fixing.left(last)]
-    if len(unapplied) > _SHOWN:
-        unapplied[_SHOWN:] = [f"and {len(unapplied) - _SHOWN} more fixes were not applied"]
+    left = list(fixing.left(last))
+    shown = left[:_SHOWN]
+    if arguments.diff:
+        shown = [(_as_it_is(finding, texts, last.texts), why) for finding, why in shown]
+    unapplied = [_unapplied(finding, why) for finding, why in shown]
+    if len(left) > _SHOWN:
+        unapplied.append(f"and {len(left) - _SHOWN} more fixes were not applied")
     return _Mended(last.texts, gone(first, last), fixing.more(last), unapplied), report
+
+
+def _as_it_is(finding: Finding, texts: dict[str, str], mended: dict[str, str]) -> Finding:
+    """Return a finding of the mended files with the line of the file as it is."""
+    from webhook.cli.console.diff import line_before  # noqa: PLC0415 - needed only for --diff
+
+    before, after = texts.get(finding.file, ""), mended.get(finding.file, "")
+    return finding if before == after else finding._replace(line=line_before(before, after, finding.line))
 
 
 def _unapplied(finding: Finding, why: str) -> str:

@@ -1,0 +1,135 @@
+"""Fixes change maps and lists of any layout, and keep the comments."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.command import draguard
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CLAIM = """\
+apiVersion: resource.k8s.io/{version}
+kind: ResourceClaim
+metadata: {{name: c}}
+spec:
+  devices:
+    {requests}
+"""
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {{name: p}}
+spec:
+  containers:
+  - {{name: c, image: x, resources: {{claims: [{{name: gpu}}]}}}}
+  {claims}
+"""
+
+
+def mended(folder: Path, text: str) -> tuple[str, str]:
+    """Return what fixes make of a text, and what is said about them."""
+    file = folder / "a.yaml"
+    file.write_text(text, encoding="utf-8")
+    done = draguard("validate", "--fix", "--unsafe-fixes", file)
+    return file.read_text(encoding="utf-8"), done.out + done.err
+
+
+LISTS = [
+    (
+        "requests: # one\n      # first\n      name: g # g\n      exactly:\n        deviceClassName: gpu # x",
+        "requests: # one\n      # first\n      - name: g # g\n        exactly:\n          deviceClassName: gpu # x",
+    ),
+    (
+        "requests:\n        g: # g\n          # of any\n          exactly: {deviceClassName: gpu}",
+        "requests:\n        - name: g # g\n          # of any\n          exactly: {deviceClassName: gpu}",
+    ),
+    (
+        "requests:\n      g:\n            exactly: {deviceClassName: gpu} # any",
+        "requests:\n      - name: g\n        exactly: {deviceClassName: gpu} # any",
+    ),
+    (
+        "requests:\n      g:\n       exactly: {count: 1}\n      # two\n      h: {exactly: {}}",
+        "requests:\n      - name: g\n        exactly: {count: 1}\n      # two\n      - {name: h, exactly: {}}",
+    ),
+    (
+        "requests: {g: {exactly: {deviceClassName: gpu}}}",
+        "requests: [{name: g, exactly: {deviceClassName: gpu}}]",
+    ),
+]
+"""Maps in the place of lists, and the lists."""
+
+
+@pytest.mark.parametrize(("wrong", "right"), LISTS)
+def test_a_map_becomes_a_list(wrong: str, right: str, tmp_path: Path) -> None:
+    assert mended(tmp_path, CLAIM.format(version="v1", requests=wrong))[0] == CLAIM.format(version="v1", requests=right)
+
+
+def test_a_map_in_json_becomes_a_list(tmp_path: Path) -> None:
+    spec = {"devices": {"requests": {"g": {"exactly": {"deviceClassName": "gpu"}}}}}
+    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "c"}, "spec": spec}
+    text, _ = mended(tmp_path, json.dumps(claim))
+    assert json.loads(text)["spec"]["devices"]["requests"] == [{"name": "g", "exactly": {"deviceClassName": "gpu"}}]
+
+
+@pytest.mark.parametrize(
+    "wrong", ["requests:\n      g: gpu", "requests:\n      g: [gpu]", "requests: {}", "requests: {g: gpu}"]
+)
+def test_what_a_map_means_may_be_unclear(wrong: str, tmp_path: Path) -> None:
+    text = CLAIM.format(version="v1", requests=wrong)
+    after, said = mended(tmp_path, text)
+    assert after == text
+    assert "write a list: a `-` before each entry" in said
+    assert "fix not applied" not in said
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("exactly:   # note\n        deviceClassName: gpu", "# note\n      deviceClassName: gpu"),
+        (
+            "exactly:\n        # class\n        deviceClassName: gpu # x\n        count: 2",
+            "# class\n      deviceClassName: gpu # x\n      count: 2",
+        ),
+    ],
+)
+def test_comments_stay_where_a_map_goes(wrong: str, right: str, tmp_path: Path) -> None:
+    before = CLAIM.format(version="v1beta1", requests=f"requests:\n    - name: g\n      {wrong}")
+    after = CLAIM.format(version="v1beta1", requests=f"requests:\n    - name: g\n      {right}")
+    assert mended(tmp_path, before)[0] == after
+
+
+def test_a_fix_may_bring_errors_to_light(tmp_path: Path) -> None:
+    both = "gpu:\n      resourceClaimName: c\n      resourceClaimTemplateName: t"
+    after, said = mended(tmp_path, POD.format(claims=f"resourceClaims:\n    {both}"))
+    assert after == POD.format(claims=f"resourceClaims:\n    {both.replace('gpu:', '- name: gpu')}")
+    assert "one-source" in said
+    text = CLAIM.format(version="v1", requests="requests: [{name: g, exactly: {deviceClassName: gpu, count: -1}}]")
+    separated = mended(tmp_path, text + text)[0]
+    assert separated == f"{text}---\n{text}"
+    beyond = text.replace("resource.k8s.io/v1", "v1")
+    assert mended(tmp_path, beyond)[0] == text
+
+
+def test_a_fix_may_not_write_what_is_wrong(tmp_path: Path) -> None:
+    text = CLAIM.format(version="v1", requests="requests:\n      name: g\n      exactly: {count: {}}")
+    after, said = mended(tmp_path, text)
+    assert after == text
+    assert "fix not applied: a.yaml" not in said
+    assert "it causes error wrong-type" in said
+
+
+def test_a_diff_names_the_lines_of_the_file(tmp_path: Path) -> None:
+    first = CLAIM.format(version="v1", requests="requests:\n    - name: g\n      deviceClassName: gpu")
+    second = CLAIM.format(
+        version="v1",
+        requests="requests:\n    - name: g\n      exactly: {deviceClassName: gpu, count: 2, allocationMode: ALL}",
+    )
+    file = tmp_path / "a.yaml"
+    file.write_text(f"{first}---\n{second}", encoding="utf-8")
+    said = draguard("validate", "--diff", file).err
+    assert f"fix not applied: {file}:17:49: count-for-mode" in said
