@@ -3,9 +3,9 @@
 :func:`create_app` makes an application of a review function, :func:`serve` serves it until a signal comes.
 Needs uvloop and httptools, so import this package only where something is served.
 
-A request comes into a process (:mod:`webhook.server.process`), through TLS (:mod:`webhook.server.tls`) and a connection
-with deadlines and bounds to the application that answers reviews, heavy ones in a process that can be ended, probes and
-pages (:mod:`webhook.server.http`); :mod:`webhook.server.monitoring` tells of it.
+A process (:mod:`webhook.server.process`) receives a request through TLS (:mod:`webhook.server.tls`) and a connection
+with deadlines and limits; the application (:mod:`webhook.server.http`) answers reviews, probes and pages, heavy reviews
+in a process that can be killed; :mod:`webhook.server.monitoring` reports it in the log and metrics.
 """
 
 from __future__ import annotations
@@ -59,20 +59,20 @@ def create_app(
 ) -> Adapter:
     """Make the application: ``POST /validate``, ``POST /mutate``, ``GET /healthz``, ``GET /readyz``.
 
-    ``/validate/fail`` and ``/validate/ignore`` state what is answered if answering fails, as does ``/mutate/…``.
+    ``/validate/fail`` and ``/validate/ignore`` state the failure policy, as does ``/mutate/…``.
 
     Args:
         review: Answers the body of a request, given how the webhook was called. After the call's deadline it must
             answer by the failure policy at once.
-        heavy: Answers heavy reviews in processes that can be ended; None leaves them, too, to the event loop.
-        observe: Told of each answered review, and how many seconds that took, waiting included.
-        refused: Told of each request that is refused before it is reviewed, and the answer's status.
-        unready: Returns the reasons why reviews cannot be answered now, none if they can.
-        body_limit: The longest body that is read, in bytes.
+        heavy: Answers heavy reviews in processes that can be killed; None leaves them, too, to the event loop.
+        observe: Called with each answered review, and the seconds that it took, including waiting.
+        refused: Called for each request that is refused before it is reviewed, with the response's status.
+        unready: Returns the reasons why reviews cannot be answered now; empty if they can.
+        body_limit: The maximum length of a body, in bytes.
     """
     app = Adapter(
         review,
-        make_probes(lambda: app.reasons()),  # noqa: PLW0108 - there is no app yet
+        make_probes(lambda: app.reasons()),  # noqa: PLW0108 - the app does not exist yet
         observe=observe,
         refused=refused,
         unready=unready,

@@ -13,10 +13,10 @@ _AT_ONCE = 10.0
 
 
 class BoundedLog:
-    """Writes ten warnings at once, then one a second, which tells how many were left out before it.
+    """Writes up to ten warnings at once, then one a second, with the number of warnings dropped before it.
 
     Args:
-        log: Where to write to.
+        log: The logger.
         clock: Returns the time in seconds, from any moment on.
     """
 
@@ -28,11 +28,11 @@ class BoundedLog:
         self._left_out = 0
 
     def warning(self, message: str, *arguments: object) -> None:
-        """Write a line unless there were too many.
+        """Log a warning unless there were too many.
 
         Args:
             message: As for :meth:`logging.Logger.warning`.
-            arguments: What belongs into it.
+            arguments: The arguments of the message.
         """
         now = self._clock()
         self._allowed = min(_AT_ONCE, self._allowed + now - self._asked_at)

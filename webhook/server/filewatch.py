@@ -14,15 +14,15 @@ _LARGEST_FILE = 1 << 20
 
 
 class FileWatch:
-    """The content of some files that is in use, and what is found in them later.
+    """The content of files that is in use, and changes to it.
 
-    What is compared is their content: a mounted Secret changes by a symbolic link above them.
+    Contents are compared, as a mounted Secret changes by a symbolic link above its files.
 
     Args:
-        what: What they hold, for messages.
-        paths: The files; none if what is in use came from elsewhere, so that nothing is followed.
-        mend: What to do if one cannot be read, for messages.
-        content: What is in use, if it has been read already.
+        what: A description of the content, for messages.
+        paths: The files; empty if the content came from elsewhere, so that nothing is watched.
+        mend: What to do if a file cannot be read, for messages.
+        content: The content in use, if it has been read already.
 
     Raises:
         ServerError: A file cannot be read.
@@ -31,14 +31,14 @@ class FileWatch:
     def __init__(self, what: str, paths: Sequence[Path], mend: str, content: tuple[bytes, ...] | None = None) -> None:
         self.what = what
         self.fault = ""
-        """Why what the files hold now is not used; empty if it is."""
+        """Why the present content is not used; empty if it is."""
         self.paths = tuple(paths)
         self._mend = mend
         self.content = self._read() if content is None else content
         self._found: tuple[bytes, ...] | str = self.content
 
     def news(self) -> tuple[bytes, ...] | str | None:
-        """Return what is in the files now or why they cannot be read, once; None if that is as it was."""
+        """Return new content, or why the files cannot be read, once; None if nothing has changed."""
         found: tuple[bytes, ...] | str
         try:
             found = self._read() if self.paths else self._found

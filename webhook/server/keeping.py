@@ -1,4 +1,4 @@
-"""What stays in memory is kept out of garbage collection."""
+"""Keeps permanent objects out of garbage collection."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _FULL = 2
-"""The generation of a collection that goes through everything that is not exempt."""
+"""The generation of a full collection, of all objects that are not exempt."""
 
 
 def keep() -> None:
-    """Exempt the objects that exist from garbage collection, rules, policies, modules; those from before it looks at.
+    """Exempt existing objects, such as rules and modules, from garbage collection, after a full collection.
 
-    What it touches, each process that is forked would have to copy. And a body of 1.4 MB of small maps is decoded in
-    18 ms, not in 27 to 50; a review of 5 KB takes as long as before, and a higher threshold helps neither.
+    Each forked process would have to copy the objects that a collection visits. And a body of 1.4 MB of small maps is
+    decoded in 18 ms, not in 27 to 50; a review of 5 KB takes as long as before, and a higher threshold helps neither.
     """
     gc.unfreeze()
     gc.collect()
@@ -26,10 +26,10 @@ def keep() -> None:
 
 @contextmanager
 def kept_survivors() -> Iterator[None]:
-    """Exempt what survives a full collection, too, until the block ends.
+    """Exempt the survivors of full collections, too, until the block ends.
 
-    Types are compiled when the first review needs them. With all of them a full collection takes 170 ms, in which
-    nothing can interrupt it and all reviews wait; without those that were there before, some milliseconds. Nothing that
+    Types are compiled when the first review needs them. A full collection of all of them takes 170 ms, which nothing
+    can interrupt, so that all reviews wait; without those of earlier collections, some milliseconds. Nothing that
     belongs to a request or a connection needs collecting: reference counts free it.
     """
 

@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from webhook.objects import JSONObject
 
 _PODS_MAX: Final = 150_000
-"""How many pods a cluster may have (kubernetes.io/docs/setup/best-practices/cluster-large)."""
+"""The maximum number of pods in a cluster (kubernetes.io/docs/setup/best-practices/cluster-large)."""
 
 
 def run(arguments: Namespace) -> int:
-    """Print for each pod its node and devices, or why it has none; 1 if one stays pending."""
+    """Print each pod's node and devices, or why it has none; return 1 if a pod stays pending."""
     stated = kubernetes(arguments) or DEFAULT_RELEASE
     try:
         settings = Settings.of(stated, feature_gates(arguments, stated))
@@ -86,9 +86,9 @@ def run(arguments: Namespace) -> int:
 def _workloads(
     documents: Iterable[Document | Unreadable], refused: Refused, inventory: Inventory, report: Report
 ) -> list[JSONObject]:
-    """Read the manifests: pods and workloads are returned, all else belongs to the cluster.
+    """Read the manifests: return pods and workloads, and add all other objects to the cluster.
 
-    What the API server refuses is reported, as it can never be there; what is in the cluster was taken once.
+    Manifests that the API server refuses are reported, as they can never exist; the cluster's objects were accepted.
     """
     found: list[JSONObject] = []
     for document in documents:
@@ -115,7 +115,7 @@ def _workloads(
 
 
 def _of_others(obj: JSONObject) -> list[JSONObject]:
-    """Return the pod templates of another project's workload, each of which is taken to make one pod."""
+    """Return the pod templates of another project's workload, each assumed to make one pod."""
     if find(obj.get("apiVersion"), obj.get("kind")):
         return []
     from webhook.workloads import pods_in  # noqa: PLC0415 - most objects are of Kubernetes itself
@@ -127,17 +127,17 @@ def _of_others(obj: JSONObject) -> list[JSONObject]:
 
 
 def _try_pod(workload: JSONObject) -> None:
-    """Decode a pod of a workload, so that findings about its template have its place.
+    """Decode a pod of a workload, so that findings are located in its template.
 
     Raises:
-        MalformedError: It cannot be decoded.
+        MalformedError: The pod cannot be decoded.
     """
     if (pod := sample(workload)) is not None:
         Inventory().take(pod)
 
 
 def _what_if(arguments: Namespace, inventory: Inventory) -> None:
-    """Take away nodes, and the devices of claims, as the options say."""
+    """Remove nodes, and deallocate claims, according to the options."""
     for name in arguments.without:
         if inventory.discard("Node", name) is None:
             message = f"--without {name}: there is no such node{_suggestion(name, _names(inventory, 'Node'))}"
@@ -219,10 +219,10 @@ def _schedule(scheduler: Scheduler, pods: Sequence[JSONObject], told: Text, argu
 
 
 def _check_fit(workloads: Iterable[JSONObject]) -> None:
-    """Refuse to count pods of which each node has one.
+    """Refuse to count pods of a workload that has one on each node.
 
     Raises:
-        UsageError: There is a DaemonSet.
+        UsageError: A workload is a DaemonSet.
     """
     for each in workloads:
         if text(each, "kind") == "DaemonSet":

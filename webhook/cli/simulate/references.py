@@ -20,11 +20,11 @@ _CAUSES: Final = (
     "extended-resource-unknown",
     "not-published",
 )
-"""The rules about what keeps a pod pending, and what the scheduler has no hint for."""
+"""The rules about causes of pending pods for which the scheduler has no hint."""
 
 
 class References:
-    """Says what the scheduler does not: which name was probably meant.
+    """Adds to the scheduler's messages which name was probably meant.
 
     Args:
         cluster: The cluster that pods are scheduled into.
@@ -35,7 +35,7 @@ class References:
         self._context = Context(cluster.inventory, settings.release, settings.gates)
 
     def notes(self, placement: Placement) -> list[str]:
-        """Say what a pending pod, or one of its claims, refers to that does not exist.
+        """Report references of a pending pod or its claims to objects that do not exist.
 
         Args:
             placement: The pod, with its claims.

@@ -21,17 +21,17 @@ _HOLDERS_MAX: Final = 3
 
 
 class Text:
-    """Tells what became of pods.
+    """Writes the outcome of pods as text.
 
     Args:
-        color: Whether in colours.
+        color: Whether to use colours.
     """
 
     def __init__(self, *, color: bool) -> None:
         self._color = color
 
     def answers(self, answers: Iterable[JSONObject]) -> Iterator[str]:
-        """Tell of each pod; of those that are pending for the same reason, together."""
+        """Report each pod; group those that are pending for the same reason."""
         left: list[JSONObject] = []
         for answer in answers:
             if left and not _alike(left[0], answer):
@@ -45,7 +45,7 @@ class Text:
             yield from self._pending(left)
 
     def summary(self, answers: Sequence[JSONObject]) -> str:
-        """Say how many pods have a node."""
+        """Return the number of scheduled pods as text."""
         if not answers:
             return "no pod is pending"
         placed = sum(each["node"] is not None for each in answers)
@@ -62,7 +62,7 @@ class Text:
         return f"{counted(len(answers), 'pod')}: {', '.join(counts)}"
 
     def fit(self, pod: str, found: Fit, last: JSONObject | None) -> Iterator[str]:
-        """Tell how many more pods fit, and what runs out first."""
+        """Report how many more pods fit, and what runs out first."""
         more = "" if last else " at least"
         if not found.pods and last is not None:
             yield f"{self._in('bad', 'no more pods')} like {pod} fit:"
@@ -176,7 +176,7 @@ def _group(group: JSONObject) -> Iterator[str]:
 
 
 def _funnel(request: JSONObject) -> tuple[str, bool]:
-    """Say what is left of a node's devices after each step, up to the one that leaves too few."""
+    """Describe the remaining devices of a node after each step, up to the one that leaves too few."""
     wanted = 1 if request["wanted"] is None else request["wanted"]
     selecting = f"with {request['selecting']}" if request["selecting"] else "selected"
     steps = (
@@ -205,7 +205,7 @@ def _funnel(request: JSONObject) -> tuple[str, bool]:
 
 
 def _unused(pools: Sequence[JSONObject]) -> str:
-    """Name a pool that is not used, and count the others."""
+    """Name an unused pool, and count the others."""
     if not pools:
         return ""
     others = f", and those of {counted(len(pools) - 1, 'other pool')}" if len(pools) > 1 else ""

@@ -1,4 +1,4 @@
-"""What is counted for each review: plain numbers, which become Prometheus' metrics when they are asked for."""
+"""Counts reviews in plain numbers, which become Prometheus' metrics when they are requested."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Reviews(Collector):
         Args:
             labels: The endpoint, the object's kind, the operation and the decision.
             seconds: How long it took.
-            cost: What evaluating policies has cost.
+            cost: The cost of evaluating policies.
         """
         endpoint = labels[0]
         self._answered[labels] += 1
@@ -46,7 +46,7 @@ class Reviews(Collector):
         self._cost += cost
 
     def collect(self) -> Iterator[Metric]:
-        """Return what was counted."""
+        """Return the metrics."""
         answered = CounterMetricFamily(
             "draguard_reviews",
             "AdmissionReviews answered.",

@@ -11,16 +11,16 @@ from typing import Final
 
 STANDARD_ERROR: Final = 2
 LONGEST: Final = select.PIPE_BUF
-"""Bytes of a line that goes into a pipe as a whole, even if other processes write to it at the same time."""
+"""The maximum bytes of a line that a pipe takes as a whole, even if other processes write to it at the same time."""
 
 _WAITING = 2000
 _PARTING_SECONDS = 1.0
 
 
 class Lines(logging.Handler):
-    """Writes each line from a thread of its own: a pipe that is not read blocks its writer.
+    """Writes lines from a thread of its own, since a pipe that is not read blocks its writer.
 
-    If too many lines wait, further ones are dropped; a line counts them once there is room again.
+    If too many lines wait, further ones are dropped; a later line states their number.
 
     Args:
         file: The descriptor of the file to write to.
@@ -35,15 +35,15 @@ class Lines(logging.Handler):
         self._begin()
 
     def _begin(self) -> None:
-        # Its put() may be interrupted by a signal handler that has something to log, too.
+        # Its put() may be interrupted by a signal handler that logs, too.
         self._queue: SimpleQueue[bytes | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._process = os.getpid()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Let a line be written."""
+        """Queue a line."""
         try:
-            if self._process != os.getpid():  # forked: threads stay behind, and what they have to write
+            if self._process != os.getpid():  # forked: the parent's threads and their lines are not inherited
                 self._begin()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._write_all, name="log", daemon=True)
@@ -52,11 +52,11 @@ class Lines(logging.Handler):
                 self._dropped += 1
                 return
             self._queue.put(self._line(record))
-        except Exception:  # noqa: BLE001 - as every handler does
+        except Exception:  # noqa: BLE001 - like every handler
             self.handleError(record)
 
     def close(self) -> None:
-        """Write what waits, unless it is not read."""
+        """Write the waiting lines, unless nothing reads them."""
         if self._thread is not None and self._process == os.getpid():
             self._queue.put(None)
             self._thread.join(_PARTING_SECONDS)

@@ -1,6 +1,6 @@
 """The server's log: JSON lines, or text on a terminal.
 
-Whatever a client sends, it makes no line of its own, and none is longer than what a pipe takes as a whole.
+No input of a client can forge a line, or make one longer than a pipe takes as a whole.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Format = Literal["auto", "json", "text"]
 SHARE: Final = 0.01
-"""Of the plainly allowed reviews, how many are logged: some as samples, while metrics count all of them."""
+"""The share of plainly allowed reviews that is logged as samples; metrics count all of them."""
 
 _LOGGER = "webhook.decisions"
 _LEVELS: Mapping[Decided, int] = {
@@ -46,15 +46,15 @@ _COLOURS: Mapping[str, str] = {
 }
 _FOUND = 20
 _BOUNDS = (1000, 250, 60, 20)
-"""Characters of a text; the smaller ones are for lines that would be too long with the larger ones."""
+"""The maximum characters of a text; smaller ones are for lines that would be too long with larger ones."""
 
 
 def configure(style: Format = "auto", level: str = "info") -> None:
     """Log to standard error from now on.
 
     Args:
-        style: How lines are written; ``auto`` is text if standard error is a terminal, else JSON.
-        level: Below which level nothing is written, such as ``"info"``.
+        style: The format of lines; ``auto`` is text if standard error is a terminal, else JSON.
+        level: The lowest level that is written, such as ``"info"``.
     """
     terminal = sys.stderr.isatty()
     lines = Lines()
@@ -66,11 +66,11 @@ def configure(style: Format = "auto", level: str = "info") -> None:
 
 
 class DecisionLog:
-    """Logs what is decided: whatever is out of the ordinary, and a share of what is plainly allowed.
+    """Logs decisions: all unusual ones, and a share of the plainly allowed ones.
 
     Args:
-        share: Of the plainly allowed reviews and of those that draguard is configured to ignore, how many are logged: 1
-            for all, 0 for none. Which ones depends on their uid alone.
+        share: The share of plainly allowed and ignored reviews that is logged: 1 for all, 0 for none. Their uid alone
+            decides which ones.
     """
 
     def __init__(self, share: float = SHARE) -> None:
@@ -79,13 +79,13 @@ class DecisionLog:
         self._malformed = BoundedLog(self._log)
 
     def reviewed(self, record: Record, seconds: float) -> None:
-        """Log an answered review, if it is to be.
+        """Log an answered review, if it is selected.
 
         Args:
-            record: What is recorded about it.
+            record: Its record.
             seconds: How long it took.
         """
-        if record.decision == MALFORMED:  # any client can send any number of them, and they hold no object
+        if record.decision == MALFORMED:  # any client can send any number of these, and they hold no object
             self._malformed.warning(
                 "what came to /%s is not a review: %s", record.endpoint, record.message or "malformed"
             )
@@ -102,7 +102,7 @@ def fields(record: Record, seconds: float) -> dict[str, Any]:
     """Return the log record of a review: the user, the request, the decision and its reasons, without empty fields.
 
     Args:
-        record: What is recorded about it.
+        record: Its record.
         seconds: How long it took.
     """
     kind, group, version = record.kind
@@ -135,7 +135,7 @@ def _as_record(found: Found) -> dict[str, Any]:
 
 
 class JsonFormatter(logging.Formatter):
-    """Writes a line of JSON, in ASCII: nothing in it ends a line or moves a terminal's cursor."""
+    """Writes lines of JSON in ASCII, which cannot end a line early or move a terminal's cursor."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Write a line."""
@@ -149,7 +149,7 @@ class JsonFormatter(logging.Formatter):
         for bound in _BOUNDS:
             shown = _cut(fields, bound)
             if trace:
-                shown["exception"] = trace[-3 * bound :]  # its end says what it was
+                shown["exception"] = trace[-3 * bound :]  # its end names the error
             line = json.dumps(shown, separators=(",", ":"))
             if len(line) < LONGEST:
                 break
@@ -157,7 +157,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """Writes a line for a person to read.
+    """Writes lines for people to read.
 
     Args:
         coloured: Whether decisions and levels have colours.
@@ -205,12 +205,12 @@ def _reason(found: Mapping[str, Any]) -> str:
 
 
 def _word(text: str) -> str:
-    """Write a text that a client chose as one word, so that it reads like nothing else."""
+    """Write a client's text as one word, so that it cannot be taken for another part of the line."""
     return text if text.isprintable() and not set(text) & set(' "\\') else json.dumps(text)
 
 
 def _visible(text: str) -> str:
-    """Escape what would end the line or move a terminal's cursor."""
+    """Escape characters that would end the line or move a terminal's cursor."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from webhook.server.tls.certificate import Certificate
 
 REFUSALS: Final = (400, 403, 405, 408, 413, 415, 417, 431, 503, 505)
-"""The statuses of requests that are refused before anything of them is reviewed."""
+"""The statuses of requests that are refused before they are reviewed."""
 OTHER: Final = "other"
-"""The kind of whatever draguard knows no rules of."""
+"""The label of kinds for which draguard has no rules."""
 
 _KINDS: Mapping[tuple[str, str], str] = {
     (kind, group): f"{kind}.{group}" if group else kind  # as GroupKind.String() of apimachinery writes it
@@ -38,14 +38,14 @@ _KINDS: Mapping[tuple[str, str], str] = {
 
 
 class Metrics:
-    """Counts and measures what happens in this process.
+    """Counts and measures events in this process.
 
     Args:
-        certificate: What is served with.
-        answering: The options that reviews are answered by, policies included.
-        kubernetes: The release whose rules hold, such as ``"1.30"``; None for the newest that knows an object's fields.
-        ended: Returns how many processes for heavy reviews were ended at a deadline.
-        version: That of draguard.
+        certificate: The serving certificate.
+        answering: The options for answering reviews, including policies.
+        kubernetes: The release of the rules, such as ``"1.30"``; None for the newest that knows an object's fields.
+        ended: Returns the number of processes for heavy reviews that were killed at a deadline.
+        version: The version of draguard.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Metrics:
 
         self._reviews = Reviews()
         registry.register(self._reviews)
-        # Finding a child by its labels takes longer than counting; there are only so many of them.
+        # Finding a child by its labels takes longer than counting; the number of children is bounded.
         self._failures = cache(
             counter("review_failures_total", "Reviews that the failure policy had to answer.", "endpoint").labels
         )
@@ -116,7 +116,7 @@ class Metrics:
             registry=registry,
         ).labels(**build, kubernetes=kubernetes or f"up to 1.{NEWEST}").set(1)
 
-        # A series that begins with its first event hides that event from rate() and increase().
+        # rate() and increase() miss the first event of a series that begins with it.
         for endpoint in get_args(Endpoint):
             self._failures(endpoint)
         for status in REFUSALS:
@@ -127,7 +127,7 @@ class Metrics:
         """Count an answered review.
 
         Args:
-            record: What is recorded about it.
+            record: Its record.
             seconds: How long it took.
         """
         name, group, _ = record.kind
@@ -150,10 +150,10 @@ class Metrics:
         self._refused(status).inc()
 
     def tick(self, connections: int) -> None:
-        """Measure what changes without an event, each second.
+        """Update gauges that change without an event, each second.
 
         Args:
-            connections: How many connections are open.
+            connections: The number of open connections.
         """
         self._connections.set(connections)
         end = self._certificate.not_after
@@ -175,7 +175,7 @@ class Metrics:
         return certificate.refusals, certificate.failed_handshakes, self._answering.failures, self._ended()
 
     def exposition(self, accept: str) -> tuple[bytes, str]:
-        """Write everything as Prometheus reads it: in its text format, or in OpenMetrics if the client accepts it.
+        """Write all metrics in Prometheus' text format, or in OpenMetrics if the client accepts it.
 
         Args:
             accept: The request's header ``Accept``.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Monitoring:
-    """Logs decisions, and does nothing else.
+    """Logs decisions.
 
     Args:
         log: The log.
@@ -24,39 +24,39 @@ class Monitoring:
         self._log = log
 
     def reviewed(self, record: Record, seconds: float) -> None:
-        """Tell of an answered review.
+        """Report an answered review.
 
         Args:
-            record: What is recorded about it.
-            seconds: How long it took, waiting included.
+            record: Its record.
+            seconds: How long it took, including waiting.
         """
         self._log.reviewed(record, seconds)
 
     def refused(self, status: int) -> None:
-        """Tell of a request that is refused before anything of it is reviewed.
+        """Report a request that is refused before it is reviewed.
 
         Args:
-            status: The answer's HTTP status.
+            status: The response's HTTP status.
         """
 
     def tick(self, connections: int) -> None:
-        """Tell that a second has passed.
+        """Report that a second has passed.
 
         Args:
-            connections: How many connections are open.
+            connections: The number of open connections.
         """
 
 
 class Metered(Monitoring):
-    """Tells metrics, too.
+    """Updates metrics, too.
 
     Args:
         log: The log.
-        certificate: What is served with.
-        answering: The options that reviews are answered by, policies included.
-        kubernetes: The release whose rules hold; None for the newest that knows an object's fields.
-        ended: Returns how many processes for heavy reviews were ended at a deadline.
-        version: That of draguard.
+        certificate: The serving certificate.
+        answering: The options for answering reviews, including policies.
+        kubernetes: The release whose rules apply; None for the newest that knows an object's fields.
+        ended: Returns the number of processes for heavy reviews that were killed at a deadline.
+        version: The version of draguard.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Gives memory back to the system."""
+"""Returns memory to the system."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from contextlib import suppress
 from typing import Final
 
 _LARGE: Final = 1 << 17
-"""Bytes from which on a block is one of the system's, as glibc has it at first."""
+"""The size in bytes from which blocks are mapped from the system, glibc's initial value."""
 _M_MMAP_THRESHOLD: Final = -3  # <malloc.h>
 
 
 def give_back() -> None:
-    """Give large blocks of memory back to the system as soon as they are free.
+    """Return large blocks of memory to the system as soon as they are free.
 
-    By itself, glibc keeps blocks as large as any that was freed: 500 long answers that clients have read, or not, leave
-    200 MB in pieces that nothing else fits into.
+    By default, glibc keeps blocks as large as any that was freed: 500 long answers, read or not, leave 200 MB in pieces
+    into which nothing else fits.
     """
     import ctypes  # noqa: PLC0415 - needed only to serve
 

@@ -1,10 +1,9 @@
 """Worker processes for heavy reviews, forked without threads or keys.
 
-This process cannot fork: it has threads, connections and the key of its certificate. So before there is any of these
-it forks a nursery, which does nothing but fork: a judge, once it is asked for one. A judge shares the memory of what it
-does not change, is there within milliseconds, answers one review after the other through a socket, and is killed by the
-kernel at the end of the time that a review has: that ends even code in C that holds every lock. Only the process at the
-other end of the socket notices.
+This process cannot fork: it has threads, connections and the key of its certificate. So before it has any of these, it
+forks a nursery, whose only work is to fork judges on request. A judge shares unchanged memory, starts within
+milliseconds, answers one review after the other through a socket, and is killed by the kernel at the end of a review's
+time: that ends even code in C that holds every lock. Only the process at the other end of the socket notices.
 """
 
 from __future__ import annotations
@@ -32,26 +31,26 @@ if TYPE_CHECKING:
 _FORK: Final = b"f"
 _FOLLOW: Final = b"r"
 _ROOM: Final = 128 << 20
-"""Bytes that a judge may take beside what it shares: twice what the largest review takes, and with two of them the
-webhook stays below the chart's 512 MiB."""
+"""Bytes that a judge may take beside shared memory: twice the need of the largest review; with two judges the webhook
+stays below the chart's 512 MiB."""
 _GROWTH: Final = 64 << 20
-"""Bytes after which a judge that has answered makes room for a new one."""
+"""Bytes after which a judge is replaced once it has answered."""
 _NICE: Final = 10
-"""How much heavy reviews give way to all others when processors are scarce."""
+"""The niceness of judges: heavy reviews yield to all others when processors are scarce."""
 _EARLIER: Final = 0.05
 """Seconds before the deadline when a judge answers by the failure policy, as far as it looks at the clock."""
 _log = logging.getLogger(__name__)
 
 
 class Forks:
-    """Makes judges, with policies that are as new as those of this process.
+    """Makes judges with the same policies as this process.
 
-    Make it before there are threads, keys or connections; the judges inherit what there is.
+    Make it before there are threads, keys or connections, which judges would inherit.
 
     Args:
         review: Answers the body of a review, given how the webhook was called.
-        follow: Takes up files that have changed, in the process in which it is called.
-        generation: Returns a number that changes whenever this process has taken up such files.
+        follow: Reloads changed files in the process that calls it.
+        generation: Returns a number that changes whenever this process has reloaded files.
     """
 
     def __init__(
@@ -100,17 +99,17 @@ class Forks:
 
 
 def _as_child(work: Callable[[], None]) -> NoReturn:
-    """Do something in a process that was just forked, and end."""
+    """Run a function in a process that was just forked, and exit."""
     code = 1
     try:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
-            signal.signal(number, signal.SIG_IGN)  # of these the parent decides; children are forgotten as they end
+            signal.signal(number, signal.SIG_IGN)  # the parent decides on these; children are reaped automatically
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         faulthandler.disable()
         work()
         code = 0
-    except BaseException:  # noqa: BLE001 - whatever it is, the parent's code must not go on here
+    except BaseException:  # noqa: BLE001 - whatever the error, the parent's code must not continue here
         _log.exception("a process for heavy reviews has failed")
     finally:
         logging.shutdown()
@@ -118,7 +117,7 @@ def _as_child(work: Callable[[], None]) -> NoReturn:
 
 
 def _nurse(control: socket.socket, review: Callable[[bytes, Call], Answer], follow: Callable[[], None]) -> None:
-    """Fork judges until the other end is closed, and then end them all."""
+    """Fork judges until the other end is closed, then kill them all."""
     os.setsid()  # a group of its own, which a terminal's signals do not reach
     while True:
         command, files, _, _ = socket.recv_fds(control, 1, 1)
@@ -158,7 +157,7 @@ def _judge(connection: socket.socket, review: Callable[[bytes, Call], Answer]) -
 
 
 def _bound_memory() -> None:
-    """Let allocations fail beyond some room: better here than in the process that answers everybody."""
+    """Let allocations beyond a limit fail here rather than in the process that serves all clients."""
     with suppress(OSError, ValueError, IndexError):
         data = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) * resource.getpagesize()
         _, most = resource.getrlimit(resource.RLIMIT_DATA)
@@ -166,7 +165,7 @@ def _bound_memory() -> None:
 
 
 def _received(connection: socket.socket, length: int) -> bytearray:
-    """Receive so many bytes.
+    """Receive the given number of bytes.
 
     Raises:
         EOFError: The other end is closed.

@@ -1,4 +1,4 @@
-"""Values made of files, reloaded when the files change."""
+"""Values made from files, reloaded when the files change."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _UNSETTLED_SECONDS: Final = 2.0
-"""How long a file may change again without its times telling so: clocks of file systems are coarse."""
+"""How long a file may change again without a change of its times, as file systems' clocks are coarse."""
 _log = logging.getLogger(__name__)
 
 
 class UnusableError(Exception):
-    """What is in the files cannot be used; the text says what, where and how to mend it."""
+    """The files' content cannot be used; the text names the error, its place and how to fix it."""
 
 
 class Reloaded(Generic[T]):
-    """A value that is made of files, and made anew when what is in them changes.
+    """A value that is made from files, and made anew when their content changes.
 
-    What is compared is their content, which is read only if their names, sizes or times have changed: a mounted
-    ConfigMap changes by a symbolic link above them. A new value takes the old one's place at once and as a whole; what
-    cannot be used leaves the old one in place.
+    Contents are compared, as a mounted ConfigMap changes by a symbolic link above its files, but are read only if
+    names, sizes or times have changed. A new value replaces the old one atomically; content that cannot be used leaves the old
+    one in place.
 
     Args:
-        what: What the files hold, for messages.
-        files: Lists the files; those that are not there are left to ``make``.
-        make: Makes the value. It may take long: :meth:`follow` belongs into a thread.
-        first: Makes the first value, if that is not made as others are.
+        what: A description of the content, for messages.
+        files: Lists the files; missing ones are left to ``make``.
+        make: Makes the value. It may take long: call :meth:`follow` in a thread.
+        first: Makes the first value, if this differs from later ones.
 
-    ``make`` raises :class:`UnusableError` if what is in the files cannot be used.
+    ``make`` raises :class:`UnusableError` if the content cannot be used.
     """
 
     def __init__(
@@ -55,11 +55,11 @@ class Reloaded(Generic[T]):
         self._digest = self._content()
         self.value = (first or make)()
         self.generation = 1
-        """How many values there were."""
+        """The number of values so far."""
         self.failures = 0
-        """How often files have changed and could not be used."""
+        """How often files changed and could not be used."""
         self.fault = ""
-        """Why what is in the files now is not used; empty if it is."""
+        """Why the present content is not used; empty if it is."""
 
     def follow(self) -> None:
         """Make the value anew if the files have changed; never raises."""
@@ -73,12 +73,12 @@ class Reloaded(Generic[T]):
                 value, fault = self._make(), ""
             except UnusableError as error:
                 fault = str(error)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the old value is still good
+            except Exception as error:  # noqa: BLE001 - whatever the error, the old value is still good
                 _log.exception("the new %s cannot be loaded", self._what)
                 fault = f"draguard itself failed to load them: {error!r}"
             if self._content() != digest:
-                return  # they change this moment: half of what was read may be old
-            self._digest = digest  # so that what cannot be used is reported once
+                return  # they are changing: half of the content may be old
+            self._digest = digest  # so that unusable content is reported once
             self._settle(value, fault)
         self._stamp = stamp
 
@@ -89,12 +89,12 @@ class Reloaded(Generic[T]):
         else:
             self.value = value
             self.generation += 1
-            keep()  # and let the old one go
+            keep()  # and release the old one
             _log.info("the new %s are in use, generation %d", self._what, self.generation)
         self.fault = fault
 
     def _stamps(self) -> tuple[Any, ...] | None:
-        """Return what changes with the files; None if that cannot be relied on yet."""
+        """Return names, sizes and times of the files; None if these are not reliable yet."""
         stamps: list[tuple[Any, ...]] = []
         newest = 0.0
         for path in self._files():
@@ -112,7 +112,7 @@ class Reloaded(Generic[T]):
 
 
 def _digest(path: str) -> bytes | None:
-    """Return a digest of a file; None if it cannot be read, or is something that never ends or never begins."""
+    """Return a digest of a file; None if it cannot be read, or is not a regular file."""
     try:
         with open(path, "rb", opener=_regular) as file:
             return hashlib.file_digest(file, "sha256").digest()

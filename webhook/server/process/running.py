@@ -37,29 +37,29 @@ if TYPE_CHECKING:
     from webhook.server.tls.certificate import Certificate
 
 SHUTDOWN_DELAY = 5.0
-"""Seconds of accepting connections after SIGTERM: about what it takes until no API server sends to this pod."""
+"""Seconds of accepting connections after SIGTERM: about the time until no API server sends to this pod."""
 
 BACKLOG: Final = 4096
-"""How many connections the kernel may keep that are not accepted yet, as far as it allows."""
+"""The backlog of connections that are not accepted yet, as far as the kernel allows."""
 
 UNREAD: Final = 1 << 15
-"""Bytes of a connection that the kernel keeps until they are read; it doubles the number.
+"""The kernel's receive buffer of a connection, in bytes; it doubles the number.
 
-That much of each connection is taken in at once, which takes long if it comes in TLS records of a byte each."""
+The whole buffer is read at once, which takes long if it holds TLS records of a byte each."""
 
 _KEPT: Final = 1 << 16
-"""Bytes of answers that the kernel keeps for a client that does not read; it doubles this number, too.
+"""The kernel's send buffer for a client that does not read, in bytes; it doubles this number, too.
 
-By itself, it takes megabytes for a client that has read quickly so far, and they count as memory of the container."""
+By default, it grows to megabytes for a client that has read quickly so far, which count as the container's memory."""
 
 _TICK = 0.1
-"""Seconds between two looks whether to stop."""
+"""Seconds between two checks whether to stop."""
 _TICKS_A_SECOND = 10
 _PROBES = 200
-"""Connections to the plain port: from kubelet, Prometheus, and strangers."""
+"""The maximum connections to the plain port: from kubelet, Prometheus, and others."""
 _PROBE_SECONDS = 5.0
 _OTHER_FILES = 100
-"""Files that are none of connections."""
+"""Open files other than connections."""
 _log = logging.getLogger(__name__)
 
 
@@ -69,7 +69,7 @@ def listen(host: str, port: int, prefix: str = "--") -> socket.socket:
     Args:
         host: A name or address of this machine; ``::`` takes IPv4, too.
         port: The port; 0 takes a free one.
-        prefix: What the options ``host`` and ``port`` begin with that can be mended.
+        prefix: The prefix of the options ``host`` and ``port``, for the error message.
 
     Raises:
         ServerError: The address cannot be listened on.
@@ -97,7 +97,7 @@ class Plain(NamedTuple):
     Args:
         host: The name or address to listen on.
         port: The port; 0 takes a free one.
-        pages: What answers there, by path, called on the event loop.
+        pages: The pages, by path; called on the event loop.
     """
 
     host: str
@@ -121,13 +121,13 @@ def serve(
     """Serve until SIGTERM or SIGINT, then finish the requests in flight; a second signal ends the process at once.
 
     Args:
-        app: What :func:`webhook.server.create_app` made.
+        app: The application of :func:`webhook.server.create_app`.
         host: The name or address to listen on; ``::`` takes IPv4, too.
         port: The port to listen on; 0 takes a free one.
-        certificate: What to serve with; followed each second if it is of files.
+        certificate: The serving certificate; reloaded each second if it is from files.
         shutdown_delay: Seconds of accepting connections after SIGTERM, not ready any more, each answer the last of its
             connection; SIGINT comes from a person and ends the server at once.
-        limits: What connections may take.
+        limits: The limits of connections.
         plain: A second port.
         chores: Called each second, in a thread beside the event loop.
         tick: Called each second on the event loop, with the number of open connections.
@@ -175,15 +175,15 @@ def url_of(listener: socket.socket, scheme: str = "https") -> str:
 
 
 class Server:
-    """The event loop of the webhook: deadlines, a certificate that follows its files, and an end that loses no request.
+    """The event loop of the webhook: deadlines, certificate reloading, and a graceful shutdown.
 
     Args:
-        app: What answers.
+        app: The application.
         listener: A listening socket, which the server closes.
-        certificate: What to serve with.
+        certificate: The serving certificate.
         shutdown_delay: Seconds of accepting connections after the signal to stop.
-        limits: What a connection may take.
-        beside: What answers without TLS, and a listening socket for that, which the server closes.
+        limits: The limits of connections.
+        beside: The pages without TLS, and their listening socket, which the server closes.
         chores: Called each second in a thread.
         tick: Called each second, with the number of open connections.
         ready: Called once connections are accepted, with the URL.
@@ -225,7 +225,7 @@ class Server:
 
     def run(self) -> None:
         """Serve until :meth:`stop` is called or a signal comes."""
-        is_main = threading.current_thread() is threading.main_thread()  # others get no signals
+        is_main = threading.current_thread() is threading.main_thread()  # other threads get no signals
         numbers = (signal.SIGINT, signal.SIGTERM) if is_main else ()
         before = {number: signal.signal(number, self._stop_by_signal) for number in numbers}
         try:
@@ -237,7 +237,7 @@ class Server:
             self._ended.set()
 
     def stop(self, delay: float) -> None:
-        """Begin to stop; may be called from any thread or signal handler.
+        """Begin the shutdown; may be called from any thread or signal handler.
 
         Args:
             delay: Seconds for which connections are still accepted.
@@ -267,7 +267,7 @@ class Server:
         if self._beside:
             port, listener = self._beside
             self.acceptors.append(Acceptor(listener, port.crowd, lambda: Connection(port)))
-        # Beside a thread that reads policies the loop has its turn after 1 ms, not 5.
+        # With a thread that reads policies, the loop gets its turn after 1 ms, not 5.
         sys.setswitchinterval(0.001)
         if self._app.heavy:
             self._app.heavy.start()
@@ -288,7 +288,7 @@ class Server:
         self._tick(len(self.port.connections))
 
     async def _finish(self) -> None:
-        """Stop accepting connections, and see every one of them to its end, those in their handshake included."""
+        """Stop accepting connections, and wait for the end of all of them, including those in their handshake."""
         for acceptor in self.acceptors:
             acceptor.close()
         for port in self._ports:
@@ -309,7 +309,7 @@ class Server:
                     await acceptor.wait_closed()
 
     def _stop_by_signal(self, number: int, _frame: FrameType | None) -> None:
-        """Stop on the first signal, end the process at once on the second."""
+        """Shut down on the first signal; exit at once on the second."""
         if self._app.closing:
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
@@ -320,7 +320,7 @@ class Server:
 
 
 def _plain_port(pages: Pages, limits: Limits) -> Port:
-    """Make the port beside, which has room of its own: a client that fills up one port leaves the other open."""
+    """Make the plain port, with limits of its own: a client that fills up one port leaves the other open."""
     fewer = replace(
         limits,
         header_seconds=min(limits.header_seconds, _PROBE_SECONDS),
@@ -331,14 +331,14 @@ def _plain_port(pages: Pages, limits: Limits) -> Port:
 
 
 def _crowd(limits: Limits) -> Crowd:
-    """Make room for connections, as far as the process may open files."""
+    """Make the crowd of connections, limited by the files that the process may open."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = limits.connections if files == resource.RLIM_INFINITY else min(limits.connections, files - _OTHER_FILES)
     return Crowd(max(1, most), limits.connections_per_address, limits.unread_bytes)
 
 
 def _open_many_files() -> None:
-    """Let the process open as many files as it may."""
+    """Raise the process's limit of open files to the maximum."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -31,10 +31,10 @@ class Certificate:
         certificate: The serving certificate in PEM, followed by intermediate ones if there are any.
         key: Its private key in PEM, not encrypted.
         source: The files the two are read from, to follow.
-        clients: Who may ask; None lets everybody ask.
+        clients: The clients that may connect; None for all.
 
     Raises:
-        ServerError: The two cannot be used or do not belong together, or the clients' authorities cannot be used.
+        ServerError: Certificate and key cannot be used or do not match, or the clients' authorities cannot be used.
     """
 
     def __init__(
@@ -47,11 +47,11 @@ class Certificate:
     ) -> None:
         self.clients = clients
         self.renewals = 0
-        """How often files have changed and were taken up."""
+        """How often changed files were put to use."""
         self.refusals = 0
-        """How often files have changed and were not taken up."""
+        """How often changed files could not be used."""
         self.failed_handshakes = 0
-        """How many TLS handshakes have failed, those of clients without a certificate of an authority included."""
+        """The number of failed TLS handshakes, including those of clients without a trusted certificate."""
         self._bounded_log = BoundedLog(_log)
         self._pair = FileWatch("certificate", source or (), _MEND, (certificate, key))
         self._followed = (self._pair, clients.authorities) if clients else (self._pair,)
@@ -61,10 +61,10 @@ class Certificate:
 
     @classmethod
     def of_files(cls, certificate: Path, key: Path, *, clients: Clients | None = None) -> Certificate:
-        """Read a certificate and its key from files; :meth:`follow` looks whether they have changed.
+        """Read a certificate and its key from files; :meth:`follow` reloads them.
 
         Raises:
-            ServerError: A file cannot be read or used, or the two do not belong together.
+            ServerError: A file cannot be read or used, or certificate and key do not match.
         """
         source = certificate, key
         pair = FileWatch("certificate", source, _MEND).content
@@ -72,16 +72,16 @@ class Certificate:
 
     @property
     def not_after(self) -> datetime | None:
-        """The end of the certificate that is served; None if only OpenSSL can read it."""
+        """The expiry of the serving certificate; None if only OpenSSL can read it."""
         return not_after(self._pair.content[0])
 
     @property
     def fault(self) -> str:
-        """Why what is in the files now is not used; empty if it is."""
+        """Why the files' present content is not used; empty if it is."""
         return next((followed.fault for followed in self._followed if followed.fault), "")
 
     def follow(self) -> None:
-        """Take up what is in the files now, if it has changed and can be used; never raises."""
+        """Reload the files if they have changed and can be used; never raises."""
         for followed in self._followed:
             news = followed.news()
             if news is None:
@@ -95,7 +95,7 @@ class Certificate:
                 _log.info("serving with the new %s of %s", followed.what, followed.paths[0])
 
     def _renew(self, followed: FileWatch, content: tuple[bytes, ...]) -> str:
-        """Begin handshakes with other content from now on, unless there is a fault in it, which is returned."""
+        """Use new content for handshakes from now on; if it has a fault, return that instead."""
         old, followed.content = followed.content, content
         try:
             self.context.settings = self._settings()
@@ -105,7 +105,7 @@ class Certificate:
         return ""
 
     def _settings(self) -> ssl.SSLContext:
-        """Make settings of what is in use: TLS 1.2 or later, forward secrecy, HTTP/1.1 as API servers speak it."""
+        """Make the TLS settings: TLS 1.2 or later, forward secrecy, HTTP/1.1 as API servers use it."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.options |= ssl.OP_NO_RENEGOTIATION
@@ -147,10 +147,10 @@ class Certificate:
 
 
 class _Latest(ssl.SSLContext):
-    """Begins each handshake with the settings of that moment.
+    """Begins each handshake with the latest settings.
 
-    A server keeps one context for ever, and what a context trusts can only grow; so each renewal makes a new one.
-    An old one lives as long as its connections. Sessions belong to one, too: none outlives the trust it was made in.
+    A server keeps one context forever, and a context's trust can only grow; so each renewal makes a new one. An old one
+    lives as long as its connections. Sessions belong to a context, too: none outlives the trust it was made in.
     """
 
     settings: ssl.SSLContext
@@ -164,7 +164,7 @@ class _Latest(ssl.SSLContext):
 
 
 class _Handshake(ssl.SSLObject):
-    """Tells both sides why a handshake failed, which the event loop passes over in silence."""
+    """Reports to both sides why a handshake failed, which the event loop does not."""
 
     failed: Callable[[ssl.SSLError], None]
     outgoing: ssl.MemoryBIO
@@ -188,14 +188,14 @@ class _Handshake(ssl.SSLObject):
 
 @contextmanager
 def _as_file(content: bytes) -> Iterator[str]:
-    """Give bytes a path, since OpenSSL reads files only; in memory if possible, for the disk may be read-only."""
+    """Provide a path to bytes, since OpenSSL reads only files; in memory if possible, as the disk may be read-only."""
     file: Any
     try:
         if hasattr(os, "memfd_create"):
             file = os.fdopen(os.memfd_create("draguard"), "wb")
             path = f"/proc/self/fd/{file.fileno()}"
         else:
-            import tempfile  # noqa: PLC0415 - with all that it imports it takes 0.4 MB
+            import tempfile  # noqa: PLC0415 - with its imports it takes 0.4 MB
 
             file = tempfile.NamedTemporaryFile(prefix="draguard-")  # noqa: SIM115 - closed below
             path = file.name
@@ -203,7 +203,7 @@ def _as_file(content: bytes) -> Iterator[str]:
             file.write(content)
             file.flush()
             yield path
-    except ssl.SSLError:  # what OpenSSL says of the content
+    except ssl.SSLError:  # OpenSSL's error about the content
         raise
     except OSError as error:
         message = f"cannot hand a file to OpenSSL: {error.strerror}: set TMPDIR to a directory that can be written"

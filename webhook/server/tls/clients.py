@@ -21,12 +21,12 @@ _log = logging.getLogger(__name__)
 
 
 class Clients:
-    """The clients that may ask, as TLS has verified their certificates.
+    """The clients that may connect, by their certificates, which TLS has verified.
 
     Args:
         authorities: A file of certificates in PEM; one of them must have signed a client's, for authenticating clients.
-        names: Of these a certificate must have one, exactly as written here, as common name or as alternative name
-            (DNS, URI, email); with none of them any name will do.
+        names: The accepted names, spelled exactly, as common name or alternative name (DNS, URI, email); without names,
+            any name is accepted.
 
     Raises:
         ServerError: The file cannot be read.
@@ -35,19 +35,19 @@ class Clients:
     def __init__(self, authorities: Path, names: Iterable[str] = ()) -> None:
         self.authorities = FileWatch("authorities of clients", [authorities], _MEND)
         self.refused = 0
-        """How many connections were refused for their names."""
+        """The number of connections refused for their names."""
         self._names = frozenset(names)
         self._bounded_log = BoundedLog(_log)
 
     def require(self, context: ssl.SSLContext, file: str) -> None:
-        """Let handshakes with these settings demand a certificate.
+        """Require a client certificate in handshakes with these settings.
 
         Args:
             context: The settings of a server, which trust no authority yet.
             file: Where to read the authorities' certificates.
 
         Raises:
-            ServerError: There is none in the file, or something that would be passed over.
+            ServerError: The file has no certificate, or content that would be ignored.
         """
         path = self.authorities.paths[0]
         try:
@@ -62,11 +62,11 @@ class Clients:
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # an intermediate authority may vouch, too, as in Go
 
     def refusal(self, certificate: Mapping[str, Any], address: object) -> str:
-        """Return why a client may not ask, nothing if it may.
+        """Return why a client may not connect; empty if it may.
 
         Args:
-            certificate: Its certificate as ``ssl.SSLSocket.getpeercert`` tells it.
-            address: Where it is, for the log.
+            certificate: Its certificate as ``ssl.SSLSocket.getpeercert`` returns it.
+            address: Its address, for the log.
         """
         names = list(dict.fromkeys(_names(certificate)))
         if not self._names or not self._names.isdisjoint(names):
