@@ -1,4 +1,4 @@
-"""Accepts connections in small batches, and passes over those that their clients have closed already."""
+"""Accepts connections in small batches, and skips those that their clients have already closed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from webhook.server.http.crowd import Crowd
 
 _BATCH: Final = 32
-"""How many connections begin before the event loop does other work; each takes some 0.2 ms."""
+"""The number of connections to begin before the event loop does other work; each takes some 0.2 ms."""
 _BATCH_SECONDS: Final = 0.005
 """How long it may take to find them among those that are closed already, each of which takes some 10 us."""
 _TCP_INFO: Final[int | None] = getattr(socket, "TCP_INFO", None)

@@ -1,7 +1,7 @@
-"""Answers HTTP requests: reviews by a plain function, all else by pages.
+"""Answers HTTP requests: reviews by a plain function, all others by pages.
 
-A review takes microseconds, so it is answered on the event loop, by turns, unless it is heavy, or found to be. Bounded
-are also how long a body is, how much memory bodies take that are coming in or wait, and how long a review has waited.
+A review takes microseconds, so it is answered on the event loop, in turn, unless it is heavy or proves to be. The
+length of bodies, their memory while they arrive or wait, and the waiting time of reviews are bounded, too.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Reply = Callable[[Page], None]
 
 BODY_LIMIT = 6 << 20
-"""Twice the 3 MiB that an API server takes of a request: the review of an update holds the old object and the new."""
+"""Twice an API server's limit of 3 MiB for a request: the review of an update holds the old object and the new."""
 
 PATIENCE = 0.25
 """The share of its caller's timeout that a review may wait for its turn."""
@@ -55,7 +55,7 @@ _JSON: Final = b"application/json"
 
 
 class Adapter(Pages):
-    """An application of a review function and of pages.
+    """An application made of a review function and pages.
 
     Args:
         review: Answers the body of a review, given how the webhook was called. After the call's deadline it must answer
@@ -94,13 +94,13 @@ class Adapter(Pages):
         self._tasks: set[asyncio.Task[None]] = set()
 
     def reasons(self) -> Iterator[str]:
-        """Say why requests should go elsewhere, if they should."""
+        """List the reasons why requests should go elsewhere."""
         if self.stopping:
             yield "it is shutting down"
         yield from self._unready()
 
     def admit(self, request: Request) -> Page | None:
-        """Look at the header of a request; return the refusal if it is refused before its body is read."""
+        """Check the header of a request; return the refusal if it is refused before its body is read."""
         if request.target.path in _REVIEWS and (refused := _refusal(request)) is not None:
             return refused
         return super().admit(request)
@@ -116,7 +116,7 @@ class Adapter(Pages):
             self.inline.put(_key(request), seconds, partial(self._judge, request, reply))
 
     def _judge(self, request: Request, reply: Reply) -> Callable[[], None]:
-        """Answer a review on the event loop, now that it is its turn; return what sends the answer."""
+        """Answer a review on the event loop in its turn; return a function that sends the answer."""
         arrived, began = request.arrived, time.monotonic()
         timeout = _timeout(request.target.query)
         if began - arrived > PATIENCE * timeout:
@@ -133,7 +133,7 @@ class Adapter(Pages):
             return partial(reply, failed(error))
 
     def _page_of(self, request: Request, answer: Answer) -> Page:
-        """Make the page of an answer, and tell of it."""
+        """Make the page of an answer, and report it."""
         status, body, content_type, record = answer
         if record is not None:
             self._observe(record, time.monotonic() - request.arrived)
@@ -141,7 +141,7 @@ class Adapter(Pages):
         return Page(status, body, _JSON if content_type == "application/json" else content_type.encode("latin-1"))
 
     def _leave(self, request: Request, reply: Reply, *, is_long: bool) -> None:
-        """Leave a heavy review to another process."""
+        """Pass a heavy review to another process."""
         task = asyncio.get_running_loop().create_task(self._answer_beside(request, reply, is_long=is_long))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -180,7 +180,7 @@ def _key(request: Request) -> tuple[str, tuple[str, int] | None]:
 
 
 def _tenant(body: bytes) -> str:
-    """Return whose object a review is about: that of a namespace, or else of a user."""
+    """Return the owner of a review's object: its namespace, or else the user."""
     try:
         request = parse_head(body).get("request", {})
     except MalformedReviewError:
@@ -196,7 +196,7 @@ def _timeout(query: bytes) -> float:
 
 
 def _refusal(request: Request) -> Page | None:
-    """Say why a request for a review is refused, if it is."""
+    """Return the refusal of a request for a review, if it is refused."""
     headers = request.headers
     sent_as = headers.get(b"content-type", b"")
     if request.method == b"POST" and sent_as == _JSON and b"content-encoding" not in headers:

@@ -1,4 +1,4 @@
-"""Bodies that are coming in, and the memory that they take."""
+"""Incoming bodies, and the memory that they take."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from webhook.server.http.messages import Page, Request
 
 _SMALL: Final = 1 << 16
-"""Bytes that a body may have however much memory others take."""
+"""The size in bytes up to which a body is accepted, however much memory others take."""
 
 
 class Bodies:
-    """The bodies that are coming in; none is too long, and together they take bounded memory.
+    """The incoming bodies, with limits for each and for all together.
 
-    One that comes in at once is not counted: it is answered, or waits as others do, and is gone.
+    A body that arrives in one piece is not counted: it is answered or queued at once.
 
     Args:
         limit: How many bytes each may have.
@@ -33,7 +33,7 @@ class Bodies:
         self._overloaded = overloaded
         self._coming: set[Request] = set()
         self.held = 0
-        """How many bytes there are."""
+        """The number of bytes held."""
 
     @property
     def too_large(self) -> Page:
@@ -41,7 +41,7 @@ class Bodies:
         return refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body may have {self.limit} bytes", is_last=True)
 
     def take(self, request: Request, piece: bytes) -> None:
-        """Take a piece of a body in; the request may be refused for it."""
+        """Add a piece of a body; the request may be refused for it."""
         length = len(piece)
         if length == request.length:  # all of it
             request.pieces.append(piece)
@@ -63,7 +63,7 @@ class Bodies:
                 request.refusal = self._too_much()
 
     def finish(self, request: Request) -> None:
-        """Put a body together that has come in whole, unless it was dropped for others."""
+        """Join a complete body, unless it was dropped for others."""
         if self._is_dropped(request):
             request.refusal = self._too_much()
             return
@@ -72,7 +72,7 @@ class Bodies:
         self.drop(request)
 
     def drop(self, request: Request) -> None:
-        """Forget what has come in of a body."""
+        """Drop the pieces of a body."""
         request.pieces.clear()
         if request.size and request in self._coming:
             self._coming.remove(request)

@@ -61,7 +61,7 @@ class Connection(asyncio.BufferedProtocol):
         self._client = ""
         self._peer: tuple[str, int] | None = None
         self._forbidden = ""
-        """Why the client may not ask."""
+        """Why the client may not send requests."""
         self._is_closing = False
         self._is_refused = False
         """Whether it closes after the answers that are due, and nothing more is read."""
@@ -125,11 +125,11 @@ class Connection(asyncio.BufferedProtocol):
         del self._parser, self._outlet, self._transport, self._transports  # which know this connection
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - asyncio's
-        """Return where the loop puts what comes in: else it makes 256 KiB of room each time, by three system calls."""
+        """Return the buffer for input: otherwise the loop makes 256 KiB of room each time, by three system calls."""
         return self.port.room
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Take some of a request in; answer it if it is whole."""
+        """Read a part of a request; answer it if it is complete."""
         self._take(self.port.room[:nbytes])
 
     def _take(self, data: memoryview) -> None:
@@ -181,11 +181,11 @@ class Connection(asyncio.BufferedProtocol):
         self._fields = self._small = 0
 
     def on_url(self, url: bytes) -> None:
-        """Take a piece of what is asked for."""
+        """Add a piece of the request's target."""
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a field of the header, or pass over one of the trailers."""
+        """Add a header field, or ignore a trailer."""
         self._fields += 1
         if self._fields > self.port.limits.header_fields:  # each takes as long as many bytes
             reason = f"a request may have {self.port.limits.header_fields} header fields"
@@ -218,7 +218,7 @@ class Connection(asyncio.BufferedProtocol):
         self._stage = _BODY
 
     def on_body(self, body: bytes) -> None:
-        """Take a piece of the body: a chunk, or what of it came in at once."""
+        """Add a piece of the body: a chunk, or a part of it."""
         if len(body) < _SMALL:
             self._small += 1
             limit = self.port.limits.small_chunks
@@ -231,7 +231,7 @@ class Connection(asyncio.BufferedProtocol):
             self._app.bodies.take(request, body)
 
     def on_message_complete(self) -> None:
-        """Let a request wait for its answer."""
+        """Queue a complete request for its answer."""
         request, self._incoming = cast("Request", self._incoming), None
         request.arrived = time.monotonic()
         if request.refusal is None:
@@ -252,7 +252,7 @@ class Connection(asyncio.BufferedProtocol):
         return self._asked is not None
 
     def _go_on(self) -> None:
-        """Answer what waits next, if there is nothing before it; what comes after it has to wait for others' turns."""
+        """Answer the next waiting request if none is being answered; later ones wait for others' turns."""
         if self._is_asking:  # further up
             return
         self._is_asking = True
@@ -276,7 +276,7 @@ class Connection(asyncio.BufferedProtocol):
             self._answer_early(self._incoming)
 
     def _answer_early(self, request: Request) -> None:
-        """Tell a client whose request is coming in what it has to know.
+        """Send an early response to a client whose request is still arriving.
 
         A connection that is closed while bytes come in is reset, and its client may never see the answer; so all of a
         refused request is awaited.

@@ -1,4 +1,4 @@
-"""All connections of a port: how many may be open, and which closes first."""
+"""All connections of a port: their limits, and which one closes first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Member(Protocol):
 
     @property
     def address(self) -> str:
-        """Where its client is."""
+        """The address of its client."""
 
     @property
     def is_busy(self) -> bool:
@@ -50,16 +50,16 @@ class Crowd:
         self._by_address: dict[str, OrderedDict[Member, None]] = {}
         self._unread: OrderedDict[Member, int] = OrderedDict()
         self.unread_bytes = 0
-        """How many bytes of answers wait for clients to read them."""
+        """The bytes of answers that clients have not read."""
         self.closed = Counter[str]()
-        """How many were closed to make room, by why."""
+        """The number of connections closed to make room, by reason."""
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return the number of connections."""
         return len(self._members)
 
     def enter(self, member: Member) -> None:
-        """Take a connection in; another may have to go."""
+        """Add a connection; another may be closed for it."""
         self._members[member] = None
         beside = self._by_address.setdefault(member.address, OrderedDict())
         beside[member] = None
@@ -78,7 +78,7 @@ class Crowd:
         self.has_read(member)
 
     def stir(self, member: Member) -> None:
-        """Note that something has come in."""
+        """Record input on a connection."""
         if member in self._members:
             self._members.move_to_end(member)
             self._by_address[member.address].move_to_end(member)

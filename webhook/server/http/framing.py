@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from webhook.admission import Endpoint
 
 LENGTHS: Final = struct.Struct("!II")
-"""What comes first: the length of a head, and that of the body after it."""
+"""The start of a frame: the lengths of its head and its body."""
 
 _LONGEST: Final = 1000
-"""Characters of a text of a request that the log tells at most."""
+"""The maximum characters of a request's text in the log."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode
 
 
 class Task(NamedTuple):
-    """How a review is to be answered.
+    """The options for answering a review.
 
     Args:
         endpoint: As of :class:`webhook.admission.Call`.
@@ -56,10 +56,10 @@ def read_task(head: bytes | bytearray) -> Task:
 
 
 def write_answer(answer: Answer, *, is_last: bool) -> bytes:
-    """Write an answer, with what metrics and logs tell of it: never the object.
+    """Write an answer with its record for metrics and logs, never the object.
 
     Args:
-        answer: It.
+        answer: The answer.
         is_last: Whether the process ends now.
     """
     record = answer.record

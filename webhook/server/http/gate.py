@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Gate(SSLProtocol):  # type: ignore[misc]
-    """Speaks TLS for a connection; until the handshake is over, it stands for it among all others.
+    """Speaks TLS for a connection; until the handshake is over, it represents it in the crowd.
 
     The event loop alone reports a connection only after its handshake, so that clients that never end it could
     not be disconnected.

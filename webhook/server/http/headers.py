@@ -1,4 +1,4 @@
-"""The rules of HTTP for headers that the parser leaves to the server, as Go's net/http holds clients to them."""
+"""HTTP's rules for headers that the parser leaves to the server, as Go's net/http enforces them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _UNMET: Final = refusal(HTTPStatus.EXPECTATION_FAILED, "expect 100-continue or n
 
 
 def fault_of(version: str, headers: Mapping[bytes, bytes]) -> Fault | None:
-    """Return why a request is no HTTP as it should be: its status and a reason; None if it is.
+    """Return why a request violates HTTP: a status and a reason; None if it does not.
 
     Args:
-        version: That of HTTP, such as ``"1.1"``.
+        version: The version of HTTP, such as ``"1.1"``.
         headers: Its headers, their names in lower case.
     """
     if version not in _SPOKEN:
@@ -43,6 +43,6 @@ def fault_of(version: str, headers: Mapping[bytes, bytes]) -> Fault | None:
 
 
 def unmet(headers: Mapping[bytes, bytes]) -> Page | None:
-    """Return the refusal of a request that expects what the server does not do; None if it does not."""
+    """Return the refusal of a request with an unsupported expectation; None if it has none."""
     expected = headers.get(b"expect")
     return _UNMET if expected and expected.lower() != b"100-continue" else None

@@ -44,7 +44,7 @@ _log = BoundedLog(logging.getLogger(__name__))
 
 
 class FullError(Exception):
-    """As many heavy reviews wait as may, and others come before this one."""
+    """The queue of heavy reviews is full, and others take precedence."""
 
 
 class Judges(Protocol):
@@ -52,7 +52,7 @@ class Judges(Protocol):
 
     @property
     def generation(self) -> Callable[[], int]:
-        """Returns a number that changes when those made before are out of date."""
+        """Returns a number that changes when earlier processes are out of date."""
 
     def fork(self) -> socket.socket:
         """Make a process; return the socket through which it takes tasks.
@@ -63,7 +63,7 @@ class Judges(Protocol):
 
 
 class Weights:
-    """Tells heavy reviews by their length and by what others have cost."""
+    """Detects heavy reviews by their length and the cost of others."""
 
     def __init__(self) -> None:
         self._cost_per_byte = 0.0
@@ -85,7 +85,7 @@ class Weights:
         return self.seconds(length) > _HEAVY
 
     def learn(self, length: int, cost: int) -> None:
-        """Note what a review has cost, in CEL's units.
+        """Record the cost of a review, in CEL's units.
 
         Args:
             length: Its bytes.
@@ -128,7 +128,7 @@ class Heavy:
 
     @property
     def waiting(self) -> int:
-        """How many reviews wait, those that are being answered included."""
+        """The number of waiting reviews, including those being answered."""
         return self._short.count + self._long.count
 
     @property
@@ -154,7 +154,7 @@ class Heavy:
             is_long: Whether it is known to take long.
 
         Raises:
-            FullError: There is no room for it.
+            FullError: The queue is full.
             TimeoutError: It takes too long.
         """
         (self._long if is_long else self._short).put(job)
@@ -165,7 +165,7 @@ class Heavy:
 
 
 class _Way:
-    """A process that answers one review after the other, and those that wait for it.
+    """A process that answers one review after the other, and its queue.
 
     Args:
         judges: Makes such processes.

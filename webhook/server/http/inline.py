@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     Begin = Callable[[], Callable[[], None]]
 
 QUANTUM: Final = 0.01
-"""Seconds of answering after which the event loop looks for what has come in meanwhile."""
+"""Seconds of answering after which the event loop checks for new input."""
 _IMPORTS: Final = "<frozen importlib"
-"""Where the code is that imports modules."""
+"""The file name of code that imports modules."""
 _TICK: Final = 0.01
 _TICKS: Final = 4
 """After so many ticks, of processor time, a review has taken 30 to 40 ms: few valid ones as small take a third."""
 
 
 class ExceededError(BaseException):
-    """A review takes too long for the event loop; no ``except Exception`` on its way holds it up."""
+    """A review takes too long for the event loop; no ``except Exception`` catches this."""
 
 
 class Inline:
@@ -65,7 +65,7 @@ class Inline:
             signal.signal(signal.SIGPROF, signal.SIG_IGN)
 
     def put(self, key: Key, seconds: float, begin: Begin) -> None:
-        """Let a review be answered as soon as the event loop has looked for what else has come in.
+        """Queue a review, to be answered once the event loop has checked for other input.
 
         Args:
             key: Who it is.

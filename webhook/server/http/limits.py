@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """What connections may take.
+    """The limits of connections.
 
     Args:
         handshake_seconds: For the TLS handshake.

@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 class Target(NamedTuple):
-    """What is asked for.
+    """The target of a request.
 
     Args:
         path: As text, what was escaped in it included.
@@ -114,10 +114,10 @@ class Request:
 
 
 def target_of(url: bytes) -> Target:
-    """Read what a request line asks for.
+    """Read the target of a request line.
 
     Raises:
-        ValueError: It is no URL.
+        ValueError: It is not a URL.
         HttpParserInvalidURLError: The same.
     """
     return _known_target(url) if len(url) < _SHORT else _read_target(url)
@@ -132,11 +132,11 @@ _known_target = lru_cache(_KNOWN)(_read_target)
 
 
 def refusal(status: HTTPStatus, reason: str, headers: bytes = b"", *, is_last: bool = False) -> Page:
-    """Make the page that says why a request is refused."""
+    """Make the page of a refusal, with its reason."""
     return Page(status, f"{status.phrase}: {reason}\n".encode(), PLAIN, headers, is_last)
 
 
 def failed(error: BaseException) -> Page:
-    """Log what should never happen; return the answer to the request in which it has."""
+    """Log an unexpected exception; return the response to its request."""
     _log.error("a request could not be answered", exc_info=error)
     return Page(HTTPStatus.INTERNAL_SERVER_ERROR, b"Internal Server Error", is_last=True)

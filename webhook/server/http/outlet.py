@@ -16,7 +16,7 @@ _PIECE: Final = 1 << 15
 
 
 class Outlet:
-    """Writes to a client, and what is long in pieces, as it reads them; a client that reads nothing is let go.
+    """Writes to a client, long answers in pieces as it reads them; disconnects a client that reads nothing.
 
     Args:
         member: The connection.
@@ -51,7 +51,7 @@ class Outlet:
         self.go_on()
 
     def go_on(self) -> None:
-        """Write what is left, as far as the client has read."""
+        """Write remaining data as the client reads."""
         self.weigh()
         top = self._transports[0]
         while self._rest and not self.is_full and not top.is_closing():
@@ -62,7 +62,7 @@ class Outlet:
             top.close()
 
     def weigh(self) -> None:
-        """Note how much the client has not read."""
+        """Record how much the client has not read."""
         unsent = sum(each.get_write_buffer_size() for each in self._transports)
         self.is_full = unsent > UNSENT
         if self.is_full:
@@ -76,7 +76,7 @@ class Outlet:
             self._stalled = None
 
     def end(self) -> None:
-        """Forget what is left, since the connection has ended."""
+        """Drop remaining data, since the connection has ended."""
         self._rest.clear()
         if self._stalled is not None:
             self._stalled.cancel()

@@ -1,4 +1,4 @@
-"""The page of the monitoring port that people look at, as a Flask application."""
+"""The overview page of the monitoring port, for people, as a Flask application."""
 
 from __future__ import annotations
 

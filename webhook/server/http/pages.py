@@ -1,4 +1,4 @@
-"""Answers everything but reviews: pages, by their paths."""
+"""Answers all requests but reviews with pages, by path."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Pages:
         reply(page)
 
     def overloaded(self, reason: str) -> Page:
-        """Make the answer to what is too much at the moment.
+        """Make the response to a request that exceeds present capacity.
 
         On it an API server asks again within the webhook's timeout (client-go ``rest/with_retry.go``), over a new
         connection and so perhaps another replica; after that its ``failurePolicy`` decides.
@@ -76,7 +76,7 @@ class Pages:
         return refusal(HTTPStatus.SERVICE_UNAVAILABLE, reason, _RETRY, is_last=True)
 
     def warn(self, what: str) -> None:
-        """Log once a second that there is too much to do: a line for each would add to the load."""
+        """Log overload once a second: a line for each request would add to the load."""
         now = time.monotonic()
         if now - self._logged_at > 1:
             self._logged_at = now

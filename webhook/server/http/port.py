@@ -1,4 +1,4 @@
-"""What the connections of a port share."""
+"""State that the connections of a port share."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Ready(Protocol):
 
 
 class Port:
-    """What the connections of a port share.
+    """The state that the connections of a port share.
 
     Args:
         app: Answers requests.
         limits: What a connection may take.
         crowd: All connections, those in their handshake included.
-        clients: Who may ask; None lets everybody ask.
+        clients: The clients that may connect; None for all.
     """
 
     def __init__(self, app: Pages, limits: Limits, crowd: Crowd, clients: Clients | None = None) -> None:

@@ -40,7 +40,7 @@ class _Share(Generic[T]):
 
 
 class Turns(Generic[T]):
-    """A queue from which comes next what belongs to the client, and of it to the part, that has used least so far.
+    """A queue whose next item belongs to the client, and to the part of it, that has used least so far.
 
     A new client begins with as much as the least of those that wait, so that none saves up. Among equals the
     shortest comes first.
@@ -53,16 +53,16 @@ class Turns(Generic[T]):
         self._count = 0
 
     def __len__(self) -> int:
-        """How many wait."""
+        """Return the number of waiting items."""
         return self._count
 
     def put(self, key: Key, seconds: float, item: T) -> None:
-        """Let something wait.
+        """Queue an item.
 
         Args:
-            key: Whose it is.
+            key: Its owner.
             seconds: About how long it will take.
-            item: It.
+            item: The item.
         """
         path = [self._all]
         for prefix in _prefixes(key):
@@ -78,11 +78,11 @@ class Turns(Generic[T]):
         self._rank(key, path)
 
     def pop(self) -> T:
-        """Take the next; there must be one."""
+        """Remove and return the next item; there must be one."""
         return self._take(min, deque.popleft)
 
     def drop(self) -> T:
-        """Take away what would come last; there must be something."""
+        """Remove and return the last item; there must be one."""
         return self._take(max, deque.pop)
 
     def charge(self, key: Key, seconds: float) -> None:

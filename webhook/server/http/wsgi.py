@@ -1,4 +1,4 @@
-"""Pages of a WSGI application, which is made when the first of them is asked for."""
+"""Pages of a WSGI application, which is made on the first request."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def of_wsgi(make: Callable[[], WSGIApplication]) -> Callable[[Request], Page]:
-    """Return what answers requests by a WSGI application (PEP 3333).
+    """Return a function that answers requests by a WSGI application (PEP 3333).
 
     Args:
         make: Makes the application; a process imports it when a page is first requested.

@@ -29,8 +29,8 @@ class Reloaded(Generic[T]):
     """A value that is made from files, and made anew when their content changes.
 
     Contents are compared, as a mounted ConfigMap changes by a symbolic link above its files, but are read only if
-    names, sizes or times have changed. A new value replaces the old one atomically; content that cannot be used leaves the old
-    one in place.
+    names, sizes or times have changed. A new value replaces the old one atomically; content that cannot be used leaves
+    the old one in place.
 
     Args:
         what: A description of the content, for messages.
