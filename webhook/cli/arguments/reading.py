@@ -40,7 +40,7 @@ def charts(parser: argparse.ArgumentParser) -> None:
 
 
 def stdin(parser: argparse.ArgumentParser) -> None:
-    """Declare the option for the name of standard input."""
+    """Declare the options for standard input."""
     parser.add_argument(
         "--stdin-filename",
         metavar="FILE",

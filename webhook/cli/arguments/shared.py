@@ -21,7 +21,7 @@ def report(parser: argparse.ArgumentParser) -> None:
 
 
 def terminal(parser: argparse.ArgumentParser, what: str) -> None:
-    """Declare the options for colours and progress on a terminal."""
+    """Declare the options for quiet output and colours."""
     parser.add_argument("-q", "--quiet", action="store_true", help=f"show {what} only: no summary, no progress")
     parser.add_argument(
         "--color",
