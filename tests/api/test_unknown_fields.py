@@ -147,3 +147,11 @@ def test_of_very_many_fields_only_the_first_are_looked_for_elsewhere() -> None:
     devices = [{"name": f"gpu-{index}", "driver": "gpu.example.com"} for index in range(SOUGHT + 1)]
     hints = [problem.hint for problem in validate(resource_slice(*devices))]
     assert hints == ['did you mean "spec.driver"?'] * SOUGHT + [""]
+
+
+@pytest.mark.parametrize("value", ["x", 1, [], {"adminAccess": True}, None])
+def test_an_unknown_field_may_hold_anything(value: object) -> None:
+    requests = [{"name": "r", "deviceClassName": "c", "exactly": value}]
+    beta = {"apiVersion": "resource.k8s.io/v1beta1", "kind": "ResourceClaim", "metadata": {"name": "a"}}
+    found = validate(beta | {"spec": {"devices": {"requests": requests}}})
+    assert [each.rule for each in found if each.level == "error"] == ["unknown-field"]

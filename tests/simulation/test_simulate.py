@@ -141,6 +141,10 @@ class TestResources:
             "1 No preemption victims found for incoming pod."
         )
 
+    @pytest.mark.parametrize("cpu", ["1e999999999", "9" * 5_000, f"0.{'9' * 5_000}e9000"])
+    def test_no_node_has_more_than_can_be_counted(self, cpu: str) -> None:
+        assert "1 Insufficient cpu" in message([node("a")], pod(requests={"cpu": cpu}))
+
     def test_a_pod_may_not_preempt(self) -> None:
         text = message([node("a")], pod(requests={"cpu": "9"}, preemptionPolicy="Never"))
         assert text.endswith("preemption: not eligible due to preemptionPolicy=Never.")

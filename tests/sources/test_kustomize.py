@@ -45,6 +45,13 @@ def test_it_is_built_by_what_is_there(name: str, verb: str, path: Path, overlay:
     assert (path / "call").read_text(encoding="utf-8") == f"{verb} -- {overlay}"
 
 
+def test_git_uses_no_protocol_that_runs_commands_here(path: Path, overlay: Path) -> None:
+    told = PRINTS.replace('" ".join(sys.argv[1:])', 'os.environ["GIT_ALLOW_PROTOCOL"]')
+    program(path, "kustomize", told)
+    draguard("validate", overlay)
+    assert (path / "call").read_text(encoding="utf-8") == "https:ssh"
+
+
 def test_the_file_of_an_object_is_named_if_kustomize_tells_it(path: Path, overlay: Path) -> None:
     note = "metadata:\n  annotations:\n    config.kubernetes.io/origin: |\n      path: ../base/claim.yaml\n"
     program(path, "kustomize", PRINTS.replace("metadata:\n", note))

@@ -24,6 +24,9 @@ IMPLICIT_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 
 _POD_LEVEL: Final = (CPU, "memory")
 _MILLI: Final = -3
+_MOST: Final = 2**63 - 1
+_DIGITS: Final = 19
+"""Digits of the largest amount."""
 
 
 @lru_cache(maxsize=4096)
@@ -34,6 +37,8 @@ def _amount(name: str, quantity: str) -> int:
         return 0
     if name != CPU:
         return number.value()
+    if number.length - _MILLI > _DIGITS:
+        return number.sign * _MOST
     digits = number.digits or "0"
     power = number.power - _MILLI
     if power >= 0:

@@ -31,6 +31,9 @@ _EVERY: Final = 0.2
 """Seconds between checks of the clock."""
 _CHUNK: Final = 64 * 1024
 _OWN: Final = {
+    # Kustomize hands what a base calls its revision to `git fetch`, which takes `--upload-pack=COMMAND` for an option:
+    # of these protocols none runs that command here.
+    "GIT_ALLOW_PROTOCOL": "https:ssh",
     "GIT_TERMINAL_PROMPT": "0",  # there is no terminal to answer
     "HELM_PLUGINS": os.devnull,  # what a chart is rendered with is Helm and nothing else
     "KUBECONFIG": os.devnull,  # no cluster is asked

@@ -115,7 +115,7 @@ def _unreferenced(request: View, names: set[str], compared: list[tuple[str, froz
 def has_derived(devices: Mapping[str, Any]) -> bool:
     """Tell whether a claim, as submitted, derives attributes: few do, and views cost more."""
     return any(
-        each and "derivedAttributes" in each
+        isinstance(each, dict) and "derivedAttributes" in each
         for request in devices.get("requests") or ()
         if request
         for each in (request, request.get("exactly"), *(request.get("firstAvailable") or ()))

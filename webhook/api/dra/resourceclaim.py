@@ -314,7 +314,10 @@ def admin_access_of_template(template: View) -> Iterator[Problem]:
 
 def _asks_for_admin(request: dict[str, Any] | None) -> bool:
     """Tell whether a request, as submitted, may have admin access: few have, and views cost more."""
-    return bool(request and (request.get("exactly") or request).get("adminAccess"))
+    if not request:
+        return False
+    exactly = request.get("exactly")  # a field that v1beta1 does not know may hold anything
+    return bool((exactly if isinstance(exactly, dict) else request).get("adminAccess"))
 
 
 def _admin_requests(view: View, spec: View) -> Iterator[Problem]:
