@@ -218,3 +218,79 @@ def test_a_misspelt_field_of_a_change_is_found(expression: str, hint: str) -> No
 )
 def test_a_change_that_may_be_right_is_not_found(expression: str, rules: list[dict[str, Any]]) -> None:
     assert changed(expression, rules=rules) == []
+
+
+EXACTLY = "Object.spec.devices.requests.exactly"
+
+
+def patched(patch: str) -> list[tuple[str, str, str]]:
+    mutations = [{"patchType": "JSONPatch", "jsonPatch": {"expression": f" [JSONPatch{{{patch}}}]"}}]
+    spec = {"matchConstraints": {"resourceRules": [CLAIMS]}, "mutations": mutations}
+    changing = MUTATING | {"spec": {"failurePolicy": "Fail", "reinvocationPolicy": "Never"} | spec}
+    problems = [each.problem for each in check_policies([changing, MUTATING_BINDING]).findings]
+    return [(each.message, each.hint, f" [JSONPatch{{{patch}}}]"[each.character or 0 :]) for each in problems]
+
+
+def test_an_operation_that_does_not_exist_is_found() -> None:
+    ((message, hint, rest),) = patched('op: "ad", path: "/metadata/labels/x", value: "y"')
+    assert message == 'op must be one of add, remove, replace, move, copy, test, but is "ad"'
+    assert hint == 'did you mean "add"?'
+    assert rest.startswith('"ad", path')
+
+
+def test_a_path_that_does_not_exist_is_found() -> None:
+    path = "/spec/devices/requests/0/exactly/toleration"
+    ((message, hint, rest),) = patched(f'op: "add", path: "{path}", value: []')
+    assert message == (f'there is no field "toleration" in ExactDeviceRequest: the path "{path}" cannot work')
+    assert hint == 'did you mean "tolerations"?'
+    assert rest.startswith(f'"{path}"')
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        '"/spec/devices/requests/-"',
+        '"/spec/devices/requests/0/exactly/tolerations/0/key"',
+        '"/metadata/labels/example.com~1team"',
+        '"/spec/devices/config/0/opaque/parameters/any/thing"',
+        '"/metadata/labl" + "els"',
+    ],
+)
+def test_a_path_that_may_exist_is_not_found(path: str) -> None:
+    assert patched(f'op: "add", path: {path}, value: "a"') == []
+
+
+def requested(field: str) -> list[tuple[str, str]]:
+    request = f'Object.spec.devices.requests{{name: "a", exactly: {EXACTLY}{{{field}}}}}'
+    return changed(
+        f"Object{{spec: Object.spec{{devices: Object.spec.devices{{requests: [{request}]}}}}}}", rules=[CLAIMS]
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "hint"),
+    [
+        ('count: "2"', "write 2, without quotation marks"),
+        ("count: true", ""),
+        ("adminAccess: 'true'", ""),
+        ("deviceClassName: 2", 'write "2"'),
+        ("deviceClassName: null", ""),
+    ],
+)
+def test_a_constant_of_a_wrong_type_is_found(field: str, hint: str) -> None:
+    assert requested(field) == [("type-check", hint)]
+
+
+@pytest.mark.parametrize(
+    "field", ["count: 2", "count: 2.0", "?count: optional.of(2)", "count: dyn('2')", "adminAccess: true"]
+)
+def test_a_constant_that_may_be_right_is_not_found(field: str) -> None:
+    assert requested(field) == []
+
+
+def test_a_field_takes_a_number_or_a_text_where_kubernetes_does() -> None:
+    probe = "Object.spec.containers.livenessProbe"
+    for port in ("'http'", "80"):
+        made = f"{probe}{{httpGet: {probe}.httpGet{{port: {port}}}}}"
+        container = f"Object.spec.containers{{name: 'a', livenessProbe: {made}}}"
+        assert changed(f"Object{{spec: Object.spec{{containers: [{container}]}}}}", rules=[PODS]) == []

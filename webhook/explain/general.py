@@ -153,7 +153,7 @@ EVERY_OBJECT: Mapping[str, str] = {
     "no-condition": "A match condition is true for every object.",
     "never-refuses": "A validation is true for every object.",
     "unused-variable": "No expression of the policy uses the variable.",
-    "type-check": "An expression does not fit a kind that the policy is about, such as a misspelt field.",
+    "type-check": "An expression does not fit a kind that the policy is about, such as a misspelt field or path.",
     "over-cost": "An expression costs more than the API server allows, whatever the object is.",
     "suite": "A suite of `draguard policy test` is malformed.",
     "expression": "An expression of a policy makes the API server's compiler fail.",

@@ -14,6 +14,7 @@ from webhook.policy.load import load
 from webhook.policy.manifest.expressions import CompiledExpression
 from webhook.policy.manifest.kinds import Resource
 from webhook.policy.manifest.programs import compile_policy
+from webhook.policy.tools.literals import literal_warnings
 from webhook.policy.tools.typecheck import type_warnings
 from webhook.problem import ERROR, WARNING, Path, Problem, quoted
 from webhook.spelling import nearest
@@ -86,8 +87,11 @@ def check_policies(given: Iterable[Given | JSONObject], release: Release = NEWES
             *_constants(policy, programs),
             *_unused(policy),
             *(
-                _warning("type-check", each.path, each.text.strip(), each.hint)
-                for each in type_warnings(policy, policies.kinds, release)
+                _warning("type-check", each.path, each.text.strip(), each.hint)._replace(character=each.character)
+                for each in (
+                    *type_warnings(policy, policies.kinds, release),
+                    *literal_warnings(policy, programs, policies.kinds),
+                )
             ),
         ]
         for cost in _costs(policy, programs):

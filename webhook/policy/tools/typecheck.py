@@ -52,11 +52,19 @@ _SCALARS: Final[Mapping[str, Type]] = {
 
 
 class TypeWarning(NamedTuple):
-    """An expression with type errors: its path, the API server's message for every kind, and how to mend it."""
+    """An expression with type errors.
+
+    Args:
+        path: The path of the expression.
+        text: What is wrong; of an expression that does not compile, the API server's message for every kind.
+        hint: How to fix it.
+        character: The offset of a constant that is wrong, in code points; None for what the message locates.
+    """
 
     path: Path
     text: str
     hint: str
+    character: int | None = None
 
 
 def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[TypeWarning]:

@@ -1,0 +1,132 @@
+"""Finds constants in mutations that fail at run time, whatever the object.
+
+The API server reads the operations of a JSON Patch, their paths and the values of fields only when it applies them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webhook.api.shapes import schema_of
+from webhook.cel.syntax.ast import Literal, StructExpression
+from webhook.cel.types.values import UInt
+from webhook.policy.change.patch import OPERATIONS
+from webhook.policy.manifest.expressions import CompiledExpression
+from webhook.policy.tools.typecheck import TypeWarning, kinds_to_check
+from webhook.problem import quoted
+from webhook.schema.derive.shape import BOOLEAN, INTEGER, STRING, ListOf, MapOf, Scalar, Structure
+from webhook.spelling import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from webhook.cel.syntax.ast import Expression
+    from webhook.policy.manifest.kinds import Kinds
+    from webhook.policy.manifest.model import Policy
+    from webhook.policy.manifest.programs import Programs
+    from webhook.schema.derive.shape import Shape
+
+_TAKEN: Final[Mapping[str, tuple[type, ...]]] = {STRING: (str,), INTEGER: (int, float), BOOLEAN: (bool,)}
+"""The constants that fields take; whole numbers may be written with a point."""
+_NAMES: Final[Mapping[type, str]] = {str: "string", bool: "bool", int: "int", float: "double", UInt: "uint"}
+
+
+class _Fault(NamedTuple):
+    """What cannot work: its place in the expression, why, and how to mend it."""
+
+    offset: int
+    text: str
+    hint: str = ""
+
+
+def literal_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Iterator[TypeWarning]:
+    """Find constants in a policy's mutations that fail for every kind that it matches.
+
+    Args:
+        policy: The policy.
+        programs: Its compiled expressions.
+        kinds: The known kinds.
+    """
+    schemas = [schema_of(each.api_version, each.kind) for each in kinds_to_check(policy, kinds)] or [None]
+    for mutation, program in zip(policy.mutations, programs.mutations, strict=True):
+        if not isinstance(program.compiled, CompiledExpression):
+            continue
+        structs = list(_structs(program.compiled.checked.root))
+        found = Counter(fault for schema in schemas for fault in {*_faults(structs, schema)})
+        before = len(mutation.expression) - len(mutation.expression.lstrip())
+        for fault, times in sorted(found.items()):
+            if times == len(schemas):
+                yield TypeWarning(mutation.path, fault.text, fault.hint, before + fault.offset)
+
+
+def _structs(root: Expression) -> Iterator[StructExpression]:
+    left = [root]
+    while left:
+        node = left.pop()
+        left += node.children()
+        if isinstance(node, StructExpression):
+            yield node
+
+
+def _faults(structs: Iterable[StructExpression], schema: Structure | None) -> Iterator[_Fault]:
+    for struct in structs:
+        shape = None if schema is None else _below(schema, struct.name.split(".")[1:])
+        for entry in struct.entries:
+            if not isinstance(entry.value, Literal):
+                continue
+            offset, value = entry.value.offset, entry.value.value
+            if struct.name == "JSONPatch":
+                yield from _of_operation(entry.key, value, offset, schema)
+            elif isinstance(shape, Structure):
+                yield from _of_field(entry.key, value, offset, shape)
+
+
+def _of_operation(field: str, value: Any, offset: int, schema: Structure | None) -> Iterator[_Fault]:
+    if field == "op" and value not in OPERATIONS:
+        text = f"op must be one of {', '.join(OPERATIONS)}, but is {quoted(value)}"
+        yield _Fault(offset, text, _did_you_mean(value, OPERATIONS))
+    elif field in {"path", "from"} and schema and value.startswith("/"):
+        yield from _of_path(value, offset, schema)
+
+
+def _of_path(path: str, offset: int, schema: Structure) -> Iterator[_Fault]:
+    shape: Shape | None = schema
+    for step in path.split("/")[1:]:
+        if isinstance(shape, Structure):
+            name = step.replace("~1", "/").replace("~0", "~")
+            known, shape = shape, shape.field(name)
+            if shape is None:
+                text = f"there is no field {quoted(name)} in {known.name}: the path {quoted(path)} cannot work"
+                yield _Fault(offset, text, _did_you_mean(name, (each for each, _ in known.fields())))
+        else:
+            shape = shape.item if isinstance(shape, ListOf | MapOf) else None
+
+
+def _of_field(field: str, value: Any, offset: int, shape: Structure) -> Iterator[_Fault]:
+    of = shape.field(field)
+    if not isinstance(of, Scalar) or of.kind not in _TAKEN or type(value) in _TAKEN[of.kind]:
+        return
+    given = _NAMES.get(type(value), "null" if value is None else "bytes")
+    hint = f"write {quoted(str(value))}" if of.kind == STRING and type(value) is int else ""
+    if of.kind == INTEGER and type(value) is str and value.isdecimal():
+        hint = f"write {value}, without quotation marks"
+    yield _Fault(offset, f"expected type of field '{field}' is '{of.kind}' but provided type is '{given}'", hint)
+
+
+def _below(shape: Shape | None, steps: Iterable[str]) -> Shape | None:
+    for step in steps:
+        shape = _item(shape)
+        shape = shape.field(step) if isinstance(shape, Structure) else None
+    return _item(shape)
+
+
+def _item(shape: Shape | None) -> Shape | None:
+    while isinstance(shape, ListOf):
+        shape = shape.item
+    return shape
+
+
+def _did_you_mean(name: str, known: Iterable[str]) -> str:
+    near = nearest(name, known)
+    return f'did you mean "{near}"?' if near else ""
