@@ -72,6 +72,17 @@ class TestPods:
             assert "default/w-0: already scheduled on a\n" in done.out
             assert "1 pod: 1 already scheduled\n" in done.out
 
+    def test_the_pods_of_a_released_claim_are_gone(self, tmp_path: Path) -> None:
+        held = clusters.allocated("held", "a", "d0", "old")
+        old = clusters.pod("old", {"d": "held"}, {"cpu": "6"}, nodeName="a")
+        cluster = [clusters.node("a"), clusters.device_class(), clusters.devices("a"), held, old, clusters.claim()]
+        (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all(cluster))
+        wanted = {**clusters.pod("new", {"d": "c"}, {"cpu": "7"}), "apiVersion": "v1"}
+        (tmp_path / "pod.yaml").write_text(yaml.safe_dump(wanted))
+        given = tmp_path / "pod.yaml", "--cluster", tmp_path / "cluster.yaml"
+        assert simulated(*given)[0]["node"] is None
+        assert simulated(*given, "--release", "held")[0]["node"] == "a"
+
     def test_a_node_can_be_left_out(self) -> None:
         assert nodes("--without", "node-b") == [None, None, None]
 

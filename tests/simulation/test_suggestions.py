@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.simulation.clusters import claim, device_class, devices, node, pod, selector
+from tests.simulation.clusters import allocated, claim, device_class, devices, node, pod, selector
 from webhook import simulate
 
 if TYPE_CHECKING:
@@ -73,6 +73,36 @@ class TestTaints:
     def test_both_may_be_needed(self) -> None:
         both = tainted("a", "node.kubernetes.io/not-ready", "x")
         assert suggested([both], pod()) == {"if the pod tolerates x:NoSchedule and once a is ready": 1}
+
+
+class TestReleases:
+    def test_the_pods_of_a_claim_go_with_it(self) -> None:
+        held = allocated("held", "a", "d0", "old", "older")
+        running = [
+            {**pod(name, {"gpu": "held"}, {"cpu": "3"}, nodeName="a"), "apiVersion": "v1"} for name in ("old", "older")
+        ]
+        objects = [node("a"), device_class(), devices("a"), held, claim(), *running]
+        assert suggested(objects, pod(claims={"gpu": "c"}, requests={"cpu": "8"})) == {
+            "once claim default/held is released (pod old, older)": 1
+        }
+
+    def test_a_pod_with_two_claims_goes_once(self) -> None:
+        held = [allocated(f"held{number}", "a", f"d{number}", "old") for number in range(2)]
+        running = {**pod("old", {"a": "held0", "b": "held1"}, {"cpu": "3"}, nodeName="a"), "apiVersion": "v1"}
+        objects = [node("a"), device_class(), devices("a", 2), *held, claim(count=2), running]
+        both = "once claim default/held0 is released (pod old) and once claim default/held1 is released (pod old)"
+        found = suggested(objects, pod(claims={"gpu": "c"}, requests={"cpu": "6"}))
+        assert found["with count 1 in request r and once claim default/held0 is released (pod old)"] == 1
+        assert found[both] == 1
+
+
+class TestReservations:
+    def test_nothing_helps_while_a_claim_cannot_be_reserved(self) -> None:
+        shared = allocated("c", "a", "d0", "old")
+        pending = pod(claims={"gpu": "c"}, nodeSelector={"zone": "c"})
+        assert suggested([node("a"), devices("a"), shared], pending) == {"without the pod's nodeSelector": 1}
+        del shared["status"]["allocation"]["allocationTimestamp"]
+        assert suggested([node("a"), devices("a"), shared], pending) == {}
 
 
 class TestSelection:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.inventory.claims import allocation_of
-from webhook.objects import name_of, namespace_of
+from webhook.inventory.claims import allocation_of, uid_of
+from webhook.objects import items, name_of, namespace_of, text
 from webhook.simulation.leftout import LeftOut
 from webhook.simulation.rejections import Explainer
 from webhook.simulation.suggestions import Suggestions
@@ -77,16 +77,22 @@ class Answers:
         if placement.uncertain:
             notes.append(_ORDER)
         settings = self._cluster.settings
-        if placement.node is None and placement.candidates and settings.has_binding_conditions:
+        if placement.node is None and placement.verdicts is not None and settings.has_binding_conditions:
             notes += [
                 f"claim {_full_name(each)} was allocated without allocationTimestamp, by an earlier release: "
                 f"Kubernetes 1.{settings.release} cannot reserve it for another pod"
                 for each in placement.claims
                 if (allocation := allocation_of(each)) and not allocation.get("allocationTimestamp")
+                if placement.candidates or _is_of_others(each, placement.pod)
             ]
         if settings.taint_rules_ignored and self._cluster.inventory.all("DeviceTaintRule"):
             notes.append(settings.taint_rules_ignored)
         return [*notes, *self._left_out.notes(placement)]
+
+
+def _is_of_others(claim: JSONObject, pod: JSONObject) -> bool:
+    """Tell whether others use a claim, so that the scheduler does not deallocate it for a pod."""
+    return any(text(each, "uid") != uid_of(pod) for each in items(claim, "status", "reservedFor"))
 
 
 def _full_name(claim: JSONObject) -> str:

@@ -29,7 +29,7 @@ class Change(NamedTuple):
         size: Its cost: a correction costs less than doing without, and that less than taking from others.
         about: The thing that it changes; two changes of the same thing are not tried together.
         edit: Applies the change to a pod's needs.
-        released: The claim whose devices are released; None if there is none.
+        released: The claim that is released, with the pods that use it; None if there is none.
         nodes: The only nodes that it concerns; None for all.
         closer: Returns changes that do no more than is needed, the smallest first; takes the nodes that this one opens.
     """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from webhook.allocation import Allocator, Features
 from webhook.api import gates
 from webhook.api.versions import release_of
-from webhook.inventory.claims import allocation_of
+from webhook.inventory.claims import POD, allocation_of
 from webhook.inventory.extended import ExtendedResources
 from webhook.objects import items, name_of, namespace_of, text
 from webhook.simulation.nodeallocatable import NodeAllocatable
@@ -115,16 +115,31 @@ class Cluster:
             release=settings.release,
             with_lists="DRAListTypeAttributes" in settings.gates,
         )
+        self._placed: dict[tuple[str, str], tuple[int, Demand]] = {}
+        """The pods on nodes, with their demands."""
         for pod in inventory.running():
             if (home := self.index.get(text(pod, "spec", "nodeName"))) is not None:
-                self.nodes[home].add(Demand.of(pod))
+                self._add(pod, Demand.of(pod), home)
 
     # -- pods
 
-    def bind(self, demand: Demand, node: int) -> None:
+    def bind(self, pod: JSONObject, demand: Demand, node: int) -> None:
         """Let a node run a pod."""
-        self.nodes[node].add(demand)
+        self._add(pod, demand, node)
         self.log.append(node)
+
+    def _add(self, pod: JSONObject, demand: Demand, node: int) -> None:
+        self._placed[namespace_of(pod), name_of(pod)] = node, demand
+        self.nodes[node].add(demand)
+
+    def nodes_of(self, claim: JSONObject) -> set[str]:
+        """Return the nodes of the pods that a claim is reserved for, by name."""
+        return {self.names[self._placed[key][0]] for key in self._consumers(claim)}
+
+    def _consumers(self, claim: JSONObject) -> set[tuple[str, str]]:
+        reserved = items(claim, "status", "reservedFor")
+        names = {(namespace_of(claim), text(each, "name")) for each in reserved if text(each, "resource") == POD}
+        return names & self._placed.keys()
 
     # -- claims
 
@@ -157,12 +172,20 @@ class Cluster:
 
     @contextmanager
     def without(self, claim: JSONObject) -> Iterator[None]:
-        """Pretend for a while that a claim has no devices."""
+        """Pretend for a while that a claim has no devices, and that the pods which use it are gone."""
+        gone = {key: self._placed.pop(key) for key in self._consumers(claim)}
         self._release(claim)
+        for node, demand in gone.values():
+            self.nodes[node].remove(demand)
+            self.log.append(node)
         try:
             yield
         finally:
+            for node, demand in gone.values():
+                self.nodes[node].add(demand)
+                self.log.append(node)
             self._use(claim)
+            self._placed |= gone
 
     def _replaced(self, claim: JSONObject, status: JSONObject) -> JSONObject:
         changed = {**claim, "status": status}

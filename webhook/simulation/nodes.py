@@ -88,6 +88,13 @@ class NodeState:
             self.used[name] = self.used.get(name, 0) + value
         self.ports |= demand.ports
 
+    def remove(self, demand: Demand) -> None:
+        """Count a pod as gone from the node."""
+        self.pods -= 1
+        for name, value in demand.requests.items():
+            self.used[name] -= value
+        self.ports -= demand.ports
+
     def left(self, name: str) -> int | None:
         """Return the amount of a resource that no pod uses; None if the node's size is unknown."""
         return self.allocatable.get(name, 0) - self.used.get(name, 0) if self.allocatable else None

@@ -15,7 +15,7 @@ from webhook.simulation.rejections import requests
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from webhook.deviceselectors.parts import Read
     from webhook.objects import JSONObject
@@ -58,13 +58,14 @@ def changes(cluster: Cluster, claims: Sequence[JSONObject], groups: Sequence[Gro
 
 
 def releases(cluster: Cluster, groups: Sequence[Group]) -> Iterator[Change]:
-    """Return the changes that release the devices of other claims.
+    """Return the changes that release other claims, with the pods that use them.
 
     Args:
         cluster: The cluster.
         groups: How nodes refuse the pod.
     """
     names = dict.fromkeys(held["claim"] for g in groups for request in g.requests for held in request["heldBy"])
+    names |= dict.fromkeys(_on(cluster, {node for group in groups if group.resolvable for node in group.nodes}))
     for name in list(names)[:_RELEASED_MAX]:
         namespace, _, claim_name = name.partition("/")
         claim = cluster.claim(claim_name, namespace)
@@ -72,6 +73,13 @@ def releases(cluster: Cluster, groups: Sequence[Group]) -> Iterator[Change]:
             pods = [text(each, "name") for each in items(claim, "status", "reservedFor")]
             who = f" (pod {', '.join(pods[:3])})" if pods else ""
             yield Change(f"once claim {name} is released{who}", 4, f"claim {name}", released=claim)
+
+
+def _on(cluster: Cluster, nodes: Collection[str]) -> Iterator[str]:
+    """Return the claims whose pods run on some nodes."""
+    for claim in cluster.inventory.all("ResourceClaim") if nodes else ():
+        if not cluster.nodes_of(claim).isdisjoint(nodes):
+            yield f"{namespace_of(claim)}/{name_of(claim)}"
 
 
 def _lacking(answers: Sequence[JSONObject]) -> dict[str, list[str]]:

@@ -44,11 +44,13 @@ class Group(NamedTuple):
         nodes: Their names.
         reasons: The scheduler's messages for each.
         requests: The devices left for each request, as :class:`Explainer` writes them.
+        resolvable: Whether the nodes would accept the pod if other pods were gone, its devices aside.
     """
 
     nodes: tuple[str, ...]
     reasons: tuple[str, ...]
     requests: tuple[JSONObject, ...]
+    resolvable: bool = False
 
     @property
     def closeness(self) -> int:
@@ -104,7 +106,7 @@ class Explainer:
         reasons = verdict.refusal.reasons if verdict.refusal else ()
         attempt = round_.attempt_on(nodes[0]) if verdict.by_devices and not verdict.error else None
         if attempt is None:
-            return Group(names, reasons, ())
+            return Group(names, reasons, (), verdict.refusal is not None and verdict.refusal.resolvable)
         requests = tuple(self._request(funnel, attempt, nodes) for funnel in self._funnels(attempt, nodes[0]))
         return Group(names, reasons, requests)
 

@@ -136,7 +136,7 @@ class Scheduler:
         left = None
         if any(cluster.extended.has(name) for name in demand.requests):
             left = leftover(pod, cluster.inventory.all("ResourceClaim"))
-        needs = Needs(pod, demand, claims, left)
+        needs = Needs(pod, demand, claims, left, tuple(use.consumer for use in uses))
         round_ = Round(cluster, needs)
         key = json.dumps(
             [_shape(pod), [shape_of(each) for each in claims], len({name_of(c) for c in claims}), left is None],
@@ -243,7 +243,7 @@ class Scheduler:
                 return placement._replace(condition=conditions.failed(error), claims=claims)
             bound.append(cluster.reserve(claim, use.consumer))
         taken = round_.taken(result if isinstance(result, Result) else None)
-        cluster.bind(needs.demand.with_more(taken) if taken else needs.demand, node)
+        cluster.bind(placement.pod, needs.demand.with_more(taken) if taken else needs.demand, node)
         placement = placement._replace(claims=tuple({id(c): c for c in bound}.values()))
         if cluster.settings.has_binding_conditions and any(map(binding.waits, bound)):
             reason = f"waiting for binding conditions for device on node {names[0]}"

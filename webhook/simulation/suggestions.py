@@ -6,8 +6,9 @@ from itertools import combinations, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.api.versions import NEWEST
-from webhook.objects import name_of
-from webhook.simulation import ofclaims, ofextended, ofnodes
+from webhook.inventory.claims import allocation_of
+from webhook.objects import name_of, namespace_of
+from webhook.simulation import binding, ofclaims, ofextended, ofnodes
 from webhook.simulation.affinity import named
 from webhook.simulation.cluster import Cluster, Settings
 from webhook.simulation.ofpools import completed
@@ -93,7 +94,7 @@ class Suggestions:
             *ofclaims.changes(cluster, needs.claims, groups, error),
             *ofextended.changes(cluster, needs, groups),
             *ofnodes.changes(needs.demand, cluster.nodes[:_NODES_MAX], cluster.extended.has),
-            *ofclaims.releases(cluster, groups),
+            *(ofclaims.releases(cluster, groups) if needs.claims else ()),
         ]
         changes = sorted(every, key=lambda each: each.size)[:_TRIED_MAX]
         tried = [(change,) for change in changes]
@@ -144,7 +145,7 @@ class Suggestions:
         other.nodes = self._cluster.nodes
         verdicts = Verdicts(other)
         verdicts.update(Round(other, needs))
-        return 0 if verdicts.errors else len(verdicts.fitting)
+        return 0 if verdicts.errors or not _are_reservable(needs, other.settings) else len(verdicts.fitting)
 
     def _try(self, needs: Needs, changes: tuple[Change, ...]) -> Iterator[_Found]:
         """Try changes together: with the smallest that help in place of each, and as they are if that opens more."""
@@ -173,9 +174,18 @@ class Suggestions:
         if released:
             with self._cluster.without(released[0]):
                 return self._fitting(needs, released[1:])
-        if self._asked > _ASKED_MAX:
+        if self._asked > _ASKED_MAX or not _are_reservable(needs, self._cluster.settings):
             return []
         verdicts = Verdicts(self._cluster, named(needs.demand.spec))
         verdicts.update(Round(self._cluster, needs), at_most=_NODES_MAX)
         self._asked += len(verdicts.by_node)
         return [] if verdicts.errors else list(verdicts.fitting)
+
+
+def _are_reservable(needs: Needs, settings: Settings) -> bool:
+    """Tell whether the API server lets the scheduler reserve the claims that have devices already (PreBind)."""
+    return not any(
+        binding.refusal(claim, consumer, namespace_of(claim), timestamps=settings.has_binding_conditions)
+        for claim, consumer in zip(needs.claims, needs.consumers, strict=False)
+        if allocation_of(claim) and not consumer.has(claim)
+    )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from webhook.allocation import Attempt, Result
+    from webhook.inventory.claims import Consumer
     from webhook.objects import JSONObject
     from webhook.simulation.cluster import Cluster
     from webhook.simulation.nodes import Demand
@@ -40,12 +41,14 @@ class Needs(NamedTuple):
         demand: Its demands on a node, devices aside.
         claims: Its claims, including allocated ones, in order.
         leftover: The claim for extended resources that an earlier attempt left; None if there is none.
+        consumers: The consumer of each claim.
     """
 
     pod: JSONObject
     demand: Demand
     claims: tuple[JSONObject, ...]
     leftover: JSONObject | None = None
+    consumers: tuple[Consumer, ...] = ()
 
 
 class Verdict(NamedTuple):

@@ -91,7 +91,12 @@ def simulate(parser: argparse.ArgumentParser) -> None:
         "--fit", action="store_true", help="show how many more of these pods fit, on which nodes, and what runs out"
     )
     repeated(parser, "--without", metavar="NODE", help="simulate the cluster without this node")
-    repeated(parser, "--release", metavar="[NAMESPACE/]CLAIM", help="simulate the cluster with this claim released")
+    repeated(
+        parser,
+        "--release",
+        metavar="[NAMESPACE/]CLAIM",
+        help="simulate the cluster with this claim, and the pods that use it, gone",
+    )
     parser.add_argument(
         "-n",
         "--namespace",

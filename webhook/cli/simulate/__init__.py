@@ -20,7 +20,8 @@ from webhook.cli.simulate.report import Text, waits
 from webhook.documents import STDIN, Unreadable
 from webhook.findings import unread
 from webhook.inventory import Inventory, MalformedError
-from webhook.objects import name_of, namespace_of, text
+from webhook.inventory.claims import POD
+from webhook.objects import items, name_of, namespace_of, text
 from webhook.references.rules import listed
 from webhook.report.model import Report
 from webhook.report.text import as_text
@@ -137,7 +138,7 @@ def _try_pod(workload: JSONObject) -> None:
 
 
 def _what_if(arguments: Namespace, inventory: Inventory) -> None:
-    """Remove nodes, and deallocate claims, according to the options."""
+    """Remove nodes, and release claims with the pods that use them, according to the options."""
     for name in arguments.without:
         if inventory.discard("Node", name) is None:
             message = f"--without {name}: there is no such node{_suggestion(name, _names(inventory, 'Node'))}"
@@ -150,6 +151,9 @@ def _what_if(arguments: Namespace, inventory: Inventory) -> None:
             wanted = f"{namespace or arguments.namespace}/{name}"
             message = f"--release {released}: there is no such claim{_suggestion(wanted, known)}"
             raise UsageError(message)
+        for consumer in items(claim, "status", "reservedFor"):
+            if text(consumer, "resource") == POD:
+                inventory.discard("Pod", text(consumer, "name"), namespace_of(claim))
         inventory.add({**claim, "status": {}})
 
 
