@@ -39,6 +39,21 @@ def test_a_file_is_written_in_place_and_others_are_not_touched(manifests: Path) 
     assert draguard("convert", "--write", manifests).err == "nothing to convert in 2 files\n"
 
 
+def test_a_read_only_file_and_one_with_hard_links_are_not_replaced(manifests: Path) -> None:
+    file, other = manifests / "old.yaml", manifests / "other"
+    before = file.read_bytes()
+    other.hardlink_to(file)
+    assert f"{file}: not written: it has 2 hard links" in draguard("convert", "--write", manifests).err
+    other.unlink()
+    file.chmod(0o444)
+    done = draguard("convert", "--write", manifests)
+    assert (done.code, done.err) == (
+        3,
+        f"draguard convert: error: {file}: not written: it is read-only: make it writable first\n",
+    )
+    assert file.read_bytes() == before
+
+
 @pytest.mark.parametrize(
     ("mark", "encoding"), [(codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (b"", "utf-8")]
 )

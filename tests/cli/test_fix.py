@@ -301,6 +301,30 @@ class TestCommand:
         assert f"not fixed: {link}: a symbolic link: name the file that it leads to" in done.out
         assert file.read_text() == self.BROKEN
 
+    def test_a_link_beside_its_file_does_not_keep_it_from_being_fixed(self, tmp_path: Path) -> None:
+        file = write(tmp_path, self.BROKEN, "real.yaml")
+        (tmp_path / "link.yaml").symlink_to("real.yaml")
+        assert draguard("validate", "--fix", tmp_path).code == 0
+        assert file.read_text() == CLAIM
+
+    def test_a_read_only_file_stays(self, tmp_path: Path) -> None:
+        file = write(tmp_path, self.BROKEN)
+        file.chmod(0o444)
+        done = draguard("validate", "--fix", file)
+        assert done.code == 2
+        assert f"not fixed: {file}: it is read-only: make it writable first\n" in done.out
+        assert "1 error" in done.out
+        assert file.read_text() == self.BROKEN
+
+    def test_a_file_with_another_name_stays(self, tmp_path: Path) -> None:
+        file, other = write(tmp_path, self.BROKEN), tmp_path / "other"
+        other.hardlink_to(file)
+        done = draguard("validate", "--fix", file)
+        assert done.code == 2
+        assert f"not fixed: {file}: it has 2 hard links, and only this one would change: " in done.out
+        assert file.read_text() == self.BROKEN
+        assert file.samefile(other)
+
     def test_what_cannot_be_written_is_said(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         file = write(tmp_path, self.BROKEN)
 

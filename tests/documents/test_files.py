@@ -57,6 +57,24 @@ def test_a_hidden_directory_is_read_if_it_is_named(here: Path) -> None:
     assert found([".kube"]) == ["a.yaml"]
 
 
+@pytest.mark.parametrize("paths", [["."], ["a", "b"], ["b", "a"], ["*/*"], ["a/link.yaml", "b"], ["[c]/**", "b"]])
+def test_a_file_is_read_under_its_own_name_whatever_links_to_it(here: Path, paths: list[str]) -> None:
+    write(here, "b/a/link.yaml", "b/x.yaml", "a/y.yaml")
+    (here / "a" / "link.yaml").symlink_to("../b/a/link.yaml")
+    (here / "a" / "x.yaml").symlink_to("../b/x.yaml")
+    (here / "c").symlink_to("b")
+    sources = [each.source.removeprefix("./") for each in read(paths)]
+    assert sorted(set(sources) - {"a/y.yaml"}) == ["b/a/link.yaml", "b/x.yaml"]
+    assert len(sources) == len(set(sources))
+
+
+def test_a_file_that_is_found_only_by_links_is_read_under_the_name_of_the_first(here: Path) -> None:
+    write(here, "d/x.txt")
+    (here / "d" / "b.yaml").symlink_to("x.txt")
+    (here / "d" / "a.yaml").symlink_to("x.txt")
+    assert [each.source for each in read(["d"])] == ["d/a.yaml"]
+
+
 OUTSIDE = "a symbolic link that leads out of the directories that are read"
 
 
@@ -69,7 +87,7 @@ def test_links_to_files_below_what_is_named_are_read_and_links_to_directories_ar
     (here / "d" / "broken.yaml").symlink_to(here / "nothing")
     broken = (f"d{os.sep}broken.yaml", 0, 0, "no such file or directory")
     assert found(["d"]) == ["b.yaml", broken, (f"d{os.sep}link.yaml", 0, 0, OUTSIDE), "notes.txt"]
-    assert found(["d", "real"]) == ["b.yaml", broken, "a.yaml", "notes.txt"]
+    assert found(["d", "real"]) == ["b.yaml", broken, "notes.txt", "a.yaml"]
     assert found(["d/link.yaml"]) == ["a.yaml"]
 
 

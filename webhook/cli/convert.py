@@ -113,7 +113,11 @@ def _write(file: Migrated) -> None:
     if data[len(mark) :].decode(encoding, "replace") != file.before:
         message = f"{file.name} has been changed by another program meanwhile: nothing was written to it"
         raise OSError(message)
-    write_bytes(file.name, mark + file.after.encode(encoding))
+    try:
+        write_bytes(file.name, mark + file.after.encode(encoding))
+    except PermissionError as error:
+        message = f"{file.name}: not written: {error.strerror}"
+        raise OSError(message) from error
 
 
 def _joined(text: str, before: str) -> str:

@@ -83,8 +83,11 @@ class Configuration:
         """Make a path of the file relative to the working directory.
 
         Raises:
-            ConfigurationError: It leads out of the repository.
+            ConfigurationError: It cannot be a path, or leads out of the repository.
         """
+        if "\0" in name:
+            message = "a path cannot contain a null character"
+            raise self._error(at, message)
         path = self.path(name)
         fixed = top_of(path)
         real = os.path.realpath(fixed)

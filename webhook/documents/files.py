@@ -129,10 +129,14 @@ class Found(NamedTuple):
 
 
 def find_files(paths: Iterable[str], selection: Selection | None = None) -> Iterator[Found | Unreadable]:
-    """Find the files that :func:`read` reads; the arguments are the same."""
+    """Find the files that :func:`read` reads; the arguments are the same.
+
+    A file that is found under several names is read once: under its own name if that is among them, as exclusions,
+    ignores and baselines go by names, and a stranger's link must not choose another one.
+    """
     named = list(paths)
     trees = Trees(named)
-    seen: set[str] = set()
+    kept: dict[str, tuple[str, Found | Unreadable]] = {}
     for path in named:
         for found in _expand(path, selection):
             real, result = found.source if isinstance(found, Unreadable) else found.path, found
@@ -143,9 +147,31 @@ def find_files(paths: Iterable[str], selection: Selection | None = None) -> Iter
                 if selection and isinstance(result, Unreadable) and _is_broken(found):
                     selection.left_out[BROKEN_LINK] += 1
                     continue
-            if real not in seen:
-                seen.add(real)
-                yield result
+            _keep(kept, real, path, result)
+    for _, result in kept.values():
+        yield result
+
+
+def _keep(kept: dict[str, tuple[str, Found | Unreadable]], real: str, named: str, found: Found | Unreadable) -> None:
+    """Add a file, by its real path, with the argument by which it was found; of two names the better one stays."""
+    if real not in kept:
+        kept[real] = named, found
+        return
+    argument, earlier = kept[real]
+    if isinstance(found, Unreadable) or isinstance(earlier, Unreadable):
+        return
+    is_named = found.is_named or earlier.is_named
+    if _is_own(found, named, real) and not _is_own(earlier, argument, real):
+        del kept[real]  # it comes in the order of its own name
+        kept[real] = named, found._replace(is_named=is_named)
+    else:
+        kept[real] = argument, earlier._replace(is_named=is_named)
+
+
+def _is_own(found: Found, argument: str, real: str) -> bool:
+    """Tell whether a name leads to a file without links, except for those that the user's argument follows."""
+    top = (os.path.dirname(found.path) or ".") if found.is_named else top_of(argument)  # noqa: PTH120 - as shown
+    return os.path.normpath(f"{os.path.realpath(top)}/{os.path.relpath(found.path, top)}") == real
 
 
 def _checked(found: Found, trees: Trees) -> tuple[str, Found | Unreadable]:

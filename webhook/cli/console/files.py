@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _ALL_MAY = 0o666
+_SOME_MAY = 0o222
 
 
 def write(name: str, lines: Iterable[str]) -> None:
@@ -42,6 +44,7 @@ def write_bytes(name: str, text: bytes) -> None:
     if path.exists() and not path.is_file():
         path.write_bytes(text)
         return
+    check_replaceable(name)
     path = path.resolve()
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -52,6 +55,29 @@ def write_bytes(name: str, text: bytes) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def check_replaceable(name: str) -> None:
+    """Check that a new file may take the place of the one that there is, if any.
+
+    Replacing needs only a directory that may be written; but a file that is protected stays as it is, and one with
+    several hard links would change under one of its names only.
+
+    Args:
+        name: The file's name; a symbolic link is followed.
+
+    Raises:
+        PermissionError: The file must not be replaced.
+    """
+    try:
+        status = os.stat(name)  # noqa: PTH116 - names are text here
+    except FileNotFoundError:
+        return
+    if not status.st_mode & _SOME_MAY or not os.access(name, os.W_OK):  # root may write all files
+        raise PermissionError(errno.EACCES, "it is read-only: make it writable first", name)
+    if status.st_nlink > 1:
+        message = f"it has {status.st_nlink} hard links, and only this one would change: replace it by a copy first"
+        raise PermissionError(errno.EMLINK, message, name)
 
 
 def _mask() -> int:

@@ -188,11 +188,15 @@ class _Files:
             names: The files.
             wanted: The files to write.
         """
+        from webhook.cli.console.files import check_replaceable  # noqa: PLC0415 - needed only to write files
+
         texts: dict[str, str] = {}
         for name in dict.fromkeys(names):
             try:
                 data = self._stdin if self._is_stdin(name) and self._stdin is not None else _bytes_of(name)
                 *_, text = _decoded(data)
+                if name in wanted and not self._is_stdin(name):
+                    check_replaceable(name)
             except (OSError, ValueError) as error:
                 if name in wanted:
                     self.refused.append(f"not fixed: {name}: {getattr(error, 'strerror', '') or error}")
