@@ -113,7 +113,7 @@ OF_DRIVER = 'device.driver == "gpu.example.com"'
             "      requests:\n",
             "      config:\n      - opaque: {driver: a.b, parameters: text}\n      requests:\n",
             (8, 31),
-            "write a map, without | behind the key",
+            "write a map: without quotes around it, and without | after the key",
         ),
         (SLICE, "1.2.0", "v1.2", (11, 23), 'did you mean "1.2.0"?'),
         (SLICE, "driver: gpu", "driverName: gpu", (5, 3), 'did you mean "driver"?'),

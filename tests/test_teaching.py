@@ -56,12 +56,19 @@ ANYTHING = st.recursive(
     max_leaves=4,
 )
 
+UNITS = 'CEL has no units: compare a capacity as in …memory.compareTo(quantity("40Gi")) >= 0'
+
 
 class TestExpressions:
     @pytest.mark.parametrize(
         ("expression", "hint"),
         [
             ("device.attributes['a.b'].model = 'A'", "compare with == in place of ="),
+            ("device.driver == 'a' and device.attributes['a.b'].model = 'A'", "CEL writes `and` as &&"),
+            ("device.driver == 'a' AND true", "CEL writes `and` as &&"),
+            ("device.driver == 'a' or not true", "CEL writes `or` as ||"),
+            ("device.driver == 'a' OR true", "CEL writes `or` as ||"),
+            ("device.capacity['a.b'].memory >= 40Gi", UNITS),
             ("device.driver = 'a' && true", "compare with == in place of ="),
             ("device.driver == 'a' and true", "CEL writes `and` as &&"),
             ("device.driver == 'a' & true", "CEL writes `and` as &&"),
@@ -150,6 +157,8 @@ class TestExpressions:
             ("device.attributes['a.b'].v == semver('1.0')", "impossible-constant", 67, 'semver("1.0.0")'),
             ("device.attributes['Gpu_X'].m == 1", "impossible-name", 48, ""),
             ("device.attributes['a.b'].m.string == 'A'", "impossible-read", 56, "leave out .string"),
+            ("device.attributes.gpu.a.b.m == 1", "impossible-read", 47, 'device.attributes["gpu.a.b"].m'),
+            ("has(device.attributes.gpu.a.b.m)", "impossible-read", 51, 'device.attributes["gpu.a.b"].m'),
             ("1 > 2", "selector-constant", 30, ""),
         ],
     )

@@ -29,8 +29,8 @@ _SYNTAX: Final[tuple[tuple[re.Pattern[str], str, tuple[str, str]], ...]] = (
     (re.compile(r"extraneous input '>' expecting"), "CEL writes <> as !=", ("<>", "!=")),
     (re.compile(r"reserved identifier: if"), "CEL writes `if` as a condition: … ? … : …", _NO_REPLACEMENT),
     (re.compile(r"token recognition error at: '=[^=]"), "compare with == in place of =", ("=", "==")),
-    (re.compile(r"(?:mismatched|extraneous) input 'and'|Syntax error: .*'and'"), _AND, ("and", "&&")),
-    (re.compile(r"(?:mismatched|extraneous) input 'or'|Syntax error: .*'or'"), _OR, ("or", "||")),
+    (re.compile(r"Syntax error: .*'(and)'", re.IGNORECASE), _AND, ("and", "&&")),
+    (re.compile(r"Syntax error: .*'(or)'", re.IGNORECASE), _OR, ("or", "||")),
     (re.compile(r"token recognition error at: '&[^&]"), _AND, ("&", "&&")),
     (re.compile(r"token recognition error at: '\|[^|]"), _OR, ("|", "||")),
     (re.compile(r"undeclared reference to 'True'"), "CEL writes true in lower case", ("True", "true")),
@@ -55,13 +55,19 @@ _SYNTAX: Final[tuple[tuple[re.Pattern[str], str, tuple[str, str]], ...]] = (
 )
 """Syntax of other languages, by the compiler's message, with CEL's counterpart."""
 _LOCATED: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): ")
+_FURTHER: Final = re.compile(r"(?<=\^)\nERROR: <input>:.*|(?<=\uff3e)\nERROR: <input>:.*", re.DOTALL)
 _STRING: Final = re.compile(r"""[rRbB]*(\"{3}|'{3}|[\"'])(?:\\.|(?!\1).)*?(?:\1|$)""", re.DOTALL)
-_NOT: Final = re.compile(r"(?:^|[(&|])\s*not\s")
+_NOT: Final = re.compile(r"(?:^|[(&|])\s*not\s+\Z")
+_NOT_CALLED: Final = "undeclared reference to 'not'"
 _SAYS_NOT: Final = "CEL writes `not` as !"
 _TYPES: Final = (
     (
         re.compile(r"operator: Quantity|applied to '\(kubernetes\.Quantity, [\w.]+\)'"),
         'a capacity is a quantity: compare it as in …memory.compareTo(quantity("40Gi")) >= 0',
+    ),
+    (
+        re.compile(r"(?:extraneous|mismatched) input '(?:[KMGTPE]i|[kmMGTPE])' expecting"),
+        'CEL has no units: compare a capacity as in …memory.compareTo(quantity("40Gi")) >= 0',
     ),
     (
         re.compile(r"'(?:isGreaterThan|isLessThan|compareTo)' applied to 'kubernetes\.Quantity\.\("),
@@ -121,6 +127,7 @@ _REWRITTEN: Final = (
     (re.compile(rf"{_CAPACITY}\s*{_ORDER}\s*(quantity\({_TEXT}\))"), r"\1.compareTo(\3) \2 0"),
     (re.compile(rf"{_ATTRIBUTE}\s*{_ORDER}\s*(semver\({_TEXT}\))"), r"\1.compareTo(\3) \2 0"),
     (re.compile(rf"{_CAPACITY}\s*{_ORDER}\s*{_TEXT}"), r"\1.compareTo(quantity(\3)) \2 0"),
+    (re.compile(rf"{_CAPACITY}\s*{_ORDER}\s*([0-9]+(?:[KMGTPE]i|[kMGTPE]))\b"), r'\1.compareTo(quantity("\3")) \2 0'),
     (re.compile(rf"{_CAPACITY}\s*(==|!=)\s*{_TEXT}"), r"\1 \2 quantity(\3)"),
     (re.compile(rf"{_CAPACITY}\.(isGreaterThan|isLessThan|compareTo)\({_TEXT}\)"), r"\1.\2(quantity(\3))"),
     (re.compile(rf"{_CAPACITY}\.value\b(?!\()"), r"\1"),
@@ -264,7 +271,7 @@ def _selector(problem: Problem, obj: Any) -> Advice:
     expression = at(obj, problem.path)
     if not isinstance(expression, str):
         return Advice()
-    message = problem.message
+    message = _first_error(problem.message)
     if advice := syntax(message, expression):
         return advice
     hint = _unknown(message, expression) or _types(message, expression)
@@ -272,6 +279,11 @@ def _selector(problem: Problem, obj: Any) -> Advice:
         mended = _FIELD.sub(rf'device.\1["{domain}"].\2', expression)
         return Advice(hint.replace(_DRIVER, domain), Fix("replace", mended, safe=False))
     return _mended(hint, expression)
+
+
+def _first_error(message: str) -> str:
+    """Return a compiler's message without the errors after the first, whose place is shown."""
+    return _FURTHER.sub("", message, count=1)
 
 
 def _mended(hint: str, expression: str) -> Advice:
@@ -291,20 +303,30 @@ def syntax(message: str, expression: str) -> Advice | None:
     """
     if not expression.strip():
         return Advice("the expression is empty")
-    if _NOT.search(expression):
+    message = _first_error(message)
+    if _NOT.search(expression, 0, _place(expression, message)) or _NOT_CALLED in message:
         return Advice(_SAYS_NOT)
-    found = next((each for each in _SYNTAX if each[0].search(message)), None)
-    return Advice(found[1], _rewritten(expression, message, *found[2])) if found else None
+    for pattern, hint, (written, replacement) in _SYNTAX:
+        if match := pattern.search(message):
+            return Advice(hint, _rewritten(expression, message, match[1] if match.lastindex else written, replacement))
+    return None
+
+
+def _place(expression: str, message: str) -> int:
+    """Return the offset in an expression of the first error of a message; 0 if it names none."""
+    match = _LOCATED.search(message)
+    if match is None:
+        return 0
+    lines = expression.split("\n")
+    number, column = int(match[1]), int(match[2])
+    return sum(len(line) + 1 for line in lines[: number - 1]) + column - 1
 
 
 def _rewritten(expression: str, message: str, written: str, replacement: str) -> Fix | None:
     """Return the fix of an expression at, or just before, the place of a message."""
-    match = _LOCATED.search(message)
-    if not written or match is None:
+    if not written:
         return None
-    lines = expression.split("\n")
-    number, column = int(match[1]), int(match[2])
-    at = sum(len(line) + 1 for line in lines[: number - 1]) + column - 1
+    at = _place(expression, message)
     at -= 0 if expression.startswith(written, at) else len(written) - 1  # the error for <> is at its end
     texts = [each.span() for each in _STRING.finditer(expression)]
     if not expression.startswith(written, at) or any(start <= at < end for start, end in texts):
@@ -381,7 +403,9 @@ _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
     "quantity": _quantity,
     "semver": _version,
     "json-object": lambda problem, obj: Advice(
-        "write a map, without | behind the key" if isinstance(at(obj, problem.path), str) else ""
+        "write a map: without quotes around it, and without | after the key"
+        if isinstance(at(obj, problem.path), str)
+        else ""
     ),
     "exactly-or-first-available": lambda *_: Advice(
         "one class stands below exactly; of several, in the order of preference, each is an item of firstAvailable"

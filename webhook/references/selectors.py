@@ -286,7 +286,7 @@ def _not_a_version(value: str) -> str:
 
 @rule("impossible-read", *SELECTING)
 def impossible_read(obj: JSONObject, context: Context) -> Iterator[Problem]:
-    """A selector reads a part of an attribute (``.string``, ``.int``), or compares an attribute with a quantity.
+    """A selector reads a part of an attribute (``.string``, ``.int``) or of a domain, or compares one with a quantity.
 
     In CEL an attribute is its plain value, without the type key of manifests: a string, number, boolean or version.
     The read is a run-time error, which ends the scheduling of the pod for all nodes. Quantities are in device.capacity.
@@ -295,7 +295,12 @@ def impossible_read(obj: JSONObject, context: Context) -> Iterator[Problem]:
 
 
 def _impossible_read(parts: Parts, _: Context) -> Iterator[_Found]:
+    dotted: set[int] = set()
     for node in every_node(parts.root):
+        if (found := _dotted(node, parts.text)) and found[0].domain_offset not in dotted:
+            dotted.add(found[0].domain_offset)
+            yield found[1]
+            continue
         read = read_of(node.operand) if isinstance(node, Select) and node.field in _WRITTEN_TYPES else None
         if read and isinstance(node, Select) and not read_of(node):
             message = f'the attribute "{read.domain}/{read.name}" is a value and has no field {node.field}'
@@ -308,6 +313,26 @@ def _impossible_read(parts: Parts, _: Context) -> Iterator[_Found]:
             message = f'the attribute "{read.domain}/{read.name}" is compared with a quantity, and no attribute is one'
             hint = f'quantities are capacities: device.capacity["{read.domain}"].{read.name}'
             yield _Found(message, hint, "Impossible", read.offset)
+
+
+def _dotted(node: Expression, text: str) -> tuple[Read, _Found] | None:
+    """Report a domain with dots that is read field by field; None for other reads."""
+    names, inner, read = list[str](), node, None
+    while isinstance(inner, Select) and (read := read_of(inner)) is None:
+        names.append(inner.field)
+        inner = inner.operand
+    if read is None or not names or (len(names) == 1 and names[0] in _WRITTEN_TYPES):
+        return None
+    start = read.domain_offset - 1
+    domain, name = ".".join((read.domain, read.name, *names[:0:-1])), names[0]
+    stop = start + len(f".{domain}.{name}")
+    if text[start:stop] != f".{domain}.{name}":
+        return None
+    meant = f'["{domain}"].{name}'
+    message = f'device.{read.holder} is read by the parts of "{domain}" one by one, but a domain is one name'
+    fix = Fix("replace", f"{text[:start]}{meant}{text[stop:]}", safe=False)
+    hint = f"put the domain in brackets and quotes: device.{read.holder}{meant}"
+    return read, _Found(message, Advice(hint, fix), "Impossible", start)
 
 
 def _as_quantity(node: Expression) -> Read | None:
