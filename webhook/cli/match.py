@@ -14,6 +14,7 @@ from webhook.api.versions import release_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel.kubernetes.devices import Refusal, compile_selector
 from webhook.cli.arguments import UsageError
+from webhook.cli.console.lines import show_lines
 from webhook.cli.console.output import wants_colors
 from webhook.cli.console.reading import read_sources
 from webhook.cli.options.cluster import read_cluster
@@ -26,7 +27,6 @@ from webhook.inventory import CLAIMS, Inventory, MalformedError
 from webhook.objects import items, name_of, namespace_of, text
 from webhook.references.claims import requests_of
 from webhook.references.rules import listed
-from webhook.report.excerpt import printable
 from webhook.report.model import Report
 from webhook.report.text import as_text
 from webhook.simulation import Settings
@@ -110,12 +110,12 @@ def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet, not_us
     except BudgetExceededError:
         left = [_title(each.about) for each in query[len(results) :]]
         complaint = f"not matched: {listed(left)}: the selectors take more work than draguard allows"
-        print(printable(f"{complaint}; match fewer of them, or fewer devices, at a time"), file=sys.stderr)
+        show_lines([f"{complaint}; match fewer of them, or fewer devices, at a time"], sys.stderr)
     if arguments.output == "json":
         print(json.dumps([_as_json(each, found) for each, found in results], indent=2))
     else:
-        for line in _as_text(results, color=wants_colors(arguments)):
-            print(line)
+        color = wants_colors(arguments)
+        show_lines(_as_text(results, color=color), color=color)
     return 0 if len(results) == len(query) and all(_is_fine(found) for _, found in results) else 1
 
 
@@ -163,7 +163,7 @@ def _requests(given: Sequence[tuple[str, JSONObject]], inventory: Inventory) -> 
                 about = {**about, "request": request.name, "deviceClass": name}
                 if device_class is None:
                     absent = f"there is no device class {name}"
-                    print(printable(f"{source}: request {request.name}: {absent}"), file=sys.stderr)
+                    show_lines([f"{source}: request {request.name}: {absent}"], sys.stderr)
                     yield Question(about, (), (), absent)
                 else:
                     yield Question(about, items(device_class, "spec", "selectors"), items(request.asks, "selectors"))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from webhook import admission
 from webhook.admission import MalformedReviewError
 from webhook.cli.arguments import UsageError
+from webhook.cli.console.lines import show_lines
 from webhook.cli.console.reading import some_paths
 from webhook.cli.options.reviews import options
 from webhook.documents import STDIN, STDIN_NAME
@@ -35,7 +36,7 @@ def run(arguments: Namespace) -> int:
                 except MalformedReviewError as error:
                     name = STDIN_NAME if path == STDIN else path
                     hint = "" if text.lstrip().startswith(b"{") else _NOT_A_REVIEW
-                    print(f"{name}:{number}: error: {error}{hint}", file=sys.stderr)
+                    show_lines([f"{name}:{number}: error: {error}{hint}"], sys.stderr)
                     code = 1
                 else:
                     print(json.dumps(answer, separators=(",", ":")), flush=True)

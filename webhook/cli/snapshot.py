@@ -9,6 +9,7 @@ from shutil import which
 from typing import TYPE_CHECKING, Final
 
 from webhook.cli.arguments import UsageError
+from webhook.cli.console.lines import show_lines
 from webhook.inventory.objects import DRA, KINDS
 from webhook.policy.manifest.kinds import guess_resource
 
@@ -30,7 +31,7 @@ def run(arguments: Namespace) -> int:
         raise UsageError(message)
     command = _command(arguments)
     if arguments.namespace:
-        print(_ONE_NAMESPACE.format(arguments.namespace), file=sys.stderr)
+        show_lines([_ONE_NAMESPACE.format(arguments.namespace)], sys.stderr)
     if not arguments.run:
         print(shlex.join(command))
         return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook.report import Format
-from webhook.report.excerpt import object_of, place_of, printable, stated
+from webhook.report.excerpt import object_of, place_of, printable, stated, uncommanded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,4 +25,4 @@ class Concise(Format):
             problem = finding.problem
             text = f"{place_of(finding)} {problem.level} {problem.rule}: {printable(stated(finding))}"
             text = f"{text} ({printable(problem.hint)})" if problem.hint else text
-            yield f"{text} [{printable(object_of(finding))}]" if finding.rendered else text
+            yield uncommanded(f"{text} [{printable(object_of(finding))}]" if finding.rendered else text)

@@ -137,6 +137,13 @@ def printable(text: str) -> str:
     )
 
 
+def uncommanded(text: str) -> str:
+    """Escape what GitHub's runner takes for a command: a line that begins with ``::``, and ``##[`` anywhere."""
+    if "##[" in text:
+        text = text.replace("##[", "## [")
+    return re.sub(r"^([^\S\n]*)::", r"\1\\x3a:", text, flags=re.MULTILINE) if "::" in text else text
+
+
 def harmless(text: str) -> str:
     r"""Escape characters of a multi-line text that could rewrite the terminal, or command GitHub's runner.
 

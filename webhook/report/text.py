@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook.report import Format
-from webhook.report.excerpt import MAX_LINE, caret, described, place_of, printable, rendered_as, stated
+from webhook.report.excerpt import MAX_LINE, caret, described, place_of, printable, rendered_as, stated, uncommanded
 from webhook.report.summary import closing
 from webhook.schema.decoding import ONCE_DECODED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from webhook.findings import Finding
     from webhook.report.model import Report
@@ -30,7 +30,7 @@ class Text(Format):
         columns = self.style.width
         yield from as_text(report.findings, color=self.style.color, width=columns)
         last = map(printable, report.remarks) if self.style.quiet else closing(report)
-        yield from (folded(line, columns) for line in last)
+        yield from (uncommanded(folded(line, columns)) for line in last)
 
 
 def as_text(findings: Iterable[Finding], *, color: bool = False, width: int = 0) -> Iterator[str]:
@@ -41,7 +41,10 @@ def as_text(findings: Iterable[Finding], *, color: bool = False, width: int = 0)
         color: Whether to colour it by ANSI escape sequences.
         width: The columns to which long texts are folded; 0 for no limit.
     """
-    paint = _painted if color else _plain
+    return map(uncommanded, _lines(findings, _painted if color else _plain, width))
+
+
+def _lines(findings: Iterable[Finding], paint: Callable[[str, str], str], width: int) -> Iterator[str]:
     for finding in findings:
         problem, origin = finding.problem, finding.origin
         place, level = place_of(finding), problem.level

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import find
 from webhook.cli.arguments import UsageError
+from webhook.cli.console.lines import show_lines
 from webhook.cli.console.output import wants_colors
 from webhook.cli.console.progress import counting
 from webhook.cli.console.reading import read_sources
@@ -214,8 +215,7 @@ def _schedule(scheduler: Scheduler, pods: Sequence[JSONObject], told: Text, argu
     if arguments.output == "json":
         print(json.dumps(found, indent=2))
     else:
-        for line in told.answers(found):
-            print(line)
+        show_lines(told.answers(found), color=wants_colors(arguments))
         if not arguments.quiet:
             print(told.summary(found))
             print(NOT_SIMULATED)
@@ -248,8 +248,7 @@ def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], told: Text, arguments
     if arguments.output == "json":
         print(json.dumps({"pod": pod, "pods": found.pods, "nodes": found.nodes, "last": last}, indent=2))
     else:
-        for line in told.fit(pod, found, last):
-            print(line)
+        show_lines(told.fit(pod, found, last), color=wants_colors(arguments))
         if not arguments.quiet:
             print(NOT_SIMULATED)
     return 0

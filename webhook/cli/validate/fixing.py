@@ -9,6 +9,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.cli.arguments import UsageError
+from webhook.cli.console.lines import show_lines
 from webhook.cli.console.output import exit_code, show
 from webhook.cli.validate.manifests import Manifests
 from webhook.documents import STDIN, STDIN_NAME
@@ -64,7 +65,7 @@ def run(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report]) 
         from webhook.cli.console.diff import unified  # noqa: PLC0415 - needed only for --diff
 
         sys.stdout.writelines(line for file, text in changed.items() for line in unified(file, texts[file], text))
-        print(line, *mended.unapplied, *files.refused, sep="\n", file=sys.stderr)
+        show_lines([line, *mended.unapplied, *files.refused], sys.stderr)
         return 2 if files.refused else 1 if changed else exit_code(report, arguments)
     report.remarks += [line, *mended.unapplied, *files.write(changed)]
     report.is_fixed = True

@@ -1,0 +1,80 @@
+"""Texts of manifests that would command a terminal or GitHub's runner, as reports print them."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.command import draguard
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EVIL = "H\x1b[2J\n::error::pwned ##[x]"
+API = {"apiVersion": "resource.k8s.io/v1"}
+DEVICE = {"name": "d0", "attributes": {"model": {"string": EVIL}}}
+SLICE = {
+    **API,
+    "kind": "ResourceSlice",
+    "metadata": {"name": "s"},
+    "spec": {
+        "driver": "gpu.example.com",
+        "nodeName": "a",
+        "pool": {"name": "a", "generation": 1, "resourceSliceCount": 1},
+        "devices": [DEVICE],
+    },
+}
+NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "status": {"allocatable": {"pods": "1"}}}
+CLASS = {**API, "kind": "DeviceClass", "metadata": {"name": EVIL}, "spec": {}}
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "p"},
+    "spec": {"schedulerName": EVIL, "containers": [{"name": "c", "image": "i"}]},
+}
+
+
+def write(file: Path, *objects: Any) -> Path:
+    file.write_text("\n---\n".join(map(json.dumps, objects)), encoding="utf-8")
+    return file
+
+
+def harmless(text: str, *, color: bool = False) -> bool:
+    """Tell whether nothing in a text is a command; colours may be allowed."""
+    text = re.sub(r"\x1b\[[0-9;]+m", "", text) if color else text
+    return all(line.isprintable() and not line.lstrip().startswith("::") for line in text.split("\n")) and (
+        "##[" not in text
+    )
+
+
+@pytest.mark.parametrize("color", ["never", "always"])
+def test_match_escapes_attributes_and_names(tmp_path: Path, color: str) -> None:
+    cluster = write(tmp_path / "cluster.yaml", SLICE, NODE, CLASS)
+    done = draguard("match", "-e", "true", "--cluster", cluster, "--color", color)
+    assert r"H\x1b[2J\n::error::pwned ## [x]" in done.out
+    assert harmless(done.out + done.err, color=color == "always")
+    assert harmless(draguard("match", "-e", '\n"##[" ==\n"::"', "--cluster", cluster, "--color", "never").out)
+
+
+@pytest.mark.parametrize("color", ["never", "always"])
+@pytest.mark.parametrize("more", [(), ("--fit",)])
+def test_simulate_escapes_what_pods_say(tmp_path: Path, color: str, more: tuple[str, ...]) -> None:
+    cluster, pod = write(tmp_path / "cluster.yaml", SLICE, NODE, CLASS), write(tmp_path / "pod.yaml", POD)
+    done = draguard("simulate", pod, "--cluster", cluster, "--color", color, *more)
+    assert done.code in {0, 1}
+    assert r"\x1b[2J" in done.out + done.err
+    assert harmless(done.out + done.err, color=color == "always")
+
+
+@pytest.mark.parametrize("report", ["text", "concise"])
+def test_a_file_name_at_the_beginning_of_a_line_is_no_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, report: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "::error::##[x].yaml", {**CLASS, "spec": {"##[a]": 1}})
+    done = draguard("validate", "::error::##[x].yaml", "--output", report)
+    assert done.out.startswith(r"\x3a:error::## [x].yaml:")
+    assert harmless(done.out)
