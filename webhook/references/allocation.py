@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from copy import deepcopy
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.allocation import Result
 from webhook.budget import current
@@ -18,7 +20,7 @@ from webhook.references.devices import field_of
 from webhook.references.rules import finding, listed, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from webhook.objects import JSONObject
     from webhook.problem import Problem
@@ -46,19 +48,92 @@ def never_allocated(claim: JSONObject, context: Context) -> Iterator[Problem]:
         if _fits([each.devices], context, nodes):
             yield finding((*path, *each.path), each.message, each.hint, "NeverAllocated")
             return
-    message = "no node has the devices of all requests together, even if all of them are free"
-    yield finding((*path, "requests"), message, _unusable(context), "NeverAllocated")
+    requests = items(devices, "requests")
+    whose = "all requests together" if len(requests) > 1 else f'request "{text(requests[0], "name")}"'
+    message = f"no node has the devices of {whose}, even if all of them are free"
+    yield finding((*path, "requests"), message, _unusable(claim, context), "NeverAllocated")
 
 
-def _unusable(context: Context) -> str:
-    """Name the pools that the scheduler cannot use as they are."""
+def _unusable(claim: JSONObject, context: Context) -> str:
+    """Name the pools that the scheduler cannot use as they are, on the nodes that have enough devices for a claim."""
     scene = context.scene
     if scene is None:
         return ""
-    attempt = scene.allocator.attempt([])
-    pools = [pool for node in scene.nodes[:_NODES_MOST] for pool in attempt.pools(node)]
+    attempt, has_enough = scene.allocator.attempt([]), _enough(claim, context)
+    nodes = [node for node in scene.nodes[:_NODES_MOST] if has_enough(text(node, "metadata", "name"))]
+    pools = [pool for node in nodes for pool in attempt.pools(node)]
     wrong = {str(pool) for pool in pools if pool.is_incomplete or pool.is_invalid}
     return f"incomplete or invalid pools are not used: {listed(sorted(wrong))}" if wrong else ""
+
+
+def _enough(claim: JSONObject, context: Context) -> Callable[[str], bool]:
+    """Return a function that tells whether a node has enough devices for each request, usable or not."""
+    numbers: dict[str, list[tuple[int, Counter[str]]]] = {}
+    for request in requests_of(claim):
+        device_class = context.inventory.find("DeviceClass", text(request.asks, "deviceClassName"))
+        if context.fleet is None or device_class is None:
+            continue
+        answer = context.fleet.sorted_out(items(device_class, "spec", "selectors"), items(request.asks, "selectors"))
+        by_node: Counter[str] = Counter()
+        for each in context.fleet.places(answer.taken):
+            by_node[each.node] += len(each.names)
+        wanted: Any = mapping(request.asks).get("count")
+        wanted = wanted if isinstance(wanted, int) else 1
+        numbers.setdefault(request.name.partition("/")[0], []).append((wanted, by_node))
+
+    def has_enough(node: str) -> bool:
+        return all(
+            any(wanted <= by_node[node] + by_node[EVERYWHERE] for wanted, by_node in alternatives)
+            for alternatives in numbers.values()
+        )
+
+    return has_enough
+
+
+@rule("not-enough-devices", *CLAIMS, beside_devices=True)
+def not_enough_devices(claim: JSONObject, context: Context) -> Iterator[Problem]:
+    """A request asks for more devices than any node has.
+
+    All devices of a claim must be usable from one node. Devices in use count here, so this holds even for an empty
+    cluster.
+    """
+    fleet = context.fleet
+    if fleet is None:
+        return
+    for request in requests_of(claim):
+        device_class = context.inventory.find("DeviceClass", text(request.asks, "deviceClassName"))
+        wanted: Any = mapping(request.asks).get("count") or 1
+        if device_class is None or text(request.asks, "allocationMode") == "All" or not isinstance(wanted, int):
+            continue
+        own = items(request.asks, "selectors")
+        answer = fleet.sorted_out(items(device_class, "spec", "selectors"), own)
+        if answer.failing or (wanted == 1 and answer.taken) or (own and not answer.taken):
+            continue
+        most, node = fleet.most_on_a_node(answer.taken)
+        if wanted > most:
+            where = f" ({node})" if node else ""
+            message = f'request "{request.name}" asks for {wanted} devices, and no node has more than {most}{where}'
+            key = "count" if "count" in request.asks else "deviceClassName"
+            possible = _most_allocated(request.asks, most, context)
+            hint = f"ask for {possible} at most: all devices of a claim are used from one node" if possible else ""
+            yield finding((*request.path, key), message, hint, "NotEnough")
+
+
+def _most_allocated(asks: JSONObject, most: int, context: Context) -> int:
+    """Return how many devices of a request a node could allocate, whose devices may share counters.
+
+    Args:
+        asks: The request, or the alternative.
+        most: How many matching devices a node has at most.
+        context: The cluster.
+    """
+    fields = {key: value for key, value in asks.items() if key != "name"}
+
+    def fits(count: int) -> bool:
+        asked = {"name": "request", "exactly": {**fields, "count": count}}
+        return _fits([{"requests": [asked]}], context) is not False
+
+    return bisect_left(range(1, most + 1), x=True, key=lambda count: not fits(count))
 
 
 @rule("pod-never-allocated", "Pod", beside_devices=True)

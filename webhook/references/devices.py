@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from webhook.cel.types.values import type_of
 from webhook.deviceselectors.parts import start_of
@@ -233,34 +233,6 @@ def _replaced(expression: str, written: str, meant: str) -> Fix | None:
 
 def _letters(value: str) -> str:
     return _NO_LETTER.sub("", value).lower()
-
-
-@rule("not-enough-devices", *CLAIMS, beside_devices=True)
-def not_enough_devices(claim: JSONObject, context: Context) -> Iterator[Problem]:
-    """A request asks for more devices than any node has.
-
-    All devices of a claim must be usable from one node. Devices in use count here, so this holds even for an empty
-    cluster.
-    """
-    fleet = context.fleet
-    if fleet is None:
-        return
-    for request in requests_of(claim):
-        device_class = context.inventory.find("DeviceClass", text(request.asks, "deviceClassName"))
-        wanted: Any = mapping(request.asks).get("count") or 1
-        if device_class is None or text(request.asks, "allocationMode") == "All" or not isinstance(wanted, int):
-            continue
-        own = items(request.asks, "selectors")
-        answer = fleet.sorted_out(items(device_class, "spec", "selectors"), own)
-        if answer.failing or (wanted == 1 and answer.taken) or (own and not answer.taken):
-            continue
-        most, node = fleet.most_on_a_node(answer.taken)
-        if wanted > most:
-            where = f" ({node})" if node else ""
-            message = f'request "{request.name}" asks for {wanted} devices, and no node has more than {most}{where}'
-            key = "count" if "count" in request.asks else "deviceClassName"
-            hint = f"ask for {most} at most: all devices of a claim are used from one node" if most else ""
-            yield finding((*request.path, key), message, hint, "NotEnough")
 
 
 @rule("capacity-not-published", *CLAIMS, beside_devices=True)
