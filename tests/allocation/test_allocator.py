@@ -237,7 +237,7 @@ def test_why_devices_are_ruled_out() -> None:
         "no-rack": ("constraint", f"there is no attribute {DRIVER}/rack, which a constraint is about", ()),
         "used": ("in use", "it is in use", ("ns/holder",)),
         "tainted": ("taint", "taint k:NoExecute is not tolerated", ()),
-        "other": ("selector", "selector #0 of the request: false", ()),
+        "other": ("selector", "selector #0 of the request is false", ()),
         "odd": ("selector", "selector #0 of the request: CEL runtime error: no such key: model", ()),
         "small": ("counters", "counter memory of set: 1Gi is left, 2Gi is consumed", ()),
     }

@@ -56,33 +56,6 @@ class TestPods:
         assert nodes("--release", "team-x/train-1") == ["node-a", "node-a", "node-b"]
         assert nodes("-n", "team-x", "--release", "train-1") == ["node-a", "node-a", "node-b"]
 
-    def test_a_replica_that_runs_is_not_scheduled_again(self, tmp_path: Path) -> None:
-        held = clusters.allocated("w-0-d", "a", "d0", "w-0")
-        runs = clusters.pod("w-0", {"d": "w-0-d"}, nodeName="a")
-        cluster = [clusters.node("a"), clusters.device_class(), clusters.devices("a", 2), held, runs]
-        spec = {"replicas": 1, "serviceName": "s", "selector": {"matchLabels": {"a": "b"}}}
-        spec["template"] = {"metadata": {"labels": {"a": "b"}}, "spec": clusters.pod("x", {"d": "w-0-d"})["spec"]}
-        sets = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "w"}, "spec": spec}
-        bare = {**clusters.pod("w-0", {"d": "w-0-d"}), "apiVersion": "v1"}
-        (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all(cluster))
-        for name, given in (("set", sets), ("pod", bare)):
-            (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(given))
-            done = draguard("simulate", tmp_path / f"{name}.yaml", "--cluster", tmp_path / "cluster.yaml")
-            assert done.code == 0
-            assert "default/w-0: already scheduled on a\n" in done.out
-            assert "1 pod: 1 already scheduled\n" in done.out
-
-    def test_the_pods_of_a_released_claim_are_gone(self, tmp_path: Path) -> None:
-        held = clusters.allocated("held", "a", "d0", "old")
-        old = clusters.pod("old", {"d": "held"}, {"cpu": "6"}, nodeName="a")
-        cluster = [clusters.node("a"), clusters.device_class(), clusters.devices("a"), held, old, clusters.claim()]
-        (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all(cluster))
-        wanted = {**clusters.pod("new", {"d": "c"}, {"cpu": "7"}), "apiVersion": "v1"}
-        (tmp_path / "pod.yaml").write_text(yaml.safe_dump(wanted))
-        given = tmp_path / "pod.yaml", "--cluster", tmp_path / "cluster.yaml"
-        assert simulated(*given)[0]["node"] is None
-        assert simulated(*given, "--release", "held")[0]["node"] == "a"
-
     def test_a_node_can_be_left_out(self) -> None:
         assert nodes("--without", "node-b") == [None, None, None]
 
@@ -396,7 +369,7 @@ class TestText:
         objects = (clusters.device_class(), *nodes, *slices, clusters.claim(count=12))
         text = self.told(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
         assert "nodes more, for other reasons (--output json has all)" in text
-        assert "\n  n8, request r: 8 devices; 12 are wanted\n  n7, request r: 7 devices; 12 are wanted" in text
+        assert "\n  n8, request r: 8 devices, 8 of the class; 12 are wanted\n  n7, request r: 7 devices" in text
 
     def test_requests_that_fit_alone(self, tmp_path: Path) -> None:
         one = clusters.claim("c")

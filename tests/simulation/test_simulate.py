@@ -191,6 +191,19 @@ class TestClaims:
         assert group["requests"][0]["heldBy"] == [{"claim": "default/used", "pods": ["old"], "devices": 1}]
         assert {"change": "once claim default/used is released (pod old)", "nodes": 1} in answer["why"]["help"]
 
+    def test_devices_that_draw_on_the_same_counters_are_held(self) -> None:
+        consumed = [{"counterSet": "gpu", "counters": {"slices": {"value": "3"}}}]
+        slices = [devices("a", 3, consumesCounters=consumed), devices("a")]
+        slices[1] = {**slices[1], "metadata": {"name": "counters"}, "spec": {**slices[1]["spec"]}}
+        del slices[1]["spec"]["devices"]
+        slices[1]["spec"]["sharedCounters"] = [{"name": "gpu", "counters": {"slices": {"value": "4"}}}]
+        for each in slices:
+            each["spec"]["pool"] = {**each["spec"]["pool"], "resourceSliceCount": 2}
+        objects = [device_class(), *slices, node("a"), claim(), allocated("used", "a", "d0", "old")]
+        (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
+        (group,) = answer["why"]["nodes"]
+        assert group["requests"][0]["heldBy"] == [{"claim": "default/used", "pods": ["old"], "devices": 1}]
+
     def test_several_nodes_that_suit_alike_are_named(self) -> None:
         (answer,) = simulate([*GPU, *NODES, claim()], [pod(claims={"gpu": "c"})])
         assert answer["candidates"] == ["a", "b"]

@@ -296,7 +296,7 @@ class Funnel:
         if choice is not None:
             stage = CLASS if choice.of_class else SELECTOR
             whose = f"class {self._ask.class_['metadata']['name']}" if choice.of_class else "the request"
-            return stage, f"selector #{choice.place} of {whose}: {choice.detail or 'false'}"
+            return stage, f"selector #{choice.place} of {whose}{f': {choice.detail}' if choice.detail else ' is false'}"
         if not self._is_selected(index):
             return NODE, "it is not for this node, or must be bound, and the feature for that is disabled"
         if not self._is_free(index):

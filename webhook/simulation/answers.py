@@ -85,8 +85,8 @@ class Answers:
                 if (allocation := allocation_of(each)) and not allocation.get("allocationTimestamp")
                 if placement.candidates or _is_of_others(each, placement.pod)
             ]
-        if settings.taint_rules_ignored and self._cluster.inventory.all("DeviceTaintRule"):
-            notes.append(settings.taint_rules_ignored)
+        if placement.claims and self._cluster.inventory.all("DeviceTaintRule"):
+            notes += filter(None, [settings.taint_rules_ignored])
         return [*notes, *self._left_out.notes(placement)]
 
 

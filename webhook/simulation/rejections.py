@@ -37,6 +37,10 @@ _BLAMED: Final = {
 _WEIGHTS: Final = {"enough": 1_000_000, "selected": 1_000, "seen": 1}
 
 
+DeviceID = tuple[str, str, str]
+"""A device: its driver, pool and name."""
+
+
 class Group(NamedTuple):
     """Nodes that refuse a pod for the same reasons.
 
@@ -116,18 +120,21 @@ class Explainer:
     def _request(self, funnel: Funnel, attempt: Attempt, nodes: Sequence[int]) -> JSONObject:
         """Describe the devices left for a request on the first of some nodes, and the obstacles on all of them."""
         counts = {name: getattr(funnel, stage) for name, stage in zip(_STAGE_NAMES, _STAGES, strict=True)}
-        holders: Counter[str] = Counter()
+        holders: defaultdict[str, set[DeviceID]] = defaultdict(set)
         blames: Counter[Blame] = Counter()
         unused: dict[str, JSONObject] = {}
         for node in nodes[:_LOOKED_AT_MAX]:
             for each in self._funnels(attempt, node):
                 if (each.claim, each.request) == (funnel.claim, funnel.request):
                     reasons = each.reasons()
-                    holders.update(holder for reason in reasons for holder in reason.holders)
+                    for reason in reasons:
+                        for holder in reason.holders:
+                            holders[holder] |= self._held(holder, reason)
                     blames.update(self._blames(funnel, reasons))
                     for one in each.unused:
                         unused[one.pool] = {"pool": one.pool, "devices": one.devices, "why": one.why}
         blame, values = _most_common(blames)
+        held = [(name, len(devices)) for name, devices in holders.items()]
         constrained, together = funnel.constrained, funnel.together
         return {
             "claim": funnel.claim,
@@ -140,7 +147,7 @@ class Explainer:
             "because": blame.text,
             "lacking": {"name": blame.name, "values": values} if blame.name else None,
             "unused": list(unused.values()),
-            "heldBy": [self._holder(name, devices) for name, devices in holders.most_common()],
+            "heldBy": [self._holder(*each) for each in sorted(held, key=lambda each: -each[1])],
         }
 
     def _wish(self, expressions: Sequence[str]) -> str:
@@ -205,9 +212,20 @@ class Explainer:
             }
         return self._devices.get((reason.driver, reason.pool, reason.device))
 
-    def _holder(self, name: str, devices: int) -> JSONObject:
+    def _held(self, name: str, reason: DeviceReason) -> set[DeviceID]:
+        """Return the devices of a claim that rule out a device: itself, or those that draw on the same counters."""
+        if reason.stage != "counters":
+            return {(reason.driver, reason.pool, reason.device)}
+        results = items(self._claim(name), "status", "allocation", "devices", "results")
+        ids = ((text(each, "driver"), text(each, "pool"), text(each, "device")) for each in results)
+        return {each for each in ids if each[:2] == (reason.driver, reason.pool)}
+
+    def _claim(self, name: str) -> JSONObject | None:
         namespace, _, claim_name = name.partition("/")
-        claim = self._cluster.claim(claim_name, namespace)
+        return self._cluster.claim(claim_name, namespace)
+
+    def _holder(self, name: str, devices: int) -> JSONObject:
+        claim = self._claim(name)
         pods = [text(each, "name") for each in items(claim, "status", "reservedFor")]
         return {"claim": name, "pods": pods, "devices": devices}
 

@@ -79,7 +79,7 @@ def run(arguments: Namespace) -> int:
     except ValueError as error:
         message = f"Kubernetes {stated}: {error}"
         raise UsageError(message) from error
-    told = Text(color=wants_colors(arguments))
+    told = Text(color=wants_colors(arguments), once=settings.taint_rules_ignored)
     if arguments.fit:
         return _fit(scheduler, pods, told, arguments)
     return _schedule(scheduler, pods, told, arguments)

@@ -25,10 +25,13 @@ class Text:
 
     Args:
         color: Whether to use colours.
+        once: A note to write only once, as it is the same for every pod.
     """
 
-    def __init__(self, *, color: bool) -> None:
+    def __init__(self, *, color: bool, once: str = "") -> None:
         self._color = color
+        self._once = once
+        self._is_noted = False
 
     def answers(self, answers: Iterable[JSONObject]) -> Iterator[str]:
         """Report each pod; group those that are pending for the same reason."""
@@ -87,8 +90,7 @@ class Text:
             alike = f" (or one of {others} other nodes that suit it as well)"
         yield f"{_name(answer)}: {before}{self._in('good', answer['node'])}{alike}"
         yield from _devices(answer)
-        for note in answer["why"]["notes"]:
-            yield f"  note: {note}"
+        yield from self._notes(answer)
 
     def _pending(self, answers: Sequence[JSONObject]) -> Iterator[str]:
         first = answers[0]
@@ -120,7 +122,14 @@ class Text:
                 yield f"    and {counted(len(helping) - _HELP_MAX, 'other change')} (--output json has all)"
         elif why["tried"]:
             yield f"  {self._in('help', 'nothing that was tried would help')} ({counted(why['tried'], 'change')})"
-        for note in why["notes"]:
+        yield from self._notes(answer)
+
+    def _notes(self, answer: JSONObject) -> Iterator[str]:
+        for note in answer["why"]["notes"]:
+            if note == self._once:
+                if self._is_noted:
+                    continue
+                self._is_noted = True
             yield f"  note: {note}"
 
     def _in(self, color: str, text: str) -> str:
@@ -194,7 +203,7 @@ def _funnel(request: JSONObject) -> tuple[str, bool]:
         if count != before or key in {"seen", "ofClass"} or (key == "selected" and request["selecting"]):
             parts.append(f"{count} {label}" if label else counted(count, "device"))
         before = count
-        if count < wanted:
+        if count < wanted and (key != "seen" or not count):
             return f"{', '.join(parts)}{_because(request, key)}{_wanted(wanted)}", False
     constrained = request["constrained"]
     if constrained is not None and constrained < wanted:
