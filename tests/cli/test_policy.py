@@ -272,6 +272,21 @@ class TestValidate:
         folder = write(p=breaking, pod=[NODELESS])
         (found,) = findings("validate", "--policies", folder / "p.yaml", folder / "pod.yaml")
         assert (found["level"], found["rule"], found["reason"]) == ("error", "policy-error", "InternalError")
+        assert found["policy"]["name"] == "m"
+        assert found["policy"]["field"] == "spec.mutations[0].jsonPatch.expression"
+
+    def test_what_fails_before_a_change_that_cannot_be_decoded_keeps_its_message(
+        self, write: Callable[..., Path]
+    ) -> None:
+        failing = [mutating(name, "Object{metadata: object.spec.absent}") for name in ("a", "b")]
+        breaking = mutating("m", "[JSONPatch{op: 'add', path: '/spec/containers', value: 'x'}]")
+        folder = write(p=[*failing[0], *failing[1], *breaking], pod=[NODELESS])
+        said = findings("validate", "--policies", folder / "p.yaml", folder / "pod.yaml")
+        assert sorted((each["policy"]["name"], each["reason"]) for each in said) == [
+            ("a", "Invalid"),
+            ("b", "Invalid"),
+            ("m", "InternalError"),
+        ]
 
     def test_what_cannot_be_decoded_reaches_no_policy(self, write: Callable[..., Path]) -> None:
         folder = write(

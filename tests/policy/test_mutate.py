@@ -150,6 +150,13 @@ def test_a_patch_that_makes_no_pod_is_an_internal_error(patch: str, text: str) -
     verdict = made(mutating("m", f"[JSONPatch{patch}]", failurePolicy="Ignore"))
     assert (verdict.allowed, verdict.code, verdict.reason) == (False, 500, "InternalError")
     assert verdict.message == f"Internal error occurred: {text}"
+    (decision,) = verdict.decisions
+    assert (decision.policy.name, decision.denied, decision.message, str(decision.path)) == (
+        "m",
+        True,
+        text,
+        "spec.mutations[0].jsonPatch.expression",
+    )
 
 
 TYPED = "error applying patch: failed to convert patch object to typed object: "

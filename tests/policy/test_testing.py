@@ -219,3 +219,9 @@ def test_an_object_of_the_suite_is_wrong_where_it_stands() -> None:
 def test_a_release_is_a_text() -> None:
     with pytest.raises(SuiteError, match=r'kubernetes: 1\.3 is not a string; write the Kubernetes version as "1\.30"'):
         run_suite({"kubernetes": 1.30, "cases": [{}]}, [])
+
+
+def test_a_change_that_cannot_be_decoded_names_its_policy() -> None:
+    patch = mutating("m", "[JSONPatch{op: 'add', path: '/spec/nope', value: 1}]")
+    (failure,) = run({"expect": {"allowed": True}}, manifests=patch).cases[0].failures
+    assert failure.endswith('"spec.nope" (spec.mutations[0].jsonPatch.expression of MutatingAdmissionPolicy m)')

@@ -363,7 +363,7 @@ def _differences(
 ) -> Iterator[Failure]:
     """Find the differences between a verdict and the expected one."""
     if verdict.allowed != expected["allowed"]:
-        text = f"was refused: {verdict.message}{_missing(verdict)}"
+        text = f"was refused: {verdict.message}{_refuser(verdict)}{_missing(verdict)}"
         if verdict.allowed:
             text = f"was allowed: {why_allowed(verdict, policies, expected.get('message'))}"
         yield Failure(where / "allowed", text)
@@ -395,6 +395,14 @@ def _other_refusal(expected: Mapping[str, Any], verdict: Verdict, where: Path) -
         yield _difference(where, "message", expected["message"], own)
     if "reason" in expected and expected["reason"] != verdict.reason:
         yield _difference(where, "reason", expected["reason"], verdict.reason)
+
+
+def _refuser(verdict: Verdict) -> str:
+    """Name the expression that refuses, if the API server's message does not name its policy."""
+    last = next((each for each in reversed(verdict.decisions) if each.denied), None)
+    if last is None or any(f"{mark}{last.policy.name}{mark}" in verdict.message for mark in "'\""):
+        return ""
+    return f" ({last.path} of {last.policy.kind} {last.policy.name})"
 
 
 def _missing(verdict: Verdict) -> str:

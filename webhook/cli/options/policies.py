@@ -193,16 +193,14 @@ def sender(policies: Policies, arguments: Namespace) -> Sender:
 def found_by_mutating(change: Change, document: Document) -> list[Finding]:
     """Report the refusals by mutating policies, and the policies that could not be evaluated."""
     policies, verdict = change.policies, change.mutation.verdict
-    causes = iter(verdict.causes)
-    findings = [
-        _found(decision, document, policies, ERROR, next(causes)) if decision.denied else each
+    denied = [decision for decision in verdict.decisions if decision.denied]
+    # An object that cannot be decoded ends the request: that is then the only cause, and the last decision.
+    causes = dict(zip(map(id, denied[len(denied) - len(verdict.causes) :]), verdict.causes, strict=True))
+    return [
+        _found(decision, document, policies, ERROR, causes[id(decision)]) if id(decision) in causes else each
         for decision in verdict.decisions
         for each in _findings(decision, document, policies)
     ]
-    for cause in causes:  # no policy's decision: the mutated object cannot be decoded
-        problem = Problem(ERROR, NOT_EVALUATED, verdict.reason, Path(), cause)
-        findings.append(found(problem, document, f"1.{policies.release}"))
-    return findings
 
 
 def found_by_validating(change: Change, verdict: Verdict, document: Document) -> list[Finding]:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from webhook.policy.ask.plan import Invocation
     from webhook.policy.ask.policyset import PolicySet
     from webhook.policy.ask.request import Request
-    from webhook.policy.manifest.model import Mutation, Policy
+    from webhook.policy.manifest.model import Mutation
     from webhook.release import Release
     from webhook.schema.derive.shape import Structure
 
@@ -48,6 +48,7 @@ _DUPLICATES_SINCE: Final = 35
 """The first release that merges into lists with several items of one key, such as environment variables."""
 _FORBIDDEN: Final = 403
 _INTERNAL: Final = 500
+INTERNAL: Final = "InternalError"
 
 Key = tuple[str, str, str, str]
 """A policy, a binding and parameters: the unit of reinvocation."""
@@ -100,7 +101,7 @@ def mutate(
         return Verdict(
             allowed=False,
             code=_INTERNAL,
-            reason="InternalError",
+            reason=INTERNAL,
             message=message,
             causes=(str(error),),
             decisions=decisions,
@@ -197,8 +198,7 @@ class _Mutator:
                     continue
                 changed = _changed(obj, mutation, outcome.value, self._session.policies, bindings)
             except (OutOfBudgetError, MutationError, DecodingError) as error:
-                _bear(error, policy)
-                self._failed(invocation, str(error), mutation)
+                self._bear(error, invocation, mutation)
                 continue
             self._touched = True
             self.decisions.append(
@@ -229,6 +229,13 @@ class _Mutator:
         if after != before:
             self.object = after
 
+    def _bear(self, error: Exception, invocation: Invocation, mutation: Mutation) -> None:
+        """Record an error; raise it if it ends the request, whatever the failure policy is."""
+        ends = isinstance(error, DecodingError) and invocation.hook.policy.strongest == DENY
+        self._failed(invocation, str(error), mutation, INTERNAL if ends else INVALID)
+        if ends:
+            raise error
+
     def _unconfigured(self, invocation: Invocation, fault: Fault) -> None:
         """Record that a policy or binding cannot be evaluated."""
         what = "binding" if invocation.binding else "policy"
@@ -247,7 +254,7 @@ class _Mutator:
         decision = Decision(
             policy,
             invocation.binding,
-            denied=not policy.fails_open,
+            denied=reason == INTERNAL or not policy.fails_open,
             is_error=True,
             message=message,
             reason=reason,
@@ -264,12 +271,6 @@ class _Mutator:
                 self.warnings.append(_refusal(decision))
             else:
                 self.audit.failure(0, decision)
-
-
-def _bear(error: Exception, policy: Policy) -> None:
-    """Tolerate an error that the failure policy decides about, or that cannot refuse anything here."""
-    if isinstance(error, DecodingError) and policy.strongest == DENY:
-        raise error
 
 
 def _key(invocation: Invocation) -> Key:
