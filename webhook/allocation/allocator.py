@@ -19,6 +19,7 @@ from webhook.allocation.selecting import Fault, Selectors
 from webhook.allocation.unused import unused_on
 from webhook.allocation.usage import Usage, available, full_name
 from webhook.allocation.view import NodeView
+from webhook.objects import mapping
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
@@ -161,7 +162,7 @@ class Allocator:
             node: The Node.
         """
         metadata = node["metadata"]
-        name, labels = metadata["name"], metadata.get("labels")
+        name, labels = metadata["name"], mapping(metadata, "labels")
         view = self._views.get(name)
         if view is None or not (self._is_local or view.labels == labels):
             view = self._views[name] = self._view(name, labels)
@@ -397,13 +398,14 @@ class Attempt:
         return plan
 
     def counted(self, view: NodeView, found: Found) -> Found:
-        """Return the result of a search, with the steps that upstream takes."""
+        """Return the result of a search, with the steps that upstream takes; still cut if counting takes too long."""
         if not found.is_cut:
             return found
         known = self._counted.get(id(found))
         if known is None:
             plan = self._allocator.search(self.demand, view, {}, counts=True)
-            known = self._counted[id(found)] = found, plan.found or found
+            counted = plan.found or found
+            known = self._counted[id(found)] = found, counted._replace(is_cut=plan.complaint is GIVEN_UP)
         return known[1]
 
     def explain(self, node: JSONObject) -> list[Funnel]:

@@ -34,7 +34,7 @@ class Attempt(Protocol):
     """The requests of the claims."""
 
     def counted(self, view: NodeView, found: Found) -> Found:
-        """Return the result of a search, with the steps that upstream takes."""
+        """Return the result of a search, with the steps that upstream takes; still cut if counting takes too long."""
 
     def depends_on_order(self, view: NodeView) -> bool:
         """Tell whether another order of slices, of claims, or of Go's maps, could change the result on a node."""
@@ -156,7 +156,7 @@ class Failure:
 
 
 def _takes_too_long(found: Found) -> bool:
-    return found.steps * _STEP_SECONDS + found.visits * _VISIT_SECONDS > UPSTREAM_SECONDS
+    return found.is_cut or found.steps * _STEP_SECONDS + found.visits * _VISIT_SECONDS > UPSTREAM_SECONDS
 
 
 def _name(device: Device) -> tuple[str, str, str]:

@@ -53,11 +53,13 @@ class Counters:
     Args:
         view: The node.
         available: Returns what is left of the counters of a pool, by its place.
+        work: Counts the devices looked at, and ends a search that looks at too many; this bounds the memory, too.
     """
 
-    __slots__ = ("_costs", "_kinds", "_rests", "_totals", "_unfit", "group_of", "groups")
+    __slots__ = ("_costs", "_kinds", "_rests", "_totals", "_unfit", "_work", "group_of", "groups")
 
-    def __init__(self, view: NodeView, available: Callable[[int], Available]) -> None:
+    def __init__(self, view: NodeView, available: Callable[[int], Available], work: Callable[[int], None]) -> None:
+        self._work = work
         keys_of: dict[int, list[Key]] = {}
         for index, device in enumerate(view.devices):
             if device.content.consumes:
@@ -173,7 +175,9 @@ class Counters:
         """
         found = self._rests.get((number, picked))
         if found is None:
-            found = self._rests[number, picked] = self._find_rest(self.groups[number], picked)
+            group = self.groups[number]
+            self._work(len(group.members) + len(group.left))
+            found = self._rests[number, picked] = self._find_rest(group, picked)
         return found
 
     @staticmethod

@@ -240,7 +240,7 @@ class Search:
     def _count_counters(self) -> Counters | None:
         """Return the node's counters, None if there are none."""
         if self._counters is None and self._view.consumes and self._view.variant.features.PartitionableDevices:
-            self._counters = Counters(self._view, self._available)
+            self._counters = Counters(self._view, self._available, self._work)
         return self._counters
 
     def _recall(self, frame: _Scan) -> int | None:
