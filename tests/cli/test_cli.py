@@ -168,8 +168,9 @@ class TestOwnFailure:
             (BrokenPipeError(), 141, ""),
             (KeyboardInterrupt(), 130, ""),
             (OSError(28, "No space left"), 3, "draguard validate: error: [Errno 28] No space left\n"),
+            (MemoryError(), 3, "draguard validate: error: out of memory\n"),
         ],
-        ids=["reader gone", "interrupted", "disk full"],
+        ids=["reader gone", "interrupted", "disk full", "out of memory"],
     )
     def test_what_comes_from_outside_is_no_failure_of_its_own(
         self, event: BaseException, code: int, told: str, monkeypatch: pytest.MonkeyPatch

@@ -85,9 +85,10 @@ def _run(arguments: Namespace) -> int:
         return USAGE
     except BrokenPipeError:
         raise
-    except OSError as error:  # the reader turns errors of input files into findings; only the output can fail
+    except (OSError, MemoryError) as error:  # the reader turns errors of input files into findings; output can fail
+        error.__traceback__ = None  # frees what the work held: without memory, the message would fail, too
         _discard_output()
-        _complain(arguments.command, error)
+        _complain(arguments.command, str(error) or "out of memory")
         return INTERNAL
     except Exception:  # noqa: BLE001 - no error may pass for a finding
         _report_own_failure(arguments.command)
