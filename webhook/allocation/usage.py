@@ -6,7 +6,7 @@ Follows ``pkg/scheduler/framework/plugins/dynamicresources/allocateddevices.go``
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.devices import decode_amount
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from webhook.allocation.devices import Counters, PoolId
     from webhook.allocation.pools import Pool
     from webhook.objects import JSONObject
+
+_NAMES: Final = frozenset({"driver", "pool", "device"})
+"""The fields that name a device; a result that lacks one of them uses none."""
 
 
 class PoolUsage:
@@ -131,7 +134,7 @@ def full_name(claim: Mapping[str, Any]) -> str:
 def _results(claim: JSONObject) -> Iterable[JSONObject]:
     allocation = (claim.get("status") or {}).get("allocation") or {}
     for result in (allocation.get("devices") or {}).get("results") or ():
-        if not result.get("adminAccess"):
+        if not result.get("adminAccess") and result.keys() >= _NAMES:
             yield result
 
 

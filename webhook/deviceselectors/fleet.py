@@ -14,6 +14,7 @@ from webhook.allocation import Features
 from webhook.allocation.devices import Catalog
 from webhook.allocation.selecting import Fault, Selectors, Values
 from webhook.budget import current
+from webhook.cel.errors import EvaluationError
 from webhook.deviceselectors.groups import Groups
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.witnesses import limits
@@ -236,16 +237,21 @@ class Fleet:
     def _blame(self, selector: JSONObject, content: Content) -> str:
         current().spend(_BLAME)
         parts = parts_of(text(selector, "cel", "expression"), self.release, self.gates)
-        return parts.blame(self._values.of(content)).text if parts else ""
+        bindings = self.bindings(content)
+        return parts.blame(bindings).text if parts and bindings else ""
 
-    def bindings(self, content: Content) -> Mapping[str, Any]:
-        """Return a device as expressions see it."""
-        return self._values.of(content)
+    def bindings(self, content: Content) -> Mapping[str, Any] | None:
+        """Return a device as expressions see it; None if the release does not know the type of an attribute."""
+        try:
+            return self._values.of(content)
+        except EvaluationError:
+            return None
 
     def culprit(self, selector: JSONObject, content: Content) -> Expression | None:
         """Return the part of a selector that is false or fails for a device; None if it is unknown."""
         parts = parts_of(text(selector, "cel", "expression"), self.release, self.gates)
-        return parts.culprit(self._values.of(content))[0] if parts else None
+        bindings = self.bindings(content)
+        return parts.culprit(bindings)[0] if parts and bindings else None
 
     def most_on_a_node(self, groups: Sequence[Group]) -> tuple[int, str]:
         """Return the largest number of devices of some groups on a node, and the node."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.api.conversion import ConversionError, to_v1, with_defaults
 from webhook.api.judgement import judge_admitted
 from webhook.api.versions import VERSIONS, find
-from webhook.objects import DEFAULT_NAMESPACE, name_of, namespace_of, text
+from webhook.objects import DEFAULT_NAMESPACE, at, name_of, namespace_of, text
 from webhook.problem import BAD_REQUEST, ERROR
 
 if TYPE_CHECKING:
@@ -179,17 +179,15 @@ class Inventory:
     def running(self) -> Iterator[JSONObject]:
         """Return the pods on a node that have not ended, which use its resources."""
         for pod in self.all("Pod"):
-            spec, status = pod.get("spec"), pod.get("status")
-            phase = status.get("phase") if isinstance(status, dict) else None
-            if isinstance(spec, dict) and spec.get("nodeName") and phase not in _TERMINATED:
+            node, phase = at(pod, "spec", "nodeName"), text(pod, "status", "phase")
+            if node and phase not in _TERMINATED:
                 yield pod
 
     def pending(self) -> Iterator[JSONObject]:
         """Return the pods that wait for a node."""
         for pod in self.all("Pod"):
-            spec, status = pod.get("spec"), pod.get("status")
-            phase = status.get("phase") if isinstance(status, dict) else None
-            if not (isinstance(spec, dict) and spec.get("nodeName")) and phase not in _TERMINATED:
+            node, phase = at(pod, "spec", "nodeName"), text(pod, "status", "phase")
+            if not node and phase not in _TERMINATED:
                 yield pod
 
 

@@ -116,7 +116,10 @@ def _failing_at(part: Expression, reason: str) -> int:
 
 def _of_types(fleet: Fleet, content: Content, parts: Parts) -> str:
     """Name the types of attributes that a selector misuses."""
-    known = fleet.bindings(content)["device"]["attributes"]
+    bindings = fleet.bindings(content)
+    if bindings is None:
+        return ""
+    known = bindings["device"]["attributes"]
     found = []
     for read in reads_of(parts):
         if read.holder == "attributes" and read.name in known[read.domain]:

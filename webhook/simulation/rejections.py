@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.allocation.devices import Content
 from webhook.allocation.selecting import Values
+from webhook.cel.errors import EvaluationError
 from webhook.deviceselectors.parts import Blame, parts_of
 from webhook.deviceselectors.thresholds import amount
 from webhook.objects import at, items, text
@@ -196,7 +197,10 @@ class Explainer:
             return Blame(reason.text)
         settings = self._cluster.settings
         rest = {name: value for name, value in device.items() if name != "name"}
-        bindings = self._values.of(Content(next(self._numbers), reason.driver, rest, (), 0))
+        try:
+            bindings = self._values.of(Content(next(self._numbers), reason.driver, rest, (), 0))
+        except EvaluationError:  # an attribute of a type that the release does not know
+            return Blame(reason.text)
         for expression in expressions:
             parts = parts_of(expression, settings.release, settings.gates)
             if parts is not None and (blamed := parts.blame(bindings)).text:
