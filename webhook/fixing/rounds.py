@@ -126,7 +126,9 @@ class Fixing:
         had_errors = {(each.file, each.document) for each in before.findings if each.problem.level == ERROR}
         # A rename may leave references behind; other fixes only reveal errors elsewhere.
         is_local = not any(each.problem.fix and each.problem.fix.change == "respell" for each in mended)
-        edited = {(each.file, each.document) for each in mended}
+        edited: dict[tuple[str, int], list[Finding]] = {}
+        for each in mended:
+            edited.setdefault((each.file, each.document), []).append(each)
 
         undecoded = {(each.file, each.document) for each in before.findings if _hides(each)}
 
@@ -137,7 +139,9 @@ class Fixing:
             """
             place, whole = (finding.file, finding.document), (finding.file, 0)
             if finding.problem.level == ERROR:
-                return not undecoded.isdisjoint((place, whole)) and not any(_is_about(finding, each) for each in mended)
+                return not undecoded.isdisjoint((place, whole)) and not any(
+                    _is_about(finding, each) for each in edited.get(place, ())
+                )
             return place in had_errors or whole in had_errors or (is_local and place not in edited)
 
         state, surplus = before, Counter[tuple[str, str, str]]()
@@ -160,12 +164,10 @@ def _hides(finding: Finding) -> bool:
 
 
 def _is_about(found: Finding, mended: Finding) -> bool:
-    """Tell whether an error is about what a fix wrote: a value, or the place of values that stay as they are."""
+    """Tell whether an error of a document is about what a fix wrote: a value, or where values stand."""
     fix, path = mended.problem.fix, mended.problem.path
-    if fix is None or (found.file, found.document) != (mended.file, mended.document):
-        return False
-    if fix.change == "separate":
-        return True  # the file is still unreadable
+    if fix is None or fix.change == "separate":
+        return fix is not None  # the file is still unreadable
     if fix.change in _MOVING:
         return _hides(found) and found.problem.path[: len(path) - 1] == path[:-1]
     written = (*path[:-1], fix.value) if fix.change == "rename" else (*path, *([fix.below] if fix.below else ()))
