@@ -584,6 +584,12 @@ class TestCheck:
         assert first["level"] == "error"
         assert manifest.splitlines()[first["line"] - 1][first["column"] - 1 :] == pointed_at
 
+    @pytest.mark.parametrize("patch", ["{op: 'add', valu: 1}", "{op: 1}"])
+    def test_a_finding_points_to_the_field_of_a_literal(self, patch: str, write: Callable[..., Path]) -> None:
+        folder = write(p=mutating("m", f"[JSONPatch{patch}]"))
+        _, shown, caret, *_ = draguard("policy", "check", folder).out.splitlines()
+        assert shown[caret.index("^") :].startswith(("valu: ", "op: 1"))
+
     def test_a_condition_is_stripped_before_it_is_compiled(self, write: Callable[..., Path]) -> None:
         condition = r'[{name: a, expression: "\n  object.metadata.name == nope"}]'
         folder = write(p=LIMITED.replace("  validations:", f"  matchConditions: {condition}\n  validations:"))

@@ -201,6 +201,7 @@ def changed(*expressions: str, rules: list[dict[str, Any]]) -> list[tuple[str, s
         ("Object{metadata: Object.metadata{labls: {'a': 'b'}}}", 'did you mean "labels"?'),
         ("Object{metadata: Object.metdata{labels: {'a': 'b'}}}", 'did you mean "Object.metadata"?'),
         ("Object{spec: Object.spec{tolerations: [Object.spec.tolerations{operatr: 'a'}]}}", 'did you mean "operator"?'),
+        ("Object{spec: Object.spec{tolerations: [], volume: []}}", 'did you mean "volumes"?'),
         ("Object{spec: Object.spec{nodeName: object.spec.nodename}}", 'did you mean "nodeName"?'),
     ],
 )
@@ -286,6 +287,12 @@ def test_a_constant_of_a_wrong_type_is_found(field: str, hint: str) -> None:
 )
 def test_a_constant_that_may_be_right_is_not_found(field: str) -> None:
     assert requested(field) == []
+
+
+def test_a_field_with_the_name_of_a_variable_is_one_of_its_type() -> None:
+    config = 'Object.spec.devices.config{request: ["gpu"]}'
+    made = f"Object{{spec: Object.spec{{devices: Object.spec.devices{{config: [{config}]}}}}}}"
+    assert changed(made, rules=[CLAIMS]) == [("type-check", 'did you mean "requests"?')]
 
 
 def test_a_field_takes_a_number_or_a_text_where_kubernetes_does() -> None:

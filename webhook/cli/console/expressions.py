@@ -37,6 +37,8 @@ _HEADER: Final = re.compile(r"[|>][^\n]*\n")
 _ESCAPED: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|[\s\S])|[^\\]")
 _ENDS_EARLY: Final = re.compile(r"<EOF>|token recognition error")
 _COMMENT_HINT: Final = "YAML takes what follows # for a comment: write it on the line below `expression: |`, indented"
+_OF_FIELD: Final = ("undefined field", "expected type of field")
+_NAME: Final = re.compile(r"\w+\s*$")
 _QUOTED: Final = re.compile(r'"([^"]+)"')
 _SINGLE: Final = re.compile(r"''|[^']")
 _PLAIN: Final = re.compile(r"[\s\S]")
@@ -148,7 +150,10 @@ def _before(value: str, problem: Problem) -> int:
     for text in (value, value.strip()):  # some are compiled without white space around them: the message shows the line
         lines = text.split("\n")[:number]
         if len(lines) == number and f"\n | {lines[-1]}\n".replace("\t", " ") in f"{message}\n":
-            return count("".join(lines[:-1]) + lines[-1][: column - 1])
+            before = lines[-1][: column - 1]
+            if message.startswith(_OF_FIELD, match.end()) and lines[-1].startswith(":", column - 1):
+                before = _NAME.sub("", before)  # cel-go points to the colon behind the field of a literal
+            return count("".join(lines[:-1]) + before)
     return 0
 
 

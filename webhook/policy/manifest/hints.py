@@ -36,7 +36,8 @@ def hint_of(error: CompileError, environment: Environment) -> str:
             known = (*environment.variables, *functions, *macros, *environment.structs)
             return _did_you_mean(match[1], known)
         if match := _UNDEFINED.match(issue.message):
-            return _did_you_mean(match[1], _fields(error.text[: issue.offset], environment))
+            before, is_made = error.text[: issue.offset], error.text.startswith(":", issue.offset)
+            return _did_you_mean(match[1], (_fields_of_literal if is_made else _fields)(before, environment))
         if (match := _TWO_SIDES.match(issue.message)) and match[1] != match[2]:
             return _SAME_TYPE
     return ""
@@ -48,6 +49,21 @@ def _fields(before: str, environment: Environment) -> Iterator[str]:
     try:
         struct = environment.struct(environment.check(path[0]).type.name) if path else None
     except CompileError:
+        struct = None
+    for each in (struct,) if struct else environment.structs.values():
+        yield from each.fields
+
+
+def _fields_of_literal(before: str, environment: Environment) -> Iterator[str]:
+    """List the fields of the type whose literal is open, as in ``Object.spec{a: [1], b``; all if it is unknown."""
+    inside = 0
+    for index in range(len(before) - 1, -1, -1):
+        inside += (before[index] in ")]}") - (before[index] in "([{")
+        if inside < 0:
+            name = _PATH.search(before[:index].rstrip())
+            struct = environment.struct(name[0]) if name else None
+            break
+    else:
         struct = None
     for each in (struct,) if struct else environment.structs.values():
         yield from each.fields
