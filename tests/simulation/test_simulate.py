@@ -437,3 +437,19 @@ class TestBadInput:
             "spec": {"devices": {"requests": [{"name": "r", "deviceClassName": "gpu"}]}},
         }
         assert nodes([*GPU, *NODES, old], pod(claims={"gpu": "c"})) == ["a"]
+
+
+@pytest.mark.parametrize(("driver", "noted"), [("nic.example.com", False), ("gpu.example.com", True)])
+def test_counters_of_pools_with_the_same_name_matter_to_devices_that_have_some(driver: str, *, noted: bool) -> None:
+    consumed = [{"counterSet": "gpu", "counters": {"slices": {"value": "3"}}}]
+    counters, partitions, nics = devices("a"), devices("a", 2, consumesCounters=consumed), devices("a")
+    for name, each in (("counters", counters), ("partitions", partitions)):
+        each["metadata"]["name"] = name
+        each["spec"]["pool"]["resourceSliceCount"] = 2
+    del counters["spec"]["devices"]
+    counters["spec"]["sharedCounters"] = [{"name": "gpu", "counters": {"slices": {"value": "4"}}}]
+    nics["spec"]["driver"] = "nic.example.com"
+    wanted = device_class(selectors=[{"cel": {"expression": f'device.driver == "{driver}"'}}])
+    (answer,) = simulate([wanted, counters, partitions, nics, node("a"), claim()], [pod(claims={"gpu": "c"})])
+    assert answer["node"] == "a"
+    assert bool(answer["why"]["notes"]) is noted

@@ -305,7 +305,7 @@ class Allocator:
         """Tell whether another order of slices, of claims, or of Go's maps, could change the result."""
         if view.is_ambiguous or (len(demand.claims) > 1 and self._depends_on_claims(demand, view)):
             return True
-        if view.consumes and any(self._catalog.is_pool_name_shared(pool.name) for pool in view.pools):
+        if self._mixes_up_counters(demand, view):
             return True
         if self._variant.is_sorted:
             return False
@@ -323,6 +323,16 @@ class Allocator:
             if any(ask.chooser.choose(device.content) is not False for ask in asks)
         }
         return len(slices) > 1
+
+    def _mixes_up_counters(self, demand: Demand, view: NodeView) -> bool:
+        """Tell whether pools of the same name share counters upstream, and a request may get a device that has some.
+
+        Counters are looked up only for devices that consume any, and after the selectors.
+        """
+        if not view.consumes or not any(self._catalog.is_pool_name_shared(pool.name) for pool in view.pools):
+            return False
+        contents = [device.content for device in view.devices if device.content.consumes]
+        return any(ask.chooser.choose(content) is not False for ask in demand.asks for content in contents)
 
     @staticmethod
     def _depends_on_claims(demand: Demand, view: NodeView) -> bool:
