@@ -364,13 +364,14 @@ class Attempt:
         plans: The courses of searches for it.
     """
 
-    __slots__ = ("_allocator", "_counted", "_counters", "_plans", "demand", "names")
+    __slots__ = ("_allocator", "_counted", "_counters", "_plans", "_stages", "demand", "names")
 
     def __init__(self, allocator: Allocator, names: Sequence[str], demand: Demand, plans: dict[Hashable, Plan]) -> None:
         self._allocator = allocator
         self._plans = plans
         self._counters: dict[str, Available] = {}
         self._counted: dict[int, tuple[Found, Found]] = {}
+        self._stages: dict[Hashable, list[int]] = {}
         self.names = names
         self.demand = demand
 
@@ -432,7 +433,7 @@ class Attempt:
         left = self._allocator.left(view, self._counters)
         unused = self._allocator.unused(view)
         return [
-            Funnel(self.names, self.demand, ask, view, left=left, unused=unused)
+            Funnel(self.names, self.demand, ask, view, left=left, unused=unused, known=self._stages)
             for request in self.demand.order
             if request is not None
             for ask in request.asks

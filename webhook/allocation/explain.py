@@ -77,6 +77,7 @@ class Funnel:
         view: The node.
         left: Returns the remaining counters of a pool, by its place.
         unused: The pools that have devices for the node but cannot be used there.
+        known: The stages of requests on nodes so far; nodes with equal keys share them.
     """
 
     __slots__ = ("_ask", "_demand", "_left", "_names", "_stages", "_unused", "_view")
@@ -90,6 +91,7 @@ class Funnel:
         *,
         left: Callable[[int], Available],
         unused: Sequence[Unused],
+        known: dict[Hashable, list[int]],
     ) -> None:
         self._unused = unused
         self._names = names
@@ -97,12 +99,19 @@ class Funnel:
         self._ask = ask
         self._view = view
         self._left = left
+        key = ask, view.key(), "" if view.is_like_others else view.node
+        if key not in known:
+            known[key] = self._find_stages()
+        self._stages = known[key]
+
+    def _find_stages(self) -> list[int]:
         tests = (self._is_of_class, self._is_selected, self._is_free, self._is_tolerated, self._is_enough)
-        stage = (1 << len(view.devices)) - 1
-        self._stages = [stage]
+        stage = (1 << len(self._view.devices)) - 1
+        found = [stage]
         for test in tests:
             stage = sum(1 << index for index in _places(stage) if test(index))
-            self._stages.append(stage)
+            found.append(stage)
+        return found
 
     @property
     def claim(self) -> str:
