@@ -218,6 +218,26 @@ class TestDirectories:
         text = text.replace("name: A, namespace", "name: A\n  namespace")
         assert [each["rule"] for each in report(write(tmp_path, {"a.yaml": text}))["findings"]] == ["object-name"]
 
+    @pytest.mark.parametrize("value", ["name: ${FOO}", "name: __FOO__", "- {{ x }}", "{{ x }}"])
+    @pytest.mark.parametrize("more", ["", "\n---\napiVersion: ["])
+    def test_text_of_another_document_hides_none(self, tmp_path: Path, value: str, more: str) -> None:
+        text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  x: |\n    " + value + "\n---\n" + WRONG
+        done = report(write(tmp_path, {"a.yaml": text + more}))
+        assert sorted(each["rule"] for each in done["findings"]) == ["object-name", *(["unreadable"] if more else [])]
+        assert done["summary"]["notRead"] == []
+
+    def test_only_the_documents_that_are_templates_are_left_out(self, tmp_path: Path) -> None:
+        texts = [CLAIM.replace("name: claim", "name: __A__"), "apiVersion: v1\nkind: {{ .kind }}\n", WRONG]
+        done = report(write(tmp_path, {"a.yaml": "\n---\n".join(texts)}))
+        assert [each["count"] for each in done["summary"]["notRead"]] == [2]
+        assert [each["rule"] for each in done["findings"]] == ["object-name"]
+
+    def test_a_value_that_looks_like_a_placeholder_is_none(self, tmp_path: Path) -> None:
+        text = WRONG + "    config:\n    - opaque:\n        driver: d\n        parameters:\n          name: ${FOO}\n"
+        done = report(write(tmp_path, {"a.yaml": text}))
+        assert [each["rule"] for each in done["findings"]] == ["object-name"]
+        assert done["summary"]["notRead"] == []
+
     def test_links_that_lead_nowhere_are_left_out(self, tmp_path: Path) -> None:
         write(tmp_path, {"a.yaml": CLAIM})
         (tmp_path / "b.yaml").symlink_to("gone.yaml")

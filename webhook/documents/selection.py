@@ -6,20 +6,19 @@ A path named on the command line is always read; only files found below it are l
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from webhook.documents.limits import MAX_BYTES
-from webhook.documents.source import Unreadable
+from webhook.documents.placeholders import Templates, may_be_template
 from webhook.documents.stream import Document, parse
-from webhook.patterns import Pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
     from webhook.documents.ignored import Ignored
+    from webhook.documents.source import Unreadable
 
 _T = TypeVar("_T")
 
@@ -45,14 +44,6 @@ KUSTOMIZATIONS: Final = frozenset({"kustomization.yaml", "kustomization.yml", "K
 _PATCHES: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
 _MARK: Final = "apiVersion"
 _MARKS: Final = tuple(_MARK.encode(encoding) for encoding in ("utf-8", "utf-16-le", "utf-16-be"))
-_PLACEHOLDER: Final = Pattern(rb"^[ \t]*(?:- +)*(?:[\w./-]+:[ \t]+)?\{\{[^{}\n]*\}\}", re.MULTILINE)
-"""A line whose value starts with ``{{ … }}``: never valid in a Kubernetes manifest, as no key can be a map."""
-_UNFILLED: Final = Pattern(
-    rb"""^[ \t]{0,99}(?:- {1,9}){0,9}(?:metadata:[ \t]?\{)?name:[ \t]{1,9}["']?[^#\s{}]{0,253}"""
-    rb"""(?:__[A-Z][A-Z0-9_]{0,99}__|\$\{\w{1,99}\}|\$\([A-Z]\w{0,99}\))""",
-    re.MULTILINE,
-)
-"""A name with a placeholder for sed or envsubst: never valid."""
 
 Entry = tuple[str, bool]
 """The path of an entry of a directory, and whether it is a directory itself."""
@@ -142,8 +133,8 @@ class Selection:
                 yield file
 
     def needs_all(self, data: bytes) -> bool:
-        """Tell whether one document of a file decides about the others."""
-        return not mentions_objects(data) or (b"{{" in data and _PLACEHOLDER.search(data) is not None)
+        """Tell whether documents of a file may be left out."""
+        return not mentions_objects(data) or may_be_template(data)
 
     def readable(self, data: bytes, documents: Iterable[Document | Unreadable]) -> Iterator[Document | Unreadable]:
         """Yield the documents of a file; unreadable ones are left out if they are not manifests, or not yet.
@@ -161,15 +152,15 @@ class Selection:
                     unreadable = True
                     self.left_out[NO_OBJECT] += 1
             return
-        if (b"__" in data or b"$" in data) and _UNFILLED.search(data):
-            self.left_out[TEMPLATE] += 1
+        if not may_be_template(data):
+            yield from documents
             return
-        if b"{{" in data and _PLACEHOLDER.search(data):
-            documents = list(documents)
-            if any(isinstance(document, Unreadable) for document in documents):
+        templates = Templates(data)
+        for document in documents:
+            if templates.has(document):
                 self.left_out[TEMPLATE] += 1
-                return
-        yield from documents
+            else:
+                yield document
 
 
 def mentions_objects(data: bytes) -> bool:
