@@ -590,6 +590,11 @@ class TestCheck:
         _, shown, caret, *_ = draguard("policy", "check", folder).out.splitlines()
         assert shown[caret.index("^") :].startswith(("valu: ", "op: 1"))
 
+    def test_what_was_not_looked_for_is_named(self, write: Callable[..., Path]) -> None:
+        done = draguard("policy", "check", write(p=mutating("m", "[JSONPatch{op: 'add', valu: 1}]")))
+        assert "note: not looked for: warnings of 1 object with errors\n" in done.out
+        assert "not looked for" not in draguard("policy", "check", write(p=mutating("m", "[JSONPatch{}]"))).out
+
     def test_a_condition_is_stripped_before_it_is_compiled(self, write: Callable[..., Path]) -> None:
         condition = r'[{name: a, expression: "\n  object.metadata.name == nope"}]'
         folder = write(p=LIMITED.replace("  validations:", f"  matchConditions: {condition}\n  validations:"))

@@ -17,7 +17,9 @@ from webhook.findings import identity, unread
 from webhook.policy.ask.policyset import Given
 from webhook.policy.manifest.versions import is_policy
 from webhook.policy.tools.check import check_policies
+from webhook.problem import ERROR
 from webhook.report.model import Judged, Report
+from webhook.report.summary import counted
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -65,6 +67,9 @@ def run(arguments: Namespace) -> int:
     report.remarks += map(_cost_line, report.costs) if arguments.costs else ()
     if arguments.costs and any(each["unbounded"] for each in report.costs):
         report.remarks.append(_UNBOUNDED.format(CALL_LIMIT))
+    refused = {id(each.given) for each in result.findings if each.problem.level == ERROR}
+    if refused:
+        report.remarks.append(f"note: not looked for: warnings of {counted(len(refused), 'object')} with errors")
     return show(report, arguments)
 
 
