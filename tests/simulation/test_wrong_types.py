@@ -11,6 +11,7 @@ import pytest
 
 from tests.command import draguard
 from tests.simulation.clusters import DRIVER, allocated, claim, device_class, devices, node, pod, selector
+from webhook import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,3 +93,10 @@ def test_what_has_no_meaning_is_ignored(
     command: str, path: tuple[str | int, ...], other: Any, release: str, tmp_path: Path
 ) -> None:
     _check(command, _spoiled(_cluster(), path, other), tmp_path / "objects.json", release)
+
+
+def test_a_device_with_an_attribute_of_a_later_release_is_explained() -> None:
+    around = [node("a"), device_class(), devices("a", attributes=LISTS), allocated("used", "a"), claim()]
+    (told,) = simulate(around, [pod(claims={"gpu": "c"})], kubernetes="1.34")
+    (request,) = told["why"]["nodes"][0]["requests"]
+    assert request["because"].endswith("attribute l: unsupported attribute value")
