@@ -123,7 +123,7 @@ _COHABITANTS: Final = {("events.k8s.io", "events"): ("", "events")}
 """Resources of several groups that are stored as one, so that they are versions of each other.
 
 Source: kubernetes ``pkg/kubeapiserver/default_storage_factory_builder.go`` (AddCohabitatingResources), apiserver
-``pkg/server/config.go`` (EquivalentResourceRegistry). The others there were of ``extensions``, which 1.22 served last.
+``pkg/server/config.go`` (EquivalentResourceRegistry). The others there were of ``extensions``, which 1.21 served last.
 """
 
 
