@@ -41,6 +41,7 @@ GIVEN_UP = "draguard could not answer"
 """The beginning of decisions that the failure policy has made."""
 DEPTH = 20_000
 """Python's recursion limit here, so that everything that the server can read can be read here, too."""
+SHOWN_LENGTH = 1000
 SHOWN = 10
 """The number of faults that are shown in full."""
 HEADERS = {"Content-Type": "application/json"}
@@ -158,7 +159,12 @@ def main() -> None:
             context = ssl.create_default_context(cafile=directory / certs.CA_CERTIFICATE)
             soak = Soak(reviews, server.url, context)
             samples = run(soak, server, arguments.requests, arguments.clients)
-        failures = [*told(soak), *memory(samples, arguments.requests), *exceptions(server.log)]
+        failures = [
+            *told(soak),
+            *logged(soak.faults, server.log),
+            *memory(samples, arguments.requests),
+            *exceptions(server.log),
+        ]
     for failure in failures:
         print(f"FAILED: {failure}")
     sys.exit(bool(failures))
@@ -196,6 +202,13 @@ def told(soak: Soak) -> list[str]:
     if not soak.faults:
         return []
     return [f"{len(soak.faults)} answers are bad, among them", *soak.faults[:SHOWN]]
+
+
+def logged(faults: Iterable[str], log: Path) -> list[str]:
+    """Return what the log says of reviews that were answered badly."""
+    uids = [f"soak-{fault.partition(':')[0]}" for fault in faults][:SHOWN]
+    with log.open(encoding="utf-8", errors="replace") as file:
+        return [f"the log: {line.strip()[:SHOWN_LENGTH]}" for line in file if any(uid in line for uid in uids)]
 
 
 def memory(samples: list[tuple[int, float]], requests: int) -> list[str]:
