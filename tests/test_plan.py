@@ -58,6 +58,7 @@ def plans(api_version: str, kind: str) -> list[tuple[CompiledStruct, Callable[[o
         for operation in (CREATE, UPDATE, UPDATE_STATUS)
     ]
     structs = [compile_struct(known.type, each) for each in targets]
+    structs += [compile_struct(known.type, each.lenient) for each in targets if each.operation == UPDATE]
     structs += [struct.decoding for struct in structs if struct.target.operation == UPDATE]
     return [(struct, planned(struct)) for struct in structs]
 
@@ -106,6 +107,14 @@ def test_common_objects_take_no_walk(name: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("webhook.api.judgement._walked", lambda *_: pytest.fail(why))
     assert not judge(obj)
     assert not judge_admitted(obj)
+
+
+@pytest.mark.parametrize("field", [{"nodeSelector": {"nodeSelectorTerms": [{"matchFields": [[None]]}]}}, {"taints": 1}])
+def test_an_unknown_field_hides_no_other(field: dict[str, Any]) -> None:
+    wrong = {**resource_slice(), "later": 1}
+    wrong["spec"] = {**wrong["spec"], "devices": [{"name": "a", **field}]}
+    for struct, is_fine in plans(wrong["apiVersion"], wrong["kind"]):
+        assert not is_fine(wrong), struct.target
 
 
 WRONG: dict[str, tuple[str, Any]] = {

@@ -42,6 +42,10 @@ _ITEMS: Final = "any(map({wrong}, {value}))"
 _VALUES: Final = "any(map({wrong}, {value}.values()))"
 
 
+_NOTHING: Final = Annotated[str, Meta(min_length=1, max_length=0)]
+"""A type without values."""
+
+
 class _LookCloserError(ValueError):
     """A value is not known to be fine."""
 
@@ -102,6 +106,10 @@ def plan_of(struct: CompiledStruct) -> type | None:
     ]
     # Fields that are not planned are None: no planned value has them.
     namespace: dict[str, Any] = dict.fromkeys(struct.type.fields.keys() - plans.keys())
+    if not struct.target.strict:  # where unknown fields are ignored, those that are known but not planned must not be
+        known = [name for name, _ in _fields(struct) if name in left_out]
+        fields += [(name, _NOTHING, None) for name in known]
+        namespace = {name: value for name, value in namespace.items() if name not in known}
     if struct.type.box:
         namespace["__getattr__"] = _boxed(struct.type.box)
     if examine := _examination(struct, plans, needed):
