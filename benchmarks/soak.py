@@ -231,7 +231,11 @@ def exceptions(log: Path) -> list[str]:
     """Print the length of the log; return its faults."""
     with log.open(encoding="utf-8", errors="replace") as file:
         lines = list(file)
-    found = [number for number, line in enumerate(lines) if "Traceback (most recent call last)" in line]
+    found = [
+        number
+        for number, line in enumerate(lines)
+        if "Traceback (most recent call last)" in line or '"exception":' in line
+    ]
     print(f"{len(lines)} lines in the log, {len(found)} exceptions")
     if not found:
         return []
