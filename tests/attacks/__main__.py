@@ -16,6 +16,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.attacks", description="Attack the webhook.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"which: {', '.join(attacks())} (default: all)")
     arguments = parser.parse_args()
+    if unknown := sorted(set(arguments.names) - attacks().keys()):
+        parser.error(f"unknown: {', '.join(unknown)}")
     print(HEAD)
     failed = False
     for name in arguments.names or attacks():
