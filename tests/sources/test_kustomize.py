@@ -56,7 +56,7 @@ def test_the_file_of_an_object_is_named_if_kustomize_tells_it(path: Path, overla
     note = "metadata:\n  annotations:\n    config.kubernetes.io/origin: |\n      path: ../base/claim.yaml\n"
     program(path, "kustomize", PRINTS.replace("metadata:\n", note))
     out = draguard("validate", overlay).out
-    assert "object: ResourceClaim team-a/x, rendered from ../base/claim.yaml, line 15 of what is built\n" in out
+    assert "object: ResourceClaim team-a/x, rendered from ../base/claim.yaml, line 15 of the build output\n" in out
 
 
 BASE = """\
@@ -100,7 +100,7 @@ def test_a_finding_stays_in_the_kustomization_if_its_resource_is_not_known(
     (overlay / "claim.yaml").write_text(base, encoding="utf-8")
     out = draguard("validate", overlay).out
     assert out.startswith(f"{overlay}/kustomization.yml:12:")
-    assert "object: ResourceClaim team-a/x, line 12 of what is built\n" in out
+    assert "object: ResourceClaim team-a/x, line 12 of the build output\n" in out
 
 
 def test_what_a_patch_has_written_is_shown(path: Path, overlay: Path) -> None:

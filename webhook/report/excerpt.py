@@ -78,7 +78,7 @@ def rendered_as(finding: Finding) -> str:
     template = f", rendered from {finding.template}" if finding.template else ""
     written = f"{'' if template else ', rendered'} as `{shortened(finding.written)}`" if finding.written else ""
     if not finding.placed and finding.file.rpartition("/")[2] in KUSTOMIZATIONS:
-        written = f", line {finding.line} of what is built"
+        written = f", line {finding.line} of the build output"
     return f"{object_of(finding)}{template}{written}"
 
 
