@@ -231,7 +231,7 @@ class TestRequests:
         assert statuses(exchange(served, b"GET /healthz HTTP/1.0\r\n\r\n")) == [200]
 
     @pytest.mark.parametrize("expected", ["200-maybe", "100-continue, 200-maybe"])
-    def test_an_expectation_that_nobody_meets_is_refused(self, served: Served, expected: str) -> None:
+    def test_an_unknown_expectation_is_refused(self, served: Served, expected: str) -> None:
         received = exchange(served, post(f"Expect: {expected}\r\nContent-Length: 2\r\n"), b"{}" + GET)
         assert statuses(received) == [417]
 
@@ -381,7 +381,7 @@ class TestTooSlow:
         assert statuses(received) == [200] * 20
         assert received.count(b"x") == 20 * 2**20
 
-    def test_an_answer_that_nobody_reads_counts_as_unread_as_a_whole(self) -> None:
+    def test_an_unread_answer_counts_as_a_whole(self) -> None:
         def talk(_body: bytes, _call: Call) -> Answer:
             return Answer(200, b"x" * 2**20, "application/json")
 

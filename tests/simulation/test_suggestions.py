@@ -144,7 +144,7 @@ class TestResources:
         running = {**pod("old", requests={"cpu": "8"}, nodeName="a"), "kind": "Pod"}
         assert suggested([node("a"), running], pod(requests={"cpu": "8"})) == {"with less cpu": 1}
 
-    def test_less_of_what_no_node_has_helps_nobody(self) -> None:
+    def test_less_of_a_resource_that_no_node_has_does_not_help(self) -> None:
         assert suggested([node("a")], pod(requests={"example.com/x": "1"})) == {}
 
 

@@ -65,7 +65,7 @@ class Allocator:
         release: The Kubernetes release, as the minor of 1.x.
         implementations: The implementations to choose from; empty for all.
         with_lists: Whether expressions see attributes that are lists; by default, if the allocator does. The scheduler
-        of 1.36 shows them to expressions if DRAListTypeAttributes is on, but never to its allocator.
+            of 1.36 shows them to expressions if DRAListTypeAttributes is on, but never to its allocator.
 
     Raises:
         ValueError: No implementation supports the features, or an object is malformed.

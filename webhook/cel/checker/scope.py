@@ -153,7 +153,7 @@ class Scope:
                 for each in self.functions[function]
                 if each.member is member and len(each.parameters) == arity and self._is_used(function, each)
             )
-            if found:  # there is no end of invalid calls
+            if found:  # the number of invalid calls is unlimited
                 self._signatures[key] = found
         return found
 
