@@ -54,7 +54,7 @@ class DeviceReason(NamedTuple):
             ``counters`` or ``constraint``; empty if none does.
         text: The reason, such as ``taint broken=yes:NoSchedule is not tolerated``.
         holders: The claims that use it, its capacity, or the counters that it draws on, as namespace/name, if they are
-        the reason.
+            the reason.
         lacks: The insufficient capacity or counter; None if that is not the reason.
     """
 

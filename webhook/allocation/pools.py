@@ -33,7 +33,7 @@ class Pool:
         reason: Why it is invalid, in upstream's words; nothing is allocated from it then.
         is_ambiguous: Whether its slices contradict each other, so that their order matters.
         scope: The name that identifies its counters: upstream uses the pool's name, whatever its driver; until 1.34 the
-        slice's.
+            slice's.
     """
 
     __slots__ = ("counters", "driver", "is_ambiguous", "is_incomplete", "name", "others", "reason", "scope", "slices")

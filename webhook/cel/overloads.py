@@ -31,7 +31,7 @@ class Overload:
         guarded: Whether the first element of a list or map must be of the parameter's type when it is called (cel-go
             common/decls/decls.go, DisableTypeGuards; functions with a singleton binding have no guards either).
         stops_early: Whether a call ends at its first argument that is an error, and is then free; so is every call
-        of three or more arguments (cel-go interpreter/interpretable.go, evalVarArgs).
+            of three or more arguments (cel-go interpreter/interpretable.go, evalVarArgs).
     """
 
     id: str

@@ -53,7 +53,7 @@ def match(
 
     Raises:
         ValueError: A selector cannot be compiled, or cannot be evaluated for this device; the device is malformed; the
-        release or a gate is unknown.
+            release or a gate is unknown.
     """
     release = release_of(kubernetes) if kubernetes else NEWEST
     on = gates.enabled(release, feature_gates)

@@ -81,7 +81,7 @@ def equal(first: Value, second: Value, *, otherwise: bool = False) -> bool:  # n
         first: A value.
         second: Another.
         otherwise: The result where comparing the two is an error, `webhook.cel.types.values.are_comparable`. Elements
-        and entries count as equal then (cel-go common/types/list.go and map.go, Equal).
+            and entries count as equal then (cel-go common/types/list.go and map.go, Equal).
     """
     cls, other = type(first), type(second)
     if cls in _NUMBERS:

@@ -50,13 +50,13 @@ class Program:
 
         Args:
             bindings: Values of the variables: JSON, or values of `webhook.cel.types.values`. They are not changed, and
-            the result may be a part of them.
+                the result may be a part of them.
             meter: Limits and counts the cost; None for no limit.
 
         Raises:
             EvaluationError: The evaluation failed.
             CostLimitExceededError: The evaluation cost more than the meter allows, or built too much; offline also if
-            it was more work than the budget in force allows.
+                it was more work than the budget in force allows.
             DeadlineExceededError: The evaluation passed the meter's deadline, or the budget's.
             BudgetExceededError: The evaluation was more work than the budget in force allows.
         """
