@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.cel.judging import NEWEST, outcome
@@ -238,6 +238,7 @@ PROGRAMS = [
     st.text(st.characters(exclude_categories=()), max_size=40)
     | st.text("0123456789abcdefgimktpevxEMKGTPi.+-/:%#?[]@_", max_size=40)
 )
+@example("\ud800")
 def test_no_text_makes_a_function_raise_anything_but_its_own_error(text: str) -> None:
     for program in PROGRAMS:
         try:

@@ -153,7 +153,7 @@ def _normalized(text: str) -> str:
 
 
 def _without_zeros(part: str) -> str:
-    if len(part.encode()) <= 1:
+    if len(part.encode(errors="surrogatepass")) <= 1:
         return part
     part = part.lstrip("0")
     return part if part[:1] in _DIGITS and part else f"0{part}"
