@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.timing import build, interleaved
 from webhook.admission import Call, ReviewOptions, answer, parse
 from webhook.documents import Document, read
-from webhook.engine.asking import Asking
+from webhook.engine.evaluator import Evaluator
 from webhook.policy.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from webhook.admission import Endpoint
-    from webhook.policy.ask.policyset import PolicySet
+    from webhook.policy.evaluation.policyset import PolicySet
 
 REVIEWS = 200
 ROUNDS = 25
@@ -148,18 +148,18 @@ def _containers(spec: dict[str, Any]) -> list[dict[str, Any]]:
     return containers
 
 
-def asking_alone(bodies: list[bytes], library: PolicySet) -> Callable[[], None]:
+def evaluating_alone(bodies: list[bytes], library: PolicySet) -> Callable[[], None]:
     """Return a function that evaluates policies for decoded reviews, as the webhook does at both endpoints."""
     deadline = time.monotonic() + LONG
-    asking = Asking(library, deadline=deadline)
+    evaluator = Evaluator(library, deadline=deadline)
     requests = [parse(body)["request"] for body in bodies]
 
     def run() -> None:
         for request in requests:
-            if library.say_nothing(request, deadline) is None:
-                asking.validate(request)
-            if library.change_nothing(request, deadline) is None:
-                asking.mutate(request, lambda _: None)
+            if library.quick_validation(request, deadline) is None:
+                evaluator.validate(request)
+            if library.quick_mutation(request, deadline) is None:
+                evaluator.mutate(request, lambda _: None)
 
     return run
 
@@ -196,7 +196,7 @@ def main() -> None:
             answering(bodies, "validate", ReviewOptions(policies=library)),
             answering(bodies, "mutate", ReviewOptions()),
             answering(bodies, "mutate", ReviewOptions(policies=library)),
-            asking_alone(bodies, library),
+            evaluating_alone(bodies, library),
             rounds=ROUNDS,
             clock=time.process_time,
         )

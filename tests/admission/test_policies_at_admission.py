@@ -19,10 +19,10 @@ from tests.policy.examples import PODS, binding, mutating, policy
 from webhook.admission import Endpoint, ReviewOptions, review
 from webhook.admission.responses import MAX_ANNOTATION_KEY
 from webhook.documents.dump import dump
-from webhook.engine import asking
-from webhook.policy.ask.authorizer import authorizer_of
+from webhook.engine import evaluator
 from webhook.policy.change.difference import difference
 from webhook.policy.change.patch import apply_patch
+from webhook.policy.evaluation.authorizer import authorizer_of
 from webhook.policy.load import load
 
 if TYPE_CHECKING:
@@ -119,8 +119,8 @@ class TestValidating:
         assert not answered([mine, binding()], POD, userInfo=PERSON)["allowed"]
 
     def test_what_users_may_do_is_what_the_given_rules_say_and_the_answer_tells(self) -> None:
-        asking = saying("authorizer.path('/x').check('get').allowed()")
-        policies = load([asking, binding()])
+        policy = saying("authorizer.path('/x').check('get').allowed()")
+        policies = load([policy, binding()])
         refused = review(asked(POD), "validate", ReviewOptions(policies=policies))["response"]
         assert not refused["allowed"]
         assert "without a cluster" in refused["auditAnnotations"]["assumed"]
@@ -137,7 +137,7 @@ class TestValidating:
         caplog: pytest.LogCaptureFixture,
     ) -> None:
         # No input is known that makes policies raise, so they are made to.
-        monkeypatch.setattr(asking, "validate", lambda *_, **__: 1 / 0)
+        monkeypatch.setattr(evaluator, "validate", lambda *_, **__: 1 / 0)
         options = ReviewOptions(policies=load([saying("true"), binding()]), fail_open=fail_open)
         with caplog.at_level(logging.ERROR):
             assert review(asked(POD), "validate", options)["response"]["allowed"] is fail_open

@@ -55,8 +55,8 @@ def one_by_one(
     return meter.cost, True
 
 
-def asked(joint: Joint, bindings: dict[str, Any], unasked: int = MUCH) -> tuple[int, bool]:
-    left, _, holds = joint.ask(Meter(unasked), MUCH, MUCH, bindings)
+def asked(joint: Joint, bindings: dict[str, Any], skipped: int = MUCH) -> tuple[int, bool]:
+    left, _, holds = joint.evaluate(Meter(skipped), MUCH, MUCH, bindings)
     return MUCH - left, holds
 
 
@@ -85,12 +85,12 @@ CHECKS = {
 def test_it_tells_what_each_expression_comes_to(name: str, conditions: list[str]) -> None:
     bindings = {"o": {"items": [{"name": "a"}, {"name": "long"}]}, "l": [1, 2]}
     parts = compiled(conditions, CHECKS[name], VARIABLES)
-    assert asked(Joint(*parts, unasked=9), bindings) == one_by_one(*parts, bindings)
+    assert asked(Joint(*parts, skipped=9), bindings) == one_by_one(*parts, bindings)
 
 
 def test_conditions_that_may_not_be_left_out_are_evaluated() -> None:
     parts = compiled(["has(o.nope)", "o.a == 1", "o.b == 2"], ["true"])
-    costs = [asked(Joint(*parts, unasked=unasked), {"o": {"a": 1, "b": 2}})[0] for unasked in (2, 1, 0)]
+    costs = [asked(Joint(*parts, skipped=skipped), {"o": {"a": 1, "b": 2}})[0] for skipped in (2, 1, 0)]
     assert costs[0] < costs[1] < costs[2]
 
 
@@ -107,9 +107,9 @@ def test_conditions_that_may_not_be_left_out_are_evaluated() -> None:
     ],
 )
 def test_what_comes_to_something_else_is_to_be_evaluated_one_by_one(conditions: list[str], checks: list[str]) -> None:
-    joint = Joint(*compiled(conditions, checks, VARIABLES), unasked=0)
+    joint = Joint(*compiled(conditions, checks, VARIABLES), skipped=0)
     with pytest.raises(CostLimitExceededError):
-        joint.ask(Meter(), MUCH, MUCH, {"o": {"a": 1}, "l": []})
+        joint.evaluate(Meter(), MUCH, MUCH, {"o": {"a": 1}, "l": []})
 
 
 @pytest.mark.parametrize("text", [each for each in NASTY if each != "\ud800"])
@@ -133,9 +133,9 @@ def test_functions_stay_small_and_within_the_budget(name: str) -> None:
     generator.write()
     assert max(source.count("\n") for source in generator.functions) < MOST_LINES
     with limited(Budget(INLINE)), pytest.raises(BudgetExceededError):
-        _ = Joint([program], [program], {}, 0).ask
+        _ = Joint([program], [program], {}, 0).evaluate
 
 
 def test_errors_that_an_expression_absorbs_itself_are_none() -> None:
     parts = compiled([], ["o.nope == 1 || true"])
-    assert asked(Joint(*parts, unasked=0), {"o": {}}) == one_by_one(*parts, {"o": {}})
+    assert asked(Joint(*parts, skipped=0), {"o": {}}) == one_by_one(*parts, {"o": {}})

@@ -15,9 +15,9 @@ from tests.chart.rendering import NAMESPACE, Manifest, rendered, with_values
 from tests.reviews import recorded
 from webhook.api.versions import NEWEST, VERSIONS
 from webhook.engine import prescheduled
-from webhook.policy.ask.evaluate import validate
-from webhook.policy.ask.matcher import match
-from webhook.policy.ask.request import request_of, request_of_review
+from webhook.policy.evaluation.matcher import match
+from webhook.policy.evaluation.request import request_of, request_of_review
+from webhook.policy.evaluation.validate import validate
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds, kind_of
 from webhook.release import Release
@@ -25,8 +25,8 @@ from webhook.release import Release
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from webhook.policy.ask.policyset import PolicySet
-    from webhook.policy.ask.request import Request
+    from webhook.policy.evaluation.policyset import PolicySet
+    from webhook.policy.evaluation.request import Request
 
 pytestmark = pytest.mark.tools
 

@@ -11,8 +11,8 @@ from tests.policy.examples import CLAIM, POD, binding, mutating, policy
 from tests.reviews import recorded
 from webhook.engine.offline import evaluate
 from webhook.engine.registry import before_mutation, before_validation
-from webhook.policy.ask.request import request_of
 from webhook.policy.change.defaults import completed
+from webhook.policy.evaluation.request import request_of
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds
 from webhook.release import Release

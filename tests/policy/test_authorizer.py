@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from webhook.cel.kubernetes.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User
-from webhook.policy.ask.authorizer import AuthorizerError, Rule, authorizer_of
+from webhook.policy.evaluation.authorizer import AuthorizerError, Rule, authorizer_of
 
 
 def nobody(question: PathCheck | ResourceCheck) -> Decision:

@@ -12,16 +12,16 @@ from webhook.budget import DeadlineExceededError
 from webhook.engine import mutation
 from webhook.engine.offline import evaluate
 from webhook.engine.prescheduled import Rewrite
-from webhook.policy.ask.authorizer import DENY_ALL
-from webhook.policy.ask.evaluate import validate
-from webhook.policy.ask.request import request_of
 from webhook.policy.change.mutate import mutate
+from webhook.policy.evaluation.authorizer import DENY_ALL
+from webhook.policy.evaluation.request import request_of
+from webhook.policy.evaluation.validate import validate
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds
 
 if TYPE_CHECKING:
-    from webhook.policy.ask.policyset import PolicySet
-    from webhook.policy.ask.request import Request
+    from webhook.policy.evaluation.policyset import PolicySet
+    from webhook.policy.evaluation.request import Request
 
 MANY = 440
 """Comparing so many numbers with each other costs a little less than one expression may."""

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.policy.examples import CLAIM, POD, PODS, binding, policy
-from webhook.policy.ask.audit import VALIDATION_FAILURE
-from webhook.policy.ask.authorizer import NOTE, authorizer_of
-from webhook.policy.ask.evaluate import validate
-from webhook.policy.ask.request import request_of
+from webhook.policy.evaluation.audit import VALIDATION_FAILURE
+from webhook.policy.evaluation.authorizer import NOTE, authorizer_of
+from webhook.policy.evaluation.request import request_of
+from webhook.policy.evaluation.validate import validate
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds
 
 if TYPE_CHECKING:
-    from webhook.policy.ask.verdict import Verdict
+    from webhook.policy.evaluation.verdict import Verdict
 
 
 def searching(size: int) -> str:

@@ -11,7 +11,7 @@ from webhook.api.versions import NEWEST
 from webhook.documents import Document, parse
 from webhook.engine.offline import evaluate
 from webhook.engine.suites import run_suite
-from webhook.policy.ask.policyset import Given
+from webhook.policy.evaluation.policyset import Given
 from webhook.policy.load import load
 from webhook.policy.tools.check import check_policies
 from webhook.release import Release

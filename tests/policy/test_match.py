@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.policy.examples import CLAIM, POD, PODS, binding, policy
-from webhook.policy.ask.evaluate import validate
-from webhook.policy.ask.request import Request, request_of
+from webhook.policy.evaluation.request import Request, request_of
+from webhook.policy.evaluation.validate import validate
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kind, Kinds, Resource, guess_resource
 from webhook.release import Release

@@ -10,8 +10,8 @@ import pytest
 from tests.policy.examples import CLAIM, POD, PODS, binding, mutating, policy
 from tests.policy.examples import spec as with_spec
 from webhook.engine.offline import evaluate
-from webhook.policy.ask.request import request_of
 from webhook.policy.change.mutate import mutate
+from webhook.policy.evaluation.request import request_of
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds
 from webhook.release import Release
@@ -19,7 +19,7 @@ from webhook.release import Release
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webhook.policy.ask.verdict import Verdict
+    from webhook.policy.evaluation.verdict import Verdict
 
 
 ANYTHING = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["*"]}

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from tests.policy.examples import BINDING, CLAIM, MUTATING, MUTATING_BINDING, POD, POLICY
 from webhook.engine.offline import evaluate
 from webhook.engine.suites import SuiteError, run_suite
-from webhook.policy.ask.authorizer import AuthorizerError, authorizer_of
-from webhook.policy.ask.evaluate import validate
-from webhook.policy.ask.request import request_of, request_of_review
 from webhook.policy.change.mutate import mutate
 from webhook.policy.change.patch import PatchError, apply_patch
+from webhook.policy.evaluation.authorizer import AuthorizerError, authorizer_of
+from webhook.policy.evaluation.request import request_of, request_of_review
+from webhook.policy.evaluation.validate import validate
 from webhook.policy.load import load
 from webhook.policy.tools.check import check_policies
 

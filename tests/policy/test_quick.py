@@ -19,19 +19,20 @@ from webhook.budget import Budget, BudgetExceededError, DeadlineExceededError, l
 from webhook.cel.limits import MAX_BYTES
 from webhook.documents import Document, read
 from webhook.engine.suites import run_suite
-from webhook.policy.ask import evaluate, quick
-from webhook.policy.ask.authorizer import DENY_ALL
-from webhook.policy.ask.conditions import Outcome, evaluate_conditions
-from webhook.policy.ask.dispatch import Session
-from webhook.policy.ask.evaluate import validate
-from webhook.policy.ask.request import Request, request_of, request_of_review
 from webhook.policy.change.mutate import mutate
+from webhook.policy.evaluation import quick
+from webhook.policy.evaluation import validate as validating
+from webhook.policy.evaluation.authorizer import DENY_ALL
+from webhook.policy.evaluation.conditions import Outcome, evaluate_conditions
+from webhook.policy.evaluation.request import Request, request_of, request_of_review
+from webhook.policy.evaluation.session import Session
+from webhook.policy.evaluation.validate import validate
 from webhook.policy.load import load
 from webhook.policy.manifest.model import VALIDATING
 
 if TYPE_CHECKING:
-    from webhook.policy.ask.plan import Invocation
-    from webhook.policy.ask.policyset import PolicySet
+    from webhook.policy.evaluation.plan import Invocation
+    from webhook.policy.evaluation.policyset import PolicySet
 
 Told = list[tuple[str, bool | None]]
 """Policies, with the results of the fast path."""
@@ -60,8 +61,8 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Told:
             met = evaluate_conditions(programs, alone.bindings(invocation, obj), alone.request, alone.meter)
             assert met == Outcome(holds=False)
         else:
-            result = evaluate._ask(alone, invocation)
-            assert result == evaluate._Result(invocation.passed) if holds else not any(result)
+            result = validating._evaluate(alone, invocation)
+            assert result == validating._Result(invocation.passed) if holds else not any(result)
         assert spent == (alone.meter.cost, MAX_BYTES - alone.meter.bytes)
         assert alone.notes <= session.notes
         return holds
@@ -268,39 +269,39 @@ def test_more_work_than_is_allowed_is_refused_or_an_error_offline() -> None:
         assert "more work than draguard allows" in validate(request, policies).message
 
 
-# -- silence
+# -- all policies at once
 
 
 @pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(review=st.sampled_from([each["request"] for each in reviews().values()]).flatmap(mutilated))
-def test_silence_costs_what_policies_cost_that_say_nothing(everything: PolicySet, review: dict[str, Any]) -> None:
+def test_all_policies_cost_the_same_when_evaluated_quickly(everything: PolicySet, review: dict[str, Any]) -> None:
     request = request_of_review(review)
-    for told, verdict in (
-        (everything.say_nothing(review, None), validate(request, everything)),
-        (everything.change_nothing(review, None), mutate(request, everything)),
+    for fast, verdict in (
+        (everything.quick_validation(review, None), validate(request, everything)),
+        (everything.quick_mutation(review, None), mutate(request, everything)),
     ):
-        if told is not None:
+        if fast is not None:
             assert (verdict.allowed, verdict.warnings) == (True, ())
-            assert (verdict.cost, verdict.notes) == told
+            assert (verdict.cost, verdict.notes) == fast
             assert verdict.object == request.object
             assert not verdict.audit_annotations
 
 
-def test_silence_of_what_is_common() -> None:
+def test_common_requests_are_evaluated_quickly() -> None:
     library = load(LIBRARY)
     library.prepare()
-    told = {
-        name: (library.say_nothing(each["request"], None), library.change_nothing(each["request"], None))
+    verdicts = {
+        name: (library.quick_validation(each["request"], None), library.quick_mutation(each["request"], None))
         for name, each in reviews().items()
     }
-    assert {name: tuple(silent and silent[0] for silent in each) for name, each in told.items()} == {
+    assert {name: tuple(fast and fast[0] for fast in each) for name, each in verdicts.items()} == {
         "pods": (62, 9),
         "deployments": (57, 0),
         "resourceclaims": (310, None),  # a policy adds labels
         "resourceslices": (60, 0),
     }
-    notes = {name: " ".join(silent[1]) for name, (silent, _) in told.items() if silent}
+    notes = {name: " ".join(fast[1]) for name, (fast, _) in verdicts.items() if fast}
     assert "default" in notes.pop("resourceclaims"), "its namespace was not given"
     assert set(notes.values()) == {""}
 
@@ -310,53 +311,53 @@ def claim_review(**fields: Any) -> dict[str, Any]:
     return review
 
 
-def test_silence_where_the_namespace_tells_who_is_asked() -> None:
+def test_policies_that_depend_on_the_namespace_are_evaluated_quickly() -> None:
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": {}}}
     label, annotation = "dra.example.com/device-classes", "gpu.example.com, other"
     open_set = load([*LIBRARY, namespace])
     open_set.prepare()
-    silent = open_set.say_nothing(claim_review(), None)
-    assert silent == (310, ()), "the namespace is known"
+    open_quick = open_set.quick_validation(claim_review(), None)
+    assert open_quick == (310, ()), "the namespace is known"
     restricted = namespace | {"metadata": {"name": "default", "labels": {label: "restricted"}}}
     closed = load([*LIBRARY, restricted])
     closed.prepare()
-    assert closed.say_nothing(claim_review(), None) is None, "the class is refused"
-    elsewhere = closed.say_nothing(claim_review(namespace="other"), None)
+    assert closed.quick_validation(claim_review(), None) is None, "the class is refused"
+    elsewhere = closed.quick_validation(claim_review(namespace="other"), None)
     assert elsewhere is not None
     assert "other" in " ".join(elsewhere[1])
     metadata = {"name": "default", "labels": {label: "restricted"}, "annotations": {label: annotation}}
     allowing = load([*LIBRARY, namespace | {"metadata": metadata}])
     allowing.prepare()
-    allowed = allowing.say_nothing(claim_review(), None)
+    allowed = allowing.quick_validation(claim_review(), None)
     assert allowed is not None
-    assert allowed > silent, "one policy more was asked"
+    assert allowed > open_quick, "one policy more was evaluated"
 
 
-def test_silence_takes_few_steps() -> None:
+def test_quick_evaluation_takes_few_steps() -> None:
     library = load(LIBRARY)
     library.prepare()
     request = reviews()["pods"]["request"]
-    assert library.say_nothing(request, None) == (62, ())
-    assert library.change_nothing(request, None) == (9, ())
+    assert library.quick_validation(request, None) == (62, ())
+    assert library.quick_mutation(request, None) == (9, ())
     with counting() as steps:
-        library.say_nothing(request, None)
-        library.change_nothing(request, None)
+        library.quick_validation(request, None)
+        library.quick_mutation(request, None)
     assert steps() < 120
 
 
 def test_requests_that_are_made_up_do_not_fill_the_memory() -> None:
     library = load(LIBRARY)
-    known = library.silence[VALIDATING]._known
+    known = library.quick_paths[VALIDATING]._known
     request = reviews()["pods"]["request"]
     long = request | {"resource": {"group": "g" * 2000, "version": "v1", "resource": "pods"}}
-    assert library.say_nothing(long, None) == (0, ())
+    assert library.quick_validation(long, None) == (0, ())
     assert not known
     for number in range(2000):
-        assert library.say_nothing(request | {"subResource": str(number)}, None) == (0, ())
+        assert library.quick_validation(request | {"subResource": str(number)}, None) == (0, ())
     assert 0 < len(known) <= 1000
 
 
 @pytest.mark.parametrize("field", ["kind", "resource"])
 @pytest.mark.parametrize("value", [None, 5, [], {}, {"group": [], "version": "", "kind": "", "resource": ""}])
 def test_nothing_is_told_of_what_is_malformed(everything: PolicySet, field: str, value: Any) -> None:
-    assert everything.say_nothing(reviews()["pods"]["request"] | {field: value}, None) is None
+    assert everything.quick_validation(reviews()["pods"]["request"] | {field: value}, None) is None

@@ -19,7 +19,7 @@ from webhook.policy.manifest.versions import GROUP, is_policy, validate_policy
 from webhook.release import Release
 
 if TYPE_CHECKING:
-    from webhook.policy.ask.verdict import Verdict
+    from webhook.policy.evaluation.verdict import Verdict
     from webhook.problem import Problem
 
 LINES = (Path(__file__).parent / "scenarios-1.36.jsonl").read_text().splitlines()

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
     from webhook.admission.enforcement import Mode
     from webhook.admission.record import Call, Endpoint, Record
-    from webhook.engine.asking import Asking
-    from webhook.policy.ask.authorizer import Authorizer
-    from webhook.policy.ask.policyset import PolicySet
-    from webhook.policy.ask.verdict import Verdict
+    from webhook.engine.evaluator import Evaluator
+    from webhook.policy.evaluation.authorizer import Authorizer
+    from webhook.policy.evaluation.policyset import PolicySet
+    from webhook.policy.evaluation.verdict import Verdict
     from webhook.references.cluster import Surroundings
 
     Response = dict[str, Any]
@@ -153,20 +153,20 @@ def _validated(case: _Case) -> Response:
     policies = options.policies
     if policies is None:
         return with_remarks({"allowed": True}, warned, noted(audited))
-    if silent := policies.say_nothing(request, case.deadline):
-        cost, notes = silent
+    if quick := policies.quick_validation(request, case.deadline):
+        cost, notes = quick
         case.record.cost += cost
         annotations = noted(audited)
         if notes:
             annotations = assumed(notes) | annotations
         return with_remarks({"allowed": True}, warned, annotations)
-    return _answered(_asking(case, policies).validate(request), case, warned, noted(audited))
+    return _answered(_evaluator(case, policies).validate(request), case, warned, noted(audited))
 
 
-def _asking(case: _Case, policies: PolicySet) -> Asking:
-    from webhook.engine.asking import Asking  # noqa: PLC0415 - needed only with policies
+def _evaluator(case: _Case, policies: PolicySet) -> Evaluator:
+    from webhook.engine.evaluator import Evaluator  # noqa: PLC0415 - needed only with policies
 
-    return Asking(policies, case.options.authorizer, case.deadline)
+    return Evaluator(policies, case.options.authorizer, case.deadline)
 
 
 def _around(request: Mapping[str, Any], options: ReviewOptions, found: Sequence[Problem]) -> Sequence[Problem]:
@@ -213,10 +213,10 @@ def _is_about_others(rule: str) -> bool:
 def _mutated(case: _Case) -> Response:
     policies, request = case.options.policies, case.request
     if policies is not None:
-        silent = policies.change_nothing(request, case.deadline)
-        if silent is None or reviews.rewritten(request, request.get("object"), case.options.prescheduled) is not None:
-            return _mutated_by_policies(case, _asking(case, policies))
-        cost, notes = silent
+        quick = policies.quick_mutation(request, case.deadline)
+        if quick is None or reviews.rewritten(request, request.get("object"), case.options.prescheduled) is not None:
+            return _mutated_by_policies(case, _evaluator(case, policies))
+        cost, notes = quick
         case.record.cost += cost
         return with_remarks({"allowed": True}, (), assumed(notes)) if notes else {"allowed": True}
     obj = case.request.get("object")
@@ -228,12 +228,12 @@ def _mutated(case: _Case) -> Response:
     return with_remarks({"allowed": True, **_patched(change.patch)}, change.warnings, change.annotations)
 
 
-def _mutated_by_policies(case: _Case, asking: Asking) -> Response:
-    done, operations = asking.mutate(case.request, lambda obj: _rewrite(obj, case))
+def _mutated_by_policies(case: _Case, evaluator: Evaluator) -> Response:
+    done, operations = evaluator.mutate(case.request, lambda obj: _rewrite(obj, case))
     if isinstance(done.rewrite, Problem):
         return refused([done.rewrite], case.request, done.object)
-    told = done.rewrite or prescheduled.Rewrite([], (), {})
-    return _answered(done.verdict, case, told.warnings, told.annotations) | _patched(operations)
+    change = done.rewrite or prescheduled.Rewrite([], (), {})
+    return _answered(done.verdict, case, change.warnings, change.annotations) | _patched(operations)
 
 
 def _rewrite(obj: Any, case: _Case) -> prescheduled.Rewrite | Problem | None:

@@ -13,7 +13,7 @@ from webhook.problem import BAD_REQUEST, aggregate, cut
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from webhook.policy.ask.verdict import Verdict
+    from webhook.policy.evaluation.verdict import Verdict
     from webhook.problem import Problem
 
 MAX_WARNING_BYTES = 256

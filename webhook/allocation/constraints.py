@@ -134,14 +134,14 @@ class Distinct:
         """Add a device, if its value satisfies the constraint."""
         if value is None:
             return False
-        value = self._told_apart(value, device)
+        value = self._comparable(value, device)
         if self.number and not self._is_distinct(value):
             return False
         self.values[request] = value
         self.number += 1
         return True
 
-    def _told_apart(self, value: Value, _device: int) -> Value:
+    def _comparable(self, value: Value, _device: int) -> Value:
         """Return the key that tells values apart."""
         return value
 
@@ -172,7 +172,7 @@ class DistinctDevices(Distinct):
 
     __slots__ = ()
 
-    def _told_apart(self, value: Value, device: int) -> Value:
+    def _comparable(self, value: Value, device: int) -> Value:
         return value if value == _UNKNOWN else ("device", device)
 
 

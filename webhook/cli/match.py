@@ -158,7 +158,7 @@ def _requests(given: Sequence[tuple[str, JSONObject]], inventory: Inventory) -> 
             yield Question({**about, "namespace": "", "request": "", "deviceClass": ""}, (), own)
         elif about["kind"] in CLAIMS:
             for request in requests_of(obj):
-                name = text(request.asks, "deviceClassName")
+                name = text(request.content, "deviceClassName")
                 device_class = inventory.find("DeviceClass", name)
                 about = {**about, "request": request.name, "deviceClass": name}
                 if device_class is None:
@@ -166,7 +166,7 @@ def _requests(given: Sequence[tuple[str, JSONObject]], inventory: Inventory) -> 
                     show_lines([f"{source}: request {request.name}: {absent}"], sys.stderr)
                     yield Question(about, (), (), absent)
                 else:
-                    yield Question(about, items(device_class, "spec", "selectors"), items(request.asks, "selectors"))
+                    yield Question(about, items(device_class, "spec", "selectors"), items(request.content, "selectors"))
 
 
 def _is_fine(found: Sequence[Row]) -> bool:

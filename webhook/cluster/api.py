@@ -111,7 +111,7 @@ class Api:
             NotFound: It does not exist.
             ClusterError: It cannot be read.
         """
-        return self._ask("GET", ref, None)
+        return self._send("GET", ref, None)
 
     def patch(self, ref: Ref, seen: JSONObject, operations: Sequence[JSONObject]) -> JSONObject:
         """Change an object unless it has changed since it was read, and return the new state.
@@ -127,9 +127,9 @@ class Api:
         """
         # A resourceVersion other than the stored one is a conflict in any kind of patch.
         version = {"op": "replace", "path": "/metadata/resourceVersion", "value": seen["metadata"]["resourceVersion"]}
-        return self._ask("PATCH", ref, [version, *operations])
+        return self._send("PATCH", ref, [version, *operations])
 
-    def _ask(self, method: str, ref: Ref, body: Any) -> JSONObject:
+    def _send(self, method: str, ref: Ref, body: Any) -> JSONObject:
         try:
             status, date, content = self._exchange(method, ref.path, body)
         except (OSError, http.client.HTTPException) as error:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from webhook.policy.ask.policyset import PolicySet
-    from webhook.policy.ask.verdict import Decision, Verdict
+    from webhook.policy.evaluation.policyset import PolicySet
+    from webhook.policy.evaluation.verdict import Decision, Verdict
     from webhook.policy.manifest.model import Policy, Validation
 
 _SHOWN: Final = 5

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from webhook.engine.offline import Change, Sender
-    from webhook.policy.ask.verdict import Decision, Verdict
+    from webhook.policy.evaluation.verdict import Decision, Verdict
     from webhook.workloads import Locations
 
 

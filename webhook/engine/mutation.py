@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from webhook.engine.prescheduled import Rewrite
     from webhook.objects import JSONObject
-    from webhook.policy.ask.authorizer import Authorizer
-    from webhook.policy.ask.policyset import PolicySet
-    from webhook.policy.ask.request import Request
-    from webhook.policy.ask.verdict import Verdict
+    from webhook.policy.evaluation.authorizer import Authorizer
+    from webhook.policy.evaluation.policyset import PolicySet
+    from webhook.policy.evaluation.request import Request
+    from webhook.policy.evaluation.verdict import Verdict
 
 
 class Mutation(NamedTuple):

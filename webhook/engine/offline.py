@@ -9,10 +9,10 @@ from webhook.budget import DOCUMENT, Budget, limited
 from webhook.engine.mutation import mutate_request
 from webhook.engine.registry import before_mutation, before_validation
 from webhook.objects import text
-from webhook.policy.ask.authorizer import DENY_ALL
-from webhook.policy.ask.evaluate import validate
-from webhook.policy.ask.request import as_stated, in_namespace, request_of
 from webhook.policy.change.defaults import completed, defaulted, without_defaults
+from webhook.policy.evaluation.authorizer import DENY_ALL
+from webhook.policy.evaluation.request import as_stated, in_namespace, request_of
+from webhook.policy.evaluation.validate import validate
 from webhook.policy.load import load
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from webhook.engine.mutation import Mutation
     from webhook.engine.prescheduled import Rewrite
     from webhook.objects import JSONObject
-    from webhook.policy.ask.authorizer import Authorizer
-    from webhook.policy.ask.policyset import Given, PolicySet
-    from webhook.policy.ask.request import Request
-    from webhook.policy.ask.verdict import Verdict
+    from webhook.policy.evaluation.authorizer import Authorizer
+    from webhook.policy.evaluation.policyset import Given, PolicySet
+    from webhook.policy.evaluation.request import Request
+    from webhook.policy.evaluation.verdict import Verdict
     from webhook.problem import Problem
     from webhook.release import Release
 

@@ -16,14 +16,14 @@ from webhook.api.core.meta import generated_name
 from webhook.api.shapes import type_of
 from webhook.api.templates import template_of
 from webhook.objects import metadata_of, text
-from webhook.policy.ask.request import CREATE, UPDATE
+from webhook.policy.evaluation.request import CREATE, UPDATE
 from webhook.schema import STATUS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from webhook.objects import JSONObject
-    from webhook.policy.ask.request import Request
+    from webhook.policy.evaluation.request import Request
     from webhook.policy.manifest.kinds import Kinds
 
 _POD_GENERATION: Final = 33

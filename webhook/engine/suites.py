@@ -35,11 +35,11 @@ from webhook.api.versions import NEWEST, find, release_of, target
 from webhook.engine.allowing import why_allowed
 from webhook.engine.offline import evaluate
 from webhook.objects import text
-from webhook.policy.ask.authorizer import DENY_ALL, AuthorizerError, authorizer_of
-from webhook.policy.ask.policyset import Finding, Given
-from webhook.policy.ask.request import OPERATIONS
 from webhook.policy.change.patch import OPERATIONS as PATCH_OPERATIONS
 from webhook.policy.change.patch import PatchError, apply_patch
+from webhook.policy.evaluation.authorizer import DENY_ALL, AuthorizerError, authorizer_of
+from webhook.policy.evaluation.policyset import Finding, Given
+from webhook.policy.evaluation.request import OPERATIONS
 from webhook.policy.load import load
 from webhook.policy.manifest.versions import is_policy
 from webhook.policy.tools.coverage import Coverage, Covered
@@ -52,9 +52,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from webhook.objects import JSONObject
-    from webhook.policy.ask.authorizer import Authorizer
-    from webhook.policy.ask.policyset import PolicySet
-    from webhook.policy.ask.verdict import Verdict
+    from webhook.policy.evaluation.authorizer import Authorizer
+    from webhook.policy.evaluation.policyset import PolicySet
+    from webhook.policy.evaluation.verdict import Verdict
     from webhook.release import Release
 
 _CASES: Final = Path(("cases",))

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from webhook.api.versions import NEWEST
 from webhook.objects import metadata_of, text
-from webhook.policy.ask.plan import Hook
-from webhook.policy.ask.policyset import Finding, Given, PolicySet
-from webhook.policy.ask.quick import quick_of
+from webhook.policy.evaluation.plan import Hook
+from webhook.policy.evaluation.policyset import Finding, Given, PolicySet
+from webhook.policy.evaluation.quick import quick_of
 from webhook.policy.manifest.kinds import Kind, Kinds, kind_of
 from webhook.policy.manifest.model import DENY, MUTATING, VALIDATING, Binding, Policy, binding_of, name_of, policy_of
 from webhook.policy.manifest.programs import compile_policy

@@ -70,14 +70,14 @@ def _enough(claim: JSONObject, context: Context) -> Callable[[str], bool]:
     """Return a function that tells whether a node has enough devices for each request, usable or not."""
     numbers: dict[str, list[tuple[int, Counter[str]]]] = {}
     for request in requests_of(claim):
-        device_class = context.inventory.find("DeviceClass", text(request.asks, "deviceClassName"))
+        device_class = context.inventory.find("DeviceClass", text(request.content, "deviceClassName"))
         if context.fleet is None or device_class is None:
             continue
-        answer = context.fleet.sorted_out(items(device_class, "spec", "selectors"), items(request.asks, "selectors"))
+        answer = context.fleet.sorted_out(items(device_class, "spec", "selectors"), items(request.content, "selectors"))
         by_node: Counter[str] = Counter()
         for each in context.fleet.places(answer.taken):
             by_node[each.node] += len(each.names)
-        wanted: Any = mapping(request.asks).get("count")
+        wanted: Any = mapping(request.content).get("count")
         wanted = wanted if isinstance(wanted, int) else 1
         numbers.setdefault(request.name.partition("/")[0], []).append((wanted, by_node))
 
@@ -101,11 +101,11 @@ def not_enough_devices(claim: JSONObject, context: Context) -> Iterator[Problem]
     if fleet is None:
         return
     for request in requests_of(claim):
-        device_class = context.inventory.find("DeviceClass", text(request.asks, "deviceClassName"))
-        wanted: Any = mapping(request.asks).get("count") or 1
-        if device_class is None or text(request.asks, "allocationMode") == "All" or not isinstance(wanted, int):
+        device_class = context.inventory.find("DeviceClass", text(request.content, "deviceClassName"))
+        wanted: Any = mapping(request.content).get("count") or 1
+        if device_class is None or text(request.content, "allocationMode") == "All" or not isinstance(wanted, int):
             continue
-        own = items(request.asks, "selectors")
+        own = items(request.content, "selectors")
         answer = fleet.sorted_out(items(device_class, "spec", "selectors"), own)
         if answer.failing or (wanted == 1 and answer.taken) or (own and not answer.taken):
             continue
@@ -113,25 +113,25 @@ def not_enough_devices(claim: JSONObject, context: Context) -> Iterator[Problem]
         if wanted > most:
             where = f" ({node})" if node else ""
             message = f'request "{request.name}" asks for {wanted} devices, and no node has more than {most}{where}'
-            key = "count" if "count" in request.asks else "deviceClassName"
-            possible = _most_allocated(request.asks, most, context)
+            key = "count" if "count" in request.content else "deviceClassName"
+            possible = _most_allocated(request.content, most, context)
             hint = f"ask for {possible} at most: all devices of a claim are used from one node" if possible else ""
             yield finding((*request.path, key), message, hint, "NotEnough")
 
 
-def _most_allocated(asks: JSONObject, most: int, context: Context) -> int:
+def _most_allocated(request: JSONObject, most: int, context: Context) -> int:
     """Return how many devices of a request a node could allocate, whose devices may share counters.
 
     Args:
-        asks: The request, or the alternative.
+        request: The request, or the alternative.
         most: How many matching devices a node has at most.
         context: The cluster.
     """
-    fields = {key: value for key, value in asks.items() if key != "name"}
+    fields = {key: value for key, value in request.items() if key != "name"}
 
     def fits(count: int) -> bool:
-        asked = {"name": "request", "exactly": {**fields, "count": count}}
-        return _fits([{"requests": [asked]}], context) is not False
+        counted = {"name": "request", "exactly": {**fields, "count": count}}
+        return _fits([{"requests": [counted]}], context) is not False
 
     return bisect_left(range(1, most + 1), x=True, key=lambda count: not fits(count))
 
@@ -190,11 +190,11 @@ def _nodes_for_each(claim: JSONObject, context: Context) -> Sequence[JSONObject]
     fleet, scene = context.fleet, context.scene
     found: set[str] | None = None
     for request in requests_of(claim):
-        device_class = context.inventory.find("DeviceClass", text(request.asks, "deviceClassName"))
+        device_class = context.inventory.find("DeviceClass", text(request.content, "deviceClassName"))
         if fleet is None or device_class is None:
             return None
-        answer = fleet.sorted_out(items(device_class, "spec", "selectors"), items(request.asks, "selectors"))
-        wanted = mapping(request.asks).get("count")
+        answer = fleet.sorted_out(items(device_class, "spec", "selectors"), items(request.content, "selectors"))
+        wanted = mapping(request.content).get("count")
         if answer.failing or not answer.taken:
             return None
         if isinstance(wanted, int) and wanted > 1 and wanted > fleet.most_on_a_node(answer.taken)[0]:

@@ -24,12 +24,12 @@ class Request(NamedTuple):
     Args:
         name: Its name; for an alternative, after the request's name.
         path: The path of its devices' description.
-        asks: The devices that it requests.
+        content: The devices that it requests.
     """
 
     name: str
     path: tuple[str | int, ...]
-    asks: JSONObject
+    content: JSONObject
 
 
 def devices_path(claim: JSONObject) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
     alternatives are not tried.
     """
     for request in requests_of(claim):
-        name = text(request.asks, "deviceClassName")
+        name = text(request.content, "deviceClassName")
         if name and context.inventory.find("DeviceClass", name) is None:
             known = [each for _, each in context.inventory.names("DeviceClass")]
             message = f'DeviceClass "{name}" does not exist, so pods with this claim stay pending'
@@ -76,8 +76,8 @@ def claim_config_for_other_driver(claim: JSONObject, context: Context) -> Iterat
     path = devices_path(claim)
     by_name: dict[str, set[str]] = {}
     for request in requests_of(claim):
-        found = context.inventory.find("DeviceClass", text(request.asks, "deviceClassName"))
-        selected = drivers_of(items(found, "spec", "selectors") + items(request.asks, "selectors"), context)
+        found = context.inventory.find("DeviceClass", text(request.content, "deviceClassName"))
+        selected = drivers_of(items(found, "spec", "selectors") + items(request.content, "selectors"), context)
         by_name[request.name] = selected
     for index, each in enumerate(items(claim, *path, "config")):
         wanted = texts(each, "requests")
@@ -135,9 +135,9 @@ def contradicting_drivers(claim: JSONObject, context: Context) -> Iterator[Probl
     A device belongs to one driver. Selectors must all hold: those of the class and those of the request.
     """
     for request in requests_of(claim):
-        found = context.inventory.find("DeviceClass", text(request.asks, "deviceClassName"))
+        found = context.inventory.find("DeviceClass", text(request.content, "deviceClassName"))
         of_class = drivers_of(items(found, "spec", "selectors"), context)
-        for index, selector in enumerate(items(request.asks, "selectors")):
+        for index, selector in enumerate(items(request.content, "selectors")):
             others = drivers_of([selector], context) - of_class
             if of_class and others:
                 wanted, known = min(others), min(of_class)
@@ -155,7 +155,7 @@ def count_of_zero(claim: JSONObject, _: Context) -> Iterator[Problem]:
     The API server treats 0 as an absent count, and sets its default, 1. Leave out a request for no devices.
     """
     for request in requests_of(claim):
-        if number(request.asks, "count") == 0 and text(request.asks, "allocationMode") in {"", "ExactCount"}:
+        if number(request.content, "count") == 0 and text(request.content, "allocationMode") in {"", "ExactCount"}:
             message = f'request "{request.name}" is for one device: the count 0 counts as none given'
             hint = "leave the request out, or state how many devices it is for"
             yield finding((*request.path, "count"), message, hint, "Defaulted")
@@ -173,15 +173,15 @@ def distinct_of_many(claim: JSONObject, _: Context) -> Iterator[Problem]:
         wanted = texts(constraint, "requests")
         for request in requests_of(claim) if "distinctAttribute" in constraint else ():
             is_meant = not wanted or not {request.name, request.name.partition("/")[0]}.isdisjoint(wanted)
-            if is_meant and ((number(request.asks, "count") or 1) > _COMPARED or _wants_all(request.asks)):
+            if is_meant and ((number(request.content, "count") or 1) > _COMPARED or _wants_all(request.content)):
                 message = f'devices of request "{request.name}" are compared with the one before only'
                 hint = "give each device a request of its own"
                 yield finding((*path, "constraints", index, "distinctAttribute"), message, hint, "Partial")
                 break
 
 
-def _wants_all(asks: JSONObject) -> bool:
-    return text(asks, "allocationMode") == "All"
+def _wants_all(request: JSONObject) -> bool:
+    return text(request, "allocationMode") == "All"
 
 
 _COMPARED: Final = 2

@@ -154,8 +154,8 @@ def selects_nothing(obj: JSONObject, context: Context) -> Iterator[Problem]:
             yield from _nothing(fleet, (), own, ("spec", "selectors"), "the class")
         return
     for request in requests_of(obj):
-        device_class = context.inventory.find("DeviceClass", text(request.asks, "deviceClassName"))
-        own = items(request.asks, "selectors")
+        device_class = context.inventory.find("DeviceClass", text(request.content, "deviceClassName"))
+        own = items(request.content, "selectors")
         if device_class is not None and own:
             around = items(device_class, "spec", "selectors")
             yield from _nothing(fleet, around, own, (*request.path, "selectors"), f'request "{request.name}"')
@@ -249,12 +249,12 @@ def capacity_not_published(claim: JSONObject, context: Context) -> Iterator[Prob
     if fleet is None:
         return
     for request in requests_of(claim):
-        device_class = context.inventory.find("DeviceClass", text(request.asks, "deviceClassName"))
-        if device_class is None or not mapping(request.asks, "capacity", "requests"):
+        device_class = context.inventory.find("DeviceClass", text(request.content, "deviceClassName"))
+        if device_class is None or not mapping(request.content, "capacity", "requests"):
             continue
         contents = fleet.of_class(items(device_class, "spec", "selectors"))
         known = sorted({name for each in contents for name in each.capacity})
-        for name in mapping(request.asks, "capacity", "requests"):
+        for name in mapping(request.content, "capacity", "requests"):
             if contents and name not in known:
                 message = f'no device of the class has the capacity "{name}"'
                 bare = name.rpartition("/")[2]
@@ -280,7 +280,7 @@ def constraint_not_published(claim: JSONObject, context: Context) -> Iterator[Pr
         for request in requests_of(claim):
             if among and request.name not in among and request.name.partition("/")[0] not in among:
                 continue
-            device_class = context.inventory.find("DeviceClass", text(request.asks, "deviceClassName"))
+            device_class = context.inventory.find("DeviceClass", text(request.content, "deviceClassName"))
             around = items(device_class, "spec", "selectors")
             domain, _, rest = name.partition("/")
             known = fleet.published(around, "attributes")

@@ -146,10 +146,12 @@ _NETWORK = Pattern(r"(?<![a-z])(net|nics?|rdma|roce|cni|infiniband)(?![a-z])|net
 def _is_of_network(pod: JSONObject, entry: JSONObject, context: Context) -> bool:
     """Tell whether a claim is for devices of a network driver, by the names of its classes and their drivers."""
     devices = _devices_of(pod, entry, context)
-    asks = [
-        ask for each in items(devices, "requests") for ask in (mapping(each, "exactly"), *items(each, "firstAvailable"))
+    requests = [
+        request
+        for each in items(devices, "requests")
+        for request in (mapping(each, "exactly"), *items(each, "firstAvailable"))
     ]
-    names = {text(ask, "deviceClassName") for ask in asks} - {""}
+    names = {text(request, "deviceClassName") for request in requests} - {""}
     for name in tuple(names):
         found = context.inventory.find("DeviceClass", name)
         names |= drivers_of(items(found, "spec", "selectors"), context)

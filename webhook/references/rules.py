@@ -58,7 +58,7 @@ class Context:
         self.gates = gates
         self._profiles = profiles or {}
         self.passes_over_devices = False
-        self.asks_allocator = False
+        self.uses_allocator = False
         """Whether to run the scheduler's allocator, which takes too long for a review."""
         self.alike = Alike()
         """The cache of findings for similar objects."""
@@ -97,7 +97,7 @@ class Context:
     @cached_property
     def scene(self) -> Scene | None:
         """The cluster with all its devices free; None if no allocator is known for the release and its gates."""
-        if not self.asks_allocator:
+        if not self.uses_allocator:
             return None
         from webhook.references.scene import Scene  # noqa: PLC0415 - only with slices at hand
 

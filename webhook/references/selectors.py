@@ -73,10 +73,10 @@ def _all_selectors(obj: JSONObject, context: Context) -> Iterator[Selector]:
         yield from _compiled(items(obj, "spec", "selectors"), (), ("spec", "selectors"), context)
         return
     for request in requests_of(obj):
-        name = text(request.asks, "deviceClassName")
+        name = text(request.content, "deviceClassName")
         device_class = context.inventory.find("DeviceClass", name)
         around = items(device_class, "spec", "selectors")
-        for each in _compiled(items(request.asks, "selectors"), around, (*request.path, "selectors"), context):
+        for each in _compiled(items(request.content, "selectors"), around, (*request.path, "selectors"), context):
             yield each._replace(is_certain=device_class is not None, class_name=name)
 
 

@@ -44,7 +44,7 @@ def _names(obj: JSONObject, context: Context) -> Iterator[tuple[tuple[str | int,
         yield (*where, "config", index, "opaque", "driver"), text(each, "opaque", "driver")
     # If other classes are known, a separate rule reports missing ones.
     for request in () if is_class or context.inventory.knows("DeviceClass") else requests_of(obj):
-        yield (*request.path, "deviceClassName"), text(request.asks, "deviceClassName")
+        yield (*request.path, "deviceClassName"), text(request.content, "deviceClassName")
 
 
 @cache

@@ -212,7 +212,7 @@ class CompiledStruct:
                 self._walks[name] = _gated(walk, self.gated[name])
             else:
                 self._walks[name] = walk
-        self._walks |= dict.fromkeys(self.wire.keys() - self._walks.keys(), _silent)
+        self._walks |= dict.fromkeys(self.wire.keys() - self._walks.keys(), _no_findings)
 
     @cached_property
     def absent(self) -> list[Found]:
@@ -237,12 +237,12 @@ class CompiledStruct:
                 if given != 1:
                     problems = [*problems, *self._named(union, union.rule(self.view(value), _given(members, value)))]
             view = None
-            for needed, ask, rule in rules:
+            for needed, find_in, rule in rules:
                 if needed and needed.isdisjoint(value):
                     continue
                 if view is None:
                     view = self.view(value)
-                findings = ask(view)
+                findings = find_in(view)
                 for first in findings:
                     problems = [*problems, *self._named(rule, chain((first,), findings))]
                     if found is not None:
@@ -343,5 +343,5 @@ def _no_struct(value: object) -> Sequence[Finding]:
     raise TypeError(value)
 
 
-def _silent(_: object) -> Sequence[Finding]:
+def _no_findings(_: object) -> Sequence[Finding]:
     return NOTHING

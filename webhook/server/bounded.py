@@ -24,7 +24,7 @@ class BoundedLog:
         self._log = log
         self._clock = clock
         self._allowed = _AT_ONCE
-        self._asked_at = clock()
+        self._checked_at = clock()
         self._left_out = 0
 
     def warning(self, message: str, *arguments: object) -> None:
@@ -35,8 +35,8 @@ class BoundedLog:
             arguments: The arguments of the message.
         """
         now = self._clock()
-        self._allowed = min(_AT_ONCE, self._allowed + now - self._asked_at)
-        self._asked_at = now
+        self._allowed = min(_AT_ONCE, self._allowed + now - self._checked_at)
+        self._checked_at = now
         if self._allowed < 1:
             self._left_out += 1
             return

@@ -38,22 +38,22 @@ def compile_expression(analysis: Analysis, *, specialised: bool) -> Any:  # `web
 
 
 def compile_joint(
-    conditions: Sequence[Analysis], checks: Sequence[Analysis], variables: Mapping[str, Analysis], unasked: int
-) -> Any:  # `webhook.cel.runtime.program.Ask`
+    conditions: Sequence[Analysis], checks: Sequence[Analysis], variables: Mapping[str, Analysis], skipped: int
+) -> Any:  # `webhook.cel.runtime.program.EvaluateJoint`
     """Writes and compiles several expressions; gives the function that evaluates them.
 
     Args:
         conditions: As for `webhook.cel.runtime.program.Joint`.
         checks: As there.
         variables: As there.
-        unasked: As there.
+        skipped: As there.
 
     Raises:
         CostLimitExceededError: Compiling is more work than the budget in force allows, offline.
         BudgetExceededError: Compiling is more work than the budget in force allows.
     """
     parts = [*conditions, *variables.values(), *checks]
-    return _compile(parts, lambda: JointGenerator(conditions, checks, variables, unasked))
+    return _compile(parts, lambda: JointGenerator(conditions, checks, variables, skipped))
 
 
 def _compile(analyses: Iterable[Analysis], make: Callable[[], Generator]) -> Any:  # what the functions are

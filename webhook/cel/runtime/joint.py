@@ -30,7 +30,7 @@ class JointGenerator(Generator):
         conditions: As there.
         checks: As there.
         variables: As there.
-        unasked: As there.
+        skipped: As there.
     """
 
     def __init__(
@@ -38,9 +38,9 @@ class JointGenerator(Generator):
         conditions: Sequence[Analysis],
         checks: Sequence[Analysis],
         variables: Mapping[str, Analysis],
-        unasked: int,
+        skipped: int,
     ) -> None:
-        self._conditions, self._checks, self._values, self._unasked = conditions, checks, variables, unasked
+        self._conditions, self._checks, self._values, self._skipped = conditions, checks, variables, skipped
         super().__init__((*conditions, *checks)[0])
         self._cells = self.name()
         """The values of the variables so far."""
@@ -55,13 +55,13 @@ class JointGenerator(Generator):
             held = self._whole(condition)
             self.line(f"if {held} is not True and {held} is not False: {_LOOK_CLOSER}")
             false.append(f"{held} is False")
-            if -left <= self._unasked:
+            if -left <= self._skipped:
                 self.line(f"if {' or '.join(false)}: return left, mark, False")
                 false = []
         for check in self._checks:
             self.line(f"if {self._whole(check)} is not True: {_LOOK_CLOSER}")
         bound = [f"\t{name} = bindings[{self.given(variable)}]" for variable, name in self.variables.items()]
-        name = "ask"
+        name = "evaluate"
         self.functions.append(
             "\n".join([_FUNCTION.format(name), *bound, *self._lines, "\treturn left, mark, True", ""])
         )

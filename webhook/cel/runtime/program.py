@@ -69,8 +69,8 @@ class Program:
         return evaluate
 
 
-class Ask(Protocol):
-    """The type of `Joint.ask`."""
+class EvaluateJoint(Protocol):
+    """The type of `Joint.evaluate`."""
 
     def __call__(self, meter: Meter, left: int, mark: int, bindings: Mapping[str, Value], /) -> tuple[int, int, bool]:
         """Evaluates several expressions."""
@@ -83,19 +83,19 @@ class Joint:
         conditions: The expressions that are evaluated first.
         checks: The expressions that are evaluated where all conditions hold.
         variables: The expressions that both may use as `variables.NAME`, by name.
-        unasked: The largest number of conditions, from the last, that are skipped once one does not hold.
+        skipped: The largest number of conditions, from the last, that are skipped once one does not hold.
     """
 
     def __init__(
-        self, conditions: Sequence[Program], checks: Sequence[Program], variables: Mapping[str, Program], unasked: int
+        self, conditions: Sequence[Program], checks: Sequence[Program], variables: Mapping[str, Program], skipped: int
     ) -> None:
         self._conditions = [each.analysis for each in conditions]
         self._checks = [each.analysis for each in checks]
         self._variables = {name: each.analysis for name, each in variables.items()}
-        self._unasked = unasked
+        self._skipped = skipped
 
     @cached_property
-    def ask(self) -> Ask:
+    def evaluate(self) -> EvaluateJoint:
         """Tells whether all expressions hold, or a condition is false.
 
         Args:
@@ -116,5 +116,5 @@ class Joint:
         """
         from webhook.cel.runtime.compiler import compile_joint  # noqa: PLC0415  # most are only checked
 
-        ask: Ask = compile_joint(self._conditions, self._checks, self._variables, self._unasked)
-        return ask
+        evaluate: EvaluateJoint = compile_joint(self._conditions, self._checks, self._variables, self._skipped)
+        return evaluate

@@ -14,10 +14,10 @@ from webhook.documents import STDIN, Document, Unreadable, read
 from webhook.engine.offline import Sender
 from webhook.findings import NOTE, Finding, Origin, found, unread
 from webhook.objects import metadata_of, text
-from webhook.policy.ask.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
-from webhook.policy.ask.authorizer import NOTE as USERS_NOT_KNOWN
-from webhook.policy.ask.policyset import Given, PolicySet
-from webhook.policy.ask.request import DEFAULT_USER
+from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
+from webhook.policy.evaluation.authorizer import NOTE as USERS_NOT_KNOWN
+from webhook.policy.evaluation.policyset import Given, PolicySet
+from webhook.policy.evaluation.request import DEFAULT_USER
 from webhook.policy.load import load
 from webhook.policy.manifest.model import DENY
 from webhook.problem import ERROR, WARNING, Path, Problem
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from webhook.engine.offline import Change
     from webhook.objects import JSONObject
-    from webhook.policy.ask import policyset
-    from webhook.policy.ask.verdict import Decision, Verdict
+    from webhook.policy.evaluation import policyset
+    from webhook.policy.evaluation.verdict import Decision, Verdict
     from webhook.release import Release
 
 DENIED = "policy"

@@ -14,7 +14,7 @@ from webhook.cli.options.release import kubernetes
 from webhook.cli.options.suppressing import suppress, suppressions
 from webhook.documents import Unreadable, read
 from webhook.findings import identity, unread
-from webhook.policy.ask.policyset import Given
+from webhook.policy.evaluation.policyset import Given
 from webhook.policy.manifest.versions import is_policy
 from webhook.policy.tools.check import check_policies
 from webhook.problem import ERROR

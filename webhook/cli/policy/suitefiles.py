@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from webhook.documents import Unreadable, read
 from webhook.engine.suites import SuiteError
-from webhook.policy.ask.policyset import Given
+from webhook.policy.evaluation.policyset import Given
 from webhook.problem import Path
 
 if TYPE_CHECKING:

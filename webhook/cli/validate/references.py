@@ -257,7 +257,7 @@ def _context(
     minor = release_of(release)
     on = gates.enabled(minor, gates.settable(stated, minor) if stated else None)
     context = Context(inventory, minor, on, profiles)
-    context.asks_allocator = True
+    context.uses_allocator = True
     return context
 
 

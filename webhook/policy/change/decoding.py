@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from webhook.objects import JSONObject
-    from webhook.policy.ask.policyset import PolicySet
+    from webhook.policy.evaluation.policyset import PolicySet
     from webhook.release import Release
     from webhook.schema.decoding import Misfit
 

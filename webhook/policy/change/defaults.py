@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api import conversion
 from webhook.api.versions import NEWEST
-from webhook.policy.ask.request import CREATE
+from webhook.policy.evaluation.request import CREATE
 
 if TYPE_CHECKING:
     from webhook.objects import JSONObject
-    from webhook.policy.ask.request import Request
+    from webhook.policy.evaluation.request import Request
     from webhook.release import Release
 
 _EVICTED_AFTER: Final = 300

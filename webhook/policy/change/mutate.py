@@ -13,19 +13,19 @@ from webhook.budget import BudgetExceededError, current
 from webhook.cel import EvaluationError
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
 from webhook.objects import metadata_of, text
-from webhook.policy.ask.activation import Evaluation, OutOfBudgetError
-from webhook.policy.ask.audit import MUTATION_FAILURE, Audit
-from webhook.policy.ask.authorizer import DENY_ALL
-from webhook.policy.ask.conditions import evaluate_conditions
-from webhook.policy.ask.convert import convert
-from webhook.policy.ask.dispatch import Session
-from webhook.policy.ask.params import ConfigurationError
-from webhook.policy.ask.request import DELETE
-from webhook.policy.ask.verdict import INVALID, Decision, Verdict
 from webhook.policy.change.decoding import DecodingError, expect_decodable
 from webhook.policy.change.merge import MergeError, apply
 from webhook.policy.change.native import MismatchError, Natives, check_names, configuration_of, to_json
 from webhook.policy.change.patch import PatchError, TestFailedError, apply_patch
+from webhook.policy.evaluation.activation import Evaluation, OutOfBudgetError
+from webhook.policy.evaluation.audit import MUTATION_FAILURE, Audit
+from webhook.policy.evaluation.authorizer import DENY_ALL
+from webhook.policy.evaluation.conditions import evaluate_conditions
+from webhook.policy.evaluation.convert import convert
+from webhook.policy.evaluation.params import ConfigurationError
+from webhook.policy.evaluation.request import DELETE
+from webhook.policy.evaluation.session import Session
+from webhook.policy.evaluation.verdict import INVALID, Decision, Verdict
 from webhook.policy.manifest.kinds import kind_of
 from webhook.policy.manifest.model import DENY, MUTATING, WARN
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
     from webhook.cel.types.values import Struct
     from webhook.objects import JSONObject
-    from webhook.policy.ask.authorizer import Authorizer
-    from webhook.policy.ask.params import Fault
-    from webhook.policy.ask.plan import Invocation
-    from webhook.policy.ask.policyset import PolicySet
-    from webhook.policy.ask.request import Request
+    from webhook.policy.evaluation.authorizer import Authorizer
+    from webhook.policy.evaluation.params import Fault
+    from webhook.policy.evaluation.plan import Invocation
+    from webhook.policy.evaluation.policyset import PolicySet
+    from webhook.policy.evaluation.request import Request
     from webhook.policy.manifest.model import Mutation
     from webhook.release import Release
     from webhook.schema.derive.shape import Structure
@@ -150,7 +150,7 @@ class _Mutator:
                 self._unconfigured(invocation, invocation.fault)
         for invocation in invocations:
             if not invocation.fault:
-                self._ask(invocation)
+                self._evaluate(invocation)
 
     def give_to(self, webhooks: Webhooks) -> None:
         """Let webhooks change the object, then reinvoke policies that ask for it.
@@ -167,9 +167,9 @@ class _Mutator:
         self._session = self._session.after(obj)
         for invocation in self._session.invocations(MUTATING):
             if not invocation.fault:
-                self._ask(invocation, due)
+                self._evaluate(invocation, due)
 
-    def _ask(self, invocation: Invocation, due: AbstractSet[Key] | None = None) -> None:
+    def _evaluate(self, invocation: Invocation, due: AbstractSet[Key] | None = None) -> None:
         """Evaluate a policy; if it is not due, its conditions are evaluated nevertheless, and may fail."""
         policy, programs, matched = invocation.hook.policy, invocation.hook.programs, invocation.matched
         assert matched is not None  # noqa: S101 - it has matched

@@ -43,18 +43,18 @@ class Programs(NamedTuple):
                 with suppress(CelError):  # which is reported when it is evaluated
                     each.compiled.program.prepare()
 
-    def joint(self, unasked: int) -> Joint | None:
+    def joint(self, skipped: int) -> Joint | None:
         """Join the conditions and validations into one program; None if there are none, or one cannot be evaluated.
 
         Args:
-            unasked: How many conditions may be skipped once one is false.
+            skipped: How many conditions may be skipped once one is false.
         """
         conditions, validations, values = map(_compiled, (self.conditions, self.validations, self.variables.values()))
         if conditions is None or validations is None or values is None or not (conditions or validations):
             return None
         if "namespaceObject" in _names(self.conditions):  # conditions see another value than validations
             return None
-        return Joint(conditions, validations, dict(zip(self.variables, values, strict=True)), unasked)
+        return Joint(conditions, validations, dict(zip(self.variables, values, strict=True)), skipped)
 
     @property
     def _others(self) -> tuple[Iterable[NamedExpression | None], ...]:

@@ -9,7 +9,7 @@ from webhook.api.versions import NEWEST
 from webhook.cel import CelError, Meter
 from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.kubernetes.environments import CALL_LIMIT
-from webhook.policy.ask.policyset import Finding, Given
+from webhook.policy.evaluation.policyset import Finding, Given
 from webhook.policy.load import load
 from webhook.policy.manifest.expressions import CompiledExpression
 from webhook.policy.manifest.kinds import Resource
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from webhook.objects import JSONObject
-    from webhook.policy.ask.policyset import PolicySet
+    from webhook.policy.evaluation.policyset import PolicySet
     from webhook.policy.manifest.kinds import Kind, Kinds
     from webhook.policy.manifest.model import Policy, Rule
     from webhook.policy.manifest.programs import NamedExpression, Programs

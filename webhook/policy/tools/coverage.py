@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from webhook.policy.ask.policyset import PolicySet
-    from webhook.policy.ask.verdict import Decision
+    from webhook.policy.evaluation.policyset import PolicySet
+    from webhook.policy.evaluation.verdict import Decision
     from webhook.policy.manifest.model import Policy
     from webhook.problem import Path
 

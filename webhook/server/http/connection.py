@@ -77,8 +77,8 @@ class Connection(asyncio.BufferedProtocol):
         self._incoming: Request | None = None
         # What is answered
         self._waiting = deque[Request]()
-        self._asked: Request | None = None
-        self._is_asking = False
+        self._answering: Request | None = None
+        self._is_going_on = False
         self._is_paused = False
         # When it must go on
         self._due = 0.0
@@ -249,30 +249,30 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def is_busy(self) -> bool:
         """Whether a request that has come in whole is being answered."""
-        return self._asked is not None
+        return self._answering is not None
 
     def _go_on(self) -> None:
         """Answer the next waiting request if none is being answered; later ones wait for others' turns."""
-        if self._is_asking:  # further up
+        if self._is_going_on:  # further up
             return
-        self._is_asking = True
-        if self._waiting and self._asked is None and not (self._outlet.is_full or self._is_closing):
-            request = self._asked = self._waiting.popleft()
+        self._is_going_on = True
+        if self._waiting and self._answering is None and not (self._outlet.is_full or self._is_closing):
+            request = self._answering = self._waiting.popleft()
             if request.refusal is None:
                 self._app.answer(request, self._reply)
             else:
                 self._app.refused(request.refusal.status)
                 self._reply(request.refusal)
-            if self._waiting and self._asked is None:
+            if self._waiting and self._answering is None:
                 self._loop.call_soon(self._go_on)
-        self._is_asking = False
+        self._is_going_on = False
         if self._is_closing:
             return
         if bool(self._waiting) is not self._is_paused:  # a client that sends ahead is not read meanwhile
             self._is_paused = not self._is_paused
             for transport in self._transports:  # the one below would go on to collect what is not read
                 (transport.pause_reading if self._is_paused else transport.resume_reading)()
-        if self._incoming is not None and self._asked is None and not self._waiting:
+        if self._incoming is not None and self._answering is None and not self._waiting:
             self._answer_early(self._incoming)
 
     def _answer_early(self, request: Request) -> None:
@@ -291,12 +291,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def _reply(self, page: Page) -> None:
         """Answer the request that is being answered."""
-        request, self._asked = self._asked, None
+        request, self._answering = self._answering, None
         if request is None or self._is_closing:
             return
         if request.keeps and not page.is_last and not self._app.closing:
             self._write(request, page, b"")
-            if not self._is_asking:
+            if not self._is_going_on:
                 self._go_on()
         else:
             self._write(request, page, _CLOSE)
@@ -360,14 +360,14 @@ class Connection(asyncio.BufferedProtocol):
 
     def shutdown(self) -> None:
         """Close the connection when the server stops, unless a request is on its way, whose answer will close it."""
-        if self._received or self._asked is not None or self._waiting:
+        if self._received or self._answering is not None or self._waiting:
             return
         if self._requests:
             self._close()
         else:  # a new connection was made for a request that is about to come
-            self._loop.call_later(self.port.limits.closing_seconds, self._close_if_silent)
+            self._loop.call_later(self.port.limits.closing_seconds, self._close_if_unused)
 
-    def _close_if_silent(self) -> None:
+    def _close_if_unused(self) -> None:
         if not (self._received or self._requests or self._is_closing):
             self._close()
 
@@ -389,7 +389,7 @@ class Connection(asyncio.BufferedProtocol):
         left = self._due - time.monotonic()
         if left > 0:
             self._await(left)
-        elif self._stage is _IDLE and (self._asked is not None or self._waiting):
+        elif self._stage is _IDLE and (self._answering is not None or self._waiting):
             self._await(self.port.limits.idle_seconds)
         elif self._received:
             self._refuse(HTTPStatus.REQUEST_TIMEOUT, f"the {self._stage.name.lower()} did not come in time")

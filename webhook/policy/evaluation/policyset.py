@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.objects import text
-from webhook.policy.ask.clusterobjects import ClusterObjects
-from webhook.policy.ask.plan import Hook, Plans
-from webhook.policy.ask.silence import Silence
+from webhook.policy.evaluation.clusterobjects import ClusterObjects
+from webhook.policy.evaluation.plan import Hook, Plans
+from webhook.policy.evaluation.quickpath import QuickPath
 from webhook.policy.manifest.kinds import kind_of
 from webhook.policy.manifest.model import MUTATING, VALIDATING
 from webhook.problem import ERROR
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from webhook.objects import JSONObject
-    from webhook.policy.ask.silence import Silent
+    from webhook.policy.evaluation.quickpath import QuickVerdict
     from webhook.policy.manifest.model import Policy
     from webhook.problem import Problem
     from webhook.release import Release
@@ -49,7 +49,7 @@ class PolicySet(ClusterObjects):
         findings: Problems of policies and bindings; those with an error are not in the set.
         origins: Where policies and bindings were given.
         plans: The plans of which policies to evaluate, by the kind of policy.
-        silence: The quick evaluation of all policies of a kind, by the kind of policy.
+        quick_paths: The quick evaluation of all policies of a kind, by the kind of policy.
     """
 
     release: Release
@@ -59,23 +59,23 @@ class PolicySet(ClusterObjects):
     findings: tuple[Finding, ...]
     origins: Mapping[object, Given] = field(default_factory=dict)
     plans: Mapping[str, Plans] = field(init=False)
-    silence: Mapping[str, Silence] = field(init=False)
+    quick_paths: Mapping[str, QuickPath] = field(init=False)
 
     def __post_init__(self) -> None:
         """Make the empty plans."""
         ClusterObjects.__post_init__(self)  # slots make a new class, which `super` does not know
         plans = {VALIDATING: Plans(self.validating, self), MUTATING: Plans(self.mutating, self)}
         object.__setattr__(self, "plans", plans)
-        silence = {kind: Silence(self, each, changes=kind == MUTATING) for kind, each in plans.items()}
-        object.__setattr__(self, "silence", silence)
+        quick_paths = {kind: QuickPath(self, each, changes=kind == MUTATING) for kind, each in plans.items()}
+        object.__setattr__(self, "quick_paths", quick_paths)
 
-    def say_nothing(self, request: Mapping[str, Any], deadline: float | None) -> Silent | None:
+    def quick_validation(self, request: Mapping[str, Any], deadline: float | None) -> QuickVerdict | None:
         """Detect quickly that no validating policy applies or refuses; None if they must be evaluated."""
-        return self.silence[VALIDATING].find(request, deadline)
+        return self.quick_paths[VALIDATING].evaluate(request, deadline)
 
-    def change_nothing(self, request: Mapping[str, Any], deadline: float | None) -> Silent | None:
+    def quick_mutation(self, request: Mapping[str, Any], deadline: float | None) -> QuickVerdict | None:
         """Detect quickly that no mutating policy changes anything; None if they must be evaluated."""
-        return self.silence[MUTATING].find(request, deadline)
+        return self.quick_paths[MUTATING].evaluate(request, deadline)
 
     def prepare(self) -> None:
         """Compile all expressions now instead of on first use."""

@@ -5,19 +5,19 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from webhook.policy.ask.activation import namespace_value, request_value
-from webhook.policy.ask.matcher import Matched
-from webhook.policy.ask.plan import Invocation
+from webhook.policy.evaluation.activation import namespace_value, request_value
+from webhook.policy.evaluation.matcher import Matched
+from webhook.policy.evaluation.plan import Invocation
 from webhook.problem import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from webhook.objects import JSONObject
-    from webhook.policy.ask.clusterobjects import ClusterObjects
-    from webhook.policy.ask.plan import Plan
-    from webhook.policy.ask.quick import Quick
-    from webhook.policy.ask.request import Request
+    from webhook.policy.evaluation.clusterobjects import ClusterObjects
+    from webhook.policy.evaluation.plan import Plan
+    from webhook.policy.evaluation.quick import Quick
+    from webhook.policy.evaluation.request import Request
 
 
 class Setting:

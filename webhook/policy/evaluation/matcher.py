@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.objects import labels_of
-from webhook.policy.ask.request import CREATE, UPDATE
+from webhook.policy.evaluation.request import CREATE, UPDATE
 from webhook.policy.manifest.versions import GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from webhook.policy.ask.request import Request
+    from webhook.policy.evaluation.request import Request
     from webhook.policy.manifest.kinds import Kind, Kinds, Resource
     from webhook.policy.manifest.model import MatchResources, Rule
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from webhook.cel import Meter
     from webhook.cel.types.base import Type
     from webhook.objects import JSONObject
-    from webhook.policy.ask.matcher import Matched
-    from webhook.policy.ask.request import Request
+    from webhook.policy.evaluation.matcher import Matched
+    from webhook.policy.evaluation.request import Request
     from webhook.policy.manifest.kinds import Kind, Resource
     from webhook.policy.manifest.programs import NamedExpression
 

@@ -12,14 +12,14 @@ from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limit
 from webhook.cel import CostLimitExceededError
 from webhook.cel.kubernetes.environments import CALL_LIMIT, MATCH_CONDITIONS_LIMIT, POLICY_LIMIT
 from webhook.cel.runtime.meter import look
-from webhook.policy.ask.activation import STEP
+from webhook.policy.evaluation.activation import STEP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
     from webhook.cel import Joint, Meter
-    from webhook.cel.runtime.program import Ask
+    from webhook.cel.runtime.program import EvaluateJoint
     from webhook.objects import JSONObject
     from webhook.policy.manifest.model import Policy
     from webhook.policy.manifest.programs import Programs
@@ -29,12 +29,12 @@ LIMIT: Final = 300_000
 OFTEN: Final = 16
 """How often a policy is evaluated before its quick evaluation is made, which takes longer than a few evaluations."""
 
-_MOST: Final = CALL_LIMIT + STEP
-_UNASKED: Final = (MATCH_CONDITIONS_LIMIT - LIMIT) // _MOST
+_EXPRESSION_LIMIT: Final = CALL_LIMIT + STEP
+_SKIPPED_CONDITIONS: Final = (MATCH_CONDITIONS_LIMIT - LIMIT) // _EXPRESSION_LIMIT
 """How many match conditions may be skipped once one is false, as they could not exceed the cost limit of all."""
-_UNSAID: Final = (POLICY_LIMIT - LIMIT) // _MOST
+_SKIPPED_MESSAGES: Final = (POLICY_LIMIT - LIMIT) // _EXPRESSION_LIMIT
 """How many messages and variables may be skipped if all validations hold, for the same reason."""
-_KNOWN: Final = frozenset({"object", "oldObject", "params", "request", "namespaceObject", "variables"})
+_VARIABLES: Final = frozenset({"object", "oldObject", "params", "request", "namespaceObject", "variables"})
 
 
 class Quick:
@@ -45,26 +45,26 @@ class Quick:
         needs: The variables that it needs beside the objects and parameters.
     """
 
-    __slots__ = ("_asked", "_joint", "ask", "needs")
+    __slots__ = ("_count", "_joint", "evaluate", "needs")
 
     def __init__(self, joint: Joint, needs: tuple[str, ...]) -> None:
         self._joint = joint
-        self._asked = 0
+        self._count = 0
         self.needs = needs
-        self.ask: Ask = self._not_yet
-        """As `Joint.ask`."""
+        self.evaluate: EvaluateJoint = self._not_yet
+        """As `Joint.evaluate`."""
 
     def prepare(self) -> None:
         """Make the function now."""
         try:
             with limited(Budget(DOCUMENT, is_offline=True)):
-                self.ask = self._joint.ask
+                self.evaluate = self._joint.evaluate
         except (CostLimitExceededError, RecursionError):
-            self.ask = _never
+            self.evaluate = _never
 
     def _not_yet(self, meter: Meter, left: int, mark: int, bindings: Mapping[str, Any]) -> tuple[int, int, bool]:
-        self._asked += 1
-        if self._asked >= OFTEN:
+        self._count += 1
+        if self._count >= OFTEN:
             self.prepare()
         return _never(meter, left, mark, bindings)
 
@@ -77,7 +77,9 @@ Step = tuple[Quick, "JSONObject | None"]
 """The quick evaluation of a policy, and its parameters."""
 
 
-def ask_quickly(steps: Iterable[Step], bindings: dict[str, Any], meter: Meter, *, changes: bool = False) -> bool | None:
+def evaluate_quickly(
+    steps: Iterable[Step], bindings: dict[str, Any], meter: Meter, *, changes: bool = False
+) -> bool | None:
     """Tell whether all validations of the last of several policies hold; False if it does not apply.
 
     Args:
@@ -97,7 +99,7 @@ def ask_quickly(steps: Iterable[Step], bindings: dict[str, Any], meter: Meter, *
     try:
         mark = look(meter, left)
         for quick, bindings["params"] in steps:
-            left, mark, holds = quick.ask(meter, left, mark, bindings)
+            left, mark, holds = quick.evaluate(meter, left, mark, bindings)
             if changes and holds:
                 left = -1
                 break
@@ -116,11 +118,11 @@ def ask_quickly(steps: Iterable[Step], bindings: dict[str, Any], meter: Meter, *
 
 def quick_of(policy: Policy, programs: Programs) -> Quick | None:
     """Return the quick evaluation of a policy; None if it has none."""
-    joint, uses = programs.joint(_UNASKED), programs.uses
+    joint, uses = programs.joint(_SKIPPED_CONDITIONS), programs.uses
     says_more = policy.annotations or (
-        any(programs.messages) and len(programs.messages) + len(programs.variables) > _UNSAID
+        any(programs.messages) and len(programs.messages) + len(programs.variables) > _SKIPPED_MESSAGES
     )
-    if joint is None or says_more or not uses <= _KNOWN:
+    if joint is None or says_more or not uses <= _VARIABLES:
         return None
     return Quick(joint, tuple(uses & {"request", "namespaceObject"}))
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from webhook.api import conversion
 from webhook.objects import text
-from webhook.policy.ask.params import ConfigurationError
+from webhook.policy.evaluation.params import ConfigurationError
 from webhook.policy.manifest.kinds import Kind, kind_of
 
 if TYPE_CHECKING:

@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.cel.kubernetes.environments import MATCH_CONDITIONS_LIMIT
-from webhook.policy.ask.activation import Evaluation, OutOfBudgetError, resource_value
+from webhook.policy.evaluation.activation import Evaluation, OutOfBudgetError, resource_value
 from webhook.problem import aggregate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from webhook.cel import Meter
-    from webhook.policy.ask.request import Request
+    from webhook.policy.evaluation.request import Request
     from webhook.policy.manifest.programs import Programs
 
 

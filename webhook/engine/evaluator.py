@@ -5,23 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.engine.mutation import mutate_request
-from webhook.policy.ask.authorizer import DENY_ALL
-from webhook.policy.ask.evaluate import validate
-from webhook.policy.ask.request import request_of_review
 from webhook.policy.change.difference import difference
+from webhook.policy.evaluation.authorizer import DENY_ALL
+from webhook.policy.evaluation.request import request_of_review
+from webhook.policy.evaluation.validate import validate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from webhook.engine.mutation import Mutation
     from webhook.engine.prescheduled import Rewrite
-    from webhook.policy.ask.authorizer import Authorizer
-    from webhook.policy.ask.policyset import PolicySet
-    from webhook.policy.ask.verdict import Verdict
+    from webhook.policy.evaluation.authorizer import Authorizer
+    from webhook.policy.evaluation.policyset import PolicySet
+    from webhook.policy.evaluation.verdict import Verdict
     from webhook.problem import Problem
 
 
-class Asking(NamedTuple):
+class Evaluator(NamedTuple):
     """Policies, with the authorizer and deadline of their evaluation.
 
     Args:

@@ -8,30 +8,30 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from webhook.cel import Meter
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.objects import text
-from webhook.policy.ask.activation import request_value
-from webhook.policy.ask.matcher import Matched
-from webhook.policy.ask.plan import Candidate, Invocation, keep
-from webhook.policy.ask.quick import ask_quickly, is_of
-from webhook.policy.ask.request import request_of_review
-from webhook.policy.ask.setting import Setting
+from webhook.policy.evaluation.activation import request_value
+from webhook.policy.evaluation.matcher import Matched
+from webhook.policy.evaluation.plan import Candidate, Invocation, keep
+from webhook.policy.evaluation.quick import evaluate_quickly, is_of
+from webhook.policy.evaluation.request import request_of_review
+from webhook.policy.evaluation.setting import Setting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from webhook.policy.ask.clusterobjects import ClusterObjects
-    from webhook.policy.ask.plan import Plan, Plans
-    from webhook.policy.ask.quick import Step
+    from webhook.policy.evaluation.clusterobjects import ClusterObjects
+    from webhook.policy.evaluation.plan import Plan, Plans
+    from webhook.policy.evaluation.quick import Step
 
 _NAMESPACE: Final = "namespaceObject"
 _kind_in: Final = itemgetter("group", "version", "kind")
 _resource_in: Final = itemgetter("group", "version", "resource")
 
 
-Silent = tuple[int, tuple[str, ...]]
+QuickVerdict = tuple[int, tuple[str, ...]]
 """No policy applies or refuses: the cost of the evaluation, and the assumptions made."""
 
 
-class _Asked(NamedTuple):
+class _QuickPlan(NamedTuple):
     """Policies that are evaluated quickly.
 
     Args:
@@ -52,20 +52,20 @@ class _Place(NamedTuple):
 
     Args:
         plan: The policies; None if some have no quick evaluation.
-        asked: The policies to evaluate; None if they depend on more than the place.
+        quick: The policies to evaluate; None if they depend on more than the place.
         by_namespace: Whether they depend on the place and namespace alone.
         api_version: The version of the objects.
         kind: The kind of the objects.
     """
 
     plan: Plan | None
-    asked: _Asked | None
+    quick: _QuickPlan | None
     by_namespace: bool
     api_version: str
     kind: str
 
 
-class Silence:
+class QuickPath:
     """Evaluates all policies of one kind quickly, if each has a quick evaluation.
 
     Args:
@@ -79,9 +79,9 @@ class Silence:
         self._plans = plans
         self._changes = changes
         self._known: dict[Any, _Place] = {}
-        self._in_namespaces: dict[Any, _Asked | None] = {}
+        self._in_namespaces: dict[Any, _QuickPlan | None] = {}
 
-    def find(self, request: Mapping[str, Any], deadline: float | None) -> Silent | None:
+    def evaluate(self, request: Mapping[str, Any], deadline: float | None) -> QuickVerdict | None:
         """Detect that no policy applies or refuses; None if they must be evaluated one by one.
 
         Args:
@@ -112,14 +112,14 @@ class Silence:
         if place is None:
             place = self._place(key, request)
         obj, old = get("object"), get("oldObject")
-        plan, asked, _, api_version, name = place
+        plan, quick, _, api_version, name = place
         if plan is None or not is_of(obj, api_version, name) or not (old is None or is_of(old, api_version, name)):
             return None
-        if asked is None:
-            asked = self._asked_there(plan, key, request) if place.by_namespace else self._asked(plan, request)
-            if asked is None:
+        if quick is None:
+            quick = self._plan_in_namespace(plan, key, request) if place.by_namespace else self._plan(plan, request)
+            if quick is None:
                 return None
-        steps, bound, see_request, notes = asked
+        steps, bound, see_request, notes = quick
         if not steps:
             return 0, notes
         meter = Meter(CALL_LIMIT, deadline)
@@ -127,7 +127,7 @@ class Silence:
         if see_request:
             seen = request_of_review(request)
             bindings["request"] = request_value(seen, Matched(seen.resource, seen.kind))
-        if ask_quickly(steps, bindings, meter, changes=self._changes) is None:
+        if evaluate_quickly(steps, bindings, meter, changes=self._changes) is None:
             return None
         return meter.cost, notes
 
@@ -145,7 +145,7 @@ class Silence:
         )
         found = _Place(
             plan if all(quick) else None,
-            self._asked(plan, review) if by_place else None,
+            self._plan(plan, review) if by_place else None,
             by_namespace,
             request.kind.api_version,
             request.kind.kind,
@@ -153,14 +153,14 @@ class Silence:
         keep(self._known, key, found, len(repr(key)))
         return found
 
-    def _asked_there(self, plan: Plan, place: Any, review: Mapping[str, Any]) -> _Asked | None:
+    def _plan_in_namespace(self, plan: Plan, place: Any, review: Mapping[str, Any]) -> _QuickPlan | None:
         """Return the policies to evaluate in one place and namespace, and cache them."""
         key = place, text(review, "namespace")
         if key not in self._in_namespaces:
-            keep(self._in_namespaces, key, self._asked(plan, review), len(repr(key)))
+            keep(self._in_namespaces, key, self._plan(plan, review), len(repr(key)))
         return self._in_namespaces.get(key)
 
-    def _asked(self, plan: Plan, review: Mapping[str, Any]) -> _Asked | None:
+    def _plan(self, plan: Plan, review: Mapping[str, Any]) -> _QuickPlan | None:
         """Return the policies to evaluate for a request; None if one has no quick evaluation."""
         setting = Setting(request_of_review(review), self._cluster)
         steps: list[Step] = []
@@ -173,4 +173,4 @@ class Silence:
             see_request = see_request or "request" in quick.needs
             if _NAMESPACE in quick.needs:
                 bound[_NAMESPACE] = setting.namespace_value
-        return _Asked(tuple(steps), bound, see_request, tuple(setting.notes))
+        return _QuickPlan(tuple(steps), bound, see_request, tuple(setting.notes))

@@ -15,7 +15,7 @@ from webhook.objects import text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from webhook.policy.ask.request import Request
+    from webhook.policy.evaluation.request import Request
 
 _FIELDS: Final = (
     "users",

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel import Meter
 from webhook.cel.kubernetes.environments import CALL_LIMIT
-from webhook.policy.ask.convert import convert
-from webhook.policy.ask.quick import ask_quickly, is_of
-from webhook.policy.ask.setting import Setting
+from webhook.policy.evaluation.convert import convert
+from webhook.policy.evaluation.quick import evaluate_quickly, is_of
+from webhook.policy.evaluation.setting import Setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webhook.objects import JSONObject
-    from webhook.policy.ask.authorizer import Authorizer
-    from webhook.policy.ask.plan import Invocation
-    from webhook.policy.ask.policyset import PolicySet
-    from webhook.policy.ask.request import Request
+    from webhook.policy.evaluation.authorizer import Authorizer
+    from webhook.policy.evaluation.plan import Invocation
+    from webhook.policy.evaluation.policyset import PolicySet
+    from webhook.policy.evaluation.request import Request
     from webhook.policy.manifest.kinds import Kind
 
 
@@ -118,7 +118,7 @@ class Session(Setting):
         bindings = self._quick_bindings
         self.bind(bindings, quick)
         bindings["object"] = obj
-        return ask_quickly(((quick, invocation.params),), bindings, self.meter, changes=changes)
+        return evaluate_quickly(((quick, invocation.params),), bindings, self.meter, changes=changes)
 
     def _is_as_sent(self, obj: JSONObject | None) -> bool:
         """Tell whether an object and its stored state are in the request's version."""

@@ -8,25 +8,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
-from webhook.policy.ask.activation import TRUE, Evaluation, OutOfBudgetError
-from webhook.policy.ask.audit import VALIDATION_FAILURE, Audit
-from webhook.policy.ask.authorizer import DENY_ALL
-from webhook.policy.ask.conditions import evaluate_conditions
-from webhook.policy.ask.dispatch import Session
-from webhook.policy.ask.params import ConfigurationError
-from webhook.policy.ask.verdict import Decision, Verdict, code_of, forbidden
+from webhook.policy.evaluation.activation import TRUE, Evaluation, OutOfBudgetError
+from webhook.policy.evaluation.audit import VALIDATION_FAILURE, Audit
+from webhook.policy.evaluation.authorizer import DENY_ALL
+from webhook.policy.evaluation.conditions import evaluate_conditions
+from webhook.policy.evaluation.params import ConfigurationError
+from webhook.policy.evaluation.session import Session
+from webhook.policy.evaluation.verdict import Decision, Verdict, code_of, forbidden
 from webhook.policy.manifest.model import DENY, VALIDATING, WARN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from webhook.cel import Meter
-    from webhook.policy.ask.activation import Outcome
-    from webhook.policy.ask.authorizer import Authorizer
-    from webhook.policy.ask.params import Fault
-    from webhook.policy.ask.plan import Invocation
-    from webhook.policy.ask.policyset import PolicySet
-    from webhook.policy.ask.request import Request
+    from webhook.policy.evaluation.activation import Outcome
+    from webhook.policy.evaluation.authorizer import Authorizer
+    from webhook.policy.evaluation.params import Fault
+    from webhook.policy.evaluation.plan import Invocation
+    from webhook.policy.evaluation.policyset import PolicySet
+    from webhook.policy.evaluation.request import Request
     from webhook.policy.manifest.model import Validation
 
 MAX_MESSAGE_BYTES: Final = 5 * 1024
@@ -70,7 +70,7 @@ def validate(
             decisions += invocation.passed if holds else ()
             continue
         policy, binding = invocation.hook.policy, invocation.binding
-        result = _unconfigured(invocation, invocation.fault) if invocation.fault else _ask(session, invocation)
+        result = _unconfigured(invocation, invocation.fault) if invocation.fault else _evaluate(session, invocation)
         decisions += result.decisions
         decisions += result.errors
         for index, decision in enumerate((*result.decisions, *result.errors)):
@@ -131,7 +131,7 @@ def _verdict(
     )
 
 
-def _ask(session: Session, invocation: Invocation) -> _Result:
+def _evaluate(session: Session, invocation: Invocation) -> _Result:
     policy, matched = invocation.hook.policy, invocation.matched
     assert matched is not None  # noqa: S101 - it has matched
     try:

@@ -12,7 +12,7 @@ from webhook.problem import quoted
 
 if TYPE_CHECKING:
     from webhook.objects import JSONObject
-    from webhook.policy.ask.clusterobjects import ClusterObjects
+    from webhook.policy.evaluation.clusterobjects import ClusterObjects
     from webhook.policy.manifest.kinds import Kind
     from webhook.policy.manifest.model import Binding, ParamRef, Policy
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from webhook.objects import JSONObject
-    from webhook.policy.ask.request import Request
+    from webhook.policy.evaluation.request import Request
     from webhook.policy.manifest.model import Binding, Policy
     from webhook.problem import Path
 

@@ -9,18 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
-from webhook.policy.ask.matcher import is_exempt, match
-from webhook.policy.ask.params import ConfigurationError, Fault, check_param_kind, collect_params
-from webhook.policy.ask.verdict import Decision
+from webhook.policy.evaluation.matcher import is_exempt, match
+from webhook.policy.evaluation.params import ConfigurationError, Fault, check_param_kind, collect_params
+from webhook.policy.evaluation.verdict import Decision
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webhook.objects import JSONObject
-    from webhook.policy.ask.clusterobjects import ClusterObjects
-    from webhook.policy.ask.matcher import Matched, NamespaceLabels
-    from webhook.policy.ask.quick import Quick
-    from webhook.policy.ask.request import Request
+    from webhook.policy.evaluation.clusterobjects import ClusterObjects
+    from webhook.policy.evaluation.matcher import Matched, NamespaceLabels
+    from webhook.policy.evaluation.quick import Quick
+    from webhook.policy.evaluation.request import Request
     from webhook.policy.manifest.kinds import Kind, Resource
     from webhook.policy.manifest.model import Binding, Policy
     from webhook.policy.manifest.programs import Programs

@@ -9,7 +9,7 @@ from webhook.problem import GO_JSON_ESCAPES
 
 if TYPE_CHECKING:
     from webhook.objects import JSONObject
-    from webhook.policy.ask.verdict import Decision
+    from webhook.policy.evaluation.verdict import Decision
     from webhook.policy.manifest.model import Policy
 
 MAX_ANNOTATION_BYTES: Final = 10 * 1024
