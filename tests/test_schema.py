@@ -61,6 +61,7 @@ class Plate(Struct):
 class BicycleSpec(Struct):
     """The desired properties of a bicycle."""
 
+    embedded: ClassVar = {"plate": "Parts.Fittings"}
     opaque: ClassVar = {"frame": Anything()}
 
     colour = Text("Its colour.", one_of=("Red", "Blue"), default="Red", go="Colour")
@@ -190,6 +191,15 @@ def test_a_good_object_is_fine() -> None:
 )
 def test_a_wrong_type_is_told_in_the_decoders_words(spec: Any, says: tuple[str, str]) -> None:
     assert decoded(spec) == [(says[0], f"json: cannot unmarshal {says[1]}")]
+
+
+def test_from_1_35_on_the_decoder_names_embedded_structs() -> None:
+    field = "json: cannot unmarshal string into Go struct field BicycleSpec.spec"
+    assert [decoded({"plate": "x"}, release)[0][1] for release in (34, 35)] == [
+        f"{field}.plate of type v1.LicencePlate",
+        f"{field}.Parts.Fittings.plate of type v1.LicencePlate",
+    ]
+    assert decoded({"plate": {"x": 1}}, 35) == [("spec.plate.x", 'strict decoding error: unknown field "spec.plate.x"')]
 
 
 def test_what_is_well_formed_is_judged_beside_what_is_not() -> None:

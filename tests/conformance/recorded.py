@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 FILES = sorted(Path(__file__).parent.glob("*.jsonl.gz"))
 NAMESPACE_LABELS = {"resource.kubernetes.io/admin-access": "true", "resource.k8s.io/admin-access": "true"}
 
+UNDECODABLE = 400
+STRICT = "strict decoding error: "
 CUT = " […] "
 """Stands for the middle of a recorded text of more than 320 characters."""
 _GO_DUMP = re.compile(
@@ -67,7 +69,7 @@ class Case:
 
         Some do not: they had 1 in place of true, which the comparison that made the patches treats as equal.
         """
-        return bool(self.line["patch"]) or self.expected.get("code") != 400
+        return bool(self.line["patch"]) or self.expected.get("code") != UNDECODABLE
 
     @cached_property
     def problems(self) -> list[Problem]:
@@ -93,11 +95,14 @@ class Case:
         if self.expected["allowed"] or not self.errors:
             return bool(self.expected["allowed"]) == (not self.errors)
         undecodable = any(problem.reason == "BadRequest" for problem in self.errors)
-        return bool(undecodable == (self.expected["code"] == 400))
+        return bool(undecodable == (self.expected["code"] == UNDECODABLE))
 
     @property
     def causes(self) -> tuple[set[Cause], set[Cause]]:
         """The recorded causes and ours, each once, without Go's dumps in their texts."""
+        if self.expected.get("code") == UNDECODABLE:
+            recorded_text = self.expected["message"].partition(" cannot be handled as a ")[2].partition(": ")[2]
+            return {("BadRequest", "", recorded_text or self.expected["message"])}, self._misfits
         recorded = {(reason, where, _plain(text)) for reason, where, text in self.expected.get("causes", ())}
         found = {
             (problem.reason, problem.field, _plain(problem.message))
@@ -105,6 +110,14 @@ class Case:
             if problem.reason != "BadRequest"
         }
         return recorded, found
+
+    @property
+    def _misfits(self) -> set[Cause]:
+        """The text of the decoder: the first wrong type, else all unknown fields."""
+        texts = [problem.message for problem in self.errors if problem.reason == "BadRequest"]
+        unknown = [text.removeprefix(STRICT) for text in texts if text.startswith(STRICT)]
+        wrong = next((text for text in texts if not text.startswith(STRICT)), STRICT + ", ".join(unknown))
+        return {("BadRequest", "", wrong)}
 
     @property
     def same_causes(self) -> bool:

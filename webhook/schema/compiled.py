@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from webhook.problem import Path, Problem
 from webhook.schema.declarations import Declared, Struct, declared
-from webhook.schema.decoding import Misfit, apart, gated_field, refuses, under, unknown_field
+from webhook.schema.decoding import EMBEDDED_SINCE, Misfit, apart, gated_field, refuses, under, unknown_field, within
 from webhook.schema.fields import NEW, NOTHING, STORED, Default
 from webhook.schema.target import UPDATE, UPDATE_STATUS
 from webhook.schema.view import view_of
@@ -185,8 +185,16 @@ class CompiledStruct:
     def _decode_opaque(self, name: str, value: Any) -> Sequence[Finding]:
         """Decode a field that is not judged; its type is compiled on first use."""
         if (walk := self._opaque.get(name)) is None:
-            walk = self._opaque[name] = self.type.opaque[name].compile(self.target.decoding, *self.names).walk
+            walk = self.type.opaque[name].compile(self.target.decoding, *self.names).walk
+            walk = self._opaque[name] = self._within(name, walk)
         return walk(value)
+
+    def _within(self, name: str, walk: Walk) -> Walk:
+        """Return the walk through a field, which Go may hold in embedded structs."""
+        embedded = self.type.embedded.get(name)
+        if embedded is None or self.target.release < EMBEDDED_SINCE:
+            return walk
+        return lambda value: within(findings, embedded) if (findings := walk(value)) else NOTHING
 
     def _concluded(self, value: dict[str, Any], found: Sequence[Found]) -> Sequence[Finding]:
         """Order the findings in fields: misfits as submitted, problems as declared, findings of rules last."""
@@ -206,6 +214,7 @@ class CompiledStruct:
             walk = field.walk
             if not self.checks(name):
                 walk = _decoding(partial(self._compile, name, self.target.decoding))
+            walk = self._within(name, walk)
             if name in self.inline:
                 self._inlined.append((name, walk))
             elif name in self.gated:

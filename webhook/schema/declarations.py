@@ -54,7 +54,8 @@ class Struct:
     replaces it as a whole (``+structType=atomic``); ``box`` the field that holds what sits on the struct itself in the
     newest version: rules find it in either place; ``moved`` says what sits in another place than in the newest version;
     ``unboxed`` names the field of its kin that holds what sits on this struct itself; ``instead`` says what to write in
-    the place of fields that other versions have, or that people write; ``shorthand`` names the field that is meant by a
+    the place of fields that other versions have, or that people write; ``embedded`` names the structs that Go embeds,
+    from the outermost, by the fields that they hold; ``shorthand`` names the field that is meant by a
     scalar in the struct's place, by the scalar's type; ``plain`` names the field whose value older versions hold in the
     struct's place; ``tagged`` the rules of several fields that declarative validation has, too.
     """
@@ -67,6 +68,7 @@ class Struct:
     moved: ClassVar[str] = ""
     unboxed: ClassVar[str] = ""
     instead: ClassVar[Mapping[str, str]] = {}
+    embedded: ClassVar[Mapping[str, str]] = {}
     shorthand: ClassVar[Mapping[type, str]] = {}
     plain: ClassVar[str] = ""
     tagged: ClassVar[frozenset[str]] = frozenset()

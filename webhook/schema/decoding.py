@@ -5,7 +5,8 @@ Texts follow sigs.k8s.io/json (``internal/golang/encoding/json/decode.go``) and 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from webhook.patterns import Pattern
 from webhook.problem import BAD_REQUEST, ERROR, Advice, Fix, Key, Path, Problem
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 UNKNOWN_FIELD = "unknown-field"
 WRONG_TYPE = "wrong-type"
 GATE_OFF = "gate-off"
+EMBEDDED_SINCE: Final = 35
+"""The first release whose decoder names the structs that Go embeds (``UnmarshalTypeError.Field``)."""
 ONCE_DECODED = "the API server reports this once it can decode the object"
 """The hint on findings in an object that cannot be decoded."""
 
@@ -97,6 +100,26 @@ def wrong_type(value: object, owner: str, go_type: str, got: str = "", advice: A
         return advice or _conversion_hint(value, go_type.removeprefix("*"))
 
     return (Misfit(Path(), WRONG_TYPE, describe, suggest),)
+
+
+def within(findings: Iterable[Finding], embedded: str) -> list[Finding]:
+    """Name the embedded structs that hold a field in the decoder's texts about its value.
+
+    Args:
+        findings: The findings in the value, as seen from it.
+        embedded: The Go structs, from the outermost.
+    """
+    return [
+        each._replace(describe=partial(_describe_within, each, embedded))
+        if isinstance(each, Misfit) and each.rule == WRONG_TYPE
+        else each
+        for each in findings
+    ]
+
+
+def _describe_within(misfit: Misfit, embedded: str, path: Path) -> str:
+    field = len(path) - len(misfit.path) - 1
+    return misfit.describe(Path((*path[:field], embedded, *path[field:])))
 
 
 def unknown_field(name: str, known: Iterable[str]) -> Misfit:

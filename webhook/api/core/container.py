@@ -119,6 +119,8 @@ class Container(V1Struct):
 class EphemeralContainer(Container):
     """A container that is added to a running pod, for debugging."""
 
+    embedded: ClassVar = dict.fromkeys([*Container.fields, *Container.opaque], "EphemeralContainerCommon")
+
     targetContainerName = Text("The container whose processes it sees.")
 
 

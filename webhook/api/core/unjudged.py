@@ -49,6 +49,12 @@ def many(type_: type[Struct], *keys: str) -> Array:
     return Array(Nested(type_), list_map_keys=keys)
 
 
+def naming(type_: type[Struct]) -> type[Struct]:
+    """Declare that Go embeds a LocalObjectReference."""
+    type_.embedded = {"name": "LocalObjectReference"}
+    return type_
+
+
 # References
 
 LocalObjectReference = atomic("LocalObjectReference", name=STRING)
@@ -68,8 +74,8 @@ ResourceFieldSelector = atomic(
 
 # Environment
 
-ConfigMapKeySelector = atomic("ConfigMapKeySelector", name=STRING, key=WRITTEN, optional=OPTIONAL_BOOL)
-SecretKeySelector = atomic("SecretKeySelector", name=STRING, key=WRITTEN, optional=OPTIONAL_BOOL)
+ConfigMapKeySelector = naming(atomic("ConfigMapKeySelector", name=STRING, key=WRITTEN, optional=OPTIONAL_BOOL))
+SecretKeySelector = naming(atomic("SecretKeySelector", name=STRING, key=WRITTEN, optional=OPTIONAL_BOOL))
 FileKeySelector = atomic("FileKeySelector", optional=OPTIONAL_BOOL, **alike(WRITTEN, "volumeName path key"))
 EnvVarSource = struct(
     "EnvVarSource",
@@ -80,8 +86,8 @@ EnvVarSource = struct(
     fileKeyRef=one(FileKeySelector),
 )
 EnvVar = struct("EnvVar", valueFrom=one(EnvVarSource), name=WRITTEN, value=STRING)
-ConfigMapEnvSource = struct("ConfigMapEnvSource", name=STRING, optional=OPTIONAL_BOOL)
-SecretEnvSource = struct("SecretEnvSource", name=STRING, optional=OPTIONAL_BOOL)
+ConfigMapEnvSource = naming(struct("ConfigMapEnvSource", name=STRING, optional=OPTIONAL_BOOL))
+SecretEnvSource = naming(struct("SecretEnvSource", name=STRING, optional=OPTIONAL_BOOL))
 EnvFromSource = struct(
     "EnvFromSource", configMapRef=one(ConfigMapEnvSource), secretRef=one(SecretEnvSource), prefix=STRING
 )
@@ -124,6 +130,7 @@ Probe = struct(
     initialDelaySeconds=INT32,
     terminationGracePeriodSeconds=OPTIONAL_INT64,
 )
+Probe.embedded = dict.fromkeys(["exec", "httpGet", "tcpSocket", "grpc"], "ProbeHandler")
 
 # Security
 
@@ -247,8 +254,8 @@ ClusterTrustBundleProjection = struct(
     path=WRITTEN,
     **alike(OPTIONAL_STRING, "name signerName"),
 )
-ConfigMapProjection = struct("ConfigMapProjection", name=STRING, items=ITEMS, optional=OPTIONAL_BOOL)
-SecretProjection = struct("SecretProjection", name=STRING, items=ITEMS, optional=OPTIONAL_BOOL)
+ConfigMapProjection = naming(struct("ConfigMapProjection", name=STRING, items=ITEMS, optional=OPTIONAL_BOOL))
+SecretProjection = naming(struct("SecretProjection", name=STRING, items=ITEMS, optional=OPTIONAL_BOOL))
 PodCertificateProjection = struct(
     "PodCertificateProjection",
     maxExpirationSeconds=OPTIONAL_INT32,
@@ -332,7 +339,7 @@ Volume = struct(
     ),
     azureFile=one(struct("AzureFileVolumeSource", readOnly=BOOL, **alike(WRITTEN, "secretName shareName"))),
     configMap=one(
-        struct("ConfigMapVolumeSource", name=STRING, items=ITEMS, defaultMode=FILE_MODE, optional=OPTIONAL_BOOL)
+        naming(struct("ConfigMapVolumeSource", name=STRING, items=ITEMS, defaultMode=FILE_MODE, optional=OPTIONAL_BOOL))
     ),
     vsphereVolume=one(
         struct(
@@ -395,6 +402,7 @@ Volume = struct(
     image=one(struct("ImageVolumeSource", **alike(STRING, "reference pullPolicy"))),
     name=WRITTEN,
 )
+Volume.embedded = dict.fromkeys(Volume.fields.keys() - {"name"}, "VolumeSource")
 
 # Status
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from webhook.api.dra.names import TAGGED_DRIVER_NAME, driver_name
 from webhook.problem import Path, Verbatim, invalid, required, too_long
@@ -80,6 +80,8 @@ class OpaqueDeviceConfiguration(Struct):
 
 class DeviceConfiguration(Struct):
     """Configuration for devices."""
+
+    embedded: ClassVar = {"opaque": "DeviceConfiguration"}
 
     opaque_ = Nested(
         OpaqueDeviceConfiguration, "Configuration that one driver understands.", pointer=True, required=True
