@@ -200,11 +200,13 @@ def not_found(path: Path, value: object, detail: str = "") -> Problem:
     return _error("FieldValueNotFound", path, _with(f"Not found: {shown(value)}", detail))
 
 
-def not_supported(path: Path, value: object, supported: Iterable[str]) -> Problem:
+def not_supported(path: Path, value: str, supported: Iterable[str], release: Release) -> Problem:
     """Report a value outside an enumeration."""
     names = ", ".join(quoted(name) for name in supported)
+    # The types of enumerations are Go's own: since 1.34 ``field.Error`` shows their values as JSON, not by %q.
+    text = Verbatim(_to_json().encode(value).translate(GO_JSON_ESCAPES)) if release >= _AS_JSON_SINCE else value
     return _error(
-        "FieldValueNotSupported", path, f"Unsupported value: {shown(value)}: supported values: {names}", "enum"
+        "FieldValueNotSupported", path, f"Unsupported value: {shown(text)}: supported values: {names}", "enum"
     )
 
 
@@ -239,7 +241,7 @@ def too_many(path: Path, count: int, limit: int, release: Release) -> Problem:
 
 def null(release: Release) -> str | None:
     """Return the placeholder for an absent value in messages; before Kubernetes 1.34 it was quoted like a text."""
-    return None if release >= _PLAIN_NULL_SINCE else "null"
+    return None if release >= _AS_JSON_SINCE else "null"
 
 
 def quoted(text: str) -> str:
@@ -343,7 +345,7 @@ def _escaped(char: str) -> str:
     return f"\\u{code:04x}" if code < _FOUR_DIGITS else f"\\U{code:08x}"
 
 
-_PLAIN_NULL_SINCE = 34
+_AS_JSON_SINCE = 34
 _ONE_WORDING_SINCE = 32
 _SINGULAR_SINCE = 34
 

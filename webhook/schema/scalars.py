@@ -217,7 +217,7 @@ class Text(Scalar):
         if self.checked_by:
             yield _problem_test(self.checked_by, target)
         if one_of:
-            yield lambda text: NOTHING if text in one_of else (not_supported(Path(), text, one_of),)
+            yield lambda text: NOTHING if text in one_of else (not_supported(Path(), text, one_of, release),)
 
 
 WIDEST: Final = 4

@@ -92,7 +92,7 @@ def count_for_mode(request: View) -> Iterator[Problem]:
         if count <= 0:
             yield invalid(request / "count", count, "must be greater than zero")
     else:
-        yield not_supported(request / "allocationMode", mode, (ALL, EXACT_COUNT))
+        yield not_supported(request / "allocationMode", mode, (ALL, EXACT_COUNT), request.release)
 
 
 _EXACT_FIELDS = ", ".join(ExactDeviceRequest.fields)

@@ -118,4 +118,4 @@ def value_for_operator(toleration: View) -> Iterator[Problem]:
         for detail in formats.label_value(value, toleration.release):
             yield invalid(path, value, detail)
     elif not toleration.target.declarative:
-        yield not_supported(toleration / "operator", toleration.operator, OPERATORS)
+        yield not_supported(toleration / "operator", toleration.operator, OPERATORS, toleration.release)
