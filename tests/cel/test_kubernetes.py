@@ -123,7 +123,7 @@ def test_early_releases_have_no_namespace_object() -> None:
         ("Object{spec: 1} == Object{spec: 1}", True),
         ("JSONPatch{op: 'add', path: '/a', value: {'b': 1}}.value.b", 1),
         ("JSONPatch{op: 1}", f"{REFUSED}:13: expected type of field 'op' is 'string' but provided type is 'int'"),
-        ("JSONPatch{nope: 1}", "refused: ERROR: <input>:1:15: undefined field 'nope'"),
+        ("JSONPatch{nope: 1}", f"{REFUSED}:15: expected type of field 'nope' is '' but provided type is 'int'"),
         ("Objects{}", "refused: ERROR: <input>:1:8: undeclared reference to 'Objects' (in container '')"),
     ],
 )

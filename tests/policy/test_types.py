@@ -201,7 +201,9 @@ def test_a_policy_without_anything_to_say_is_refused() -> None:
 
 def test_audit_annotations_are_few_and_their_policy_has_a_name() -> None:
     many = [{"key": f"k{index}", "valueExpression": "'a'"} for index in range(21)]
-    assert said(spec(POLICY, auditAnnotations=many))[0].endswith("must not have more than 20 auditAnnotations")
+    text = said(spec(POLICY, auditAnnotations=many))[0]
+    assert text.startswith('spec.auditAnnotations: Invalid value: [{"Key":"k0","ValueExpression":"\'a\'"},')
+    assert text.endswith("must not have more than 20 auditAnnotations")
     nameless = spec(POLICY, auditAnnotations=many[:1]) | {"metadata": {"generateName": "p-"}}
     assert said(nameless) == ['spec.auditAnnotations[0].key: Invalid value: "k0": requires metadata.name be non-empty']
 
@@ -265,6 +267,35 @@ def test_a_binding_is_refused(fields: dict[str, Any], text: str) -> None:
     assert said(spec(BINDING, **fields)) == [text]
 
 
+def test_a_binding_is_judged_field_by_field() -> None:
+    selector = {"matchExpressions": [{"key": "a", "operator": "In"}]}
+    found = said(spec(BINDING, policyName="A", paramRef={"name": "/", "parameterNotFoundAction": "Deny"}))
+    assert [text.partition(": ")[0] for text in found] == ["spec.policyName", "spec.paramRef.name"]
+    found = said(spec(BINDING, policyName=None, matchResources={"namespaceSelector": selector}))
+    assert [text.partition(": ")[0] for text in found] == [
+        "spec.policyName",
+        "spec.matchResources.namespaceSelector.matchExpressions[0].values",
+    ]
+
+
+@pytest.mark.parametrize(("release", "shown"), [(33, '"<Log>\\x00"'), (34, '"\\u003cLog\\u003e\\u0000"')])
+def test_a_value_outside_an_enumeration_is_shown_as_json_from_1_34_on(release: int, shown: str) -> None:
+    (text,) = said(spec(BINDING, validationActions=["<Log>\0"]), release)
+    assert text.startswith(f"spec.validationActions[0]: Unsupported value: {shown}: supported")
+
+
+def test_wrong_types_in_rules_are_told_with_the_structs_that_go_embeds() -> None:
+    manifest = spec(MUTATING, matchConstraints={"resourceRules": [{"apiGroups": 1, "operations": ""}]})
+    manifest |= {"apiVersion": f"{GROUP}/v1beta1"}
+    field = "json: cannot unmarshal {} into Go struct field NamedRuleWithOperations.spec.matchConstraints.resourceRules"
+    assert [text.partition(": ")[2] for text in said(manifest)] == [
+        f"{field.format('number')}.RuleWithOperations.Rule.apiGroups of type []string",
+        f"{field.format('string')}.RuleWithOperations.operations of type []v1.OperationType",
+    ]
+    (text,) = said(manifest | {"spec": {"matchConstraints": 1}})
+    assert text.endswith("MutatingAdmissionPolicySpec.spec.matchConstraints of type v1beta1.MatchResources")
+
+
 def test_a_policys_name_is_a_subdomain() -> None:
     (text,) = said(spec(BINDING, policyName="A"))
     assert text.startswith('spec.policyName: Invalid value: "A": a lowercase RFC 1123 subdomain')
@@ -320,6 +351,18 @@ def test_an_empty_list_of_operations_makes_no_patch() -> None:
     mutation = {"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}}
     (text,) = said(spec(MUTATING, mutations=[mutation]))
     assert text.endswith("must evaluate to list(JSONPatch) but got list(dyn)")
+
+
+def test_a_policy_with_an_empty_variable_has_variables() -> None:
+    found = said(
+        spec(
+            POLICY,
+            variables=[{"name": "a", "expression": " "}],
+            auditAnnotations=None,
+            validations=[{"expression": "variables.b"}],
+        )
+    )
+    assert "undefined field 'b'" in found[1]
 
 
 def test_variables_make_no_objects() -> None:

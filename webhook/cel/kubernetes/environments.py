@@ -210,8 +210,24 @@ def any_object(name: str) -> StructType:
     return StructType(struct(name), _AnyField(), family=True)
 
 
+class _PatchFields(_AnyField):
+    """The fields of a JSONPatch; others exist, too, but have no type (apiserver/pkg/cel/mutation/jsonpatch.go)."""
+
+    _known: Final[Mapping[str, Type]] = {"op": STRING, "path": STRING, "from": STRING, "value": DYN}
+    _untyped: Final = Type(Kind.BOOL, "")
+
+    def __getitem__(self, name: str) -> Type:
+        return self._known.get(name, self._untyped)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
 _OBJECT: Final = any_object("Object")
-_JSON_PATCH: Final = StructType(struct("JSONPatch"), {"op": STRING, "path": STRING, "from": STRING, "value": DYN})
+_JSON_PATCH: Final = StructType(struct("JSONPatch"), _PatchFields())
 _PATCH_TYPES: Final = Library("patch types", structs=(_OBJECT, _JSON_PATCH))
 
 

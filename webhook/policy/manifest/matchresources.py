@@ -7,13 +7,12 @@ Rules follow ``pkg/apis/admissionregistration/validation/validation.go`` (valida
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from webhook.api.core.labelselector import LabelSelector
-from webhook.api.core.values import V1Struct
 from webhook.policy.manifest import formats
 from webhook.problem import Path, duplicate, invalid, not_supported, required
-from webhook.schema import Array, Nested, Text, check
+from webhook.schema import Array, Nested, Struct, Text, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,18 +26,23 @@ MUTATING_OPERATIONS = ("*", "CONNECT", "CREATE", "UPDATE")
 SCOPES = ("*", "Cluster", "Namespaced")
 
 
-class NamedRuleWithOperations(V1Struct):
+class NamedRuleWithOperations(Struct):
     """Operations on resources, optionally only on objects of given names."""
 
+    embedded: ClassVar = {
+        "operations": "RuleWithOperations",
+        **dict.fromkeys(("apiGroups", "apiVersions", "resources", "scope"), "RuleWithOperations.Rule"),
+    }
+
     resourceNames = Array(Text(), "The names of objects; all of them if empty.")
-    operations = Array(Text(go="OperationType"), "CREATE, UPDATE, DELETE, CONNECT or *.")
+    operations = Array(Text(go="v1.OperationType"), "CREATE, UPDATE, DELETE, CONNECT or *.")
     apiGroups = Array(Text(), "The groups of the resources, '' for the core group, or *.")
     apiVersions = Array(Text(), "Their versions, or *.")
     resources = Array(Text(), "Resources, pods/status for a subresource, * for any resource, pods/* or */*.")
-    scope = Text("Cluster, Namespaced or *.", pointer=True, go="ScopeType")
+    scope = Text("Cluster, Namespaced or *.", pointer=True, go="v1.ScopeType")
 
 
-class MatchResources(V1Struct):
+class MatchResources(Struct):
     """Match criteria for requests: resource, namespace and labels."""
 
     matchPolicy = Text(
@@ -94,7 +98,7 @@ def operations(rule: View) -> Iterator[Problem]:
         yield invalid(path, rule.operations, "if '*' is present, must not specify other operations")
     for index, operation in enumerate(rule.operations):
         if operation not in OPERATIONS:
-            yield not_supported(path / index, operation or "", OPERATIONS)
+            yield not_supported(path / index, operation or "", OPERATIONS, rule.release)
 
 
 @check(NamedRuleWithOperations)
@@ -144,7 +148,7 @@ def resources(rule: View) -> Iterator[Problem]:
 def scope(rule: View) -> Iterator[Problem]:
     """A scope is Cluster, Namespaced or *."""
     if rule.scope is not None and rule.scope not in SCOPES:
-        yield not_supported(rule / "scope", rule.scope, SCOPES)
+        yield not_supported(rule / "scope", rule.scope, SCOPES, rule.release)
 
 
 @check(MatchConstraints)
@@ -161,6 +165,6 @@ def nothing_to_mutate(constraints: View) -> Iterator[Problem]:
     for rule in rules:
         for index, operation in enumerate(rule.operations):
             if operation not in MUTATING_OPERATIONS:
-                problem = not_supported(rule / "operations" / index, operation or "", MUTATING_OPERATIONS)
+                problem = not_supported(rule / "operations" / index, operation or "", MUTATING_OPERATIONS, rule.release)
                 # The API server names neither the rule nor the operation.
                 yield problem._replace(spelled=Path(("resourceRules", "operations")))

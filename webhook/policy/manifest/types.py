@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, ClassVar
 from webhook import formats
 from webhook.api.core.labelselector import LabelSelector
 from webhook.api.core.meta import Object
-from webhook.api.core.values import V1Struct
 from webhook.policy.manifest.expressions import Compiler, complaints
 from webhook.policy.manifest.formats import dns1035_label, is_cel_identifier, path_segment
 from webhook.policy.manifest.matchresources import (
@@ -46,21 +45,21 @@ SHORT_TEXTS = 34
 # Parts of both kinds of policy
 
 
-class ParamKind(V1Struct):
+class ParamKind(Struct):
     """The kind of the objects that parametrise a policy."""
 
     apiVersion = Text("Group and version.")
     kind = Text("The kind.")
 
 
-class MatchCondition(V1Struct):
+class MatchCondition(Struct):
     """A condition on a request, beside those of matchConstraints."""
 
     name = Text("What the condition is called; a qualified name.")
     expression = Text("A CEL expression: true for requests that the policy is about.")
 
 
-class Variable(V1Struct):
+class Variable(Struct):
     """A named expression, evaluated when it is first used."""
 
     name = Text("The name: expressions say variables.<name>.")
@@ -138,7 +137,7 @@ def _variables(spec: View, compiler: Compiler) -> Iterator[Problem]:
 # ValidatingAdmissionPolicy
 
 
-class Validation(V1Struct):
+class Validation(Struct):
     """A condition on objects, and the message for one that fails it."""
 
     expression = Text("A CEL expression: true for objects that are admitted.")
@@ -147,7 +146,7 @@ class Validation(V1Struct):
     messageExpression = Text("A CEL expression that makes the message.", since=27)
 
 
-class AuditAnnotation(V1Struct):
+class AuditAnnotation(Struct):
     """What is noted of a request in the audit log."""
 
     key = Text("The annotation's name; the policy's name is put before it.")
@@ -179,7 +178,7 @@ class ValidatingAdmissionPolicy(Object):
 def validating_expressions(policy: View) -> Iterator[Problem]:
     """Conditions, variables, validations and audit annotations are well formed, and their expressions compile."""
     spec = policy.spec
-    compiler = Compiler(spec.release, params=bool(spec.paramKind))
+    compiler = Compiler(spec.release, params=bool(spec.paramKind), composed=bool(spec.variables))
     yield from _match_conditions(spec, compiler)
     yield from _variables(spec, compiler)
     if not spec.validations and not spec.auditAnnotations:
@@ -190,7 +189,9 @@ def validating_expressions(policy: View) -> Iterator[Problem]:
         yield from _validation(validation, compiler)
     annotations = spec.auditAnnotations or ()
     if len(annotations) > MAX_AUDIT_ANNOTATIONS:
-        path, shown = spec / "auditAnnotations", [each.submitted for each in annotations]
+        # The internal type has no names for JSON, so Go's are shown.
+        path = spec / "auditAnnotations"
+        shown = [{"Key": each.key, "ValueExpression": each.valueExpression} for each in annotations]
         yield invalid(path, shown, f"must not have more than {MAX_AUDIT_ANNOTATIONS} auditAnnotations")
     seen = set()
     for annotation in annotations:
@@ -218,7 +219,7 @@ def _validation(validation: View, compiler: Compiler) -> Iterator[Problem]:
     elif {"\n", "\r"} & set(message.strip()):
         yield invalid(path, message, f"{'' if short else 'message '}must not contain line breaks")
     if validation.reason is not None and validation.reason not in REASONS:
-        yield not_supported(validation / "reason", validation.reason, REASONS)
+        yield not_supported(validation / "reason", validation.reason, REASONS, validation.release)
 
 
 def _audit_annotation(annotation: View, policy: str, compiler: Compiler) -> Iterator[Problem]:
@@ -241,19 +242,19 @@ def _audit_annotation(annotation: View, policy: str, compiler: Compiler) -> Iter
 # MutatingAdmissionPolicy
 
 
-class ApplyConfiguration(V1Struct):
+class ApplyConfiguration(Struct):
     """A change, as an object that is merged into the one that is admitted."""
 
     expression = Text("A CEL expression for an Object{…}.")
 
 
-class JSONPatch(V1Struct):
+class JSONPatch(Struct):
     """A change, as the operations of a JSON Patch."""
 
     expression = Text("A CEL expression for a list of JSONPatch{…}.")
 
 
-class Mutation(V1Struct):
+class Mutation(Struct):
     """One change to the object."""
 
     patchType = Text("ApplyConfiguration or JSONPatch.", go="PatchType")
@@ -269,7 +270,7 @@ class MutatingAdmissionPolicySpec(PolicySpec):
     variables = Array(Nested(Variable), "Expressions to be used in others.")
     mutations = Array(Nested(Mutation), "The changes, made one after the other.")
     reinvocationPolicy = Text(
-        "Whether it is evaluated again after a later change: Never, or IfNeeded.", go="ReinvocationPolicyType"
+        "Whether it is evaluated again after a later change: Never, or IfNeeded.", go="v1.ReinvocationPolicyType"
     )
 
 
@@ -297,7 +298,7 @@ def mutating_expressions(policy: View) -> Iterator[Problem]:
     if not value:
         yield required(path)
     elif value not in REINVOCATIONS:
-        yield not_supported(path, value, REINVOCATIONS)
+        yield not_supported(path, value, REINVOCATIONS, spec.release)
 
 
 _PATCH_FIELDS = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
@@ -309,7 +310,7 @@ def _mutation(mutation: View, compiler: Compiler) -> Iterator[Problem]:
         yield required(mutation / "patchType")
         return
     if kind not in _PATCH_FIELDS:
-        yield not_supported(mutation / "patchType", kind, PATCH_TYPES)
+        yield not_supported(mutation / "patchType", kind, PATCH_TYPES, mutation.release)
         return
     field = _PATCH_FIELDS[kind]
     patch: View = getattr(mutation, field)
@@ -328,7 +329,7 @@ def _mutation(mutation: View, compiler: Compiler) -> Iterator[Problem]:
 # Bindings
 
 
-class ParamRef(V1Struct):
+class ParamRef(Struct):
     """The objects that parametrise a policy: one by name, or those that a selector picks."""
 
     name = Text("The object's name.")
@@ -353,7 +354,7 @@ class DefaultingParamRef(ParamRef):
 class BindingSpec(Struct):
     """What both kinds of binding have."""
 
-    policyName = Text("The policy.")
+    policyName = Text("The policy.", required=True, format=formats.dns_subdomain)
     paramRef = Nested(ParamRef, "The policy's parameters.", pointer=True)
 
 
@@ -386,15 +387,6 @@ class MutatingAdmissionPolicyBinding(Object):
     spec = Nested(MutatingAdmissionPolicyBindingSpec, "Where it applies.")
 
 
-@check(BindingSpec)
-def policy_name(spec: View) -> Iterator[Problem]:
-    """A binding names its policy."""
-    if not spec.policyName:
-        yield required(spec / "policyName")
-    for detail in formats.dns_subdomain(spec.policyName, spec.release) if spec.policyName else ():
-        yield invalid(spec / "policyName", spec.policyName, detail)
-
-
 @check(ParamRef)
 def name_or_selector(ref: View) -> Iterator[Problem]:
     """Parameters are picked by name or by a selector, not by both, with an action if there are none."""
@@ -417,7 +409,7 @@ def parameter_not_found_action(ref: View) -> Iterator[Problem]:
     if not action:
         yield required(path)
     elif action not in NOT_FOUND_ACTIONS:
-        yield not_supported(path, action, NOT_FOUND_ACTIONS)
+        yield not_supported(path, action, NOT_FOUND_ACTIONS, ref.release)
 
 
 @check(ValidatingAdmissionPolicyBindingSpec, since=27)
@@ -428,7 +420,7 @@ def validation_actions(spec: View) -> Iterator[Problem]:
     for index, action in enumerate(actions):
         where: Path = path / index
         if action not in ACTIONS:
-            yield not_supported(where, action or "", ACTIONS)
+            yield not_supported(where, action or "", ACTIONS, spec.release)
         if action in seen:
             yield duplicate(where, action or "")
         seen.add(action)
