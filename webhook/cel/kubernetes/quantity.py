@@ -89,14 +89,6 @@ def _as_integer(quantity: Quantity) -> int:
     return number
 
 
-def _is_greater(one: Quantity, other: Quantity) -> bool:
-    return one.number > other.number
-
-
-def _is_less(one: Quantity, other: Quantity) -> bool:
-    return one.number < other.number
-
-
 def _compare(one: Quantity, other: Quantity) -> int:
     return (one.number > other.number) - (one.number < other.number)
 

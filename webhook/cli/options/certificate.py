@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,8 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webhook.cluster import Manager
-
-_log = logging.getLogger(__name__)
 
 
 @contextmanager

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _MOST_ROUNDS: Final = 12
 """Each round makes edits that do not overlap; moved parts are edited in the next."""
-_QUOTES: Final = frozenset("\"'")
 _SPECIAL_IN_FLOW: Final = frozenset(",[]{}?:#")
 
 

@@ -15,24 +15,23 @@ if TYPE_CHECKING:
     from webhook.server.http.crowd import Crowd
 
 _BATCH: Final = 32
-"""The number of connections to begin before the event loop does other work; each takes some 0.2 ms."""
+"""The connections that are accepted before the event loop does other work; each takes about 0.2 ms."""
 _BATCH_SECONDS: Final = 0.005
-"""How long it may take to find them among those that are closed already, each of which takes some 10 us."""
+"""The time limit of a batch: connections that are already closed take about 10 us each."""
 _TCP_INFO: Final[int | None] = getattr(socket, "TCP_INFO", None)
 _ESTABLISHED: Final = b"\1"
-"""How the kernel's ``struct tcp_info`` begins while neither side has closed (``TCP_ESTABLISHED``)."""
+"""The first byte of the kernel's ``struct tcp_info`` while neither side has closed (``TCP_ESTABLISHED``)."""
 
 
 class Acceptor:
     """Accepts the connections of a port, as an :class:`asyncio.Server` does, on the running event loop.
 
-    A client may connect and close thousands of times a second, far more often than there could be handshakes. The
-    kernel keeps such connections until they are accepted, and drops newcomers once it keeps too many; so they must cost
-    next to nothing. The event loop's own server would make a TLS object for each, and do nothing else before all are
-    accepted.
+    A client may connect and close thousands of times a second, far more often than the server can do handshakes. The
+    kernel keeps such connections until they are accepted, and drops new ones once it keeps too many; so accepting them
+    must be cheap. The event loop's own server would make a TLS object for each, and do nothing else meanwhile.
 
     Args:
-        listener: A listening socket; it is closed with this.
+        listener: A listening socket; :meth:`close` closes it.
         crowd: All connections of the port, which the protocols enter and leave.
         make: Makes the protocol of a connection.
     """

@@ -1,7 +1,7 @@
 """Answers HTTP requests: reviews by a plain function, all others by pages.
 
-A review takes microseconds, so it is answered on the event loop, in turn, unless it is heavy or proves to be. The
-length of bodies, their memory while they arrive or wait, and the waiting time of reviews are bounded, too.
+A review takes microseconds, so it is answered on the event loop in turn, unless it is heavy. The length of bodies,
+their memory while they arrive or wait, and the waiting time of reviews are bounded.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ BODY_LIMIT = 6 << 20
 """Twice an API server's limit of 3 MiB for a request: the review of an update holds the old object and the new."""
 
 PATIENCE = 0.25
-"""The share of its caller's timeout that a review may wait for its turn."""
+"""The share of the caller's timeout for which a review may wait."""
 LENIENCE = 0.8
-"""The share of its caller's timeout after which the failure policy answers; the rest is for the network."""
+"""The share of the caller's timeout after which the failure policy answers; the rest is for the network."""
 
-_DEFAULT_TIMEOUT = 10.0  # of a webhook that states none (admissionregistration/v1 defaults.go)
-_LONGEST_TIMEOUT = 30.0  # that one may state (admissionregistration validation.go): who says more is no API server
+_DEFAULT_TIMEOUT = 10.0  # admissionregistration/v1 defaults.go
+_LONGEST_TIMEOUT = 30.0  # admissionregistration validation.go
 _TIMEOUT = re.compile(rb"(?:\A|&)timeout=([1-9][0-9]{0,3})s(?:&|\Z)")  # in whole seconds, as an API server sends it
 _REVIEWS: Mapping[str, tuple[Endpoint, bool | None]] = {
     "/validate": ("validate", None),
@@ -50,7 +50,7 @@ _REVIEWS: Mapping[str, tuple[Endpoint, bool | None]] = {
     "/mutate/fail": ("mutate", False),
     "/mutate/ignore": ("mutate", True),
 }
-"""Where reviews are sent to: the endpoint, and whether it admits what it cannot answer if the path says so."""
+"""By path: the endpoint, and its failure policy, if the path states one: whether to admit on failure."""
 _JSON: Final = b"application/json"
 
 
@@ -58,16 +58,16 @@ class Adapter(Pages):
     """An application made of a review function and pages.
 
     Args:
-        review: Answers the body of a review, given how the webhook was called. After the call's deadline it must answer
-            by the failure policy at once.
-        observe: Told of each answered review on the event loop, and how many seconds that took, waiting included.
-        refused: Told of each request that is refused before it is reviewed, and the answer's status.
+        review: Answers the body of a review, given how the webhook was called. After the call's deadline it answers by
+            the failure policy at once.
+        observe: Receives the record of each answered review, and its duration in seconds, including waiting.
+        refused: Receives the status of each request that is refused before it is reviewed.
         unready: Returns the reasons why reviews cannot be answered now, none if they can.
         pages: Answer all requests but reviews.
         body_limit: The longest body that is read, in bytes.
-        bodies_limit: How many bytes all bodies that are coming in, and those of heavy reviews that wait, may take
-            together; small ones are taken anyway.
-        heavy: Answers heavy reviews; None lets all be answered on the event loop, however long they take.
+        bodies_limit: The bytes that all incomplete bodies and waiting heavy reviews may take together; small bodies are
+            always accepted.
+        heavy: Answers heavy reviews; None to answer all reviews on the event loop.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Adapter(Pages):
         self.heavy = heavy
         self.inline = Inline(review)
         self.stopping = False
-        """Whether the whole webhook is about to end, so that requests should go elsewhere."""
+        """Whether the webhook is shutting down, so that requests should go elsewhere."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     def reasons(self) -> Iterator[str]:
@@ -100,7 +100,7 @@ class Adapter(Pages):
         yield from self._unready()
 
     def admit(self, request: Request) -> Page | None:
-        """Check the header of a request; return the refusal if it is refused before its body is read."""
+        """Check the header of a request; return the refusal if its body need not be read."""
         if request.target.path in _REVIEWS and (refused := _refusal(request)) is not None:
             return refused
         return super().admit(request)
@@ -129,7 +129,7 @@ class Adapter(Pages):
             return partial(reply, self._page_of(request, answer))
         except (BudgetExceededError, ExceededError):
             return partial(self._leave, request, reply, is_long=True)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the client waits for an answer
+        except Exception as error:  # noqa: BLE001 - the client waits for an answer
             return partial(reply, failed(error))
 
     def _page_of(self, request: Request, answer: Answer) -> Page:
@@ -149,14 +149,14 @@ class Adapter(Pages):
     async def _answer_beside(self, request: Request, reply: Reply, *, is_long: bool) -> None:
         try:
             page = self._page_of(request, await self._beside(request, is_long=is_long))
-        except Exception as error:  # noqa: BLE001 - whatever it is, the client waits for an answer
+        except Exception as error:  # noqa: BLE001 - the client waits for an answer
             page = failed(error)
         finally:
-            request.body = b""  # what an error may still hold need not have it
+            request.body = b""  # an error may still refer to the request
         reply(page)
 
     async def _beside(self, request: Request, *, is_long: bool) -> Answer:
-        """Answer a heavy review, by the failure policy if that takes too long or too many wait."""
+        """Answer a heavy review; the failure policy answers if that takes too long or too many wait."""
         length, deadline = len(request.body), request.arrived + LENIENCE * _timeout(request.target.query)
         call = Call(*_REVIEWS[request.target.path], deadline)
         late = call._replace(deadline=time.monotonic())
@@ -190,7 +190,7 @@ def _tenant(body: bytes) -> str:
 
 @lru_cache(64)
 def _timeout(query: bytes) -> float:
-    """Return the seconds for which the caller waits for its answer."""
+    """Return the seconds for which the caller waits."""
     stated = _TIMEOUT.search(query)
     return min(float(stated[1]), _LONGEST_TIMEOUT) if stated else _DEFAULT_TIMEOUT
 

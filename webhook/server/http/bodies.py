@@ -22,16 +22,16 @@ class Bodies:
     A body that arrives in one piece is not counted: it is answered or queued at once.
 
     Args:
-        limit: How many bytes each may have.
-        limit_together: How many bytes all may take that are coming in, and those of heavy reviews that wait.
-        overloaded: Makes the refusal of what is too much at the moment, given why it is.
+        limit: The bytes that each may have.
+        limit_together: The bytes that all incomplete bodies and waiting heavy reviews may take together.
+        overloaded: Makes the refusal of a body that exceeds present capacity, given the reason.
     """
 
     def __init__(self, limit: int, limit_together: int, overloaded: Callable[[str], Page]) -> None:
         self.limit = limit
         self._limit_together = limit_together
         self._overloaded = overloaded
-        self._coming: set[Request] = set()
+        self._incoming: set[Request] = set()
         self.held = 0
         """The number of bytes held."""
 
@@ -49,7 +49,7 @@ class Bodies:
         if self._is_dropped(request):
             request.refusal = self._too_much()
             return
-        self._coming.add(request)
+        self._incoming.add(request)
         request.pieces.append(piece)
         request.size += length
         self.held += length
@@ -57,7 +57,7 @@ class Bodies:
             self.drop(request)
             request.refusal = self.too_large
         elif self.held > self._limit_together and request.size > _SMALL:
-            longest = max(self._coming, key=_size)  # so that no client takes all the room
+            longest = max(self._incoming, key=_size)  # so that one client cannot take all memory
             self.drop(longest)
             if longest is request:
                 request.refusal = self._too_much()
@@ -74,12 +74,12 @@ class Bodies:
     def drop(self, request: Request) -> None:
         """Drop the pieces of a body."""
         request.pieces.clear()
-        if request.size and request in self._coming:
-            self._coming.remove(request)
+        if request.size and request in self._incoming:
+            self._incoming.remove(request)
             self.held -= request.size
 
     def _is_dropped(self, request: Request) -> bool:
-        return request.size > 0 and request not in self._coming
+        return request.size > 0 and request not in self._incoming
 
     def _too_much(self) -> Page:
         return self._overloaded("bodies that are coming in or wait take too much memory")

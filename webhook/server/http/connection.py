@@ -44,14 +44,14 @@ _IDLE, _HEADER, _BODY = _Stage  # an attribute of an Enum takes its time
 
 
 class Connection(asyncio.BufferedProtocol):
-    """Answers the requests of a connection one after the other; closes it if its client is too slow, sends or leaves
-    unread too much, or may not ask.
+    """Answers the requests of a connection in their order.
 
-    Most requests come in one piece and find nothing before them, so for them there is no task, no timer and no copy.
+    Closes the connection if its client is too slow, sends too much, leaves too much unread, or may not send requests.
+    Most requests arrive in one piece on an idle connection; these need no task, no timer and no copy.
 
     Args:
-        port: What it shares with others.
-    """  # noqa: D205 - one sentence
+        port: The state that it shares with other connections.
+    """
 
     def __init__(self, port: Port) -> None:
         self.port = port
@@ -64,8 +64,8 @@ class Connection(asyncio.BufferedProtocol):
         """Why the client may not send requests."""
         self._is_closing = False
         self._is_refused = False
-        """Whether it closes after the answers that are due, and nothing more is read."""
-        # What comes in
+        """Whether the connection closes after the pending answers, and further input is ignored."""
+        # Input
         self._stage = _HEADER
         self._requests = 0
         self._received = 0
@@ -75,12 +75,12 @@ class Connection(asyncio.BufferedProtocol):
         self._small = 0
         self._fault: Fault | None = None
         self._incoming: Request | None = None
-        # What is answered
+        # Answers
         self._waiting = deque[Request]()
         self._answering: Request | None = None
-        self._is_going_on = False
+        self._is_dispatching = False
         self._is_paused = False
-        # When it must go on
+        # Deadlines
         self._due = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = float("inf")
@@ -93,12 +93,14 @@ class Connection(asyncio.BufferedProtocol):
         port = self.port
         self._transports: tuple[Any, ...] = (transport,)
         if (gate := transport.get_extra_info("uvloop.sslproto")) is not None:
-            port.crowd.leave(gate)  # whose place this takes
+            port.crowd.leave(gate)  # this connection replaces it
             gate.above = self
             self._transports = transport, gate.raw
         self._outlet = Outlet(self, port.crowd, self._transports, port.limits.stalled_seconds)
         self._parser: Any = HttpRequestParser(self)
-        self._parser.set_dangerous_leniencies(lenient_data_after_close=True)  # or it refuses the request before it, too
+        self._parser.set_dangerous_leniencies(
+            lenient_data_after_close=True
+        )  # else it refuses the previous request, too
         port.connections.add(self)
         port.crowd.enter(self)
         if transport.is_closing():
@@ -136,7 +138,7 @@ class Connection(asyncio.BufferedProtocol):
         self.port.crowd.stir(self)
         if self._is_closing or self._is_refused:
             return
-        if self._forbidden:  # answered once a request comes: before that, the client does not read
+        if self._forbidden:  # before its request, the client does not read an answer
             self._refuse(HTTPStatus.FORBIDDEN, self._forbidden)
             return
         stage, requests = self._stage, self._requests
@@ -149,17 +151,17 @@ class Connection(asyncio.BufferedProtocol):
             return
         if self._requests == requests:
             self._received += len(data)
-        else:  # how much of it belongs to the next request is unknown
+        else:  # how many bytes belong to the next request is unknown
             self._received = 0 if self._stage is _IDLE else 1
         if self._stage is not _IDLE:
             self._check_pace(is_new=self._stage is not stage or self._requests != requests)
-        self._go_on()
+        self._answer_next()
 
     def _check_pace(self, *, is_new: bool) -> None:
-        """Look whether a request takes too much, or from now on too long.
+        """Refuse a request that is too large, and set the deadline of the next part.
 
         Args:
-            is_new: Whether something else is waited for than before.
+            is_new: Whether the connection waits for another part than before.
         """
         limits = self.port.limits
         if is_new:
@@ -199,7 +201,7 @@ class Connection(asyncio.BufferedProtocol):
         """Begin to wait for the body."""
         parser = self._parser
         if parser.should_upgrade():
-            # The parser would skip the body, and what is left of it could pass for a request.
+            # The parser would skip the body, and its rest could pass for a request.
             message = "no other protocol is spoken here"
             raise ValueError(message)
         if len(self._waiting) >= self.port.limits.requests:
@@ -248,14 +250,14 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def is_busy(self) -> bool:
-        """Whether a request that has come in whole is being answered."""
+        """Whether a complete request is being answered."""
         return self._answering is not None
 
-    def _go_on(self) -> None:
-        """Answer the next waiting request if none is being answered; later ones wait for others' turns."""
-        if self._is_going_on:  # further up
+    def _answer_next(self) -> None:
+        """Answer the next waiting request, unless one is being answered; other connections get their turns between."""
+        if self._is_dispatching:  # further up the stack
             return
-        self._is_going_on = True
+        self._is_dispatching = True
         if self._waiting and self._answering is None and not (self._outlet.is_full or self._is_closing):
             request = self._answering = self._waiting.popleft()
             if request.refusal is None:
@@ -264,13 +266,13 @@ class Connection(asyncio.BufferedProtocol):
                 self._app.refused(request.refusal.status)
                 self._reply(request.refusal)
             if self._waiting and self._answering is None:
-                self._loop.call_soon(self._go_on)
-        self._is_going_on = False
+                self._loop.call_soon(self._answer_next)
+        self._is_dispatching = False
         if self._is_closing:
             return
-        if bool(self._waiting) is not self._is_paused:  # a client that sends ahead is not read meanwhile
+        if bool(self._waiting) is not self._is_paused:  # do not read ahead
             self._is_paused = not self._is_paused
-            for transport in self._transports:  # the one below would go on to collect what is not read
+            for transport in self._transports:  # else the lower one would keep collecting input
                 (transport.pause_reading if self._is_paused else transport.resume_reading)()
         if self._incoming is not None and self._answering is None and not self._waiting:
             self._answer_early(self._incoming)
@@ -278,8 +280,8 @@ class Connection(asyncio.BufferedProtocol):
     def _answer_early(self, request: Request) -> None:
         """Send an early response to a client whose request is still arriving.
 
-        A connection that is closed while bytes come in is reset, and its client may never see the answer; so all of a
-        refused request is awaited.
+        A connection that is closed during input is reset, and the client may never see the answer. So the rest of a
+        refused request is read first.
         """
         if request.refusal is not None and not request.is_answered:
             request.is_answered = True
@@ -290,14 +292,14 @@ class Connection(asyncio.BufferedProtocol):
             self._outlet.write(_CONTINUE)
 
     def _reply(self, page: Page) -> None:
-        """Answer the request that is being answered."""
+        """Write the answer to the current request."""
         request, self._answering = self._answering, None
         if request is None or self._is_closing:
             return
         if request.keeps and not page.is_last and not self._app.closing:
             self._write(request, page, b"")
-            if not self._is_going_on:
-                self._go_on()
+            if not self._is_dispatching:
+                self._answer_next()
         else:
             self._write(request, page, _CLOSE)
             self._close()
@@ -317,7 +319,7 @@ class Connection(asyncio.BufferedProtocol):
         self._outlet.write(data)
 
     def _refuse_malformed(self) -> None:
-        """Refuse a malformed HTTP request, or one of too many parts, and say why if that is known."""
+        """Refuse a malformed HTTP request or one with too many parts, with the reason if it is known."""
         if self._fault is not None:
             self._refuse(*self._fault)
             return
@@ -325,7 +327,7 @@ class Connection(asyncio.BufferedProtocol):
         self._refuse(HTTPStatus.BAD_REQUEST, "it is not HTTP/1.1 as it should be")
 
     def _refuse(self, status: HTTPStatus, reason: str) -> None:
-        """Close the connection, with an answer after those to the requests that came in before."""
+        """Close the connection with a refusal, after the answers to earlier requests."""
         if self._is_refused:
             return
         self._is_refused = True
@@ -336,7 +338,7 @@ class Connection(asyncio.BufferedProtocol):
         last = Request(b"", _NOTHING, {}, keeps=False)
         last.refusal = refusal(status, reason)
         self._waiting.append(last)
-        self._go_on()
+        self._answer_next()
 
     def _close(self) -> None:
         """Close the connection once everything is written."""
@@ -347,24 +349,24 @@ class Connection(asyncio.BufferedProtocol):
         """Close the connection at once."""
         self._transport.abort()
 
-    # Deadlines, and the end
+    # Deadlines and shutdown
 
     def pause_writing(self) -> None:
-        """Wait for the client to read."""
+        """Measure how much the client has not read."""
         self._outlet.weigh()
 
     def resume_writing(self) -> None:
-        """Go on, since the client has read."""
+        """Continue after the client has read."""
         self._outlet.go_on()
-        self._go_on()
+        self._answer_next()
 
     def shutdown(self) -> None:
-        """Close the connection when the server stops, unless a request is on its way, whose answer will close it."""
+        """Close the connection when the server stops; the answer to a pending request closes it otherwise."""
         if self._received or self._answering is not None or self._waiting:
             return
         if self._requests:
             self._close()
-        else:  # a new connection was made for a request that is about to come
+        else:  # the client has connected for a request that follows
             self._loop.call_later(self.port.limits.closing_seconds, self._close_if_unused)
 
     def _close_if_unused(self) -> None:
@@ -372,9 +374,9 @@ class Connection(asyncio.BufferedProtocol):
             self._close()
 
     def _await(self, seconds: float) -> None:
-        """Set until when something must happen.
+        """Set the deadline of the next input.
 
-        A timer that is set too early looks again when it is due, so that requests that come in one piece need none.
+        A timer that fires early is set again, so that requests in one piece need no timer of their own.
         """
         self._due = due = time.monotonic() + seconds
         if due < self._timer_due:
@@ -384,7 +386,7 @@ class Connection(asyncio.BufferedProtocol):
             self._timer = self._loop.call_later(seconds, self._look)
 
     def _look(self) -> None:
-        """Close the connection if nothing has happened in time."""
+        """Close the connection if its deadline has passed."""
         self._timer, self._timer_due = None, float("inf")
         left = self._due - time.monotonic()
         if left > 0:
@@ -398,4 +400,4 @@ class Connection(asyncio.BufferedProtocol):
 
 
 _NOTHING: Final = target_of(b"/")
-"""What is asked for where there is no request."""
+"""The target of a refusal that belongs to no request."""

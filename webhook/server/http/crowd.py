@@ -1,4 +1,4 @@
-"""All connections of a port: their limits, and which one closes first."""
+"""The connections of a port: their limits, and which one closes first."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ class Member(Protocol):
         """Whether a request is being answered, so that it is not idle."""
 
     def abort(self) -> None:
-        """Close it at once; it leaves the crowd then."""
+        """Close it at once; it then leaves the crowd."""
 
 
 class Crowd:
-    """The connections of a port, those first that have been idle for longest.
+    """The connections of a port, ordered by their last input.
 
-    A new connection is not refused: if there are too many, or too many of its address, the one goes that has been idle
-    for longest, be it in its handshake or between two requests. And if clients leave too many bytes of answers unread,
-    the one goes that has left them for longest.
+    New connections are never refused. If there are too many in all or from one address, the connection that has been
+    idle longest is closed, in its handshake or between two requests. If clients leave too many bytes of answers unread,
+    the connection that has left them longest is closed.
 
     Args:
-        limit: How many there may be.
-        limit_per_address: How many of one address.
-        unread_limit: How many bytes of answers may wait for clients to read them.
+        limit: The maximum number of connections.
+        limit_per_address: The maximum for one address.
+        unread_limit: The maximum bytes of unread answers.
     """
 
     def __init__(self, limit: int, limit_per_address: int, unread_limit: int) -> None:
@@ -84,7 +84,7 @@ class Crowd:
             self._by_address[member.address].move_to_end(member)
 
     def leaves_unread(self, member: Member, size: int) -> None:
-        """Note how many bytes a client has not read of what was written."""
+        """Record how many written bytes a client has not read."""
         self.unread_bytes += size - self._unread.get(member, 0)
         self._unread[member] = size
         while self.unread_bytes > self._unread_limit:
@@ -94,7 +94,7 @@ class Crowd:
             slowest.abort()
 
     def has_read(self, member: Member) -> None:
-        """Note that a client has read what was written."""
+        """Record that a client has read all written bytes."""
         self.unread_bytes -= self._unread.pop(member, 0)
 
     def _close_idlest(self, members: Mapping[Member, None], newcomer: Member, which: str) -> None:

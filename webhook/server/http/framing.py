@@ -35,7 +35,7 @@ class Task(NamedTuple):
         endpoint: As of :class:`webhook.admission.Call`.
         fail_open: The same.
         deadline: The same.
-        end: When the process ends, unless the answer is there, in seconds of ``time.monotonic()``.
+        end: When the process is killed unless it has answered, in seconds of ``time.monotonic()``.
     """
 
     endpoint: Endpoint

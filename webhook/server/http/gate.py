@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 class Gate(SSLProtocol):  # type: ignore[misc]
-    """Speaks TLS for a connection; until the handshake is over, it represents it in the crowd.
+    """Speaks TLS for a connection, and represents it in the crowd until the handshake is over.
 
-    The event loop alone reports a connection only after its handshake, so that clients that never end it could
-    not be disconnected.
+    The event loop itself reports a connection only after its handshake, so clients that never finish it could not be
+    disconnected.
 
     Args:
         crowd: All connections of the port.
         context: The TLS settings.
-        limits: What a handshake may take.
+        limits: The limits of a handshake.
         connection: The protocol of the connection, after the handshake.
     """
 
@@ -43,7 +43,7 @@ class Gate(SSLProtocol):  # type: ignore[misc]
         )
         self._crowd = crowd
         self.above: asyncio.BufferedProtocol | None = None
-        """The connection, from its beginning to its end."""
+        """The connection, while it is open."""
         self.address = ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:
@@ -56,17 +56,17 @@ class Gate(SSLProtocol):  # type: ignore[misc]
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
         self._crowd.leave(self)
-        self.above = None  # which knows this gate
+        self.above = None  # it refers to this gate
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Let the connection wait, too: by itself, it would take half a megabyte more before that."""
+        """Pause the connection, too: by itself, it would buffer another half megabyte first."""
         super().pause_writing()
         if self.above:
             self.above.pause_writing()
 
     def resume_writing(self) -> None:
-        """Send what is left, then let the connection go on."""
+        """Send remaining data, then resume the connection."""
         super().resume_writing()
         if self.above:
             self.above.resume_writing()

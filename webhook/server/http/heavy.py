@@ -1,13 +1,13 @@
 """Answers heavy reviews in worker processes, which end at the deadline.
 
-How heavy a review is must be known before it is read, so it is estimated: by its length, and by what policies took of
-late for each byte of others. Measured in one process with all rules and the policy library: a valid ResourceSlice of
-128 devices takes 15 to 25 ms whether it has 0.13 or 1.5 MB, which is 150 ns a byte for the densest; pods 4 to 60; a
-policy's expressions about 0.2 us for each unit of CEL's cost. Costs are the same on a busy machine, seconds are not.
+The weight of a review is estimated before it is parsed: from its length, and from the recent cost of policies per byte.
+Measured in one process with all rules and the policy library: a valid ResourceSlice of 128 devices takes 15 to 25 ms
+with 0.13 to 1.5 MB, which is at most 150 ns per byte; pods take 4 to 60; a policy's expressions take about 0.2 us for
+each unit of CEL's cost. Costs do not depend on the load of the machine, seconds do.
 
-Long ones go the first way, and are soon done if they are what they seem. What takes longer there, or has taken longer
-on the event loop than its length explains, goes the second way, where it has all of its caller's time, and only others
-like it wait.
+There are two lanes. Long reviews start in the short lane, where each has half a second. Reviews that take longer there,
+or longer on the event loop than their length explains, go to the long lane, where they have all of the caller's time,
+and only reviews like them wait.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from webhook.server.http.turns import Key
 
 SHORT: Final = 0.5
-"""The seconds that a heavy review may take the first way."""
+"""The seconds that a heavy review may take in the short lane."""
 HEAVY_LIMIT: Final = 32
-"""How many reviews may wait on each way."""
+"""The number of reviews that may wait in each lane."""
 
 _SECONDS_PER_BYTE: Final = 150e-9
 _SECONDS_PER_COST: Final = 0.2e-6
 _FADING: Final = 0.9
-"""How much of the most expensive review is remembered after another one: some dozens, so that one alone slows few."""
+"""How much of the highest cost remains after another review: it fades within some dozens, so that one slows few."""
 _HEAVY: Final = 0.01
-"""The seconds for which one review may keep all others waiting."""
+"""The seconds for which one review may block all others."""
 _log = BoundedLog(logging.getLogger(__name__))
 
 
@@ -47,7 +47,7 @@ class FullError(Exception):
     """The queue of heavy reviews is full, and others take precedence."""
 
 
-class Judges(Protocol):
+class Workers(Protocol):
     """Makes processes that answer reviews."""
 
     @property
@@ -69,7 +69,7 @@ class Weights:
         self._cost_per_byte = 0.0
 
     def seconds(self, length: int) -> float:
-        """Estimate how long a review takes.
+        """Estimate the seconds that a review takes.
 
         Args:
             length: Its bytes.
@@ -77,7 +77,7 @@ class Weights:
         return length * (_SECONDS_PER_BYTE + self._cost_per_byte * _SECONDS_PER_COST)
 
     def is_heavy(self, length: int) -> bool:
-        """Estimate whether a review would keep others waiting for long.
+        """Estimate whether a review would block others for long.
 
         Args:
             length: Its bytes.
@@ -89,7 +89,7 @@ class Weights:
 
         Args:
             length: Its bytes.
-            cost: What evaluating policies has cost.
+            cost: The cost of its policies.
         """
         self._cost_per_byte = max(self._cost_per_byte * _FADING, cost / length)
 
@@ -100,9 +100,9 @@ class Job:
     Args:
         body: The review.
         call: How the webhook was called.
-        deadline: When the answer must be there, in seconds of ``time.monotonic()``.
-        key: Whose it is.
-        seconds: About how long it takes.
+        deadline: The deadline of the answer, in seconds of ``time.monotonic()``.
+        key: Its owner.
+        seconds: The estimated seconds that it takes.
     """
 
     def __init__(self, body: bytes, call: Call, deadline: float, key: Key, seconds: float) -> None:
@@ -118,13 +118,13 @@ class Heavy:
     """Answers heavy reviews.
 
     Args:
-        judges: Makes processes that answer them.
-        limit: How many may wait on each way.
+        workers: Makes processes that answer them.
+        limit: The number of reviews that may wait in each lane.
     """
 
-    def __init__(self, judges: Judges, limit: int = HEAVY_LIMIT) -> None:
-        self._long = _Way(judges, limit, float("inf"), None)
-        self._short = _Way(judges, limit, SHORT, self._long)
+    def __init__(self, workers: Workers, limit: int = HEAVY_LIMIT) -> None:
+        self._long = _Lane(workers, limit, float("inf"), None)
+        self._short = _Lane(workers, limit, SHORT, self._long)
 
     @property
     def waiting(self) -> int:
@@ -133,18 +133,18 @@ class Heavy:
 
     @property
     def ended(self) -> int:
-        """How many processes were ended with the review that they had."""
+        """The number of processes that were killed during a review."""
         return self._short.ended + self._long.ended
 
     def start(self) -> None:
         """Begin, on the running event loop."""
-        for way in (self._short, self._long):
-            way.start()
+        for lane in (self._short, self._long):
+            lane.start()
 
     def stop(self) -> None:
         """End."""
-        for way in (self._short, self._long):
-            way.stop()
+        for lane in (self._short, self._long):
+            lane.stop()
 
     async def answer(self, job: Job, *, is_long: bool) -> Answer:
         """Answer a review.
@@ -161,27 +161,27 @@ class Heavy:
         try:
             return await asyncio.wait_for(job.answer, job.deadline - time.monotonic())
         finally:
-            job.body = b""  # where it still waits, it needs no room any more
+            job.body = b""  # the lane may still hold the job
 
 
-class _Way:
+class _Lane:
     """A process that answers one review after the other, and its queue.
 
     Args:
-        judges: Makes such processes.
-        limit: How many reviews may wait.
-        seconds: How long each may take.
-        further: Where those go that take longer.
+        workers: Makes such processes.
+        limit: The number of reviews that may wait.
+        seconds: The seconds that each may take.
+        further: The lane for reviews that take longer.
     """
 
-    def __init__(self, judges: Judges, limit: int, seconds: float, further: _Way | None) -> None:
-        self._judges = judges
+    def __init__(self, workers: Workers, limit: int, seconds: float, further: _Lane | None) -> None:
+        self._workers = workers
         self._limit = limit
         self._seconds = seconds
         self._further = further
         self._waiting = Turns[Job]()
         self._some = asyncio.Event()
-        self._judge: _Judge | None = None
+        self._worker: _Worker | None = None
         self._task: asyncio.Task[None] | None = None
         self._is_busy = False
         self.ended = 0
@@ -208,7 +208,7 @@ class _Way:
 
     async def _work(self) -> None:
         with suppress(OSError):
-            await self._connected()  # before it is needed
+            await self._connected()  # ahead of the first review
         while True:
             await self._some.wait()
             while self._waiting:
@@ -227,9 +227,9 @@ class _Way:
     async def _do(self, job: Job) -> None:
         end = min(job.deadline, time.monotonic() + self._seconds)
         try:
-            judge = await self._connected()
+            worker = await self._connected()
             async with asyncio.timeout(max(0.0, end - time.monotonic())):
-                answer, is_last = await judge.answer(job, end)
+                answer, is_last = await worker.answer(job, end)
         except (OSError, EOFError, TimeoutError) as error:
             self._forget()
             self.ended += 1
@@ -246,22 +246,22 @@ class _Way:
             if not job.answer.done():
                 job.answer.set_result(answer)
 
-    async def _connected(self) -> _Judge:
-        generation = self._judges.generation()
-        if self._judge and (self._judge.generation != generation or self._judge.is_gone):
+    async def _connected(self) -> _Worker:
+        generation = self._workers.generation()
+        if self._worker and (self._worker.generation != generation or self._worker.is_gone):
             self._forget()
-        if self._judge is None:
-            reader, writer = await asyncio.open_unix_connection(sock=self._judges.fork())
-            self._judge = _Judge(reader, writer, generation)
-        return self._judge
+        if self._worker is None:
+            reader, writer = await asyncio.open_unix_connection(sock=self._workers.fork())
+            self._worker = _Worker(reader, writer, generation)
+        return self._worker
 
     def _forget(self) -> None:
-        if self._judge:
-            self._judge.close()
-            self._judge = None
+        if self._worker:
+            self._worker.close()
+            self._worker = None
 
 
-class _Judge:
+class _Worker:
     """A process that answers reviews, one at a time."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, generation: int) -> None:
@@ -271,11 +271,11 @@ class _Judge:
 
     @property
     def is_gone(self) -> bool:
-        """Whether it has ended between two reviews."""
+        """Whether it ended between two reviews."""
         return self._reader.at_eof()
 
     async def answer(self, job: Job, end: float) -> tuple[Answer, bool]:
-        """Answer a review; say whether it was the last.
+        """Answer a review; return whether it was the last, too.
 
         Raises:
             OSError: The process has ended.

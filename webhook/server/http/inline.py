@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     Begin = Callable[[], Callable[[], None]]
 
 QUANTUM: Final = 0.01
-"""Seconds of answering after which the event loop checks for new input."""
+"""The seconds of reviews after which the event loop checks for new input."""
 _IMPORTS: Final = "<frozen importlib"
 """The file name of code that imports modules."""
 _TICK: Final = 0.01
 _TICKS: Final = 4
-"""After so many ticks, of processor time, a review has taken 30 to 40 ms: few valid ones as small take a third."""
+"""The ticks of processor time after which a review has taken 30 to 40 ms; valid ones of its size take a third at most."""
 
 
 class ExceededError(BaseException):
@@ -50,7 +50,7 @@ class Inline:
         self._ticks = 0
 
     def watch(self) -> None:
-        """Interrupt from now on what takes too long, if this is the main thread: others get no signals.
+        """Start to interrupt reviews that take too long, on the main thread only: others get no signals.
 
         A timer for each review would take two system calls; this one ticks only while the process works.
         """
@@ -59,7 +59,7 @@ class Inline:
             signal.setitimer(signal.ITIMER_PROF, _TICK, _TICK)
 
     def unwatch(self) -> None:
-        """Interrupt nothing any more."""
+        """Stop interrupting reviews."""
         if threading.current_thread() is threading.main_thread():
             signal.setitimer(signal.ITIMER_PROF, 0)
             signal.signal(signal.SIGPROF, signal.SIG_IGN)
@@ -68,9 +68,9 @@ class Inline:
         """Queue a review, to be answered once the event loop has checked for other input.
 
         Args:
-            key: Who it is.
-            seconds: About how long the review will take.
-            begin: Answers it; returns what sends the answer. Neither raises anything.
+            key: Its owner.
+            seconds: The estimated seconds that it takes.
+            begin: Answers it; returns a function that sends the answer. Neither raises anything.
         """
         self._new.append((key, seconds, begin))
         self._schedule()
@@ -81,8 +81,8 @@ class Inline:
         Args:
             body: The review.
             call: How the webhook was called.
-            key: Who has sent it.
-            began: What time it is, by ``time.monotonic``.
+            key: Its owner.
+            began: The present time, by ``time.monotonic``.
 
         Raises:
             ExceededError: It takes too long.
@@ -101,7 +101,7 @@ class Inline:
     def _tick(self, _number: int, frame: FrameType | None) -> None:
         if self._is_answering:
             self._ticks += 1
-            # At each further tick, too, should something swallow it.
+            # Again at each further tick, in case the exception is swallowed.
             if self._ticks >= _TICKS and not _must_go_on(frame):
                 raise ExceededError
 
@@ -111,10 +111,10 @@ class Inline:
             asyncio.get_running_loop().call_soon(self._next)
 
     def _next(self) -> None:
-        """Answer the requests received, those of the clients that have used least first if there are too many.
+        """Answer the received requests; if there are too many, those of the clients that have used least first.
 
-        Reading all of it, answering and sending take turns: each finds its code and data in the processor's caches
-        then, which saves a fifth of a review's time when many come in at once.
+        All are read, then answered, then sent, so that each step finds its code and data in the processor's caches;
+        that saves a fifth of a review's time when many arrive at once.
         """
         self._is_scheduled = False
         self._spent = 0.0
@@ -134,9 +134,9 @@ class Inline:
 
 
 def _must_go_on(frame: FrameType | None) -> bool:
-    """Whether what is being done is soon done and must not be half done: an import, or a callback of a collection.
+    """Tell whether the interrupted code must finish: an import, or a callback of a garbage collection.
 
-    What such a callback raises, Python would write to stderr, and go on.
+    Python would print an exception of such a callback, and continue.
     """
     callbacks = {getattr(callback, "__code__", None) for callback in gc.callbacks}
     while frame is not None:

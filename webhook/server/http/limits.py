@@ -13,19 +13,19 @@ class Limits:
         handshake_seconds: For the TLS handshake.
         header_seconds: For the header of a request, from the handshake or from its first byte.
         body_seconds: For the body of a request, from the end of its header.
-        idle_seconds: Between requests; above the 90 s after which an API server closes an idle connection, since
-            the side that closes first must be the one that sends.
-        stalled_seconds: For a client to read some of the answers that wait for it.
-        closing_seconds: For a client to close its side after the server has, and to send the request that it has made
-            a connection for when the server stops.
+        idle_seconds: Between requests; longer than the 90 s after which an API server closes an idle connection, since
+            the client must be the side that closes.
+        stalled_seconds: For a client to read some of its pending answers.
+        closing_seconds: For a client to close its side after the server has, and to send the first request of a
+            connection when the server stops.
         grace_seconds: For the requests in flight when the server stops.
         header_bytes: Of a header.
-        header_fields: Of a request, its trailers included; an API server sends about ten.
+        header_fields: Of a request, including trailers; an API server sends about ten.
         small_chunks: Of a body, below 512 bytes each; an API server sends none.
-        requests: Sent over a connection before the first of them is answered.
+        requests: Sent over a connection before the first is answered.
         connections: Open at a time, as far as the process may open files.
         connections_per_address: Open at a time from one address.
-        unread_bytes: Of answers that wait for clients to read them, over all connections.
+        unread_bytes: Of answers that clients have not read, over all connections.
     """
 
     handshake_seconds: float = 10.0

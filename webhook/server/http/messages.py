@@ -17,7 +17,7 @@ PLAIN: Final = b"text/plain; charset=utf-8"
 
 _KNOWN: Final = 64
 _SHORT: Final = 256
-"""Of targets up to so many bytes some are remembered: each API server asks for two or three."""
+"""The longest target that is cached, in bytes; each API server requests two or three."""
 _log = logging.getLogger(__name__)
 
 
@@ -25,8 +25,8 @@ class Target(NamedTuple):
     """The target of a request.
 
     Args:
-        path: As text, what was escaped in it included.
-        query: As it was sent.
+        path: The path, unescaped.
+        query: The query, as it was sent.
     """
 
     path: str
@@ -40,8 +40,8 @@ class Page(NamedTuple):
         status: Its status.
         body: Its body.
         content_type: The body's type.
-        headers: More headers, each with the end of its line.
-        is_last: Whether it is the last of its connection.
+        headers: Further header lines, each with its line end.
+        is_last: Whether the connection closes after it.
     """
 
     status: int
@@ -52,15 +52,15 @@ class Page(NamedTuple):
 
 
 class Request:
-    """A request as it comes in.
+    """A request, while it arrives and afterwards.
 
     Args:
         method: Its method.
-        target: What is asked for.
-        headers: Its headers, their names in lower case; values of those with the same name are joined.
-        client: What tells clients apart.
-        peer: The address and port that it comes from.
-        keeps: Whether the client expects to send another one over the connection.
+        target: Its target.
+        headers: Its headers by lower-case name; values of equal names are joined.
+        client: Identifies the client.
+        peer: The client's address and port.
+        keeps: Whether the client may send another request over the connection.
     """
 
     __slots__ = (
@@ -97,18 +97,18 @@ class Request:
         self.peer = peer
         self.keeps = keeps
         self.length = int(headers.get(b"content-length", -1))
-        """How long its body is; -1 if it does not say."""
+        """The stated length of its body; -1 if it states none."""
         self.expects = b"expect" in headers and headers[b"expect"].lower() == b"100-continue"
-        """Whether the client waits for a word before it sends the body."""
+        """Whether the client waits for ``100 Continue`` before it sends the body."""
         self.body = b""
         self.pieces: list[bytes] = []
-        """What of its body has come in, until that is whole."""
+        """The pieces of its body that have arrived, until it is complete."""
         self.size = 0
-        """How many bytes of them count as memory that is taken."""
+        """The bytes of the pieces that count towards the memory limit."""
         self.arrived = 0.0
-        """When it was there as a whole, by ``time.monotonic``."""
+        """When it was complete, by ``time.monotonic``."""
         self.refusal: Page | None = None
-        """Why it is refused, as is known before all of it is there."""
+        """Its refusal, if that is known before it is complete."""
         self.is_answered = False
         """Whether the refusal has been sent."""
 

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from webhook.server.http.crowd import Crowd, Member
 
 UNSENT: Final = 1 << 14
-"""Bytes that may wait in a transport before nothing more is written to it; few answers have as many."""
+"""The bytes that a transport may buffer before writing pauses; most answers are shorter."""
 _PIECE: Final = 1 << 15
-"""Bytes that are written at once: what encrypts them keeps as much room as it once needed."""
+"""The bytes that are written at once: the TLS layer keeps a buffer of the largest write."""
 
 
 class Outlet:
@@ -21,8 +21,8 @@ class Outlet:
     Args:
         member: The connection.
         crowd: All connections of its port.
-        transports: What is written to, and what that writes to in turn.
-        seconds: For how long a client may read nothing.
+        transports: The transports from top to bottom: TLS, then TCP.
+        seconds: How long a client may read nothing.
     """
 
     def __init__(self, member: Member, crowd: Crowd, transports: tuple[Any, ...], seconds: float) -> None:
@@ -34,11 +34,11 @@ class Outlet:
         self._is_last = False
         self._stalled: asyncio.TimerHandle | None = None
         self.is_full = False
-        """Whether nothing more is written before the client has read."""
+        """Whether writing pauses until the client has read."""
         transports[-1].set_write_buffer_limits(UNSENT)
 
     def write(self, data: bytes) -> None:
-        """Write something, what is short at once: it takes one TLS record and one system call."""
+        """Write data; short data at once, in one TLS record and one system call."""
         if len(data) <= _PIECE and not self._rest:
             self._transports[0].write(data)
             return
@@ -62,7 +62,7 @@ class Outlet:
             top.close()
 
     def weigh(self) -> None:
-        """Record how much the client has not read."""
+        """Record how many bytes the client has not read."""
         unsent = sum(each.get_write_buffer_size() for each in self._transports)
         self.is_full = unsent > UNSENT
         if self.is_full:

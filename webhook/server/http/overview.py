@@ -5,7 +5,7 @@ from __future__ import annotations
 from flask import Flask, Response
 
 _OVERVIEW = """\
-/metrics  what is counted and measured, for Prometheus
+/metrics  metrics for Prometheus
 /healthz  whether the process is alive
 /readyz   whether reviews can be answered now, and why not
 """

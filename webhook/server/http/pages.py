@@ -27,10 +27,10 @@ class Pages:
     """An application of pages, which answers at once.
 
     Args:
-        pages: What makes the answer to ``GET`` and ``HEAD``, by path.
+        pages: Functions that answer ``GET`` and ``HEAD``, by path.
         body_limit: The longest body that is read, in bytes.
-        bodies_limit: How many bytes may be held for all requests together; small bodies are taken anyway.
-        refused: Told of each refused request, and the answer's status.
+        bodies_limit: The bytes of all bodies together; small bodies are always accepted.
+        refused: Receives the status of each refused request.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Pages:
         self._logged_at = float("-inf")
 
     def admit(self, request: Request) -> Page | None:
-        """Look at the header of a request; return the refusal if it is refused before its body is read."""
+        """Check the header of a request; return the refusal if its body need not be read."""
         return self.bodies.too_large if request.length > self.bodies.limit else None
 
     def answer(self, request: Request, reply: Callable[[Page], None]) -> None:
@@ -62,21 +62,21 @@ class Pages:
         else:
             try:
                 page = make(request)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the client waits for an answer
+            except Exception as error:  # noqa: BLE001 - the client waits for an answer
                 page = failed(error)
         reply(page)
 
     def overloaded(self, reason: str) -> Page:
         """Make the response to a request that exceeds present capacity.
 
-        On it an API server asks again within the webhook's timeout (client-go ``rest/with_retry.go``), over a new
-        connection and so perhaps another replica; after that its ``failurePolicy`` decides.
+        The API server retries within the webhook's timeout (client-go ``rest/with_retry.go``), over a new connection
+        and so perhaps with another replica; after that its ``failurePolicy`` decides.
         """
         self.warn(f"answering 503: {reason}")
         return refusal(HTTPStatus.SERVICE_UNAVAILABLE, reason, _RETRY, is_last=True)
 
     def warn(self, what: str) -> None:
-        """Log overload once a second: a line for each request would add to the load."""
+        """Log overload at most once a second: one line per request would add to the load."""
         now = time.monotonic()
         if now - self._logged_at > 1:
             self._logged_at = now

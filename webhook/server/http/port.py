@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 _ROOM: Final = 1 << 16
-"""Bytes that are taken in at once; the kernel keeps about as many of a connection."""
+"""The bytes that are read at once; the kernel buffers about as many per connection."""
 
 
 class Ready(Protocol):
@@ -42,17 +42,17 @@ class Port:
         self.crowd = crowd
         self.clients = clients
         self.request_bytes = 2 * app.bodies.limit + limits.header_bytes
-        """The longest request, as sent: its header, its body, and the framing of chunks, which may double a body."""
+        """The longest request as sent: header and body, which the framing of chunks may double."""
         self.room = memoryview(bytearray(_ROOM))
-        """Where what comes in lies until it is parsed, of one connection at a time."""
+        """The buffer for input until it is parsed, used by one connection at a time."""
         self.connections: set[Ready] = set()
-        """Those that are ready for requests."""
+        """The connections that are ready for requests."""
         self.headers = b""
-        """What begins the header of each answer after the status."""
+        """The first header lines of each answer."""
         self.tick()
 
     def tick(self) -> None:
-        """Take note of the time, each second."""
+        """Update the date in answers, each second."""
         self.headers = (
             f"date: {time.strftime('%a, %d %b %Y %H:%M:%S GMT', time.gmtime())}\r\nserver: draguard\r\n".encode()
         )

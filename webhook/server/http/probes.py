@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _OPEN_METRICS: Final = "application/openmetrics-text"
 _FRESH: Final = 0.01
-"""Seconds for which metrics are not written again: it takes milliseconds, and any number of clients may ask at once."""
+"""Seconds for which metrics are cached: writing them takes milliseconds, and many clients may request them at once."""
 
 
 def make_probes(unready: Callable[[], Iterable[str]]) -> dict[str, Make]:
@@ -50,7 +50,7 @@ def make_monitoring_pages(
     written: dict[str, tuple[Page, float]] = {}
 
     def metrics(request: Request) -> Page:
-        # Its versions may be anything.
+        # The client chooses the version, so the header is no cache key.
         accepted = _OPEN_METRICS if _OPEN_METRICS in request.headers.get(b"accept", b"").decode("latin-1") else ""
         page, until = written.get(accepted, (None, 0.0))
         if page is None or time.monotonic() > until:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
     Key = tuple[Hashable, ...]
-    """Whose something is: the client, then what tells apart those who share it, such as a connection."""
+    """The owner of an item: the client, then parts of it, such as a connection."""
 
 T = TypeVar("T")
 
@@ -17,10 +17,10 @@ _REMEMBERED = 4096
 
 
 class _Share(Generic[T]):
-    """What a client, or a part of it, has used and waits for.
+    """What a client, or a part of it, has used, and its waiting items.
 
     Args:
-        used: Seconds.
+        used: The used seconds.
     """
 
     __slots__ = ("parts", "queue", "ranks", "used")
@@ -28,11 +28,11 @@ class _Share(Generic[T]):
     def __init__(self, used: float) -> None:
         self.used = used
         self.parts: dict[Hashable, _Share[T]] = {}
-        """Its parts of which something waits."""
+        """Its parts that have waiting items."""
         self.ranks: dict[Hashable, tuple[float, ...]] = {}
         """Their ranks; the lowest comes next."""
         self.queue: deque[tuple[float, T]] = deque()
-        """What waits of something that has no parts: about how long it will take, and it."""
+        """The waiting items of a share without parts, each with its estimated seconds."""
 
     @property
     def rank(self) -> tuple[float, ...]:
@@ -40,16 +40,16 @@ class _Share(Generic[T]):
 
 
 class Turns(Generic[T]):
-    """A queue whose next item belongs to the client, and to the part of it, that has used least so far.
+    """A queue whose next item belongs to the client, and the part of it, that has used the least time.
 
-    A new client begins with as much as the least of those that wait, so that none saves up. Among equals the
-    shortest comes first.
+    A new client starts with the least usage of the waiting ones, so that clients cannot save up turns. Among equals,
+    the shortest item comes first.
     """
 
     def __init__(self) -> None:
         self._all = _Share[T](0.0)
         self._used: dict[Key, float] = {}
-        """What has been used since something began to wait, by clients and parts of which nothing waits now, too."""
+        """The seconds used since the queue was last empty, also by clients without waiting items."""
         self._count = 0
 
     def __len__(self) -> int:
@@ -61,7 +61,7 @@ class Turns(Generic[T]):
 
         Args:
             key: Its owner.
-            seconds: About how long it will take.
+            seconds: The estimated seconds that it takes.
             item: The item.
         """
         path = [self._all]
@@ -86,7 +86,7 @@ class Turns(Generic[T]):
         return self._take(max, deque.pop)
 
     def charge(self, key: Key, seconds: float) -> None:
-        """Note what a client has used; nothing is noted while none waits."""
+        """Record the seconds that a client has used; nothing is recorded while the queue is empty."""
         if not self._count:
             return
         path: list[_Share[T]] = [self._all]
@@ -115,7 +115,7 @@ class Turns(Generic[T]):
         return taken
 
     def _rank(self, key: Key, path: list[_Share[T]]) -> None:
-        """Note the ranks along a path; forget what nothing waits of."""
+        """Update the ranks along a path; remove empty shares."""
         for part, above, share in zip(reversed(key[: len(path) - 1]), path[-2::-1], path[:0:-1], strict=True):
             if share.parts or share.queue:
                 above.ranks[part] = share.rank

@@ -37,6 +37,33 @@ _KINDS: Mapping[tuple[str, str], str] = {
 }
 
 
+_EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "review_failures_total": ("Reviews that the failure policy had to answer.", "endpoint"),
+    "findings_total": ("Findings of rules.", "rule", "mode"),
+    "policy_findings_total": ("Findings of policies.", "policy", "mode"),
+    "policy_errors_total": ("Policies that could not be evaluated.", "policy"),
+    "patched_total": ("Reviews whose answer changes the object.", "kind"),
+    "http_requests_refused_total": ("Requests refused before they were reviewed.", "status"),
+}
+"""Counters of events as they occur: their texts and labels."""
+_TOTALS: Final = {
+    "certificate_reload_failures_total": "New certificates or authorities of clients that were refused.",
+    "tls_handshake_failures_total": "TLS handshakes that failed.",
+    "policy_reload_failures_total": "New sets of policies that were refused.",
+    "heavy_processes_ended_total": "Processes for heavy reviews that were ended at a deadline.",
+}
+"""Counters that follow the totals of other parts."""
+_STATES: Final = {
+    "certificate_expiration_timestamp_seconds": "When the serving certificate expires, in Unix time.",
+    "certificate_last_reload_successful": "Whether the newest files for TLS are in use.",
+    "policies": "Policies that are evaluated.",
+    "policy_set_generation": "How many times policies were loaded.",
+    "policies_last_reload_successful": "Whether the policies in the files are those in use.",
+    "open_connections": "Open connections for reviews.",
+}
+"""Gauges."""
+
+
 class Metrics:
     """Counts and measures events in this process.
 
@@ -62,65 +89,29 @@ class Metrics:
         self._ended = ended
         disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for each
         self._exposed = registry = CollectorRegistry()
-
-        def counter(name: str, text: str, *labels: str) -> Counter:
-            return Counter(f"draguard_{name}", text, labels, registry=registry)
-
-        def gauge(name: str, text: str) -> Gauge:
-            return Gauge(name, text, registry=registry)
-
         self._reviews = Reviews()
         registry.register(self._reviews)
         # Finding a child by its labels takes longer than counting; the number of children is bounded.
-        self._failures = cache(
-            counter("review_failures_total", "Reviews that the failure policy had to answer.", "endpoint").labels
-        )
-        self._findings = cache(counter("findings_total", "Findings of rules.", "rule", "mode").labels)
-        self._policy_findings = cache(
-            counter("policy_findings_total", "Findings of policies.", "policy", "mode").labels
-        )
-        self._policy_errors = cache(
-            counter("policy_errors_total", "Policies that could not be evaluated.", "policy").labels
-        )
-        self._patched = cache(counter("patched_total", "Reviews whose answer changes the object.", "kind").labels)
-        self._refused = cache(
-            counter("http_requests_refused_total", "Requests refused before they were reviewed.", "status").labels
-        )
-        self._expiration = gauge(
-            "draguard_certificate_expiration_timestamp_seconds", "When the serving certificate expires, in Unix time."
-        )
-        self._certificate_good = gauge(
-            "draguard_certificate_last_reload_successful", "Whether the newest files for TLS are in use."
-        )
-        self._policies_served = gauge("draguard_policies", "Policies that are evaluated.")
-        self._generation = gauge("draguard_policy_set_generation", "How many times policies were loaded.")
-        self._policies_good = gauge(
-            "draguard_policies_last_reload_successful", "Whether the policies in the files are those in use."
-        )
-        self._counters = (
-            counter(
-                "certificate_reload_failures_total", "New certificates or authorities of clients that were refused."
-            ),
-            counter("tls_handshake_failures_total", "TLS handshakes that failed."),
-            counter("policy_reload_failures_total", "New sets of policies that were refused."),
-            counter("heavy_processes_ended_total", "Processes for heavy reviews that were ended at a deadline."),
-        )
-        self._counted = self._counts()
-        self._connections = gauge("draguard_open_connections", "Open connections for reviews.")
+        self._events = {
+            name: cache(Counter(f"draguard_{name}", text, labels, registry=registry).labels)
+            for name, (text, *labels) in _EVENTS.items()
+        }
+        self._states = {name: Gauge(f"draguard_{name}", text, registry=registry) for name, text in _STATES.items()}
+        self._totals = {name: Counter(f"draguard_{name}", text, registry=registry) for name, text in _TOTALS.items()}
+        self._counted: dict[str, int] = {}
         ProcessCollector(registry=registry)
-        build = {"version": version, "python": platform.python_version()}
-        Gauge(
-            "draguard_build_info",
-            "1, and what this is.",
-            [*build, "kubernetes"],
-            registry=registry,
-        ).labels(**build, kubernetes=kubernetes or f"up to 1.{NEWEST}").set(1)
+        build = {
+            "version": version,
+            "python": platform.python_version(),
+            "kubernetes": kubernetes or f"up to 1.{NEWEST}",
+        }
+        Gauge("draguard_build_info", "1, and what this is.", build, registry=registry).labels(**build).set(1)
 
         # rate() and increase() miss the first event of a series that begins with it.
         for endpoint in get_args(Endpoint):
-            self._failures(endpoint)
+            self._events["review_failures_total"](endpoint)
         for status in REFUSALS:
-            self._refused(status)
+            self._events["http_requests_refused_total"](status)
         self.tick(0)
 
     def reviewed(self, record: Record, seconds: float) -> None:
@@ -134,20 +125,20 @@ class Metrics:
         kind = _KINDS.get((name, group), OTHER)
         self._reviews.add((record.endpoint, kind, record.operation, record.decision), seconds, record.cost)
         if record.patched:
-            self._patched(kind).inc()
+            self._events["patched_total"](kind).inc()
         if record.decision == FAILED:
-            self._failures(record.endpoint).inc()
+            self._events["review_failures_total"](record.endpoint).inc()
         for found in record.found:
             if found.is_error:
-                self._policy_errors(found.policy).inc()
+                self._events["policy_errors_total"](found.policy).inc()
             if found.policy:
-                self._policy_findings(found.policy, found.mode).inc()
+                self._events["policy_findings_total"](found.policy, found.mode).inc()
             else:
-                self._findings(found.rule, found.mode).inc()
+                self._events["findings_total"](found.rule, found.mode).inc()
 
     def refused(self, status: int) -> None:
         """Count a request that is refused before it is reviewed."""
-        self._refused(status).inc()
+        self._events["http_requests_refused_total"](status).inc()
 
     def tick(self, connections: int) -> None:
         """Update gauges that change without an event, each second.
@@ -155,24 +146,31 @@ class Metrics:
         Args:
             connections: The number of open connections.
         """
-        self._connections.set(connections)
-        end = self._certificate.not_after
-        self._expiration.set(end.timestamp() if end else nan)
-        self._certificate_good.set(not self._certificate.fault)
-        policies = self._answering.value.policies
-        hooks = (*policies.validating, *policies.mutating) if policies else ()
-        for hook in hooks:
-            self._policy_errors(hook.policy.name)
-        self._policies_served.set(len({hook.policy.name for hook in hooks}))
-        self._generation.set(self._answering.generation)
-        self._policies_good.set(not self._answering.fault)
-        before, self._counted = self._counted, self._counts()
-        for counter, then, now in zip(self._counters, before, self._counted, strict=True):
-            counter.inc(now - then)
-
-    def _counts(self) -> tuple[int, ...]:
-        certificate = self._certificate
-        return certificate.refusals, certificate.failed_handshakes, self._answering.failures, self._ended()
+        certificate, answering = self._certificate, self._answering
+        end = certificate.not_after
+        policies = answering.value.policies
+        names = {hook.policy.name for hook in (*policies.validating, *policies.mutating)} if policies else ()
+        for name in names:
+            self._events["policy_errors_total"](name)
+        states = {
+            "certificate_expiration_timestamp_seconds": end.timestamp() if end else nan,
+            "certificate_last_reload_successful": not certificate.fault,
+            "policies": len(names),
+            "policy_set_generation": answering.generation,
+            "policies_last_reload_successful": not answering.fault,
+            "open_connections": connections,
+        }
+        for name, state in states.items():
+            self._states[name].set(state)
+        totals = {
+            "certificate_reload_failures_total": certificate.refusals,
+            "tls_handshake_failures_total": certificate.failed_handshakes,
+            "policy_reload_failures_total": answering.failures,
+            "heavy_processes_ended_total": self._ended(),
+        }
+        for name, total in totals.items():
+            self._totals[name].inc(total - self._counted.get(name, total))
+        self._counted = totals
 
     def exposition(self, accept: str) -> tuple[bytes, str]:
         """Write all metrics in Prometheus' text format, or in OpenMetrics if the client accepts it.

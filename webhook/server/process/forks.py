@@ -1,7 +1,7 @@
 """Worker processes for heavy reviews, forked without threads or keys.
 
 This process cannot fork: it has threads, connections and the key of its certificate. So before it has any of these, it
-forks a nursery, whose only work is to fork judges on request. A judge shares unchanged memory, starts within
+forks a nursery, whose only work is to fork workers on request. A worker shares unchanged memory, starts within
 milliseconds, answers one review after the other through a socket, and is killed by the kernel at the end of a review's
 time: that ends even code in C that holds every lock. Only the process at the other end of the socket notices.
 """
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
 _FORK: Final = b"f"
 _FOLLOW: Final = b"r"
 _ROOM: Final = 128 << 20
-"""Bytes that a judge may take beside shared memory: twice the need of the largest review; with two judges the webhook
+"""Bytes that a worker may take beside shared memory: twice the need of the largest review; with two workers the webhook
 stays below the chart's 512 MiB."""
 _GROWTH: Final = 64 << 20
-"""Bytes after which a judge is replaced once it has answered."""
+"""Bytes after which a worker is replaced once it has answered."""
 _NICE: Final = 10
-"""The niceness of judges: heavy reviews yield to all others when processors are scarce."""
+"""The niceness of workers: heavy reviews yield to all others when processors are scarce."""
 _EARLIER: Final = 0.05
-"""Seconds before the deadline when a judge answers by the failure policy, as far as it looks at the clock."""
+"""Seconds before the deadline when a worker answers by the failure policy, as far as it looks at the clock."""
 _log = logging.getLogger(__name__)
 
 
 class Forks:
-    """Makes judges with the same policies as this process.
+    """Makes workers with the same policies as this process.
 
-    Make it before there are threads, keys or connections, which judges would inherit.
+    Make it before there are threads, keys or connections, which workers would inherit.
 
     Args:
         review: Answers the body of a review, given how the webhook was called.
@@ -71,7 +71,7 @@ class Forks:
         self._control.settimeout(0)
 
     def fork(self) -> socket.socket:
-        """Make a judge; return the socket through which it takes tasks.
+        """Make a worker; return the socket through which it takes tasks.
 
         Raises:
             OSError: The nursery has ended, or is too busy.
@@ -92,7 +92,7 @@ class Forks:
         return ours
 
     def close(self) -> None:
-        """End the nursery, and all judges."""
+        """End the nursery, and all workers."""
         self._control.close()
         with suppress(ChildProcessError):
             os.waitpid(self._nursery, 0)
@@ -117,7 +117,7 @@ def _as_child(work: Callable[[], None]) -> NoReturn:
 
 
 def _nurse(control: socket.socket, review: Callable[[bytes, Call], Answer], follow: Callable[[], None]) -> None:
-    """Fork judges until the other end is closed, then kill them all."""
+    """Fork workers until the other end is closed, then kill them all."""
     os.setsid()  # a group of its own, which a terminal's signals do not reach
     while True:
         command, files, _, _ = socket.recv_fds(control, 1, 1)
@@ -128,12 +128,12 @@ def _nurse(control: socket.socket, review: Callable[[bytes, Call], Answer], foll
             with socket.socket(fileno=files[0]) as connection:
                 if os.fork() == 0:
                     control.close()
-                    _as_child(lambda: _judge(connection, review))
+                    _as_child(lambda: _worker(connection, review))
         else:
             os.killpg(0, signal.SIGKILL)
 
 
-def _judge(connection: socket.socket, review: Callable[[bytes, Call], Answer]) -> None:
+def _worker(connection: socket.socket, review: Callable[[bytes, Call], Answer]) -> None:
     """Answer reviews until the other end is closed."""
     os.nice(_NICE)
     _bound_memory()
