@@ -26,7 +26,7 @@ _IMPORTS: Final = "<frozen importlib"
 """The file name of code that imports modules."""
 _TICK: Final = 0.01
 _TICKS: Final = 4
-"""The ticks of processor time after which a review has taken 30 to 40 ms; valid ones of its size take a third at most."""
+"""The ticks of processor time after which a review has taken 30 to 40 ms; valid ones of its size need a third."""
 
 
 class ExceededError(BaseException):
