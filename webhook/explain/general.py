@@ -44,8 +44,8 @@ EVERY_FIELD: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "max-length": (
         _paragraphs(
             "A string is too long; its length is counted in UTF-8 bytes.",
-            "A letter with an accent counts as two, even where the API server's message says characters. The length of a"
-            " driver's opaque parameters is that of their JSON, in which <, > and & count as six each.",
+            "A letter with an accent counts as two, even where the API server's message says characters. The length of"
+            " a driver's opaque parameters is that of their JSON, in which <, > and & count as six each.",
         ),
         lambda field: bool(getattr(field, "max_length", None) or getattr(field, "max_bytes", None)),
     ),
