@@ -156,7 +156,7 @@ EVERY_OBJECT: Mapping[str, str] = {
     "suite": "A suite of `draguard policy test` is malformed.",
     "expression": "An expression of a policy makes the API server's compiler fail.",
     "case": "A case of a suite does not have the expected result, or is malformed.",
-    "not-covered": "No case has seen a validation true, or none has seen it false, or no case has seen a mutation change anything.",
+    "not-covered": "No case sees the validation both true and false, or none sees the mutation change anything.",
     "not-tested": "The policy has no test suite for `draguard policy test`.",
     "unused-suppression": _paragraphs(
         "A comment, an annotation or the configuration file suppresses findings of a rule that has none.",
