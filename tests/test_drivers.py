@@ -216,6 +216,29 @@ class TestMistypedNames:
         done = json.loads(draguard("validate", "-o", "json", "-", stdin=text.encode()).out)
         assert "mistyped-driver" not in {each["rule"] for each in done["findings"]}
 
+    @pytest.mark.parametrize(
+        ("driver", "hint"),
+        [
+            ("gpu.nvdia.com", 'did you mean "gpu.nvidia.com"?'),
+            ("nvidia.com", 'did you mean "gpu.nvidia.com"?'),
+            ("amd.com", "drivers of this domain: gpu.amd.com"),
+            ("gpu.nvidia.com", None),
+            ("example.com", None),
+            ("net", None),
+            ("acme.com", None),
+        ],
+    )
+    def test_a_selector_of_a_class_names_a_driver(self, driver: str, hint: str | None) -> None:
+        text = f"""
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {{name: gpu}}
+spec: {{selectors: [{{cel: {{expression: 'true && "{driver}" == device.driver'}}}}]}}
+"""
+        done = json.loads(draguard("validate", "-o", "json", "-", stdin=text.encode()).out)
+        found = [(each["hint"], each["line"]) for each in done["findings"] if each["rule"] == "mistyped-driver"]
+        assert found == ([(hint, 5)] if hint else [])
+
 
 class TestCommand:
     def test_show_lists_and_prints_profiles(self) -> None:

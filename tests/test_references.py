@@ -143,6 +143,18 @@ spec: {}
             'did you mean "ExactCount"?',
         ),
         (
+            "requests: [{name: a, exactly: {deviceClassName: g, allocationMode: Immediate}}]",
+            "Immediate said when to allocate in v1alpha2, now always when a pod needs the devices: leave the field out",
+        ),
+        (
+            "requests: [{name: a, exactly: {deviceClassName: g, n: 3}}]",
+            'YAML reads the key n as "false": to mean the text, write "n" in quotes',
+        ),
+        (
+            "requests: [{name: a, exactly: {deviceClassName: g, False: 3}}]",
+            'YAML reads the key False as "false": to mean the text, write "False" in quotes',
+        ),
+        (
             """requests: [{name: a, exactly: {deviceClassName: g, selectors: [
               cel: {expression: 'device.capacity["a.b"].memory >= 40'}]}}]""",
             'a capacity is a quantity: compare it as in …memory.compareTo(quantity("40Gi")) >= 0',

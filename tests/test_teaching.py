@@ -118,6 +118,14 @@ class TestExpressions:
                 "device.capacity['a.b'].memory.isGreaterThan('40Gi')",
                 'a quantity is compared with a quantity: write it as quantity("40Gi")',
             ),
+            (
+                "device.capacity.gpu.acme.io.memory.compareTo(quantity('3Gi')) > 0",
+                'put the domain in brackets and quotes: device.capacity["gpu.acme.io"].memory',
+            ),
+            (
+                "device.attributes.gpu.my-corp.io.model == 'A'",
+                'put the domain in brackets and quotes: device.attributes["gpu.my-corp.io"].model',
+            ),
             ("device.capacity['a.b'].memory.value > 4", "a capacity is the quantity itself: leave out .value"),
             (
                 "device.attributes['a.b'].version > semver('1.0.0')",

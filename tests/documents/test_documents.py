@@ -209,6 +209,10 @@ class TestKeys:
     def test_keys_are_the_same_if_they_become_the_same_string(self) -> None:
         assert faults("{1: a, '1': b}") == [(1, 8, 'key "1" already set in map: twice on line 1')]
 
+    def test_repeated_keys_that_yaml_reads_as_booleans_are_explained(self) -> None:
+        (fault,) = (each for each in parse("on: 1\ny: 2\n") if isinstance(each, Unreadable))
+        assert fault.hint == 'YAML reads the keys on and y as "true": to mean the text, write "on" in quotes'
+
     def test_a_repeated_key_does_not_hide_other_documents(self) -> None:
         found = list(parse("a: 1\n---\na: 1\na: 2\n---\na: 3\n"))
         assert [each.data if isinstance(each, Document) else each.line for each in found] == [{"a": 1}, 4, {"a": 3}]

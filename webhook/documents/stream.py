@@ -39,6 +39,8 @@ _MAX_VALUES_BEFORE_YAML: Final = 1
 """After this many JSON values, kubectl no longer tries to read the rest as YAML."""
 _FIRST_KEYS: Final = frozenset({Path(("apiVersion",)), Path(("kind",))})
 """The usual first fields of objects."""
+_BOOLEANS: Final = (("true",), ("false",))
+"""Keys that may be written differently."""
 _NOTHING: Final = Composed(None)
 _ENCODINGS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
@@ -99,6 +101,13 @@ class Document:
     def is_json(self) -> bool:
         """Whether the document is read as JSON, not as YAML."""
         return self.origin.is_json
+
+    def misread_key(self, path: Sequence[str | int]) -> str:
+        """Explain a field's key that YAML reads as a boolean, such as ``n``; empty for all others."""
+        if self.is_json or path[-1:] not in _BOOLEANS:
+            return ""
+        place = self.position(path)
+        return _boolean_keys(self.line(place.line), place.column - 1)
 
     def mentions(self, word: str) -> bool:
         """Tell whether the file contains a word."""
@@ -180,13 +189,20 @@ class Origin:
                 what = f"key {quoted(str(again.path[-1]))} already set in map"
             line = self.source.position(offset).line
             lines = f"twice on line {line}" if line == first else f"on line {first} and again on line {line}"
-            unreadable = self.source.unreadable(offset, f"{what}: {lines}", "keep one of the two")
+            hint = "" if self.is_json else _boolean_keys(self.source.text, self.start + again.first, offset)
+            unreadable = self.source.unreadable(offset, f"{what}: {lines}", hint or "keep one of the two")
             if not number and not self.is_json and again.path in _FIRST_KEYS:
                 from webhook.problem import Fix  # noqa: PLC0415 - few documents have a key twice
 
                 hint = "keep one of the two; or is a line --- missing above, which begins another document?"
                 unreadable = unreadable._replace(hint=hint, fix=Fix("separate", safe=False))
             yield unreadable
+
+
+def _boolean_keys(text: str, *offsets: int) -> str:
+    from webhook.documents.yamlhints import boolean_keys  # noqa: PLC0415 - needed only for mistakes
+
+    return boolean_keys(text, *offsets)
 
 
 def too_large(source: str) -> Unreadable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from webhook.documents.scalars import WORDS
 from webhook.patterns import Pattern
 
 _COLON: Final = "mapping values are not allowed in this context"
@@ -48,6 +49,7 @@ _TAKEN_FOR: Final = {
 """The meaning of a value in YAML, by its first character."""
 _DASHES: Final = Pattern("[-\u2010-\u2015\u2212]{2,}")
 """Hyphens, and the characters that editors replace them with."""
+_KEY: Final = Pattern(r"[A-Za-z]+(?=[ \t]*:)")
 
 
 def hint_of(problem: str, line: str) -> str:
@@ -66,6 +68,22 @@ def hint_of(problem: str, line: str) -> str:
         if meaning := _meaning(value, is_flow=is_flow):
             return f"{meaning}: {_instead(key, value, is_flow=is_flow)}"
     return _HINTS.get(problem, "")
+
+
+def boolean_keys(text: str, *offsets: int) -> str:
+    """Explain keys that YAML reads as booleans, such as ``n`` and ``on``; empty if there are none.
+
+    Args:
+        text: A YAML text.
+        offsets: Where the keys begin.
+    """
+    keys = dict.fromkeys(match[0] for offset in offsets if (match := _KEY.match(text, offset)))
+    words = [key for key in keys if isinstance(read := WORDS.get(key), bool) and key != str(read).lower()]
+    if not words:
+        return ""
+    read = "true" if WORDS[words[0]] else "false"
+    several = f"s {' and '.join(words)}" if words[1:] else f" {words[0]}"
+    return f'YAML reads the key{several} as "{read}": to mean the text, write "{words[0]}" in quotes'
 
 
 def _meaning(value: str, *, is_flow: bool) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from webhook.problem import Problem
 
+_CLASSIC_MODE: Final = re.compile(r'Unsupported value: "(Immediate|WaitForFirstConsumer)"')
 _SUPPORTED: Final = re.compile(r'Unsupported value: "([^"]*)": supported values: (.*)')
 _NO_REPLACEMENT: Final = ("", "")
 _AND: Final = "CEL writes `and` as &&"
@@ -163,6 +164,8 @@ _NAME_DOMAIN: Final = "name the domain, which is usually the driver"
 _DRIVER: Final = "DRIVER"
 """The placeholder for an unknown driver in hints."""
 _FIELD: Final = re.compile(r"""device\.(attributes|capacity)(?:\.|\[["'])(\w+)\b(?!["']?\]?\.)""")
+_DOTTED: Final = re.compile(r"\bdevice\.(attributes|capacity)\.([\w-]+(?:\.[\w-]+)+)\.([A-Za-z_]\w*)\b(?!\s*\()")
+"""A domain with dots that is not in brackets, and what is read of it."""
 _PATH: Final = re.compile(r"""device\.(attributes|capacity)\[["']([^"'/]+)/(\w+)["']\]""")
 
 
@@ -274,6 +277,8 @@ def _selector(problem: Problem, obj: Any) -> Advice:
     message = _first_error(problem.message)
     if advice := syntax(message, expression):
         return advice
+    if (advice := _dotted(expression)).hint:
+        return advice
     hint = _unknown(message, expression) or _types(message, expression)
     if hint.startswith(_NAME_DOMAIN) and (domain := _only_domain(obj)):
         mended = _FIELD.sub(rf'device.\1["{domain}"].\2', expression)
@@ -350,6 +355,17 @@ def _unknown(message: str, expression: str) -> str:
     return ""
 
 
+def _dotted(expression: str) -> Advice:
+    """Suggest brackets for a domain that is read field by field; empty if there is none."""
+    match = _DOTTED.search(expression)
+    if match is None:
+        return Advice()
+    holder, domain, name = match.groups()
+    meant = f'device.{holder}["{domain}"].{name}'
+    mended = f"{expression[: match.start()]}{meant}{expression[match.end() :]}"
+    return Advice(f"put the domain in brackets and quotes: {meant}", Fix("replace", mended, safe=False))
+
+
 def _types(message: str, expression: str) -> str:
     if _NO_DOMAIN.search(message) and (path := _PATH.search(expression)):
         return f'domain and name are two steps: device.{path[1]}["{path[2]}"].{path[3]}'
@@ -388,6 +404,15 @@ def _all_in(value: Any, field: str) -> Iterator[Any]:
         yield from _all_in(each, field)
 
 
+def _mode(message: str) -> str:
+    """Explain what a mode of allocation goes without, or what a mode of v1alpha2 was."""
+    if message.endswith("is 'All'"):
+        return "All takes all matching devices: leave out count"
+    classic = _CLASSIC_MODE.search(message)
+    now = "said when to allocate in v1alpha2, now always when a pod needs the devices: leave the field out"
+    return f"{classic[1]} {now}" if classic else ""
+
+
 def _source(_problem: Problem, _obj: Any) -> Advice:
     return Advice(
         "resourceClaimTemplateName gives each pod a claim of its own; resourceClaimName names one that pods share"
@@ -410,7 +435,5 @@ _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
     "exactly-or-first-available": lambda *_: Advice(
         "one class stands below exactly; of several, in the order of preference, each is an item of firstAvailable"
     ),
-    "count-for-mode": lambda problem, _: Advice(
-        "All takes all matching devices: leave out count" if problem.message.endswith("is 'All'") else ""
-    ),
+    "count-for-mode": lambda problem, _: Advice(_mode(problem.message)),
 }

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.budget import current, work
-from webhook.inventory.objects import without_nulls
-from webhook.objects import text
+from webhook.inventory.objects import CLAIMS, without_nulls
+from webhook.objects import items, mapping, text
 from webhook.problem import WARNING, Advice, Fix, Path, Problem
 from webhook.references.alike import Alike
 from webhook.spelling import nearest
@@ -93,6 +93,16 @@ class Context:
         for each in self.inventory.all("ResourceSlice"):
             found.setdefault(pool_of(each), []).append(each)
         return found
+
+    @cached_property
+    def configured(self) -> frozenset[str]:
+        """The drivers that parameters of claims are for."""
+        specs = (mapping(each, "spec") for kind in CLAIMS for each in self.inventory.all(kind))
+        return frozenset(
+            text(config, "opaque", "driver")
+            for spec in specs
+            for config in items(mapping(spec, "spec") or spec, "devices", "config")  # a template has two
+        )
 
     @cached_property
     def scene(self) -> Scene | None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from webhook.inventory import CLAIMS
-from webhook.objects import items, text
+from webhook.objects import items, name_of, text
 from webhook.problem import Advice, Fix
 from webhook.references.claims import devices_path, requests_of
 from webhook.references.classes import drivers_of
-from webhook.references.rules import MEANT, finding, rule
+from webhook.references.rules import MEANT, finding, in_expression, rule
 from webhook.spelling import mistyped
 
 if TYPE_CHECKING:
@@ -21,19 +21,54 @@ if TYPE_CHECKING:
     from webhook.problem import Problem
     from webhook.references.rules import Context
 
+_EXAMPLES: Final = "example.com"
+"""The domain that anyone may use in examples (RFC 2606)."""
+
 
 @rule("mistyped-driver", *CLAIMS, "DeviceClass")
 def mistyped_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
-    """The name of a class, or the driver of parameters, differs from a known driver by one letter.
+    """The name of a class, or the driver of parameters or of a class's selector, is nearly that of a known driver.
 
     The manifests have no class of that name. A letter is missing or doubled, or two are swapped, in a word of five
-    letters or more. If such a driver exists, add its DeviceClass or ResourceSlice to the manifests, or its profile
-    with --driver-profile.
+    letters or more; or the selector names only the domain of drivers: nvidia.com in place of gpu.nvidia.com. If such a
+    driver exists, add its DeviceClass or ResourceSlice to the manifests, or its profile with --driver-profile.
     """
     for path, name in _names(obj, context):
         if name and (meant := _intended(name)) and not _is_known(name, context):
-            message = f'no driver is known as "{name}", and one as "{meant}"'
-            yield finding(path, message, Advice(f'{MEANT} "{meant}"?', Fix("replace", meant, safe=False)), "Misspelt")
+            advice = Advice(f'{MEANT} "{meant}"?', Fix("replace", meant, safe=False))
+            yield finding(path, _unknown(name, meant), advice, "Misspelt")
+    if obj.get("kind") == "DeviceClass":
+        yield from _in_selectors(obj, context)
+
+
+def _unknown(name: str, meant: str) -> str:
+    return f'no driver is known as "{name}", and one as "{meant}"'
+
+
+def _in_selectors(device_class: JSONObject, context: Context) -> Iterator[Problem]:
+    """Find mistyped drivers in the selectors of a class."""
+    listed = items(device_class, "spec", "selectors")
+    for index, each in enumerate(listed):
+        expression = text(each, "cel", "expression")
+        for name in sorted(drivers_of([each], context)):
+            near, domains = _intended(name), _in_domain(name)
+            if not (near or domains) or _is_used(name, device_class, context):
+                continue
+            message = _unknown(name, near) if near else f'"{name}" is the domain of drivers, and none is known as that'
+            advice = in_expression(expression, name, [near] if near else domains, "drivers of this domain")
+            path = ("spec", "selectors", index, "cel", "expression")
+            yield finding(path, message, advice, "Misspelt", max(0, expression.find(name)))
+
+
+def _is_used(name: str, device_class: JSONObject, context: Context) -> bool:
+    """Tell whether anything but the selectors of classes uses a driver's name."""
+    return name == name_of(device_class) or name in context.configured or _is_published(name, context)
+
+
+def _in_domain(name: str) -> list[str]:
+    """Return the known drivers in a domain, unless it is one for examples."""
+    is_domain = "." in name and name != _EXAMPLES
+    return [each for each in _built_in() if each.partition(".")[2] == name] if is_domain else []
 
 
 def _names(obj: JSONObject, context: Context) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -71,8 +106,13 @@ def _is_known(name: str, context: Context) -> bool:
     """Tell whether a class or driver of a name exists, so that it is a custom driver."""
     inventory = context.inventory
     return (
-        context.profile(name) is not None
+        _is_published(name, context)
         or inventory.find("DeviceClass", name) is not None
-        or any(text(each, "spec", "driver") == name for each in inventory.all("ResourceSlice"))
         or any(name in drivers_of(items(each, "spec", "selectors"), context) for each in inventory.all("DeviceClass"))
     )
+
+
+def _is_published(name: str, context: Context) -> bool:
+    """Tell whether a driver has a profile or a slice."""
+    published = context.inventory.all("ResourceSlice")
+    return context.profile(name) is not None or any(text(each, "spec", "driver") == name for each in published)

@@ -96,6 +96,8 @@ class ResourceClaimSpec(Struct):
         "parametersRef": "write the parameters themselves into devices.config[].opaque",
         "spec": "a claim has one spec: leave one out, or write kind: ResourceClaimTemplate, which has two",
         "controller": ALLOCATED_BY_SCHEDULER,
+        "allocationMode": "Immediate and WaitForFirstConsumer said when to allocate, now always when a pod needs the"
+        " devices: leave the field out; All and ExactCount are values of devices.requests[].exactly.allocationMode",
     }
 
     devices = Nested(DeviceClaim, "The devices that are wanted.")

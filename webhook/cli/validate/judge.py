@@ -147,7 +147,7 @@ class Judge:
             return FINE
         taken = not any(problem.level == ERROR for problem in problems)
         del problems[MOST_FINDINGS + 1 :]  # locating each of a million takes minutes
-        findings = [_placed(_hinted(problem, outcome.object), document, release) for problem in problems]
+        findings = [_placed(_hinted(problem, outcome.object, document), document, release) for problem in problems]
         findings = [self._brief(finding, document, outcome.object) for finding in findings]
         findings += self._of_policies(outcome, document)
         findings.sort(key=lambda finding: (finding.line, finding.column))
@@ -213,8 +213,10 @@ class Judge:
         return findings
 
 
-def _hinted(problem: Problem, obj: Any) -> Problem:
+def _hinted(problem: Problem, obj: Any, document: Document) -> Problem:
     """Add a hint: what was probably meant, or how to provide the labels of a namespace."""
+    if problem.level == ERROR and (misread := document.misread_key(problem.path)):
+        return problem._replace(hint=misread, fix=None)
     if problem.level == ERROR and problem.hint in {"", ONCE_DECODED}:
         from webhook.references.hints import hint_of  # noqa: PLC0415 - most objects are fine
 
