@@ -632,7 +632,7 @@ class TestCheck:
             ("apiVersions: [v1]", "apiVersions: [v2]", "it serves v1"),
             ("policyName: limited", "policyName: limit", 'did you mean "limited"?'),
             ("policyName: limited", "policyName: other", ""),
-            ("PolicyBinding", "PolicyBnding", ""),
+            ("PolicyBinding", "PolicyBnding", 'did you mean "ValidatingAdmissionPolicyBinding"?'),
             (
                 "  validations:",
                 "  paramKind: {apiVersion: v1, kind: Configmap}\n  validations:",

@@ -160,6 +160,26 @@ class TestSelection:
         assert done.out.startswith("1 case in 1 suite: 1 passed")
         assert draguard("policy", "test", "--filter", "not", "--filter", "fine", new).out.startswith("2 cases")
 
+    def test_without_a_path_the_suites_of_the_current_directory_run(
+        self, new: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(new.parent)
+        done = draguard("policy", "test")
+        assert (done.code, done.out) == (0, "2 cases in 1 suite: 2 passed; 1 of 1 expression covered\n")
+
+    def test_warnings_are_about_the_named_files(self, new: Path) -> None:
+        (new / "other.yaml").write_text(POLICY + BINDING.replace("ACTION", "Deny"), encoding="utf-8")
+        about = {
+            name: {each["file"].rpartition("/")[2] for each in self.findings(new / name)}
+            for name in ("policy.yaml", "other.yaml", "tests.yaml", "")
+        }
+        assert about == {"policy.yaml": set(), "other.yaml": {"other.yaml"}, "tests.yaml": set(), "": {"other.yaml"}}
+
+    @staticmethod
+    def findings(path: Path) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads(draguard("policy", "test", "-o", "json", path).out)["findings"]
+        return found
+
     def test_a_failure_stands_at_its_own_line(self, new: Path) -> None:
         tests = new / "tests.yaml"
         tests.write_text(tests.read_text(encoding="utf-8").replace("value: 3", "value: 1"), encoding="utf-8")

@@ -733,3 +733,21 @@ class TestNamespaces:
         done = draguard("validate", "--namespace-labels", labels, "-")
         assert (done.code, done.out) == (2, "")
         assert f"error: --namespace-labels: {message}" in done.err
+
+
+@pytest.mark.parametrize("command", [("validate",), ("policy", "check")])
+def test_a_misspelt_kind_of_kubernetes_is_no_kind_of_another_project(command: tuple[str, ...]) -> None:
+    kinds = {
+        "admissionregistration.k8s.io/v1": "MutatingAdmissionsPolicy",
+        "apps/v1": "Deploymnt",
+        "v1": "Config",
+        "acme.io/v1": "Deploymnt",
+    }
+    text = "\n---\n".join(f"apiVersion: {version}\nkind: {kind}" for version, kind in kinds.items())
+    done = json.loads(draguard(*command, "-o", "json", "-", stdin=text.encode()).out)
+    found = [(each["rule"], each["line"], each["hint"]) for each in done["findings"]]
+    assert found == [
+        ("not-served", 2, 'did you mean "MutatingAdmissionPolicy"?'),
+        ("not-served", 5, 'did you mean "Deployment"?'),
+    ]
+    assert {each["kind"] for each in done["summary"]["skipped"]} == {"Config", "Deploymnt"}

@@ -216,6 +216,26 @@ def test_an_object_of_the_suite_is_wrong_where_it_stands() -> None:
     assert failure.text.endswith("in YAML, y, n, yes, no, on and off are booleans, too")
 
 
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (("v1", "Pods"), 'Pods of v1 is not served by any release; did you mean "Pod"?'),
+        (
+            ("resource.k8s.io/v1", "ResourceClaim"),
+            "ResourceClaim of resource.k8s.io/v1 is not served by Kubernetes 1.30,",
+        ),
+        (("networking.k8s.io/v1alpha1", "ClusterCIDR"), "ClusterCIDR of networking.k8s.io/v1alpha1 is not served by"),
+        (("acme.io/v1", "Pods"), ""),
+    ],
+)
+def test_an_object_that_no_client_can_send_fails(kind: tuple[str, str], text: str) -> None:
+    api_version, name = kind
+    obj = {"apiVersion": api_version, "kind": name, "metadata": {"name": "a"}}
+    suite = {"kubernetes": "1.30", "cases": [{"object": obj, "expect": {"allowed": True}}]}
+    failures = run_suite(suite, [NAMED, binding()]).cases[0].failures
+    assert [each.removeprefix("cases[0].object: ")[: len(text)] for each in failures] == ([text] if text else [])
+
+
 def test_a_release_is_a_text() -> None:
     with pytest.raises(SuiteError, match=r'kubernetes: 1\.3 is not a string; write the Kubernetes version as "1\.30"'):
         run_suite({"kubernetes": 1.30, "cases": [{}]}, [])

@@ -76,7 +76,7 @@ def review(
     if not isinstance(obj, dict):
         return Outcome(obj, [])
     known = find(obj.get("apiVersion"), obj.get("kind")) is not None
-    problems = [] if known else judge(obj, kubernetes=kubernetes)
+    problems = [] if known else judge(obj, kubernetes=kubernetes) or _misspelt(obj)
     if problems:
         return Outcome(obj, problems)
     if not known and rules:
@@ -106,6 +106,12 @@ def review(
     if sender is None or change is None or not allowed or any(each.reason in NOT_DECODED for each in problems):
         return Outcome(sent, problems, change, warnings=warnings)
     return Outcome(sent, problems, change, sender.validate(change), warnings)
+
+
+def _misspelt(obj: Any) -> list[Problem]:
+    from webhook.engine.misspelt import misspelt  # noqa: PLC0415 - most objects are of known kinds
+
+    return misspelt(obj)
 
 
 def _in_pods(obj: dict[str, Any], locations: Locations | None, **options: Any) -> list[Problem]:

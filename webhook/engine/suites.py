@@ -41,6 +41,7 @@ from webhook.policy.evaluation.authorizer import DENY_ALL, AuthorizerError, auth
 from webhook.policy.evaluation.policyset import Finding, Given
 from webhook.policy.evaluation.request import OPERATIONS
 from webhook.policy.load import load
+from webhook.policy.manifest.kinds import kind_of, meant
 from webhook.policy.manifest.versions import is_policy
 from webhook.policy.tools.coverage import Coverage, Covered
 from webhook.problem import ERROR, Path
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from webhook.policy.evaluation.authorizer import Authorizer
     from webhook.policy.evaluation.policyset import PolicySet
     from webhook.policy.evaluation.verdict import Verdict
+    from webhook.policy.manifest.kinds import Kind, Kinds
     from webhook.release import Release
 
 _CASES: Final = Path(("cases",))
@@ -266,7 +268,7 @@ def _judge(
     if user is not None and not isinstance(user, dict):
         raise SuiteError(where / "user", "must be a map with username and groups")
     for each, path in ((obj, from_obj), (old, from_old)):
-        _expect_decodable(each, path, policies.release)
+        _expect_decodable(each, path, policies)
     verdict = evaluate(
         obj,
         old,
@@ -279,15 +281,18 @@ def _judge(
     return verdict, obj
 
 
-def _expect_decodable(obj: JSONObject | None, where: Path, release: Release) -> None:
-    """Make sure that an object can be decoded, and so reaches a policy."""
+def _expect_decodable(obj: JSONObject | None, where: Path, policies: PolicySet) -> None:
+    """Make sure that an object is of a kind that is served, and can be decoded, and so reaches a policy."""
     if obj is None:
         return
     for name in ("apiVersion", "kind"):
         if not text(obj, name):
             raise SuiteError(where, f"an object has apiVersion and kind; there is no {name}")
+    release = policies.release
+    if message := _unserved(kind_of(obj["apiVersion"], obj["kind"]), policies.kinds):
+        raise SuiteError(where, message)
     known = find(obj["apiVersion"], obj["kind"])
-    if known is None or not known.since <= release <= known.until:
+    if known is None:
         return
     struct = compile_struct(known.type, target(obj["apiVersion"], release, CREATE))
     for misfit in apart(struct.decoding.walk(obj))[0]:
@@ -295,6 +300,20 @@ def _expect_decodable(obj: JSONObject | None, where: Path, release: Release) -> 
             problem = misfit.problem()
             hint = f"; {problem.hint}" if problem.hint else ""
             raise SuiteError(Path((*where, *problem.path)), f"the API server cannot decode it: {problem.message}{hint}")
+
+
+def _unserved(kind: Kind, kinds: Kinds) -> str:
+    """Explain why no client can send an object of a kind; empty if one can, or the kind may be another project's."""
+    if kinds.find(kind):
+        return ""
+    what = f"{kind.kind} of {kind.api_version} is not served"
+    if versions := kinds.versions(kind):
+        others = ", ".join(kind._replace(version=each).api_version for each in versions)
+        return f"{what} by Kubernetes 1.{kinds.release}, which has it in {others}"
+    if kinds.is_namespaced(kind) is not None:
+        return f"{what} by Kubernetes 1.{kinds.release}"
+    near = meant(kind.api_version, kind.kind)
+    return f'{what} by any release; did you mean "{near}"?' if near else ""
 
 
 def _authorizer(fields: Mapping[str, Any], where: Path) -> Authorizer:

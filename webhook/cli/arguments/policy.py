@@ -39,7 +39,7 @@ JSON has the expressions' costs, too.
 
 _POLICY_TEST = """\
 examples:
-  draguard policy test policies/
+  draguard policy test                              the suites below the current directory
   draguard policy test --strict policies/           every validation seen true and seen false
   draguard policy test --filter 'admin access' -v policies/
   draguard policy test --watch policies/            again whenever a file changes
@@ -48,7 +48,7 @@ examples:
 A suite is a YAML document with cases, in a file beside the policies; it tests what the manifests of
 its directory hold, or those that it names. docs/policies.md tells what a suite says, and
 `draguard schema suite` prints its JSON schema. Validations that no case has seen
-true, or none false, are warnings. --output is that of `draguard validate`; JSON has the suites with
+true, or none false, are warnings; if files are named, only for their policies. --output is that of `draguard validate`; JSON has the suites with
 their cases, and the coverage, too.
 """
 

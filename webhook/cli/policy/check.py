@@ -13,7 +13,8 @@ from webhook.cli.options.policies import is_suite, placed, release
 from webhook.cli.options.release import kubernetes
 from webhook.cli.options.suppressing import suppress, suppressions
 from webhook.documents import Unreadable, read
-from webhook.findings import identity, unread
+from webhook.engine.misspelt import misspelt
+from webhook.findings import found, identity, unread
 from webhook.policy.evaluation.policyset import Given
 from webhook.policy.manifest.versions import is_policy
 from webhook.policy.tools.check import check_policies
@@ -53,6 +54,8 @@ def run(arguments: Namespace) -> int:
             about = identity(document.data)
             if is_policy(document.data):
                 report.judged.append(Judged(document.source, document.index + 1, about))
+            elif slip := misspelt(document.data):
+                report.findings += (found(each, document) for each in slip)
             else:
                 report.skipped[about.api_version, about.kind] += 1
     if not report.findings and not any(is_policy(each.object) for each in given):

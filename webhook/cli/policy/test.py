@@ -10,7 +10,7 @@ from webhook.cli.arguments import UsageError
 from webhook.cli.console.expressions import located
 from webhook.cli.console.output import check_outputs, show
 from webhook.cli.console.progress import counting
-from webhook.cli.console.reading import some_paths
+from webhook.cli.console.reading import paths_of
 from webhook.cli.options.policies import is_suite, placed, release
 from webhook.cli.options.release import kubernetes
 from webhook.cli.options.suppressing import suppress, suppressions
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 def run(arguments: Namespace) -> int:
     """Run the suites, and print failures, missing coverage, and a summary."""
     check_outputs(arguments)
+    paths = paths_of(arguments) or [os.curdir]
     if not arguments.watch:
-        return _run(arguments, some_paths(arguments))
+        return _run(arguments, paths)
     from webhook.cli.policy.watching import watch  # noqa: PLC0415 - few watch
 
-    paths = some_paths(arguments)
     return watch(lambda: _run(arguments, paths), paths, quiet=arguments.quiet)
 
 
@@ -116,13 +116,14 @@ def test(
             progress(sum(len(each.result.cases) for each in runs))
             minor = release(stated or str(suite.data.get("kubernetes") or "") or None)
             runs.append(SuiteRun(suite, f"1.{minor}", result))
-            findings |= dict.fromkeys((*placed(result.findings, minor, suite), *runs[-1].failures()))
+            about = (each for each in placed(result.findings, minor, suite) if directory.reports(each))
+            findings |= dict.fromkeys((*about, *runs[-1].failures()))
             if not result.cases and any(each.problem.level == ERROR for each in result.findings):
                 report.remarks.append(f"note: not run: {suite.source}, as the API server refuses what it tests")
             if selected is None:
-                _add(coverage, result.coverage, suite)
+                _add(coverage, directory.asked(result.coverage), suite)
         if not directory.suites:
-            findings |= dict.fromkeys(_untested(directory.manifests))
+            findings |= dict.fromkeys(_untested(each for each in directory.manifests if each.source in directory.named))
     findings |= dict.fromkeys(_unseen(coverage.values()))
     report.findings += findings
     report.tested = Tested(runs, list(coverage.values()), strict)
@@ -130,10 +131,29 @@ def test(
 
 
 class _Directory(NamedTuple):
-    """The suites to run in one directory, and the manifests that they test."""
+    """The suites to run in one directory, and the manifests that they test.
+
+    Args:
+        suites: The suites.
+        manifests: All other manifests of the directory.
+        named: The files that the user has named, or whose directory; warnings are about them.
+    """
 
     suites: list[Document]
     manifests: list[Document]
+    named: set[str]
+
+    def reports(self, finding: Finding) -> bool:
+        """Tell whether a finding is reported: of a neighbour, only an error is, as it keeps suites from running."""
+        return finding.problem.level == ERROR or finding.file in self.named
+
+    def asked(self, coverage: Sequence[Covered]) -> Iterator[Covered]:
+        """Return the coverage of the named policies, and of those that the suites ask."""
+        asked = {id(each.policy) for each in coverage if each.passed or each.failed}
+        for each in coverage:
+            manifest = each.policy.manifest
+            if manifest is None or manifest.source in self.named or id(each.policy) in asked:
+                yield each
 
 
 def _directories(paths: Iterable[str], findings: dict[Finding, None]) -> Iterator[_Directory]:
@@ -150,6 +170,7 @@ def _directories(paths: Iterable[str], findings: dict[Finding, None]) -> Iterato
         yield _Directory(
             suites or [each for each in beside if is_suite(each.data)],
             [each for each in beside if not is_suite(each.data)],
+            {each.source for each in documents},
         )
 
 

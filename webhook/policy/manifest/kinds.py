@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.api.versions import NEWEST, VERSIONS
 from webhook.release import Release
+from webhook.spelling import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
 class Kind(NamedTuple):
@@ -115,6 +116,9 @@ A version has the first and the last release that serve it, if not all do; some 
 ``APILifecycleIntroduced`` and ``APILifecycleRemoved`` of k8s.io/api, release by release. Those of DRA are in
 ``webhook/api/versions.py``.
 """
+
+_OF_CLIENTS: Final = (("", "Config"),)
+"""Kinds that look like Kubernetes' own, and are of clients' files: a kubeconfig."""
 
 _UNCHANGED: Final = frozenset({"endpoints", "resourceclaimparameters", "resourceclassparameters"})
 """Resources that have the name of their kind in lower case."""
@@ -269,6 +273,29 @@ def _defined(obj: object) -> Known | None:
         if isinstance(each, dict) and isinstance(each.get("name"), str) and each.get("served") is True
     }
     return Known(group, kind, plural, spec.get("scope") != "Cluster", served)
+
+
+def meant(api_version: object, kind: object) -> str:
+    """Return the kind of a group of Kubernetes' own that an unknown kind misspells; empty if there is none.
+
+    Args:
+        api_version: The ``apiVersion`` of an object.
+        kind: Its ``kind``.
+    """
+    if not isinstance(api_version, str) or not isinstance(kind, str) or not kind:
+        return ""
+    group = kind_of(api_version, kind).group
+    own = _names().get(group)
+    return nearest(kind, own) if own and kind not in own else ""
+
+
+@cache
+def _names() -> Mapping[str, Sequence[str]]:
+    """List the kinds of each group of Kubernetes' own, in any version."""
+    names: dict[str, list[str]] = {}
+    for group, kind in (*_kubernetes_own(), *_OF_CLIENTS):
+        names.setdefault(group, []).append(kind)
+    return names
 
 
 @cache
