@@ -47,9 +47,9 @@ examples:
 
 A suite is a YAML document with cases, in a file beside the policies; it tests what the manifests of
 its directory hold, or those that it names. docs/policies.md tells what a suite says, and
-`draguard schema suite` prints its JSON schema. Validations that no case has seen
-true, or none false, are warnings; if files are named, only for their policies. --output is that of `draguard validate`; JSON has the suites with
-their cases, and the coverage, too.
+`draguard schema suite` prints its JSON schema. Validations that no case has seen true, or none
+false, are warnings; if files are named, only those of their policies. --output is that of
+`draguard validate`; JSON has the suites with their cases, and the coverage, too.
 """
 
 
