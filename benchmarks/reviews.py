@@ -177,9 +177,9 @@ def main() -> None:
         return run
 
     def answering(bodies: list[bytes], endpoint: Endpoint, options: ReviewOptions) -> Callable[[], None]:
-        told = answer(bodies[0], Call(endpoint), options).body
-        if not json.loads(told)["response"]["allowed"]:
-            message = f"the review is not admitted: {told.decode()}"
+        result = answer(bodies[0], Call(endpoint), options).body
+        if not json.loads(result)["response"]["allowed"]:
+            message = f"the review is not admitted: {result.decode()}"
             raise RuntimeError(message)
         return each(bodies, lambda body: answer(body, Call(endpoint), options))
 

@@ -74,8 +74,8 @@ def served(command: Sequence[str], log: Path) -> Iterator[Served]:
 def _url(process: subprocess.Popen[bytes], log: Path) -> str:
     deadline = time.monotonic() + SOON
     while process.poll() is None and time.monotonic() < deadline:
-        if told := _LISTENING.search(log.read_text(encoding="utf-8", errors="replace")):
-            return told[1]
+        if result := _LISTENING.search(log.read_text(encoding="utf-8", errors="replace")):
+            return result[1]
         time.sleep(0.02)
     message = f"{process.args!r} does not listen: {log.read_text(encoding='utf-8', errors='replace')}"
     raise RuntimeError(message)

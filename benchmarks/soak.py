@@ -160,7 +160,7 @@ def main() -> None:
             soak = Soak(reviews, server.url, context)
             samples = run(soak, server, arguments.requests, arguments.clients)
         failures = [
-            *told(soak),
+            *reported(soak),
             *logged(soak.faults, server.log),
             *memory(samples, arguments.requests),
             *exceptions(server.log),
@@ -196,7 +196,7 @@ def run(soak: Soak, server: Served, requests: int, clients: int) -> list[tuple[i
     return samples
 
 
-def told(soak: Soak) -> list[str]:
+def reported(soak: Soak) -> list[str]:
     """Print statistics of the answers; return their faults."""
     print(", ".join(f"{count} x {outcome}" for outcome, count in sorted(soak.outcomes.items())))
     if not soak.faults:

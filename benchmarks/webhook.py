@@ -193,23 +193,23 @@ def compare(load: tuple[str, ...], path: str, servers: Mapping[str, Served], rou
 def measure(load: tuple[str, ...], server: Served) -> Load:
     """Run wrk; every answer must be a success."""
     before = server.cpu_seconds()
-    told = subprocess.run(load, check=True, capture_output=True, text=True).stdout
-    return figures(told, server.cpu_seconds() - before, max(server.resident_mb()))
+    result = subprocess.run(load, check=True, capture_output=True, text=True).stdout
+    return figures(result, server.cpu_seconds() - before, max(server.resident_mb()))
 
 
-def figures(told: str, cpu_seconds: float, rss_mb: float) -> Load:
+def figures(result: str, cpu_seconds: float, rss_mb: float) -> Load:
     """Read the output of wrk.
 
     Args:
-        told: The output.
+        result: The output.
         cpu_seconds: The server's processor time meanwhile.
         rss_mb: The memory of its largest process.
     """
-    requests = re.search(r"(\d+) requests in", told)
-    rate = re.search(r"Requests/sec: +([\d.]+)", told)
-    p50, p99 = (re.search(rf"{share}% +([\d.]+)(us|ms|s)\b", told) for share in (50, 99))
-    if not (requests and rate and p50 and p99) or "Non-2xx" in told or "Socket errors" in told:
-        sys.exit(told)
+    requests = re.search(r"(\d+) requests in", result)
+    rate = re.search(r"Requests/sec: +([\d.]+)", result)
+    p50, p99 = (re.search(rf"{share}% +([\d.]+)(us|ms|s)\b", result) for share in (50, 99))
+    if not (requests and rate and p50 and p99) or "Non-2xx" in result or "Socket errors" in result:
+        sys.exit(result)
     p50_ms, p99_ms = (float(found[1]) * UNITS[found[2]] for found in (p50, p99))
     return Load(float(rate[1]), p50_ms, p99_ms, cpu_seconds / int(requests[1]) * 1e6, rss_mb)
 

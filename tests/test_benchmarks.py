@@ -41,13 +41,13 @@ def test_figures_are_milliseconds_and_microseconds_a_request() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "result",
     [WRK.format("  Non-2xx or 3xx responses: 1\n"), WRK.format("  Socket errors: connect 0, read 1\n"), "no such host"],
 )
-def test_a_load_with_a_failure_is_no_measurement(told: str) -> None:
+def test_a_load_with_a_failure_is_not_a_measurement(result: str) -> None:
     with pytest.raises(SystemExit) as ended:
-        webhook.figures(told, 1, 1)
-    assert ended.value.code == told
+        webhook.figures(result, 1, 1)
+    assert ended.value.code == result
 
 
 def test_the_best_of_two_rounds_is_fast_and_large() -> None:
@@ -150,7 +150,7 @@ def test_a_good_answer_has_no_fault(response: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("response", "told"),
+    ("response", "result"),
     [
         ({"uid": "other"}, "the uid is not 'u'"),
         ({"allowed": 1}, "allowed is neither true nor false"),
@@ -168,11 +168,11 @@ def test_a_good_answer_has_no_fault(response: dict[str, Any]) -> None:
         ({"auditAnnotations": {"noted": float("inf")}}, "Infinity"),
     ],
 )
-def test_a_bad_answer_has_a_fault(response: dict[str, Any], told: str) -> None:
-    assert told in soak.fault(SENT, 200, answer(**response))
+def test_a_bad_answer_has_a_fault(response: dict[str, Any], result: str) -> None:
+    assert result in soak.fault(SENT, 200, answer(**response))
 
 
-def test_only_what_is_no_review_or_too_deep_or_odd_may_be_called_malformed() -> None:
+def test_only_malformed_reviews_are_called_malformed() -> None:
     assert soak.fault(SENT, 400, b"no\n") == "400, not 200: b'no\\n'"
     assert soak.fault(SENT._replace(is_deep=True), 400, b"no\n") == ""
     assert soak.fault(SENT._replace(is_odd=True), 400, b"no\n") == ""

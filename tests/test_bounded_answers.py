@@ -24,9 +24,9 @@ LARGEST = 1 << 20
 def test_an_answer_has_at_most_1_mib(make: Callable[[], bytes]) -> None:
     body = make()
     for endpoint in ("validate", "mutate"):
-        told = answer(body, Call(endpoint), ReviewOptions())
-        assert told.status == 200
-        assert len(told.body) <= LARGEST
+        result = answer(body, Call(endpoint), ReviewOptions())
+        assert result.status == 200
+        assert len(result.body) <= LARGEST
 
 
 def test_a_refusal_says_how_many_more_causes_there_are() -> None:
@@ -45,7 +45,7 @@ def test_a_long_value_is_shown_in_part_at_admission_and_offline_in_full() -> Non
     assert any('"' + "%" * 2000 + '"' in problem.message for problem in found)
 
 
-def test_many_controllers_are_told_in_linear_time_and_room() -> None:
+def test_many_controllers_are_reported_in_linear_time_and_memory() -> None:
     obj = json.loads(owners())["request"]["object"]
     one = obj["metadata"]["ownerReferences"][0]
     taken = []
@@ -75,6 +75,6 @@ def test_a_long_uid_is_refused_since_the_answer_repeats_it() -> None:
 @pytest.mark.parametrize("version", ["\x01" * LARGEST, json.loads("[" * 900 + "]" * 900), {"a": "x" * LARGEST}])
 def test_another_version_is_not_repeated_at_any_length(version: Any) -> None:
     body = json.dumps({"kind": "AdmissionReview", "apiVersion": version}).encode()
-    told = answer(body, Call("validate"), ReviewOptions())
-    assert told.status == 400
-    assert len(told.body) < 1000
+    result = answer(body, Call("validate"), ReviewOptions())
+    assert result.status == 400
+    assert len(result.body) < 1000

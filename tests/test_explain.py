@@ -171,7 +171,7 @@ class TestOtherVersions:
             ("DeviceTaintRule", "resource.k8s.io/v1beta2", "  v1alpha3  1.33 to 1.37  DeviceTaintRule"),
         ],
     )
-    def test_what_is_otherwise_there_is_told(self, field: str, api_version: str, line: str) -> None:
+    def test_the_other_values_are_listed(self, field: str, api_version: str, line: str) -> None:
         assert line in section(lines_of(field, api_version=api_version), "OTHER VERSIONS")
 
     def test_limits_of_releases_that_differ_name_those(self) -> None:
@@ -204,7 +204,7 @@ class TestOtherVersions:
             ("ResourceClaim.spec.resourceClassName", "that is a path of v1alpha2, and v1 has nothing like it"),
         ],
     )
-    def test_a_path_of_another_version_is_told_where_it_went(self, query: str, message: str) -> None:
+    def test_a_path_of_another_version_is_explained(self, query: str, message: str) -> None:
         with pytest.raises(UnknownNameError, match=re.escape(message)):
             explain(query, api_version="resource.k8s.io/v1")
 
@@ -252,7 +252,7 @@ class TestReaders:
             ("ResourceSlice.spec.devices.attributes.int", "one-attribute-value  at spec.devices.attributes"),
         ],
     )
-    def test_a_rule_of_what_is_around_a_field_is_told_if_it_looks_at_the_field(self, field: str, rule: str) -> None:
+    def test_a_rule_of_a_parent_is_listed_if_it_reads_the_field(self, field: str, rule: str) -> None:
         assert any(line.startswith(rule) for line in rules_in(lines_of(field, api_version="resource.k8s.io/v1")))
 
     def test_a_rule_looks_at_the_same_field_in_all_versions(self) -> None:
@@ -391,7 +391,7 @@ class TestUnknownNames:
         with pytest.raises(UnknownNameError, match=re.escape(message)):
             explain("ResourceClassParameters", kubernetes="1.29")
 
-    def test_an_unknown_api_version_is_no_version(self) -> None:
+    def test_an_unknown_api_version_is_not_a_version(self) -> None:
         with pytest.raises(UnknownNameError, match="API version v9 is not known here: give one of resource"):
             explain(api_version="v9")
 
@@ -403,10 +403,10 @@ class TestUnknownNames:
     @given(st.text() | st.text("RPod.sepc[]", max_size=8))
     def test_any_text_is_explained_or_refused(self, query: str) -> None:
         try:
-            told = explain(query)
+            result = explain(query)
         except UnknownNameError as error:
-            told = str(error)
-        assert told
+            result = str(error)
+        assert result
 
 
 class TestCommand:
@@ -418,7 +418,7 @@ class TestCommand:
     @pytest.mark.parametrize(
         "arguments", [["ResourceClam"], ["--kubernetes-version", "1.12"], ["--api-version", "v9", "Pod"]]
     )
-    def test_wrong_use_is_told_from_a_finding(self, arguments: list[str]) -> None:
+    def test_usage_errors_differ_from_findings(self, arguments: list[str]) -> None:
         done = draguard("explain", *arguments)
         assert (done.code, done.out) == (2, "")
         assert done.err.startswith("draguard explain: error: ")

@@ -40,7 +40,7 @@ class TestFiles:
         assert (wanted.line, wanted.column, wanted.identity.kind) == (8, 3, "ResourceClaim")
         assert str(wanted).startswith(f"{wanted.file}:8:3: error unknown-field: spec.resourceClass: ")
 
-    def test_several_releases_and_paths_can_be_asked(self, tmp_path: Path) -> None:
+    def test_several_releases_and_paths_can_be_given(self, tmp_path: Path) -> None:
         (tmp_path / "a.json").write_text(CLAIM, encoding="utf-8")
         assert check_files([tmp_path / "a.json", str(tmp_path)], kubernetes="1.36") == []
         (found,) = check_files(str(tmp_path), kubernetes=("1.33", "1.32", "1.36"))
@@ -121,7 +121,7 @@ class TestSelectors:
         assert bool(matches(selector, DEVICE, driver=DRIVER)) is matched
         assert bool(matches(selector, {"driver": DRIVER, "basic": DEVICE}, kubernetes="1.34")) is matched
 
-    def test_what_keeps_a_device_out_is_told(self) -> None:
+    def test_the_condition_that_excludes_a_device_is_shown(self) -> None:
         selector = f'device.capacity["{DRIVER}"].memory.compareTo(quantity("80Gi")) >= 0'
         assert matches(selector, DEVICE, driver=DRIVER).reason == "memory is 40Gi, wanted >= 80Gi"
 
@@ -195,9 +195,9 @@ class TestExamples:
 
         assert "4 passed" in run()
         (repository / "manifests/claim.json").write_text(CLAIM.replace('"requests"', '"reqests"'), encoding="utf-8")
-        told = run()
-        assert "2 failed, 2 passed" in told
-        assert 'unknown field "spec.devices.reqests"' in told
+        result = run()
+        assert "2 failed, 2 passed" in result
+        assert 'unknown field "spec.devices.reqests"' in result
 
     def test_that_for_go_decodes_what_its_command_prints(self, repository: Path) -> None:
         """Without Go: runs its command, and compares its struct with the output."""

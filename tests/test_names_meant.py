@@ -14,10 +14,10 @@ def test_a_name_is_sought_among_any_number_without_a_budget() -> None:
 
 def test_a_name_takes_half_of_what_is_left_at_most() -> None:
     with limited(Budget(100_000)) as budget:
-        told = [in_place("gpu7.exmaple.com", NAMES, "classes").fix is not None for _ in range(30)]
+        result = [in_place("gpu7.exmaple.com", NAMES, "classes").fix is not None for _ in range(30)]
         assert budget.left > 7_000
-    assert told == sorted(told, reverse=True)
-    assert (told[0], told[-1]) == (True, False)
+    assert result == sorted(result, reverse=True)
+    assert (result[0], result[-1]) == (True, False)
 
 
 def test_names_are_listed_where_none_is_sought() -> None:

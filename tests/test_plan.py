@@ -166,7 +166,7 @@ def test_texts_may_have_more_characters_than_ascii() -> None:
         assert not judge(obj)
 
 
-def test_a_status_that_is_dropped_is_told() -> None:
+def test_a_status_that_is_dropped_is_reported() -> None:
     obj = FINE["a claim"] | {"status": {"reservedFor": []}}
     for _ in range(OFTEN):
         assert [problem.rule for problem in judge(obj)] == ["status-dropped"]

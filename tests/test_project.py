@@ -70,9 +70,9 @@ def test_the_story_shows_what_draguard_says(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     Path("examples").symlink_to(ROOT / "examples")
     story = (ROOT / "docs" / "simulate.md").read_text(encoding="utf-8")
-    told = re.findall(r"^\$ (.*)\n((?:(?!```|\$).*\n)*)", story, re.MULTILINE)
-    assert [each.split()[0] for each, _ in told] == ["draguard", "draguard", "sed", "draguard", "draguard"]
-    for command, said in told:
+    result = re.findall(r"^\$ (.*)\n((?:(?!```|\$).*\n)*)", story, re.MULTILINE)
+    assert [each.split()[0] for each, _ in result] == ["draguard", "draguard", "sed", "draguard", "draguard"]
+    for command, said in result:
         if command.startswith("sed"):
             edited = Path("examples/simulate/deployment.yaml").read_text(encoding="utf-8").replace("80Gi", "40Gi")
             Path("smaller.yaml").write_text(edited, encoding="utf-8")

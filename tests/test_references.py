@@ -166,7 +166,7 @@ spec: {}
         ),
     ],
 )
-def test_what_was_meant_is_told(line: str, hint: str) -> None:
+def test_the_likely_name_is_suggested(line: str, hint: str) -> None:
     requests = "" if line.startswith("requests") else "\n    requests: [{name: gpu, exactly: {deviceClassName: g}}]"
     manifest = f"""
 apiVersion: resource.k8s.io/v1
@@ -180,7 +180,7 @@ spec:
     assert hint in [each["hint"] for each in found]
 
 
-def test_the_claim_that_was_meant_is_told() -> None:
+def test_the_likely_claim_is_suggested() -> None:
     manifest = b"""
 apiVersion: v1
 kind: Pod
@@ -274,7 +274,7 @@ spec:
         ),
     ],
 )
-def test_what_devices_have_is_told(condition: str, message: str, hint: str) -> None:
+def test_the_values_of_devices_are_shown(condition: str, message: str, hint: str) -> None:
     device = "attributes: {model: {string: MODEL}, version: {version: 1.2.3-rc.1+b}}, capacity: {memory: {value: 1Gi}}"
     manifests = f"""
 apiVersion: resource.k8s.io/v1

@@ -79,7 +79,7 @@ def test_numbers_of_other_types_differ() -> None:
         {"apiVersion": "example.com/v1", "kind": "ResourceClaim"},
     ],
 )
-def test_only_claims_are_told_apart_by_what_they_ask_for(about: dict[str, Any]) -> None:
+def test_only_claims_are_distinguished_by_their_requests(about: dict[str, Any]) -> None:
     objects = [{**about, "metadata": {"name": name}, "spec": {}} for name in ("a", "b")]
     assert looks(Alike(), *objects) == 2
 

@@ -11,7 +11,7 @@ from webhook.release import Release, releases
 from webhook.schema import CREATE, OLDEST
 
 
-def test_a_plain_number_is_no_release() -> None:
+def test_mypy_refuses_a_plain_number_as_a_release() -> None:
     """These are refused by mypy, which would find an ignore that is not needed: nothing here is tested at run time."""
     limit = 32
     too_long(Path(), 1, limit)  # type: ignore[arg-type]

@@ -103,7 +103,7 @@ class TestStatus:
             "status.pools[0].shareableSummary.partiallyAvailableDevices",
         ]
 
-    def test_what_a_claim_takes_of_a_node_is_told_by_resource(self) -> None:
+    def test_the_node_resources_of_a_claim_are_listed(self) -> None:
         claims = [{"name": "gpu", "resourceClaimName": "claim"}]
         old = {
             "apiVersion": "v1",

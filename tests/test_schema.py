@@ -189,7 +189,7 @@ def test_a_good_object_is_fine() -> None:
         ),
     ],
 )
-def test_a_wrong_type_is_told_in_the_decoders_words(spec: Any, says: tuple[str, str]) -> None:
+def test_a_wrong_type_has_the_decoders_message(spec: Any, says: tuple[str, str]) -> None:
     assert decoded(spec) == [(says[0], f"json: cannot unmarshal {says[1]}")]
 
 
@@ -216,7 +216,7 @@ def test_what_is_well_formed_is_judged_beside_what_is_not() -> None:
     ]
 
 
-def test_a_value_is_only_decoded_if_that_is_all_that_is_asked() -> None:
+def test_a_target_can_be_limited_to_decoding() -> None:
     struct = compile_struct(Bicycle, target(release=31)).decoding
     assert struct.walk({"spec": {"colour": "Green", "wheels": []}}) == ()
     assert [str(misfit.path) for misfit in misfits(struct, {"spec": {"colour": 1}})] == ["spec.colour"]
@@ -242,7 +242,7 @@ def test_a_value_that_cannot_be_parsed_says_so() -> None:
     assert decoded({"weight": "heavy"}) == [("spec.weight", "could not convert string to float: 'heavy'")]
 
 
-def test_an_unknown_field_is_told_with_the_one_that_was_meant() -> None:
+def test_an_unknown_field_comes_with_a_suggestion() -> None:
     struct = compile_struct(Bicycle, target())
     found = [misfit.problem() for misfit in misfits(struct, {"spec": {"color": "Red", "zzz": 1, "frame": {"x": 1}}})]
     assert [(problem.message, problem.hint) for problem in found] == [

@@ -73,7 +73,7 @@ def test_a_slip_is_recognized(written: str, meant: str) -> None:
 
 
 @pytest.mark.parametrize(("written", "other"), STRANGERS)
-def test_another_name_is_no_slip(written: str, other: str) -> None:
+def test_another_name_is_not_a_slip(written: str, other: str) -> None:
     assert not nearest(written, [other])
 
 
@@ -85,7 +85,7 @@ def test_what_begins_a_name_is_rather_meant_than_a_slip_of_several_letters() -> 
     assert near("resourceClass", ["resourceClaims", "resourceClassName"]) == ["resourceClassName"]
 
 
-def test_names_that_are_as_near_are_all_told() -> None:
+def test_equally_near_names_are_all_suggested() -> None:
     assert near("nics", ["nica", "nicb"]) == ["nica", "nicb"]
 
 

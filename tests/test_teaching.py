@@ -338,7 +338,7 @@ class TestDecoding:
         new = claim({"name": "gpu", "exactly": {"deviceClasName": "a", "count": "1"}})
         assert [each.rule for each in judge(new, old, beyond_decoding=True)] == ["unknown-field", "wrong-type"]
 
-    def test_what_no_rule_reads_is_no_change(self) -> None:
+    def test_what_no_rule_reads_is_not_a_change(self) -> None:
         container = {"name": "c", "image": "i", "env": [{"name": "A", "value": "1"}]}
         old = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [container]}}
         new = {**old, "spec": {"containers": [{**container, "env": [{"name": "A", "value": [1]}]}]}}

@@ -194,7 +194,7 @@ def test_the_api_server_warns_of_deprecated_versions_itself() -> None:
     }
 
 
-def test_a_status_that_the_api_server_has_set_is_no_finding() -> None:
+def test_a_status_that_the_api_server_has_set_is_not_a_finding() -> None:
     assert validated({**POD, "status": {"phase": "Pending", "qosClass": "BestEffort"}}) == {
         "uid": "c7df00db",
         "allowed": True,
@@ -215,7 +215,7 @@ def test_kinds_that_are_not_ours_are_allowed() -> None:
     assert validated({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}, "data": 3})["allowed"]
 
 
-def test_a_pre_scheduled_pod_is_patched_and_the_change_told() -> None:
+def test_a_pre_scheduled_pod_is_patched_with_a_warning() -> None:
     response = mutated(POD)
     patch = base64.b64decode(response["patch"]).decode()
     spec = jsonpatch.apply_patch(POD, patch)["spec"]
@@ -267,7 +267,7 @@ def test_warnings_stay_within_the_api_servers_limits() -> None:
         ({**asked(CLAIM), "request": {**asked(CLAIM)["request"], "subResource": ["a"]}}, "subResource is not a string"),
     ],
 )
-def test_a_malformed_review_is_told_why(malformed: Any, says: str) -> None:
+def test_the_answer_to_a_malformed_review_has_the_reason(malformed: Any, says: str) -> None:
     with pytest.raises(MalformedReviewError, match=says):
         review(malformed, "validate", ReviewOptions())
 
@@ -347,7 +347,7 @@ def test_numbers_keep_their_values_and_types(text: str) -> None:
 
 
 @given(st.lists(st.sampled_from([*'{}[],:"\\\t 0-.e19', '"a"', "null", "true", "1", '"\\u00', "é"])).map("".join))
-def test_what_is_no_json_is_refused_and_what_is_json_is_not(text: str) -> None:
+def test_only_json_is_accepted(text: str) -> None:
     try:
         expected = json.loads(text)
     except ValueError:
@@ -396,13 +396,13 @@ def test_what_is_late_is_answered_by_its_head_alone() -> None:
         in_time, late = (
             answer(asks, Call("validate", deadline=deadline), ReviewOptions()) for deadline in (math.inf, 0.0)
         )
-        told = [
+        result = [
             (of.uid, of.operation, of.kind, of.resource, of.namespace, of.user, of.dry_run)
             for of in (in_time.record, late.record)
             if of is not None
         ]
-        assert len(told) == 2
-        assert told[0] == told[1]
+        assert len(result) == 2
+        assert result[0] == result[1]
         assert json.loads(late.body)["response"]["status"]["code"] == 500
         assert late.record is not None
         assert "object" not in late.record.request

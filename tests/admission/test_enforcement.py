@@ -29,7 +29,7 @@ JOBS: dict[str, Any] = {
 }
 
 
-def told(
+def result(
     obj: Any,
     enforcement: Enforcement | None = None,
     endpoint: Endpoint = "validate",
@@ -51,22 +51,22 @@ def rule_of(record: Record) -> str:
 
 class TestModes:
     def test_a_finding_refuses_if_nothing_else_is_said(self) -> None:
-        response, record = told(LONG)
+        response, record = result(LONG)
         assert not response["allowed"]
         assert [(found.mode, found.policy) for found in record.found] == [("deny", "")]
         assert (record.decision, record.message) == ("denied", response["status"]["message"])
 
     def test_a_finding_that_warns_says_what_the_refusal_would(self) -> None:
-        cause = told(LONG)[0]["status"]["details"]["causes"][0]
-        response, record = told(LONG, Enforcement(mode="warn"))
+        cause = result(LONG)[0]["status"]["details"]["causes"][0]
+        response, record = result(LONG, Enforcement(mode="warn"))
         assert response["allowed"]
         (warning,) = response["warnings"]
         assert warning.startswith(f"{cause['field']}: Invalid value"[:200])
         assert (record.decision, record.warnings) == ("allowed", 1)
 
     def test_a_finding_for_the_audit_log_says_nothing_to_the_user(self) -> None:
-        refused, denial = told(LONG)
-        response, record = told(LONG, Enforcement(mode="audit"))
+        refused, denial = result(LONG)
+        response, record = result(LONG, Enforcement(mode="audit"))
         cause = refused["status"]["details"]["causes"][0]
         assert (response["allowed"], "warnings" in response) == (True, False)
         assert json.loads(response["auditAnnotations"]["findings"]) == [
@@ -77,15 +77,15 @@ class TestModes:
     def test_annotations_hold_as_many_findings_as_have_room(self) -> None:
         claims = [{"name": f"Claim {index}", "resourceClaimName": "c"} for index in range(500)]
         pod = {**POD, "spec": {**POD["spec"], "resourceClaims": claims}}
-        text = told(pod, Enforcement(mode="audit"))[0]["auditAnnotations"]["findings"]
+        text = result(pod, Enforcement(mode="audit"))[0]["auditAnnotations"]["findings"]
         assert len(text.encode()) <= 10 * 1024
         assert len(json.loads(text)) > 10
 
     def test_a_rule_has_a_mode_of_its_own(self) -> None:
-        rule = rule_of(told(LONG)[1])
-        assert told(LONG, Enforcement(rules={rule: "warn"}))[0]["allowed"]
-        assert not told(LONG, Enforcement(mode="warn", rules={rule: "deny"}))[0]["allowed"]
-        assert not told(LONG, Enforcement(rules={"another": "warn"}))[0]["allowed"]
+        rule = rule_of(result(LONG)[1])
+        assert result(LONG, Enforcement(rules={rule: "warn"}))[0]["allowed"]
+        assert not result(LONG, Enforcement(mode="warn", rules={rule: "deny"}))[0]["allowed"]
+        assert not result(LONG, Enforcement(rules={"another": "warn"}))[0]["allowed"]
 
     @pytest.mark.parametrize(
         ("enforcement", "mode"),
@@ -100,14 +100,14 @@ class TestModes:
     def test_findings_in_pod_templates_warn_unless_something_else_is_said(
         self, enforcement: Enforcement, mode: str
     ) -> None:
-        response, record = told(job(made_from="One GPU"), enforcement, **JOBS)
+        response, record = result(job(made_from="One GPU"), enforcement, **JOBS)
         assert {found.mode for found in record.found} == {mode}
         assert response["allowed"] is (mode != "deny")
         assert bool(response.get("warnings")) is (mode == "warn")
 
     def test_a_pod_that_contradicts_itself_may_pass_as_it_is(self) -> None:
-        assert not told(TORN, endpoint="mutate")[0]["allowed"]
-        response, record = told(TORN, Enforcement(mode="warn"), "mutate")
+        assert not result(TORN, endpoint="mutate")[0]["allowed"]
+        response, record = result(TORN, Enforcement(mode="warn"), "mutate")
         assert (response["allowed"], record.patched) == (True, False)
         assert "keep one of the two" in response["warnings"][0]
 
@@ -115,7 +115,7 @@ class TestModes:
 class TestPolicies:
     """The effect of policies: at most that of their bindings."""
 
-    def told(
+    def result(
         self, manifests: list[Any], endpoint: Endpoint = "validate", **modes: Any
     ) -> tuple[dict[str, Any], Record]:
         enforcement = Enforcement(**modes)
@@ -130,35 +130,35 @@ class TestPolicies:
 
     @pytest.mark.parametrize("modes", [{"mode": "warn"}, {"policies": {"p": "warn"}}])
     def test_a_denial_becomes_a_warning(self, modes: dict[str, Any]) -> None:
-        response, record = self.told(self.denying(), **modes)
+        response, record = self.result(self.denying(), **modes)
         assert response["allowed"]
         assert response["warnings"] == ["Validation failed for ValidatingAdmissionPolicy 'p' with binding 'p': no"]
         assert record.found == [("", "p", "warn", False)]
 
     def test_a_denial_becomes_a_note_for_the_audit_log(self) -> None:
-        response, record = self.told(self.denying(), policies={"p": "audit"})
+        response, record = self.result(self.denying(), policies={"p": "audit"})
         (failure,) = json.loads(response["auditAnnotations"]["validation_failure"])
         assert (response["allowed"], "warnings" in response) == (True, False)
         assert (failure["policy"], failure["message"], failure["validationActions"]) == ("p", "no", ["Audit"])
         assert record.found == [("", "p", "audit", False)]
 
     def test_a_policy_has_a_mode_of_its_own(self) -> None:
-        assert not self.told(self.denying(), mode="warn", policies={"p": "deny"})[0]["allowed"]
-        assert not self.told(self.denying(), policies={"another": "warn"})[0]["allowed"]
+        assert not self.result(self.denying(), mode="warn", policies={"p": "deny"})[0]["allowed"]
+        assert not self.result(self.denying(), policies={"another": "warn"})[0]["allowed"]
 
     def test_bindings_may_ask_for_less(self) -> None:
-        response, record = self.told(self.denying(["Warn", "Audit"]), policies={"p": "deny"})
+        response, record = self.result(self.denying(["Warn", "Audit"]), policies={"p": "deny"})
         assert (response["allowed"], len(response["warnings"])) == (True, 1)
         assert [found.mode for found in record.found] == ["warn", "audit"]
-        response, record = self.told(self.denying(["Deny", "Audit"]), policies={"p": "warn"})
+        response, record = self.result(self.denying(["Deny", "Audit"]), policies={"p": "warn"})
         assert (response["allowed"], len(response["warnings"])) == (True, 1)
         assert [found.mode for found in record.found] == ["warn", "audit"]
-        assert "warnings" not in self.told(self.denying(["Warn"]), policies={"p": "audit"})[0]
+        assert "warnings" not in self.result(self.denying(["Warn"]), policies={"p": "audit"})[0]
 
-    def test_a_policy_that_cannot_be_asked_refuses_nothing_either(self) -> None:
+    def test_a_policy_that_cannot_be_evaluated_refuses_nothing_either(self) -> None:
         broken = self.denying(expression="object.spec.nonesuch == 1")
-        assert not self.told(broken)[0]["allowed"]
-        response, record = self.told(broken, mode="warn")
+        assert not self.result(broken)[0]["allowed"]
+        response, record = self.result(broken, mode="warn")
         assert response["allowed"]
         assert "no such key: nonesuch" in response["warnings"][0]
         assert record.found[0].is_error
@@ -169,9 +169,9 @@ class TestPolicies:
             policy(paramKind=kind, validations=[{"expression": "true"}]),
             binding(paramRef={"name": "x", "namespace": "y", "parameterNotFoundAction": "Deny"}),
         ]
-        assert not self.told(manifests)[0]["allowed"]
-        assert "failed to configure binding" in self.told(manifests, mode="warn")[0]["warnings"][0]
-        assert "validation_failure" in self.told(manifests, mode="audit")[0]["auditAnnotations"]
+        assert not self.result(manifests)[0]["allowed"]
+        assert "failed to configure binding" in self.result(manifests, mode="warn")[0]["warnings"][0]
+        assert "validation_failure" in self.result(manifests, mode="audit")[0]["auditAnnotations"]
 
     @pytest.mark.parametrize(
         ("patch", "says"),
@@ -186,13 +186,13 @@ class TestPolicies:
             *mutating("p", patch),
             *mutating("good", label),
         ]
-        assert not self.told(manifests, "mutate")[0]["allowed"]
-        response, _ = self.told(manifests, "mutate", policies={"p": "warn"})
+        assert not self.result(manifests, "mutate")[0]["allowed"]
+        response, _ = self.result(manifests, "mutate", policies={"p": "warn"})
         assert response["allowed"]
         assert [text for text in response["warnings"] if says in text]
         operations = json.loads(base64.b64decode(response["patch"]))
         assert [each["path"] for each in operations if "label" in each["path"]]
-        response, record = self.told(manifests, "mutate", policies={"p": "audit"})
+        response, record = self.result(manifests, "mutate", policies={"p": "audit"})
         (failure,) = json.loads(response["auditAnnotations"]["mutation_failure"])
         assert (failure["policy"], record.found[0].mode) == ("p", "audit")
 
@@ -207,8 +207,8 @@ class TestExemptions:
         ],
     )
     def test_exempt_requests_are_not_looked_at(self, enforcement: Enforcement) -> None:
-        assert told(LONG, enforcement)[0] == {"uid": "c7df00db", "allowed": True}
-        response, record = told(POD, enforcement, "mutate")
+        assert result(LONG, enforcement)[0] == {"uid": "c7df00db", "allowed": True}
+        response, record = result(POD, enforcement, "mutate")
         assert response == {"uid": "c7df00db", "allowed": True}
         assert record.decision == "exempt"
 
@@ -228,33 +228,33 @@ class TestExemptions:
             exempt_users=["admin"] if "userInfo" in request_ else [],
             exempt_groups=["system:nodes"] if "userInfo" in request_ else [],
         )
-        assert not told(LONG, enforcement, **request_)[0]["allowed"]
+        assert not result(LONG, enforcement, **request_)[0]["allowed"]
 
     @pytest.mark.parametrize("namespace", ["", None])
     def test_what_has_no_namespace_is_in_none_that_is_exempt(self, namespace: str | None) -> None:
-        assert not told(LONG, Enforcement(exempt_namespaces=["*"]), namespace=namespace)[0]["allowed"]
+        assert not result(LONG, Enforcement(exempt_namespaces=["*"]), namespace=namespace)[0]["allowed"]
 
 
 class TestFailures:
     def test_the_call_says_what_happens_if_answering_fails(self, monkeypatch: pytest.MonkeyPatch) -> None:
         # No input is known that makes judge raise, so it is made to.
         monkeypatch.setattr("webhook.engine.reviews.judge_admitted", lambda *_, **__: 1 / 0)
-        open_, failed = told(LONG, call=Call("validate", fail_open=True))
+        open_, failed = result(LONG, call=Call("validate", fail_open=True))
         assert (open_["allowed"], failed.decision) == (True, "failed")
-        assert not told(LONG, call=Call("validate", fail_open=False))[0]["allowed"]
-        assert not told(LONG)[0]["allowed"]
+        assert not result(LONG, call=Call("validate", fail_open=False))[0]["allowed"]
+        assert not result(LONG)[0]["allowed"]
 
-    def test_what_is_nested_too_deeply_is_told_as_that(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_deep_nesting_is_reported(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def endless() -> Any:  # CPython 3.13.0 looks at no limit where a function with *args calls itself
             return endless()
 
         # The depth limit depends on the interpreter, so that no object suits all of them.
         monkeypatch.setattr("webhook.engine.reviews.judge_admitted", lambda *_, **__: endless())
-        response, record = told(LONG)
+        response, record = result(LONG)
         assert response["status"]["message"].endswith("the object is nested too deeply")
         assert record.decision == "failed"
 
-    def test_policies_that_take_too_long_are_told_as_that(self) -> None:
+    def test_policies_that_take_too_long_are_reported_as_slow(self) -> None:
         numbers = list(range(90))
         long = {"expression": f"{numbers}.all(a, {numbers}.all(b, {numbers}.exists(c, c == 89)))"}
         options = ReviewOptions(policies=load([policy(validations=[long] * 10), binding()]))
@@ -266,15 +266,15 @@ class TestFailures:
 
 
 class TestRecords:
-    def test_a_record_tells_what_was_asked(self) -> None:
-        _, record = told(POD, endpoint="mutate", dryRun=True)
+    def test_a_record_describes_the_request(self) -> None:
+        _, record = result(POD, endpoint="mutate", dryRun=True)
         assert record.patched
         assert (record.uid, record.operation, record.resource) == ("c7df00db", "CREATE", "pods")
         assert (record.kind, record.namespace, record.name) == (("Pod", "", "v1"), "default", "pod")
         assert (record.user, record.dry_run, record.endpoint) == ("admin", True, "mutate")
 
-    def test_a_resource_is_told_with_its_group_and_subresource(self) -> None:
-        _, record = told(LONG, old=LONG, operation="UPDATE", subResource="status")
+    def test_a_resource_is_named_with_its_group_and_subresource(self) -> None:
+        _, record = result(LONG, old=LONG, operation="UPDATE", subResource="status")
         assert record.resource == "resourceclaims.resource.k8s.io/status"
 
     def test_a_broken_body_has_a_record_too(self) -> None:
@@ -289,7 +289,7 @@ class TestOptions:
         return done.code, json.loads(done.out)["response"] if done.out else None, done.err
 
     def test_modes_and_exemptions_are_options(self) -> None:
-        rule = rule_of(told(LONG)[1])
+        rule = rule_of(result(LONG)[1])
         assert not self.ask()[1]["allowed"]
         assert self.ask("--enforce", "warn")[1]["warnings"]
         assert self.ask("--enforce", f"{rule}=audit")[1]["auditAnnotations"]
@@ -316,21 +316,21 @@ class TestOptions:
 
 
 @pytest.mark.parametrize("what", ["namespace", "user", "group"])
-def test_an_empty_pattern_exempts_nobody_by_mistake(what: str) -> None:
+def test_an_empty_pattern_exempts_no_user(what: str) -> None:
     done = draguard("review", f"--exempt-{what}=", "-")
     assert done.code == 2
     assert f"--exempt-{what}: an empty pattern" in done.err
 
 
-def test_what_is_not_refused_is_told_in_the_record_too() -> None:
-    message = told(LONG)[1].message
+def test_findings_that_do_not_refuse_are_recorded_too() -> None:
+    message = result(LONG)[1].message
     for mode in MODES[1:]:
-        found = told(LONG, Enforcement(mode=mode))[1].message
+        found = result(LONG, Enforcement(mode=mode))[1].message
         assert found
         assert found in message
 
 
 def test_a_patch_is_as_without_modes() -> None:
-    strict, _ = told(POD, endpoint="mutate")
-    mild, _ = told(POD, Enforcement(mode="audit"), "mutate")
+    strict, _ = result(POD, endpoint="mutate")
+    mild, _ = result(POD, Enforcement(mode="audit"), "mutate")
     assert base64.b64decode(mild["patch"]) == base64.b64decode(strict["patch"])

@@ -48,7 +48,7 @@ def patched(response: dict[str, Any], obj: Any = POD) -> Any:
 
 
 class TestValidating:
-    def test_the_first_denial_is_told_in_the_api_servers_words_with_its_code(self) -> None:
+    def test_the_first_denial_has_the_api_servers_message_and_code(self) -> None:
         response = answered([saying(reason="Forbidden"), binding()], POD)
         refusal = "ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no"
         assert response == {
@@ -108,9 +108,9 @@ class TestValidating:
         assert "Validation failed" in second
 
     @pytest.mark.parametrize("operation", ["DELETE", "CONNECT"])
-    def test_policies_are_asked_about_every_operation(self, operation: str) -> None:
-        told = saying(messageExpression="string(request.operation)")
-        response = answered([told, binding()], None, old=POD, operation=operation)
+    def test_policies_apply_to_every_operation(self, operation: str) -> None:
+        result = saying(messageExpression="string(request.operation)")
+        response = answered([result, binding()], None, old=POD, operation=operation)
         assert response["status"]["message"].endswith(f"denied request: {operation}")
 
     def test_the_user_is_the_reviews(self) -> None:

@@ -72,7 +72,7 @@ def test_nothing_is_said_of_updates() -> None:
     assert "warnings" not in response(CLAIM, "UPDATE")
 
 
-def test_it_refuses_only_if_that_is_asked_for() -> None:
+def test_it_refuses_only_if_enforced() -> None:
     assert response(CLAIM, enforcement=Enforcement(mode="deny"))["allowed"]
     refused = response(CLAIM, enforcement=Enforcement(rules={"class-not-found": "deny"}))
     assert not refused["allowed"]
@@ -136,7 +136,7 @@ def test_what_is_malformed_is_not_looked_up(selectors: Any) -> None:
 
 
 @pytest.mark.parametrize("api_version", ["resource.k8s.io/v9", "", "c"])
-def test_what_nobody_decodes_is_not_looked_up(api_version: str) -> None:
+def test_the_header_of_an_unused_field_is_not_looked_up(api_version: str) -> None:
     asks = {"deviceClassName": "gpu.example.com", "selectors": [{"cel": 1}]}
     spec = {"devices": {"requests": [{"name": "r", "exactly": asks}]}}
     assert response({**CLAIM, "apiVersion": api_version, "spec": spec}).get("warnings", []) == []

@@ -43,11 +43,11 @@ def mistyped(draw: st.DrawFn) -> Any:
 
 
 def checked(review: Any, endpoint: Endpoint, options: ReviewOptions) -> None:
-    told = answer(json.dumps(review).encode(), Call(endpoint), options)
-    assert told.record
-    assert told.record.decision != FAILED
-    if told.status == 200:
-        assert json.loads(told.body)["response"]["uid"] == review["request"]["uid"]
+    result = answer(json.dumps(review).encode(), Call(endpoint), options)
+    assert result.record
+    assert result.record.decision != FAILED
+    if result.status == 200:
+        assert json.loads(result.body)["response"]["uid"] == review["request"]["uid"]
 
 
 @pytest.mark.slow

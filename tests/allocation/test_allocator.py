@@ -49,7 +49,7 @@ def error(slices: list[Json], *claims: Json, **more: Any) -> tuple[str | None, s
     return found.error, found.scope
 
 
-def test_devices_are_told_by_claim() -> None:
+def test_devices_are_reported_by_claim() -> None:
     found = answer([resource_slice(device("d0"), device("d1"))], claim(request(count=2)), claim())
     assert isinstance(found, Result)
     assert found.devices == [[("r", DRIVER, "n0", "d0"), ("r", DRIVER, "n0", "d1")], []]
@@ -175,7 +175,7 @@ def test_a_node_selector_with_two_terms_ends_the_attempt() -> None:
     assert error(slices, claim(request())) == (text, "abort")
 
 
-def test_a_search_of_more_than_ten_seconds_is_told() -> None:
+def test_a_search_of_more_than_ten_seconds_is_reported() -> None:
     devices = [device(f"d{number:02}", attributes={"slot": {"int": number % 9}}) for number in range(27)]
     requests = [request(f"r{number}") for number in range(10)]
     slow = claim(*requests, constraints=[{"distinctAttribute": f"{DRIVER}/slot", "requests": []}])
@@ -299,7 +299,7 @@ def test_a_capacity_that_there_is_not() -> None:
     assert reason.text == "there is no capacity memory"
 
 
-def test_devices_that_look_the_same_to_a_selector_are_told_apart_by_what_it_reads() -> None:
+def test_devices_are_distinguished_by_the_attributes_that_a_selector_reads() -> None:
     devices = [
         device(
             f"d{number}", attributes={"model": {"string": model}, "uuid": {"string": f"{number}"}}, capacity=capacity
@@ -368,7 +368,7 @@ def test_the_second_alternative_for_all_devices_was_mixed_up_with_the_first(rele
     assert isinstance(found, Result) == fits
 
 
-def test_whether_the_order_of_claims_matters_is_told() -> None:
+def test_the_result_states_whether_the_order_of_claims_matters() -> None:
     partition = {"consumesCounters": [{"counterSet": "a", "counters": {"memory": {"value": "1"}}}]}
     counters = [{"name": "a", "counters": {"memory": {"value": "1"}}}]
     tainted = {"taints": [{"key": "broken", "effect": "NoSchedule"}]}

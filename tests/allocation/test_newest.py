@@ -150,7 +150,7 @@ def test_a_gate_picks_the_implementation_that_supports_it(gate: str, name: str) 
     assert allocate({"features": features, "release": 37})["implementation"] == name
 
 
-def test_a_search_that_takes_too_long_upstream_is_told() -> None:
+def test_a_search_that_takes_too_long_upstream_is_reported() -> None:
     devices = [device(f"d{n}", attributes={"at": {"int": n}}) for n in range(24)]
     scenario = {
         "features": {},

@@ -43,7 +43,7 @@ def resource_slice(name: str, node: str = "n0", generation: int = 1, count: int 
         ),
     ],
 )
-def test_it_is_told_what_is_wrong_with_a_pool(slices: list[Json], why: str, devices: int) -> None:
+def test_the_fault_of_a_pool_is_reported(slices: list[Json], why: str, devices: int) -> None:
     request = {"name": "r", "exactly": {"deviceClassName": "any"}}
     claim = {"metadata": {"name": "c", "namespace": "ns"}, "spec": {"devices": {"requests": [request]}}}
     attempt = Allocator(CLASSES, slices, features=ALL).attempt([claim])

@@ -194,7 +194,7 @@ def said(problems: list[Problem]) -> list[str]:
     return [str(problem) for problem in problems]
 
 
-def test_a_manifest_with_all_that_admission_added_is_no_change_of_the_stored_pod() -> None:
+def test_a_manifest_with_all_that_admission_added_is_not_a_change_of_the_stored_pod() -> None:
     assert validate(MANIFEST, STORED) == []
     assert validate(STORED, STORED) == []
 
@@ -231,7 +231,7 @@ def test_what_admission_added_is_missed_if_an_update_leaves_it_out() -> None:
         ("spec.containers.0.command", None),
     ],
 )
-def test_what_may_change_or_is_no_change(path: str, value: Any) -> None:
+def test_what_may_change_or_is_not_a_change(path: str, value: Any) -> None:
     assert validate(changed(STORED, (path, value)), STORED) == []
 
 
@@ -350,7 +350,7 @@ def test_a_negative_grace_period_can_be_mended() -> None:
         [("spec.affinity", node_affinity()), ("spec.nodeSelector.zone", "a")],
     ],
 )
-def test_a_gated_pod_can_be_told_where_to_run(changes: list[tuple[str, Any]]) -> None:
+def test_node_selectors_of_a_gated_pod_can_be_narrowed(changes: list[tuple[str, Any]]) -> None:
     assert validate(changed(GATED, *changes), GATED) == []
 
 
@@ -382,7 +382,7 @@ def test_a_gated_pod_can_be_told_where_to_run(changes: list[tuple[str, Any]]) ->
         ([("spec.hostIPC", True)], NOT_UPDATABLE),
     ],
 )
-def test_a_gated_pod_cannot_be_told_anything_else(changes: list[tuple[str, Any]], expected: str) -> None:
+def test_nothing_else_of_a_gated_pod_can_change(changes: list[tuple[str, Any]], expected: str) -> None:
     assert said(validate(changed(GATED, *changes), GATED)) == [expected]
 
 
@@ -434,7 +434,7 @@ def test_a_pod_nested_without_end_is_compared() -> None:
     assert validate(changed(STORED, ("spec.dnsConfig", deep)), STORED)
 
 
-def test_what_no_api_server_can_have_stored_is_no_old_pod() -> None:
+def test_what_no_api_server_can_have_stored_is_not_an_old_pod() -> None:
     old = changed(STORED, ("spec.containers.0.resources.limits.cpu", "many"))
 
     for subresource in ("", "status"):

@@ -88,7 +88,7 @@ class TestPods:
         found = report("--old", tmp_path / "old", tmp_path / "new")["findings"]
         assert "pod-update" in {each["rule"] for each in found}
 
-    def test_policies_are_asked_about_all(self, tmp_path: Path) -> None:
+    def test_policies_apply_to_all_pods(self, tmp_path: Path) -> None:
         policy = """\
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -198,7 +198,7 @@ class TestDirectories:
     @pytest.mark.parametrize(
         "text", ["a: [", '// see "a": b\n{"a": 1}', "\x00", "a: b\n---\n{{ x }}: [\n", "key: {{ x }}\n"]
     )
-    def test_what_is_no_yaml_and_has_no_api_version_is_left_out(self, tmp_path: Path, text: str) -> None:
+    def test_files_without_yaml_and_api_version_are_skipped(self, tmp_path: Path, text: str) -> None:
         folder = write(tmp_path, {"a.json": text})
         assert left_out(folder) == {"no-api-version": 1}
         assert report(folder / "a.json")["summary"]["errors"] > 0
@@ -244,7 +244,7 @@ class TestDirectories:
         assert left_out(tmp_path) == {"broken-link": 1}
         assert draguard("validate", tmp_path / "b.yaml").code == 2
 
-    def test_a_directory_of_which_nothing_is_left_is_no_mistake(self, tmp_path: Path) -> None:
+    def test_a_directory_of_which_nothing_is_left_is_not_a_mistake(self, tmp_path: Path) -> None:
         assert draguard("validate", write(tmp_path, {"vendor/a.yaml": WRONG})).code == 0
         assert draguard("validate", tmp_path / "vendor" / "..", "--strict").code == 0
 
@@ -270,7 +270,7 @@ class TestGit:
         subprocess.run(["git", "-C", repository, "add", "-f", "a.yaml"], check=True)  # noqa: S607
         assert report(repository)["summary"]["errors"] == 1
 
-    def test_a_hook_may_be_told_of_another_directory(self, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_hook_may_name_another_directory(self, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         write(repository, {".gitignore": "b.yaml\n", "deep/b.yaml": WRONG, "deep/a.yaml": CLAIM})
         monkeypatch.setenv("GIT_DIR", ".git")
         assert left_out(repository / "deep") == {"ignored-by-git": 1}
@@ -312,7 +312,7 @@ class TestNeighbours:
         assert self.rules(write(tmp_path / "a", {"a.yaml": f"{CLAIM}---\n{other}"})) == {"class-not-found"}
         assert self.rules(write(tmp_path / "b", {"a.yaml": CLAIM, "b.yaml": other})) == set()
 
-    def test_a_misspelt_class_is_told_wherever_it_is(self, tmp_path: Path) -> None:
+    def test_a_misspelt_class_is_reported_everywhere(self, tmp_path: Path) -> None:
         folder = write(tmp_path, {"claims/a.yaml": CLAIM, "classes/b.yaml": CLASS.replace("CLASS", "gpu.exmaple.com")})
         assert self.rules(folder) == {"class-not-found"}
 

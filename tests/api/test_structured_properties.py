@@ -94,7 +94,7 @@ def test_nothing_raises(obj: dict[str, Any], request_: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("kubernetes", "obj"), OBJECTS)
-def test_an_object_is_no_change_of_itself(kubernetes: str, obj: dict[str, Any]) -> None:
+def test_an_object_is_not_a_change_of_itself(kubernetes: str, obj: dict[str, Any]) -> None:
     for subresource in ("", "status"):
         gates = {"AllAlpha": True}
         problems = validate(obj, obj, kubernetes=kubernetes, subresource=subresource, feature_gates=gates)

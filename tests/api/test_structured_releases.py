@@ -260,7 +260,7 @@ def test_parameters_are_an_object(kubernetes: str, text: str) -> None:
     ("kubernetes", "texts"),
     [("1.34", 2), ("1.35", 1)],
 )
-def test_no_driver_is_told_once_from_1_35(kubernetes: str, texts: int) -> None:
+def test_no_driver_is_reported_once_from_1_35(kubernetes: str, texts: int) -> None:
     assert len(said(resource_slice(version="v1beta1", driver=""), kubernetes)) == texts
 
 
@@ -342,7 +342,7 @@ def test_a_slice_is_for_some_nodes(kubernetes: str, detail: str) -> None:
         assert several == f'Invalid value: "{{`nodeName`, `allNodes`}}": {detail}, but multiple fields are set'
 
 
-def test_empty_is_absent_only_where_it_is_no_pointer() -> None:
+def test_empty_is_absent_only_where_it_is_not_a_pointer() -> None:
     flat = resource_slice(version="v1beta1", nodeName="", allNodes=True)
     assert said(flat, "1.36") == []
     assert said(resource_slice(version="v1beta1", allNodes=False), "1.36") == []
@@ -512,7 +512,7 @@ def test_control_plane_controllers_of_1_31() -> None:
     ]
 
 
-def test_deallocation_is_asked_of_allocated_claims_in_1_31() -> None:
+def test_deallocation_is_requested_for_allocated_claims_in_1_31() -> None:
     base = claim(FLAT, version="v1alpha3")
     for status, before, field in (
         ({"deallocationRequested": True}, {}, "status"),
@@ -647,6 +647,6 @@ def test_a_field_of_another_version_says_where_it_sits_in_this_one() -> None:
         ),
     ],
 )
-def test_what_cannot_be_decoded_is_told_in_the_words_of_the_decoder(obj: dict[str, Any], message: str) -> None:
-    told = [problem.message for problem in validate(obj, kubernetes="1.34") if problem.level == "error"]
-    assert told == [message.format("json: cannot unmarshal")]
+def test_an_undecodable_object_has_the_decoders_message(obj: dict[str, Any], message: str) -> None:
+    result = [problem.message for problem in validate(obj, kubernetes="1.34") if problem.level == "error"]
+    assert result == [message.format("json: cannot unmarshal")]

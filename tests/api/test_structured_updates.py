@@ -51,7 +51,7 @@ def test_all_has_no_count_to_default() -> None:
         ({"count": 0}, {"count": 1}),
     ],
 )
-def test_what_means_the_same_is_no_change(one: dict[str, Any], other: dict[str, Any]) -> None:
+def test_what_means_the_same_is_not_a_change(one: dict[str, Any], other: dict[str, Any]) -> None:
     old, new = (claim(REQUEST | {"exactly": {**REQUEST["exactly"], **each}}) for each in (one, other))
     assert validate(new, old) == []
 
@@ -227,7 +227,7 @@ class TestStatus:
             ("status.reservedFor", "Forbidden: may not be specified when `allocated` is not set")
         ]
 
-    def test_nobody_new_reserves_a_claim_that_goes(self) -> None:
+    def test_a_claim_being_deleted_takes_no_reservations(self) -> None:
         old = changed(allocated(reservedFor=[POD]), metadata__deletionTimestamp="2026-01-01T00:00:00Z")
         new = changed(old, status__reservedFor=[POD, POD | {"uid": "2"}])
         assert errors(validate(new, old, subresource="status")) == [
@@ -267,7 +267,7 @@ class TestStatus:
             ([f"10.0.0.{number}/24" for number in range(17)] * 2, "1.36", ["status.devices[0].networkData.ips"]),
         ],
     )
-    def test_addresses_are_told_apart(self, ips: list[str], kubernetes: str, found: list[str]) -> None:
+    def test_addresses_are_distinguished(self, ips: list[str], kubernetes: str, found: list[str]) -> None:
         base = claim({"name": "gpu", "deviceClassName": "gpu.example.com"}, version="v1beta1")
         new = allocated(base, devices=[DEVICE | {"networkData": {"ips": ips}}])
         gates = {"DRAResourceClaimDeviceStatus": True}
@@ -304,7 +304,7 @@ class TestAdminAccess:
         labelled = validate(obj, kubernetes=kubernetes, namespace_labels={label: "true"}, feature_gates=gates)
         assert errors(labelled) == []
 
-    def test_without_the_namespace_nobody_knows(self) -> None:
+    def test_without_the_namespace_the_result_is_unknown(self) -> None:
         assert warnings(validate(self.CLAIM)) == [("admin-access", "spec.devices.requests[0].exactly.adminAccess")]
 
     def test_templates_need_it_too(self) -> None:

@@ -133,7 +133,7 @@ def test_what_excludes_a_field_is_named(version: str, said: str) -> None:
 
 
 @pytest.mark.parametrize(("others", "suggested"), [(SOUGHT - 1, 'did you mean "spec"?'), (SOUGHT, "")])
-def test_of_very_many_fields_only_the_first_are_told_with_what_was_meant(others: int, suggested: str) -> None:
+def test_only_the_first_of_very_many_fields_have_suggestions(others: int, suggested: str) -> None:
     unknown: dict[str, Any] = {f"field{index}": {} for index in range(others)} | {"specs": {}}
     assert validate(claim() | unknown)[others].hint == suggested
 

@@ -87,7 +87,7 @@ def test_a_slice_stays_with_its_node_and_driver(field: str) -> None:
     ]
 
 
-def test_what_the_server_sets_itself_is_no_change() -> None:
+def test_what_the_server_sets_itself_is_not_a_change() -> None:
     assert validate(changed(CLAIM, spec__allocationMode=..., status=..., metadata__uid=...), CLAIM) == []
     assert validate(changed(CLAIM, spec__allocationMode="", spec__parametersRef=None), CLAIM) == []
 
@@ -164,7 +164,7 @@ def test_a_claim_is_reserved_32_times_at_most_and_once_for_each_uid() -> None:
     [({"deallocationRequested": True}, {}), ({}, {"deletionTimestamp": "2024-01-31T12:00:00Z"})],
     ids=["deallocationRequested", "deletionTimestamp"],
 )
-def test_nobody_new_reserves_a_claim_that_goes_away(going: dict[str, Any], metadata: dict[str, Any]) -> None:
+def test_a_deallocating_claim_takes_no_reservations(going: dict[str, Any], metadata: dict[str, Any]) -> None:
     before = {"driverName": "gpu.example.com", "allocation": ALLOCATION, **going}
     detail = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
     assert status_update(before, {**before, "reservedFor": PODS[:1]}, **metadata) == [
@@ -172,7 +172,7 @@ def test_nobody_new_reserves_a_claim_that_goes_away(going: dict[str, Any], metad
     ]
 
 
-def test_deallocation_is_asked_of_allocated_unreserved_claims_and_stays_asked() -> None:
+def test_deallocation_is_requested_for_allocated_unreserved_claims_and_stays_requested() -> None:
     allocated = {"driverName": "gpu.example.com", "allocation": ALLOCATION}
     reserved = {**allocated, "reservedFor": PODS[:1]}
     asked = {**allocated, "deallocationRequested": True}

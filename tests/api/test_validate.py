@@ -15,7 +15,7 @@ def found(obj: Any, old: Any = None) -> list[tuple[str, str, str]]:
     return [(problem.rule, str(problem.path), problem.message) for problem in validate(obj, old)]
 
 
-def test_a_kind_that_is_not_a_text_is_told_as_by_the_decoder() -> None:
+def test_a_kind_that_is_no_string_has_the_decoders_message() -> None:
     for field, value, kind in (("kind", ["a"], "array"), ("kind", 2, "number")):
         obj = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim"} | {field: value}
         (problem,) = validate(obj)
@@ -35,7 +35,7 @@ def test_a_kind_that_is_not_a_text_is_told_as_by_the_decoder() -> None:
         ({"feature_gates": {"DRADeviceTaint": True}}, "unrecognized feature gate: DRADeviceTaint"),
     ],
 )
-def test_what_cannot_be_asked_is_a_value_error(arguments: dict[str, Any], message: str) -> None:
+def test_an_invalid_query_is_a_value_error(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         validate(claim(), **arguments)
 
@@ -49,7 +49,7 @@ def test_what_cannot_be_asked_is_a_value_error(arguments: dict[str, Any], messag
         ({"kind": "ConfigMap", "apiVersion": None}, ["apiVersion"]),
     ],
 )
-def test_what_tells_no_version_or_kind_is_no_object_of_kubernetes(obj: Any, missing: list[str]) -> None:
+def test_what_tells_no_version_or_kind_is_not_an_object_of_kubernetes(obj: Any, missing: list[str]) -> None:
     assert found(obj) == [("not-served", field, f"{field} not set") for field in missing]
 
 

@@ -221,12 +221,12 @@ def test_a_struct_that_is_not_declared_has_no_fields() -> None:
         ]),
     ],
 )  # fmt: skip
-def test_constants_are_validated_where_asked_for(text: str, expected: list[str]) -> None:
+def test_constants_are_validated_if_enabled(text: str, expected: list[str]) -> None:
     assert messages(text, ENVIRONMENT.extend(EXTENDED_VALIDATIONS)) == expected
 
 
 @pytest.mark.parametrize(
     "text", ["duration(s)", "'%s %d'.format([s, 1])", "[1, 2] == []", "s.format(l)", "[[], []]", "'%s'.format(d)"]
 )
-def test_what_is_no_wrong_constant_passes_validation(text: str) -> None:
+def test_valid_constants_pass_validation(text: str) -> None:
     assert ENVIRONMENT.extend(EXTENDED_VALIDATIONS).check(text).is_checked

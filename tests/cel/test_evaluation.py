@@ -311,7 +311,7 @@ def test_only_some_values_can_be_keys() -> None:
         to_key([])
 
 
-def test_a_value_that_is_none_of_cels_is_told() -> None:
+def test_a_value_outside_cel_is_an_error() -> None:
     assert error_of("type(o)", o=object()).startswith("unsupported conversion to ref.Val: (object)")
 
 

@@ -255,7 +255,7 @@ def test_timestamps_read_back(nanos: int) -> None:
 @pytest.mark.parametrize(
     "text", ["", "1", "1x", "s", "1.s2", "--1s", "1h ", ".s", "9999999999999h", "9" * 50 + "s", "1e3s"]
 )
-def test_what_is_no_duration(text: str) -> None:
+def test_invalid_durations(text: str) -> None:
     assert temporal.parse_duration(text) is None
 
 
@@ -274,7 +274,7 @@ def test_what_is_no_duration(text: str) -> None:
         "٢٠٢٦-01-02T03:04:05Z",
     ],
 )
-def test_what_is_no_timestamp(text: str) -> None:
+def test_invalid_timestamps(text: str) -> None:
     assert temporal.parse_timestamp(text) is None
 
 

@@ -116,7 +116,7 @@ def test_no_name_is_a_part_of_the_source(name: str) -> None:
     assert environment.compile(text).evaluate({name: {name: 1}}) is True
 
 
-def test_a_quoted_field_is_no_part_of_the_source() -> None:
+def test_a_quoted_field_is_not_a_part_of_the_source() -> None:
     environment = Environment(EXTENSIONS, variables={"o": DYN})
     text = "o.`a-b/c.d` == 1"
     assert strangers("\n".join(written(text, environment).functions)) == set()

@@ -95,7 +95,7 @@ def test_addresses_and_networks_come_to(expression: str, expected: object) -> No
         ),
     ],
 )  # fmt: skip
-def test_what_is_no_address_is_told_in_go_s_words(text: str, reason: str) -> None:
+def test_an_invalid_address_has_gos_message(text: str, reason: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011  # the whole text is compared
         netip.parse_address(text)
     assert str(caught.value) == f'ParseAddr("{text}"): {reason}'
@@ -113,7 +113,7 @@ def test_what_is_no_address_is_told_in_go_s_words(text: str, reason: str) -> Non
         ("x/8", 'ParseAddr("x"): unable to parse IP'),
     ],
 )
-def test_what_is_no_network_is_told_in_go_s_words(text: str, reason: str) -> None:
+def test_an_invalid_network_has_gos_message(text: str, reason: str) -> None:
     assert outcome(f'cidr("{text}")') == NETWORK.format(f'"{text}"', reason)
 
 

@@ -189,7 +189,7 @@ def test_a_pattern_is_compiled_within_its_budget(pattern: str) -> None:
 
 
 @PATTERNS
-def test_of_a_constant_pattern_only_validity_is_asked(pattern: str) -> None:
+def test_a_constant_pattern_is_only_validated(pattern: str) -> None:
     expression = f"''.matches({constant(pattern)})"
     with limited(Budget(REVIEW)) as budget:
         compile_selector(expression, Release(36))

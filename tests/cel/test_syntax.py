@@ -167,7 +167,7 @@ def messages(text: str, environment: Environment = PLAIN) -> list[tuple[int, int
         ("Msg{?f: 1} && {?'k': 1}", [(1, 5, "unsupported syntax '?'"), (1, 16, "unsupported syntax '?'")]),
     ],
 )  # fmt: skip
-def test_wrong_input_is_told_as_cel_go_tells_it(text: str, expected: list[tuple[int, int, str]]) -> None:
+def test_invalid_input_has_cel_gos_message(text: str, expected: list[tuple[int, int, str]]) -> None:
     assert messages(text) == expected
 
 

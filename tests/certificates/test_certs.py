@@ -312,12 +312,12 @@ class TestIssue:
         handshake(directory, "localhost", (directory / "ca.crt").read_text())
 
     @pytest.mark.parametrize("name", NO_NAMES)
-    def test_what_is_no_name_is_refused(self, directory: Path, name: str) -> None:
+    def test_an_invalid_name_is_refused(self, directory: Path, name: str) -> None:
         with pytest.raises(CertificateError, match="neither an IP address nor a DNS name"):
             issue(directory, ["localhost", name])
         assert not directory.exists()
 
-    def test_a_certificate_for_nobody_is_refused(self, directory: Path) -> None:
+    def test_a_certificate_without_names_is_refused(self, directory: Path) -> None:
         with pytest.raises(CertificateError, match="at least one"):
             issue(directory, [])
 
@@ -390,7 +390,7 @@ class TestBundle:
         with pytest.raises(CertificateError, match="private key"):
             ca_bundle(tmp_path / "both")
 
-    def test_what_is_no_certificate_is_refused(self, tmp_path: Path) -> None:
+    def test_a_file_that_is_not_a_certificate_is_refused(self, tmp_path: Path) -> None:
         path = tmp_path / "ca.crt"
         with pytest.raises(CertificateError, match=r"cannot read .*ca\.crt: No such file"):
             ca_bundle(path)

@@ -35,19 +35,19 @@ def key(tmp_path: Path) -> Path:
         (0o666, 0o775, ["every user of this machine can read", "can change", "can replace files in"]),
     ],
 )
-def test_what_others_can_do_is_told_with_how_to_mend_it(key: Path, mode: int, directory: int, words: list[str]) -> None:
+def test_access_of_others_is_reported_with_the_fix(key: Path, mode: int, directory: int, words: list[str]) -> None:
     key.chmod(mode)
     key.parent.chmod(directory)
     link = key.parent.parent / "link"
     link.symlink_to(key)
     for path in (key, link):
-        told = list(exposures(path, secret=True))
-        assert len(told) == len(words)
-        assert all(word in text and "chmod " in text for word, text in zip(words, told, strict=True))
+        result = list(exposures(path, secret=True))
+        assert len(result) == len(words)
+        assert all(word in text and "chmod " in text for word, text in zip(words, result, strict=True))
     assert not any("can read" in text for text in exposures(key, secret=False))
 
 
-def test_what_is_not_there_is_not_told_of(tmp_path: Path) -> None:
+def test_missing_parts_are_not_shown(tmp_path: Path) -> None:
     assert list(exposures(tmp_path / "none", secret=True)) == []
 
 

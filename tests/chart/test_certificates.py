@@ -102,7 +102,7 @@ def to_api_servers(stated: Mapping[str, Any]) -> list[Manifest]:
 class TestSeparate:
     """The manager is a Deployment of its own; the pods that parse untrusted input have no permissions."""
 
-    def test_the_manager_is_told_where_the_objects_are_and_whom_to_tell(self, separate: str) -> None:
+    def test_the_manager_arguments_name_the_cluster_objects(self, separate: str) -> None:
         release = rendered(separate)
         (container,) = release.manager["spec"]["containers"]
         options = [argument for argument in container["args"] if not argument.startswith("--log-")]
@@ -187,7 +187,7 @@ class TestSeparate:
 
 
 class TestEmbedded:
-    def test_draguard_is_told_where_the_objects_are_and_whom_to_tell(self) -> None:
+    def test_the_arguments_name_the_cluster_objects(self) -> None:
         release = rendered("embedded")
         options = {name: value for name, value in release.options.items() if name.startswith("manage-")}
         assert options == {

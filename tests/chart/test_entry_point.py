@@ -100,7 +100,7 @@ class TestEntryPoint:
             is_rewritten = path.startswith("/mutate/")
             assert (name, code, response["allowed"], "patch" in response) == (name, 200, True, is_rewritten)
 
-    def test_policies_are_asked(self, draguard: Running) -> None:
+    def test_policies_are_evaluated(self, draguard: Running) -> None:
         group = {"group": "resource.k8s.io", "version": "v1"}
         asked = review()
         asked["request"] |= {

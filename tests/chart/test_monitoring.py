@@ -60,7 +60,7 @@ class TestLogs:
 
 
 class TestExtras:
-    def test_they_are_there_only_when_asked_for(self) -> None:
+    def test_they_are_imported_on_first_use(self) -> None:
         assert not KINDS & {manifest["kind"] for manifest in rendered().manifests}
         assert rendered().all("ConfigMap") == []
 

@@ -146,7 +146,7 @@ class TestManifests:
             namespace, *_ = yaml.safe_load_all(capsys.readouterr().out)
             assert labels_of(namespace)["pod-security.kubernetes.io/enforce"] == standard
 
-    def test_what_cannot_be_rendered_is_told_in_one_line(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_rendering_error_is_reported_in_one_line(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["--kubernetes-version", "1.27"]) == 1
         out, err = capsys.readouterr()
         assert (out, "draguard needs Kubernetes 1.28 or later" in err) == ("", True)
@@ -430,7 +430,7 @@ class TestPolicies:
         assert rendered().all("ConfigMap") == []
         assert "annotations" not in rendered().pod["metadata"]
 
-    def test_mutating_policies_are_asked_about_what_is_judged(self) -> None:
+    def test_mutating_policies_apply_to_judged_objects(self) -> None:
         webhooks = rendered("policies").webhooks
         assert webhooks["mutation"]["rules"] == webhooks["resources"]["rules"]
         assert "mutation" not in rendered().webhooks

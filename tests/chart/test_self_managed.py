@@ -131,9 +131,7 @@ def test_helm_test_passes(webhook: Running) -> None:
     assert "helm-test" in done.stdout
 
 
-def test_the_manager_ends_when_told_and_needs_no_more_than_the_roles(
-    api: ApiServer, manager: subprocess.Popen[str]
-) -> None:
+def test_the_manager_ends_on_a_signal_and_needs_only_its_roles(api: ApiServer, manager: subprocess.Popen[str]) -> None:
     resident = Path(f"/proc/{manager.pid}/status").read_text(encoding="ascii")
     (kibibytes,) = (int(line.split()[1]) for line in resident.splitlines() if line.startswith("VmRSS"))
     assert kibibytes < 64 * 1024, "more than the chart requests"

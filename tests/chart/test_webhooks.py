@@ -119,7 +119,7 @@ def known(*, status: bool = False) -> set[tuple[str, str]]:
 
 
 class TestRules:
-    def test_every_kind_is_asked_for_in_every_version_that_is_known(self) -> None:
+    def test_every_kind_is_covered_in_every_known_version(self) -> None:
         wanted = {(*each, operation) for each in known() for operation in ("CREATE", "UPDATE")}
         assert rules_of("resources", "pods", "workloads") == wanted
 

@@ -63,7 +63,7 @@ class TestHelp:
             (["serve", "--dev", "extra"], "serve", "unrecognized arguments: extra"),
         ],
     )
-    def test_what_a_command_does_not_take_is_told_with_its_usage(
+    def test_an_unknown_option_is_reported_with_the_usage(
         self, arguments: list[str], usage: str, complaint: str
     ) -> None:
         done = draguard(*arguments)
@@ -98,7 +98,7 @@ class TestProcess:
         done = process("validate", "examples/mended")
         assert (done.code, done.err) == (0, "")
 
-    def test_wrong_use_is_exit_code_2_and_told_on_standard_error(self) -> None:
+    def test_usage_errors_exit_with_2_and_a_message_on_standard_error(self) -> None:
         done = process("validate", "--kubernetes-version", "1.26")
         assert (done.code, done.out) == (2, "")
         assert done.err == (
@@ -115,7 +115,7 @@ class TestProcess:
         done = process("validate", "-", stdin="a: 'é€\n".encode(), env={"PYTHONIOENCODING": encoding})
         assert (done.code, done.err) == (1, "")
 
-    def test_it_ends_quietly_once_nobody_reads_its_output(self) -> None:
+    def test_it_ends_quietly_when_its_output_is_closed(self) -> None:
         read, write = os.pipe()
         os.close(read)
         try:
@@ -126,7 +126,7 @@ class TestProcess:
             os.close(write)
         assert (done.returncode, done.stderr) == (141, b"")
 
-    def test_output_that_cannot_be_written_is_no_finding(self) -> None:
+    def test_output_that_cannot_be_written_is_not_a_finding(self) -> None:
         with Path("/dev/full").open("wb") as full:
             done = subprocess.run([SCRIPT, "validate", BAD], stdout=full, stderr=subprocess.PIPE, cwd=ROOT, check=False)
         assert (done.returncode, done.stderr) == (3, b"draguard validate: error: [Errno 28] No space left on device\n")
@@ -163,7 +163,7 @@ class TestOwnFailure:
         )
 
     @pytest.mark.parametrize(
-        ("event", "code", "told"),
+        ("event", "code", "result"),
         [
             (BrokenPipeError(), 141, ""),
             (KeyboardInterrupt(), 130, ""),
@@ -172,14 +172,14 @@ class TestOwnFailure:
         ],
         ids=["reader gone", "interrupted", "disk full", "out of memory"],
     )
-    def test_what_comes_from_outside_is_no_failure_of_its_own(
-        self, event: BaseException, code: int, told: str, monkeypatch: pytest.MonkeyPatch
+    def test_what_comes_from_outside_is_not_a_failure_of_its_own(
+        self, event: BaseException, code: int, result: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def read(*_: object) -> None:
             raise event
 
         monkeypatch.setattr(webhook.cli.validate.oldstate, "read", read)
-        assert draguard("validate", BAD) == (code, "", told)
+        assert draguard("validate", BAD) == (code, "", result)
 
     @pytest.mark.parametrize("stream", ["stdin", "stdout", "stderr"])
     def test_a_stream_that_is_not_there_is_an_empty_one(self, stream: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +188,7 @@ class TestOwnFailure:
         getattr(sys, stream).close()
 
 
-def test_usage_is_told_without_loading_what_commands_need() -> None:
+def test_usage_is_printed_without_loading_commands() -> None:
     code = "import sys; import webhook.cli; print('yaml' in sys.modules, 'webhook.schema' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout == "False False\n"

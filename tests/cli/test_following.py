@@ -24,7 +24,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path("policies.yaml")
 
 
-def test_new_policies_are_those_that_are_asked(file: Path) -> None:
+def test_new_policies_replace_the_old_ones(file: Path) -> None:
     answering = reloaded_options(make_parser().parse_args(["serve", "--policies", str(file)]))
     before = answering.value.policies
     file.write_text(OTHER, encoding="utf-8")
@@ -44,7 +44,7 @@ def test_policies_are_compiled_when_they_are_loaded(file: Path) -> None:
 
 
 @pytest.mark.parametrize("change", ["broken", "gone", "empty"])
-def test_what_cannot_be_used_leaves_the_old_ones_and_is_told(
+def test_unusable_files_are_reported_and_the_old_ones_kept(
     change: str, file: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answering = reloaded_options(make_parser().parse_args(["serve", "--policies", str(file)]))

@@ -52,7 +52,7 @@ class TestMistakes:
             ("validate --stdin-filename a.yaml b.yaml", "standard input is not read: leave out the paths"),
         ],
     )
-    def test_they_are_told_with_what_was_probably_meant(self, arguments: str, hint: str) -> None:
+    def test_they_come_with_suggestions(self, arguments: str, hint: str) -> None:
         done = draguard(*arguments.split())
         assert (done.code, done.out) == (2, "")
         assert hint in done.err
@@ -76,8 +76,8 @@ class TestHelp:
     def test_it_is_as_wide_as_the_terminal(self, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COLUMNS", str(columns))
         lines = draguard("validate", "--help").out.splitlines()
-        told = [line for line in lines if not line.startswith("  draguard ")]
-        assert columns - 12 < max(map(len, (line for line in told if not line.startswith("  kube")))) <= columns
+        result = [line for line in lines if not line.startswith("  draguard ")]
+        assert columns - 12 < max(map(len, (line for line in result if not line.startswith("  kube")))) <= columns
 
     @pytest.mark.parametrize("command", ["validate", "policy test", "completion", ""])
     def test_help_shows_it_too(self, command: str) -> None:

@@ -199,14 +199,14 @@ def test_large_results_arrive_whole() -> None:
 
 
 def test_an_error_in_a_process_is_raised_with_its_traceback() -> None:
-    told = spreading("raise LookupError(piece)")
-    assert told.startswith("LookupError 0")
-    assert "in work" in told
+    result = spreading("raise LookupError(piece)")
+    assert result.startswith("LookupError 0")
+    assert "in work" in result
 
 
-def test_an_error_that_cannot_travel_is_told_all_the_same() -> None:
-    told = spreading("class Own(Exception): pass\n    raise Own('why')")
-    assert told.startswith("RuntimeError Own: why")
+def test_an_error_that_cannot_be_pickled_is_still_reported() -> None:
+    result = spreading("class Own(Exception): pass\n    raise Own('why')")
+    assert result.startswith("RuntimeError Own: why")
 
 
 def test_a_process_that_exits_by_itself_is_an_error() -> None:

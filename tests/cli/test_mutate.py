@@ -59,7 +59,7 @@ class TestManifests:
             "  nodeSelector:\n    kubernetes.io/hostname: node-1\n"
         )
 
-    def test_what_was_changed_is_told_on_standard_error(self) -> None:
+    def test_changes_are_reported_on_standard_error(self) -> None:
         lines = draguard("mutate", "-", stdin=POD.encode()).err.splitlines()
         assert len(lines) == 4
         assert lines[0].startswith("<stdin>:8:3: warning prescheduled: spec.nodeName: replaced by nodeSelector ")

@@ -150,7 +150,7 @@ class TestValidate:
         assert draguard(*command).out.endswith(f"1 document in 1 file: 1 {level}\n")
 
     @pytest.mark.parametrize(("failure_policy", "level"), [("Fail", "error"), ("Ignore", "note")])
-    def test_what_cannot_be_evaluated_is_told_whatever_the_failure_policy(
+    def test_an_evaluation_error_is_reported_under_every_failure_policy(
         self, failure_policy: str, level: str, write: Callable[..., Path]
     ) -> None:
         failing = policy(
@@ -260,14 +260,14 @@ class TestValidate:
         assert [each["rule"] for each in findings("validate", folder / "pod.yaml")] == ["unknown-field"]
         assert findings("validate", "--policies", folder / "p.yaml", folder / "pod.yaml") == []
 
-    def test_a_mutating_policy_that_fails_is_told(self, write: Callable[..., Path]) -> None:
+    def test_a_mutating_policy_that_fails_is_reported(self, write: Callable[..., Path]) -> None:
         failing = mutating("m", "Object{metadata: Object.metadata{labels: {'a': object.spec.absent}}}")
         folder = write(p=failing, pod=[NODELESS])
         (found,) = findings("validate", "--policies", folder / "p.yaml", folder / "pod.yaml")
         assert (found["level"], found["policy"]["name"]) == ("error", "m")
         assert found["message"].startswith("policy 'm' with binding 'm' denied request: ")
 
-    def test_a_change_that_cannot_be_decoded_is_told(self, write: Callable[..., Path]) -> None:
+    def test_an_undecodable_change_is_reported(self, write: Callable[..., Path]) -> None:
         breaking = mutating("m", "[JSONPatch{op: 'add', path: '/spec/containers', value: 'x'}]")
         folder = write(p=breaking, pod=[NODELESS])
         (found,) = findings("validate", "--policies", folder / "p.yaml", folder / "pod.yaml")
@@ -357,7 +357,7 @@ class TestValidate:
         assert [each["kind"] for each in findings(*command)] == ["Widget"]
         assert "2 skipped (kinds not judged: 1 without kind, 1 ConfigMap)" in draguard(*command).out
 
-    def test_what_an_authorizer_would_know_is_assumed_and_told(self, write: Callable[..., Path]) -> None:
+    def test_an_assumption_about_the_authorizer_is_reported(self, write: Callable[..., Path]) -> None:
         asking = policy(validations=[{"expression": "authorizer.path('/x').check('get').allowed()"}])
         folder = write(p=[asking, binding()], pod=[NODELESS], rules="rules: [{nonResourceURLs: [/x], verbs: [get]}]")
         command: list[str | Path] = ["validate", "--policies", folder / "p.yaml", folder / "pod.yaml"]
@@ -369,7 +369,7 @@ class TestValidate:
         allowed = findings(*command, "--authorizer", folder / "rules.yaml")
         assert allowed == []
 
-    def test_what_is_assumed_is_told_once_and_of_how_many_objects(self, write: Callable[..., Path]) -> None:
+    def test_an_assumption_is_reported_once_with_the_number_of_objects(self, write: Callable[..., Path]) -> None:
         asking = policy(validations=[{"expression": "authorizer.path('/x').check('get').allowed()"}])
         pods = [NODELESS | {"metadata": {"name": name}} for name in "abc"]
         folder = write(p=[asking, binding()], pods=pods)
@@ -377,7 +377,7 @@ class TestValidate:
         assert [each["rule"] for each in found] == ["policy", "assumed", "policy", "policy"]
         assert found[1]["message"].endswith(" (and of 2 more objects)")
 
-    def test_labels_of_a_namespace_are_assumed_and_told_unless_stated(self, write: Callable[..., Path]) -> None:
+    def test_assumed_labels_of_a_namespace_are_reported(self, write: Callable[..., Path]) -> None:
         tier = "!has(namespaceObject.metadata.labels.tier) || namespaceObject.metadata.labels.tier != 'small'"
         team = NODELESS | {"metadata": {"name": "a", "namespace": "team"}}
         picked = {"namespaceSelector": {"matchExpressions": [{"key": "tier", "operator": "Exists"}]}}
@@ -416,7 +416,7 @@ class TestValidate:
             (["--policies", "{}/p.yaml", "--authorizer", "{}/cut.yaml"], "--authorizer: {}/cut.yaml:1: "),
         ],
     )
-    def test_wrong_use_is_told(self, options: list[str], complaint: str, write: Callable[..., Path]) -> None:
+    def test_usage_errors_are_reported(self, options: list[str], complaint: str, write: Callable[..., Path]) -> None:
         folder = write(p=LIMITED, pod=[NODELESS], cut="a: [")
         done = draguard("validate", *(each.format(folder) for each in options), folder / "pod.yaml")
         assert (done.code, done.out) == (2, "")
@@ -511,7 +511,7 @@ class TestMutate:
         assert (done.code, done.out) == (1, "")
         assert f"{folder}/pod.yaml:" in done.err
 
-    def test_a_policy_that_ignores_its_failure_is_told_of(self, write: Callable[..., Path]) -> None:
+    def test_an_ignored_failure_of_a_policy_is_reported(self, write: Callable[..., Path]) -> None:
         ignoring = mutating("m", "Object{spec: Object.spec{nodeName: object.spec.absent}}", failurePolicy="Ignore")
         folder = write(p=ignoring, pod=[NODELESS])
         done = draguard("mutate", "--policies", folder / "p.yaml", folder / "pod.yaml")
@@ -692,7 +692,7 @@ class TestCheck:
         found = findings("policy", "check", "--kubernetes-version", "1.29", folder)
         assert [each["rule"] for each in found] == ["not-served", "not-served"]
 
-    def test_costs_are_told(self, write: Callable[..., Path]) -> None:
+    def test_costs_are_reported(self, write: Callable[..., Path]) -> None:
         folder = write(p=LIMITED.replace("has(object.spec.containers)", "object.spec.containers.all(c, c.name != '')"))
         lines = draguard("policy", "check", "--costs", folder).out.splitlines()
         assert lines[0].startswith(f"{folder}/p.yaml:10: spec.validations[0].expression of limited costs at least ")
@@ -776,7 +776,7 @@ class TestTest:
         monkeypatch.chdir(write(policy=LIMITED, tests=WHOLE))
         assert draguard("policy", "test", "tests.yaml").out.startswith("3 cases in 1 suite: 3 passed")
 
-    def test_a_policy_beside_which_there_is_no_suite_is_told_of(self, write: Callable[..., Path]) -> None:
+    def test_a_policy_without_a_suite_is_reported(self, write: Callable[..., Path]) -> None:
         found = findings("policy", "test", write(policy=LIMITED))
         assert [(each["level"], each["rule"], each["line"]) for each in found] == [("warning", "not-tested", 1)]
 
@@ -809,7 +809,9 @@ class TestTest:
             ),
         ],
     )
-    def test_a_malformed_suite_is_told_why(self, suite: str, complaint: str, write: Callable[..., Path]) -> None:
+    def test_a_malformed_suite_is_an_error_with_the_reason(
+        self, suite: str, complaint: str, write: Callable[..., Path]
+    ) -> None:
         done = draguard("policy", "test", write(policy=LIMITED, tests=suite))
         assert done.code == 1
         assert complaint in done.out
@@ -819,22 +821,22 @@ class TestTest:
         assert (done.code, done.out) == (2, "")
         assert "draguard policy: error: there is no suite in " in done.err
 
-    def test_unreadable_files_are_told_once(self, write: Callable[..., Path]) -> None:
+    def test_unreadable_files_are_reported_once(self, write: Callable[..., Path]) -> None:
         folder = write(policy=LIMITED, tests=WHOLE, cut="a: [")
         assert [each["rule"] for each in findings("policy", "test", folder)] == ["unreadable"]
 
     def test_json_has_suites_coverage_findings_and_a_summary(self, write: Callable[..., Path]) -> None:
         folder = write(policy=LIMITED, tests=SUITE)
-        told = json.loads(draguard("policy", "test", "--output", "json", folder).out)
-        assert [case["name"] for case in told["suites"][0]["cases"]] == ["a good name", "a bad one"]
-        assert told["suites"][0]["cases"][1] == {
+        result = json.loads(draguard("policy", "test", "--output", "json", folder).out)
+        assert [case["name"] for case in result["suites"][0]["cases"]] == ["a good name", "a bad one"]
+        assert result["suites"][0]["cases"][1] == {
             "name": "a bad one",
             "file": f"{folder}/tests.yaml",
             "line": 11,
             "passed": True,
             "failures": [],
         }
-        assert told["coverage"][1] == {
+        assert result["coverage"][1] == {
             "kind": "ValidatingAdmissionPolicy",
             "policy": "limited",
             "field": "spec.validations[1].expression",
@@ -842,7 +844,7 @@ class TestTest:
             "line": 12,
             "missing": ["false"],
         }
-        assert told["summary"] == {
+        assert result["summary"] == {
             "suites": 1,
             "cases": 2,
             "failed": 0,

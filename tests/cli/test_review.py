@@ -50,7 +50,7 @@ class TestAnswers:
         assert (done.code, done.err) == (0, "")
         assert json.loads(done.out) == admission.review(asked, endpoint, admission.ReviewOptions())
 
-    def test_the_validating_webhook_answers_unless_told_otherwise(self) -> None:
+    def test_the_validating_webhook_answers_by_default(self) -> None:
         done = draguard("review", "-", stdin=json.dumps(review("a")).encode())
         assert "patch" not in json.loads(done.out)["response"]
 
@@ -122,7 +122,7 @@ class TestInput:
         [json.dumps, lambda value: json.dumps(value, indent=2), lambda value: json.dumps(value, indent=2) + "\n\n"],
         ids=["on a line", "on several", "with empty ones between"],
     )
-    def test_what_is_no_review_is_reported_with_its_line_and_hides_no_other(self, spell: Callable[[Any], str]) -> None:
+    def test_other_input_than_reviews_is_reported_with_its_line(self, spell: Callable[[Any], str]) -> None:
         texts = [spell(review("a")), "rubbish", spell(review("b")), spell({"kind": "Pod"}), "[1]", spell(review("c"))]
         done = draguard("review", "-", stdin="\n".join(texts).encode())
         assert done.code == 1

@@ -94,7 +94,7 @@ class TestServe:
         ],
         ids=lambda value: " ".join(value) if isinstance(value, list) else "",
     )
-    def test_wrong_use_is_told(self, arguments: list[str], complaint: str) -> None:
+    def test_usage_errors_are_reported(self, arguments: list[str], complaint: str) -> None:
         done = draguard("serve", *arguments)
         assert done.code == 2
         assert f"draguard serve: error: {complaint}" in done.err
@@ -154,7 +154,7 @@ class TestCerts:
         assert base64.b64decode(done.out) == (tmp_path / "ca.crt").read_bytes()
 
     @pytest.mark.parametrize("option", [["--days", "0"], ["--ca-days", "0"], ["a b"], ["--ca-bundle"]])
-    def test_wrong_use_is_told(self, option: list[str], tmp_path: Path) -> None:
+    def test_usage_errors_are_reported(self, option: list[str], tmp_path: Path) -> None:
         done = draguard("certs", "--dir", tmp_path, *option)
         assert (done.code, done.out) == (2, "")
         assert done.err.startswith("draguard certs: error: ")
@@ -167,6 +167,6 @@ def test_a_key_that_everybody_can_read_is_warned_of(tmp_path: Path) -> None:
     command = [str(SCRIPT), "serve", "--port=0", f"--tls-cert={key.with_suffix('.crt')}", f"--tls-key={key}"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as started:
         assert started.stderr
-        told = started.stderr.readline()
+        result = started.stderr.readline()
         started.kill()
-    assert f"every user of this machine can read {key}" in told
+    assert f"every user of this machine can read {key}" in result

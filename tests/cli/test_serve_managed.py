@@ -79,13 +79,13 @@ def test_it_waits_for_its_certificate_and_ends_at_a_signal(api: ApiServer, tmp_p
     command = [str(SCRIPT), "serve", "--port=0", *options(api, tmp_path)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr
-        told = ""
-        while "no serving certificate yet" not in told:
-            told = server.stderr.readline() or pytest.fail("it has ended")
+        result = ""
+        while "no serving certificate yet" not in result:
+            result = server.stderr.readline() or pytest.fail("it has ended")
         server.send_signal(signal.SIGTERM)
         rest = server.stderr.read()
     assert server.returncode == 143
-    assert "Secret draguard-system/draguard-certificates" in told
+    assert "Secret draguard-system/draguard-certificates" in result
     assert "received SIGTERM while starting" in rest
 
 

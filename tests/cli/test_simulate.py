@@ -129,7 +129,7 @@ class TestWrongUse:
             (("-", "--cluster", "-"), "standard input (-) cannot be both"),
         ],
     )
-    def test_is_told(self, arguments: tuple[str | Path, ...], message: str) -> None:
+    def test_is_reported(self, arguments: tuple[str | Path, ...], message: str) -> None:
         done = draguard("simulate", *arguments)
         assert message in done.err
         assert done.code == 2
@@ -254,7 +254,7 @@ class TestMatch:
             (("-e", "device.driver =="), "-e: compilation failed"),
         ],
     )
-    def test_wrong_use_is_told(self, arguments: tuple[str | Path, ...], message: str) -> None:
+    def test_usage_errors_are_reported(self, arguments: tuple[str | Path, ...], message: str) -> None:
         cluster = ("--cluster", CLUSTER) if arguments != (DEPLOYMENT,) else ()
         done = draguard("match", *arguments, *cluster)
         assert message in done.err
@@ -311,7 +311,7 @@ class TestSnapshot:
 class TestText:
     """Reports of unusual outcomes."""
 
-    def told(self, tmp_path: Path, *objects: dict[str, Any], options: tuple[str, ...] = ()) -> str:
+    def result(self, tmp_path: Path, *objects: dict[str, Any], options: tuple[str, ...] = ()) -> str:
         file = tmp_path / "cluster.yaml"
         versions = {"Node": "v1", "Pod": "v1", "PriorityClass": "scheduling.k8s.io/v1"}
         for each in objects:
@@ -322,19 +322,19 @@ class TestText:
     def test_devices_that_are_not_ready_are_waited_for(self, tmp_path: Path) -> None:
         ready = clusters.devices("a", 1, bindingConditions=["attached"], bindingFailureConditions=["failed"])
         objects = (clusters.device_class(), ready, clusters.node("a"), clusters.claim())
-        text = self.told(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
+        text = self.result(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
         assert (
             "default/p: waiting\n  c: gpu.example.com/a/d0\n  waiting for binding conditions for device on node a"
             in text
         )
         assert "1 pod: 1 waiting for devices" in text
 
-    @pytest.mark.parametrize(("node", "told"), [("a", "(a)"), ("b", "(b, which does not exist)")])
-    def test_a_pod_past_the_scheduler_never_runs(self, node: str, told: str, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(("node", "result"), [("a", "(a)"), ("b", "(b, which does not exist)")])
+    def test_a_pod_past_the_scheduler_never_runs(self, node: str, result: str, tmp_path: Path) -> None:
         pod = tmp_path / "pod.yaml"
         pod.write_text(yaml.safe_dump({"apiVersion": "v1", **clusters.pod(claims={"gpu": "c"}, nodeName=node)}))
-        text = self.told(tmp_path, clusters.node("a"), clusters.claim(), options=(str(pod),))
-        assert f"default/p: pending\n  it names its node itself {told}, so its claims are not allocated" in text
+        text = self.result(tmp_path, clusters.node("a"), clusters.claim(), options=(str(pod),))
+        assert f"default/p: pending\n  it names its node itself {result}, so its claims are not allocated" in text
         assert "1 pod: 1 pending" in text
 
     def test_a_pod_past_the_scheduler_fails_the_run(self, tmp_path: Path) -> None:
@@ -345,7 +345,7 @@ class TestText:
         assert draguard("simulate", pod, "--cluster", cluster).code == 1
 
     def test_what_a_pending_pod_refers_to_is_looked_up(self, tmp_path: Path) -> None:
-        text = self.told(
+        text = self.result(
             tmp_path, clusters.node("a"), clusters.claim("cshared"), clusters.pod(claims={"gpu": "cshard"})
         )
         assert "note: ResourceClaim" in text
@@ -354,20 +354,20 @@ class TestText:
     def test_a_claim_that_cannot_be_reserved_again(self, tmp_path: Path) -> None:
         claim = clusters.allocated("c", "a", "d0", "other")
         del claim["status"]["allocation"]["allocationTimestamp"]
-        text = self.told(tmp_path, clusters.node("a"), claim, clusters.pod(claims={"gpu": "c"}))
+        text = self.result(tmp_path, clusters.node("a"), claim, clusters.pod(claims={"gpu": "c"}))
         assert "default/p: pending\n" in text
         assert "note: claim default/c was allocated without allocationTimestamp" in text
         assert "1 pod: 1 pending\n" in text
 
-    def test_a_missing_template_is_told_though_the_scheduler_says_nothing(self, tmp_path: Path) -> None:
-        text = self.told(tmp_path, clusters.node("a"), clusters.pod(claims={"gpu": "t"}))
+    def test_a_missing_template_is_reported_though_the_scheduler_has_no_message(self, tmp_path: Path) -> None:
+        text = self.result(tmp_path, clusters.node("a"), clusters.pod(claims={"gpu": "t"}))
         assert 'default/p: pending\n  pod "default/p": ResourceClaim not created yet' in text
 
     def test_many_kinds_of_nodes(self, tmp_path: Path) -> None:
         nodes = [clusters.node(f"n{number}") for number in range(9)]
         slices = [clusters.devices(f"n{number}", number) for number in range(9)]
         objects = (clusters.device_class(), *nodes, *slices, clusters.claim(count=12))
-        text = self.told(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
+        text = self.result(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
         assert "nodes more, for other reasons (--output json has all)" in text
         assert "\n  n8, request r: 8 devices, 8 of the class; 12 are wanted\n  n7, request r: 7 devices" in text
 
@@ -375,14 +375,14 @@ class TestText:
         one = clusters.claim("c")
         one["spec"]["devices"]["requests"].append({"name": "s", "exactly": {"deviceClassName": "gpu"}})
         objects = (clusters.device_class(), clusters.node("a"), clusters.devices("a"), one)
-        text = self.told(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
+        text = self.result(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
         assert "a: each request alone could be met, but not all of them together" in text
 
     def test_constraints(self, tmp_path: Path) -> None:
         one = clusters.claim(count=2)
         one["spec"]["devices"]["constraints"] = [{"matchAttribute": "gpu.example.com/x"}]
         objects = (clusters.device_class(), clusters.node("a"), clusters.devices("a", 2), one)
-        text = self.told(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
+        text = self.result(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
         assert "0 that meet the constraints together; 2 are wanted" in text
 
     def test_counters_that_devices_share(self, tmp_path: Path) -> None:
@@ -393,27 +393,28 @@ class TestText:
         sets["metadata"]["name"], sets["spec"]["devices"] = "counters", None
         sets["spec"]["sharedCounters"] = [{"name": "set", "counters": {"memory": {"value": "4Gi"}}}]
         objects = (clusters.device_class(), clusters.node("a"), parts, sets, clusters.claim(count=3))
-        text = self.told(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
+        text = self.result(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
         short = "counter memory of set: 4Gi is left, 3 devices consume 6Gi at least; 3 are wanted"
         assert f"3 devices, 3 of the class, 2 together: {short}" in text
         held = [clusters.allocated(f"held{number}", "a", f"d{number}") for number in range(2)]
-        text = self.told(tmp_path, *objects[:-1], *held, clusters.claim(), clusters.pod(claims={"gpu": "c"}))
+        text = self.result(tmp_path, *objects[:-1], *held, clusters.claim(), clusters.pod(claims={"gpu": "c"}))
         short = "counter memory of set: 0 is left, 2Gi is consumed, held by claim default/held0, claim default/held1"
         assert f"1 free, 0 with enough capacity: {short}\n" in text
 
     @pytest.mark.parametrize(
-        ("nodes", "told"), [(1, "a\n"), (2, "a (or 1 other node that suits it as well)\n"), (3, "a (or one of 2 other")]
+        ("nodes", "result"),
+        [(1, "a\n"), (2, "a (or 1 other node that suits it as well)\n"), (3, "a (or one of 2 other")],
     )
-    def test_nodes_that_suit_alike_are_counted(self, nodes: int, told: str, tmp_path: Path) -> None:
+    def test_nodes_that_suit_alike_are_counted(self, nodes: int, result: str, tmp_path: Path) -> None:
         made = [clusters.node(name) for name in "abc"[:nodes]]
-        assert self.told(tmp_path, *made, clusters.pod()).startswith(f"default/p: {told}")
+        assert self.result(tmp_path, *made, clusters.pod()).startswith(f"default/p: {result}")
 
     def test_pools_that_are_not_used(self, tmp_path: Path) -> None:
         pools = [clusters.devices(name, 2) for name in "ab"]
         for each in pools:
             each["spec"]["pool"]["resourceSliceCount"] = 2
         nodes = [clusters.node(name) for name in "ab"]
-        text = self.told(
+        text = self.result(
             tmp_path, *pools, *nodes, clusters.device_class(), clusters.claim(), clusters.pod(claims={"gpu": "c"})
         )
         assert (
@@ -423,7 +424,7 @@ class TestText:
 
     def test_many_devices_are_counted(self, tmp_path: Path) -> None:
         objects = (clusters.device_class(), clusters.node("a"), clusters.devices("a", 12), clusters.claim(count=12))
-        text = self.told(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
+        text = self.result(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
         assert "gpu.example.com/a/d7, and 4 more" in text
 
     def test_an_older_release_may_decide_otherwise(self, tmp_path: Path) -> None:
@@ -431,17 +432,17 @@ class TestText:
         other["metadata"]["name"], other["spec"]["pool"] = "b", {"name": "b", "generation": 1, "resourceSliceCount": 1}
         objects = (clusters.device_class(), clusters.node("a"), clusters.devices("a"), other, clusters.claim())
         pod = clusters.pod(claims={"gpu": "c"})
-        text = self.told(tmp_path, *objects, pod, options=("--kubernetes-version", "1.34"))
+        text = self.result(tmp_path, *objects, pod, options=("--kubernetes-version", "1.34"))
         assert "note: the scheduler could also decide otherwise" in text
 
-    def test_what_has_no_end_is_told_as_such(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_unbounded_cost_is_reported(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("webhook.simulation.replicas.MOST", 3)
-        text = self.told(tmp_path, clusters.node("a"), clusters.pod(), options=("--fit",))
+        text = self.result(tmp_path, clusters.node("a"), clusters.pod(), options=("--fit",))
         assert text.startswith("3 more pods at least like default/p fit\n  a: 3\n")
 
     def test_nothing_fits(self, tmp_path: Path) -> None:
         full = clusters.node("a", cpu="1")
-        text = self.told(tmp_path, full, clusters.pod(requests={"cpu": "2"}), options=("--fit",))
+        text = self.result(tmp_path, full, clusters.pod(requests={"cpu": "2"}), options=("--fit",))
         assert text.startswith("no more pods like default/p fit:\n  0/1 nodes are available")
         assert "  a: Insufficient cpu" in text
 

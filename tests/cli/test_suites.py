@@ -73,23 +73,23 @@ class TestWhyAllowed:
             ),
         ],
     )
-    def test_the_validation_that_should_have_refused_is_told(
+    def test_the_validation_that_should_have_refused_is_named(
         self, name: str, message: str, action: str, said: str, tmp_path: Path
     ) -> None:
         case = f"{{object: {OBJECT.replace('NAME', name)}, expect: {{allowed: false, message: '{message}'}}}}"
         assert failure(tmp_path, case=case, action=action) == f"was allowed: {said}"
 
-    def test_without_a_message_all_are_told(self, tmp_path: Path) -> None:
+    def test_without_a_message_all_validations_are_explained(self, tmp_path: Path) -> None:
         case = f"{{object: {OBJECT.replace('NAME', 'good')}, expect: {{allowed: false}}}}"
         first, second = (f"spec.validations[{index}].expression of p is true" for index in range(2))
         assert failure(tmp_path, case=case) == f"was allowed: {first}; {second}"
 
-    def test_a_policy_that_is_not_asked_is_told(self, tmp_path: Path) -> None:
+    def test_a_policy_that_is_not_evaluated_is_reported(self, tmp_path: Path) -> None:
         case = f"{{object: {OBJECT.replace('NAME', 'x').replace('ConfigMap', 'Secret')}, expect: {{allowed: false}}}}"
-        told = "was allowed: p does not match the request, or has no binding that does"
-        assert failure(tmp_path, case=case) == told
+        result = "was allowed: p does not match the request, or has no binding that does"
+        assert failure(tmp_path, case=case) == result
 
-    def test_an_error_that_is_ignored_is_told(self, tmp_path: Path) -> None:
+    def test_an_error_that_is_ignored_is_reported(self, tmp_path: Path) -> None:
         policy = POLICY.replace("spec:\n", "spec:\n  failurePolicy: Ignore\n", 1).replace("!has(object.data) || ", "")
         case = f"{{object: {OBJECT.replace('NAME', 'x')}, expect: {{allowed: false, message: much}}}}"
         assert "could not be evaluated, which its failurePolicy ignores: " in failure(
@@ -143,7 +143,7 @@ class TestFiles:
             ({"context": ["/x"]}, "context[0]: /x: give a name relative to the suite"),
         ],
     )
-    def test_what_cannot_be_read_is_told_where_it_is_named(
+    def test_an_unreadable_file_is_reported_where_it_is_named(
         self, change: dict[str, Any], message: str, new: Path
     ) -> None:
         suite = yaml.safe_load((new / "tests.yaml").read_text(encoding="utf-8")) | change
@@ -194,7 +194,7 @@ class TestSelection:
         assert done.code == 2
         assert "--filter: no case has a name with 'nothing'" in done.err
 
-    def test_each_case_can_be_told(self, new: Path) -> None:
+    def test_verbose_output_lists_each_case(self, new: Path) -> None:
         out = draguard("policy", "test", "-v", new).out
         assert out.startswith(f"passed: {new}/tests.yaml:16: two devices are fine (Kubernetes 1.{NEWEST})\npassed: ")
 
@@ -236,7 +236,7 @@ class TestNew:
     def test_a_name_must_fit(self) -> None:
         assert "'Few devices' cannot be the name of a policy: " in draguard("policy", "new", "Few devices").err
 
-    def test_a_directory_that_cannot_be_made_is_told(self) -> None:
+    def test_a_directory_that_cannot_be_made_is_reported(self) -> None:
         done = draguard("policy", "new", "x.example.com", "--directory", "/dev/null/x")
         assert (done.code, done.err.count("\n")) == (2, 1)
         assert "cannot write to /dev/null/x: Not a directory" in done.err
@@ -262,7 +262,7 @@ class TestSchema:
     @pytest.mark.parametrize(
         "suite", [{}, {"cases": []}, {"cases": [{}]}, {"cases": [{"expect": {}}]}, {"case": []}], ids=str
     )
-    def test_what_is_no_suite_does_not(self, suite: dict[str, Any]) -> None:
+    def test_malformed_suites_do_not_fit(self, suite: dict[str, Any]) -> None:
         assert not Draft202012Validator(SCHEMA).is_valid(suite)
 
 

@@ -70,7 +70,7 @@ def test_simulate_escapes_what_pods_say(tmp_path: Path, color: str, more: tuple[
 
 
 @pytest.mark.parametrize("report", ["text", "concise"])
-def test_a_file_name_at_the_beginning_of_a_line_is_no_command(
+def test_a_file_name_at_the_beginning_of_a_line_is_not_a_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, report: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

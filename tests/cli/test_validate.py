@@ -331,7 +331,7 @@ class TestReleases:
         assert found["rule"] == "not-served"
         assert hint in found["hint"]
 
-    def test_objects_that_later_releases_refuse_are_told(self, write: Callable[..., Path]) -> None:
+    def test_objects_that_later_releases_refuse_are_reported(self, write: Callable[..., Path]) -> None:
         old = "{apiVersion: resource.k8s.io/v1alpha2, kind: ResourceClass, metadata: {name: c}, driverName: a.io}"
         folder = write(one=old, two=old.replace("name: c", "name: d"))
         done = draguard("validate", folder)
@@ -446,7 +446,7 @@ class TestOld:
         (found,) = report("--old", folder / "old.yaml", folder / "new.yaml")["findings"]
         assert (found["file"], found["rule"]) == (f"{folder}/old.yaml", "unreadable")
 
-    def test_what_is_no_object_is_no_old_state(self, write: Callable[..., Path]) -> None:
+    def test_other_values_than_objects_are_not_old_states(self, write: Callable[..., Path]) -> None:
         folder = write(old=f"[1]\n---\n3\n---\n{NEW_POD.replace('apiVersion: v1', '')}", new=f"{NEW_POD}")
         assert rules("--old", folder / "old.yaml", folder / "new.yaml") == []
 

@@ -93,7 +93,7 @@ def test_no_secret_goes_to_a_server_of_another_authority(server: ApiServer, clie
         ("ca.crt", "garbage", "cannot read the cluster's authority"),
     ],
 )
-def test_an_account_that_cannot_be_read_is_told(
+def test_an_account_that_cannot_be_read_is_reported(
     server: ApiServer,
     client: Api,
     name: str,
@@ -108,7 +108,7 @@ def test_an_account_that_cannot_be_read_is_told(
         client.get(LEASE)
 
 
-def test_what_is_not_granted_is_told(server: ApiServer, client: Api) -> None:
+def test_missing_permissions_are_reported(server: ApiServer, client: Api) -> None:
     server.roles = []
     with pytest.raises(
         ClusterError, match=r"cannot get Lease a/b: 403 Forbidden, .*: grant get and patch on it by name"
@@ -139,7 +139,7 @@ def test_a_server_that_hangs_is_given_up(
 
 
 @pytest.mark.parametrize("answer", [b'["a", "list"]', b"<html>a proxy", b"\xff"])
-def test_an_answer_that_is_no_object_is_an_error(
+def test_an_answer_that_is_not_an_object_is_an_error(
     server: ApiServer,
     client: Api,
     monkeypatch: pytest.MonkeyPatch,
@@ -247,7 +247,7 @@ def test_another_process_decides_the_same() -> None:
     assert announced.kind == "announce"
 
 
-def test_what_another_process_cannot_decide_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_that_another_process_cannot_do_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ClusterError, match="'a_b' is neither an IP address nor a DNS name"):
         rotationprocess.decide({}, NOW, ["a_b"], Lifetimes(), None)
     monkeypatch.setattr(sys, "executable", "/nowhere")
@@ -304,7 +304,7 @@ def test_a_pair_that_does_not_belong_together_is_refused(tmp_path: Path) -> None
     assert len(list(tmp_path.iterdir())) == 4
 
 
-def test_a_directory_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ClusterError, match=r"cannot write to .*: Not a directory"):
         Pair(tmp_path / "file/pair").put(b"", b"")

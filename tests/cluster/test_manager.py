@@ -76,7 +76,7 @@ def api(tmp_path: Path) -> Iterator[ApiServer]:
 
 
 class Clock:
-    """Seconds that pass when told."""
+    """Seconds that pass on demand."""
 
     def __init__(self) -> None:
         self.seconds = 1000.0
@@ -175,7 +175,7 @@ def all_trust(api: ApiServer, *replicas: Replica) -> None:
 
 
 def trusted_if_published(api: ApiServer, *replicas: Replica) -> None:
-    """Shake hands as the clients of those webhooks that have been told of any authority yet."""
+    """Shake hands as the clients of those webhooks that know an authority."""
     for replica in replicas:
         for bundle in filter(None, bundles(api)):
             assert replica.handshake(bundle) == replica.fingerprint()
@@ -546,7 +546,7 @@ def test_a_configuration_out_of_reach_does_not_keep_the_others_from_trusting(api
     )
 
 
-def test_all_configurations_out_of_reach_are_told(api: ApiServer, tmp_path: Path) -> None:
+def test_all_configurations_out_of_reach_are_reported(api: ApiServer, tmp_path: Path) -> None:
     def fail(_verb: str, path: str) -> None:
         if path in {VALIDATING, MUTATING}:
             raise Refusal(500)
@@ -658,9 +658,7 @@ def test_keys_are_never_logged(api: ApiServer, tmp_path: Path, caplog: pytest.Lo
     assert not any(line in caplog.text for line in keys)
 
 
-def test_what_nobody_has_thought_of_ends_nothing(
-    api: ApiServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_unexpected_exception_ends_nothing(api: ApiServer, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     replica = Replica(api, tmp_path / "pair")
     api.put(VALIDATING, {"webhooks": [{"name": "without a client"}]})
     replica.tick()

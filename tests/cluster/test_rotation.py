@@ -253,7 +253,7 @@ def test_what_is_served_with_is_put_back_into_a_secret_that_has_lost_it(fresh: D
 
 
 @pytest.mark.parametrize("unreadable", [[], [None]])
-def test_a_leader_that_knows_of_no_pair_keeps_all_authorities_until_nobody_serves_with_them(
+def test_a_leader_without_a_pair_keeps_all_authorities_while_they_are_in_use(
     fresh: Data, unreadable: list[bytes | None]
 ) -> None:
     old, trusted = authorities(fresh["ca.crt"])[0], [fresh["ca.crt"], fresh["ca.crt"], *unreadable]

@@ -193,7 +193,7 @@ class TestKeys:
     def test_what_sigs_yaml_takes_for_no_key_is_refused(self, text: str, message: str) -> None:
         assert faults(f"a: 1\n{text}: x") == [(2, 1, message)]
 
-    def test_a_list_behind_an_alias_is_no_key_either(self) -> None:
+    def test_a_list_behind_an_alias_is_not_a_key_either(self) -> None:
         assert faults("a: &a [x]\n*a : y") == [(2, 1, "invalid map key")]
 
     def test_aliases_and_anchors_are_keys(self) -> None:
@@ -484,7 +484,7 @@ class TestLists:
     @pytest.mark.parametrize(
         "text", ["kind: List", "kind: List\nitems: {}", "kind: Pod\nitems: []", "kind: 5\nitems: []"]
     )
-    def test_what_is_no_list_is_left_whole(self, text: str) -> None:
+    def test_other_values_than_lists_stay_whole(self, text: str) -> None:
         assert len(objects(text)) == 1
 
 

@@ -142,7 +142,7 @@ def test_links_that_lead_in_circles_take_no_time(here: Path) -> None:
     assert steps() < 10_000
 
 
-def test_what_is_no_file_is_not_waited_for(here: Path) -> None:
+def test_special_files_are_not_waited_for(here: Path) -> None:
     write(here, "d/a.yaml")
     os.mkfifo(here / "d" / "pipe.yaml")
     (here / "d" / "link.yaml").symlink_to("pipe.yaml")

@@ -431,7 +431,7 @@ def test_a_workload_without_template_is_left_alone(spec: object) -> None:
     assert rewrite_manifest(obj, ALL) is None
 
 
-# What is told
+# What is reported
 
 
 @pytest.mark.parametrize("node", [NODE, "a" * 63, LONG, "b." * 126 + "c"])
@@ -445,7 +445,7 @@ def test_warnings_keep_to_the_limits_of_client_go(
     assert all(warning.isascii() and len(warning) <= 120 for warning in warnings)
 
 
-def test_the_user_is_told_what_was_changed_and_what_it_means() -> None:
+def test_a_warning_explains_the_change_to_the_user() -> None:
     replaced_by, now = rewritten(pod()).warnings
     assert replaced_by == (
         "spec.nodeName: replaced by nodeSelector kubernetes.io/hostname, "
@@ -460,7 +460,7 @@ def test_the_user_is_told_what_was_changed_and_what_it_means() -> None:
     )
 
 
-def test_the_audit_log_is_told_what_was_changed() -> None:
+def test_changes_are_noted_in_the_audit_log() -> None:
     assert rewritten(pod()).annotations == {"prescheduled": "node-1 -> nodeSelector kubernetes.io/hostname"}
     assert rewritten(pod(nodeName=LONG)).annotations == {"prescheduled": f"{LONG} -> node affinity metadata.name"}
 

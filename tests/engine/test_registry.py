@@ -85,7 +85,7 @@ def test_the_policy_of_these_tests_can_refuse() -> None:
     assert not verdict(CLAIM, "!has(object.metadata.uid)")
 
 
-def test_a_name_is_made_of_its_prefix_before_validating_policies_are_asked() -> None:
+def test_a_name_is_generated_before_validating_policies_are_evaluated() -> None:
     prefixed = copy.deepcopy(CLAIM)
     prefixed["metadata"] = {"generateName": "c-", "namespace": "default"}
     assert verdict(prefixed, "request.name.startsWith('c-') && object.metadata.name == request.name")

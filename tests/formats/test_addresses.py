@@ -70,7 +70,7 @@ def test_1_32_compares_without_shortening_the_prefix_length() -> None:
         *("0x10.9.8.7/8", "10.9.8.7 /24", "1:2:3:4:5:6:7:8::/64", "::1.2.3/64"),
     ],
 )
-def test_what_is_no_address_is_refused_in_the_words_of_the_release(value: str) -> None:
+def test_an_invalid_address_has_the_message_of_the_release(value: str) -> None:
     assert canonical_cidr(value, Release(36)) == ""
     assert cidr(value, Release(32)) == NO_CIDR
     assert cidr(value, Release(33)) == cidr(value, Release(36)) == NO_ADDRESS

@@ -83,7 +83,7 @@ def test_a_uuid_must_be_in_its_normal_form(value: str) -> None:
         ('urn"uuid\u00fc' + "x" * 35, 'invalid urn prefix: "urn\\"uuid\\xc3"'),
     ],
 )
-def test_what_is_no_uuid_is_refused_in_the_words_of_the_library(value: str, wrong: str) -> None:
+def test_an_invalid_uuid_has_the_librarys_message(value: str, wrong: str) -> None:
     assert uuid(value, 34) == (f"error validating uid: {wrong}",)
 
 

@@ -129,7 +129,7 @@ def test_a_trailing_dash_is_masked_with_the_byte_before_it(value: str, masked: s
     assert formats.name_prefix(value, Release(36)) == formats.dns_subdomain(masked, 36)
 
 
-def test_half_a_character_before_the_dash_is_no_name() -> None:
+def test_half_a_character_before_the_dash_is_not_a_name() -> None:
     assert formats.name_prefix("aü-", Release(36)) == (SUBDOMAIN,)
     assert formats.name_prefix("a\ud800-", Release(36)) == (SUBDOMAIN,)
 

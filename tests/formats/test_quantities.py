@@ -125,7 +125,7 @@ def test_a_quantity_is_written_as_the_api_server_does(text: str, written: str) -
         *((text, NUMERIC) for text in (".Ei", "Pi", "-Ei", ".e-20")),
     ],
 )
-def test_what_is_no_quantity_is_refused_in_the_decoders_words(text: str, message: str) -> None:
+def test_an_invalid_quantity_has_the_decoders_message(text: str, message: str) -> None:
     assert quantity(text, 27) == quantity(text, 36) == (message,)
 
 

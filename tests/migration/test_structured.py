@@ -26,7 +26,7 @@ CASES = (
 )
 
 
-def told(obj: dict[str, Any]) -> Any:
+def result(obj: dict[str, Any]) -> Any:
     """Return the JSON in the advice; None if it has none."""
     same, (problem,) = from_classic(obj)
     assert same is obj
@@ -51,21 +51,21 @@ def class_parameters(selector: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("selector", "expression"), CASES)
-def test_what_is_told_is_what_a_claim_and_a_class_of_v1_take(selector: str, expression: str) -> None:
-    devices = told(claim_parameters(selector, vendorParameters={"kind": "All"}))
+def test_suggested_parameters_fit_claims_and_classes_of_v1(selector: str, expression: str) -> None:
+    devices = result(claim_parameters(selector, vendorParameters={"kind": "All"}))
     whole = f'device.driver == "gpu.example.com" && {expression}'
     assert devices["requests"][0]["exactly"]["selectors"] == [{"cel": {"expression": whole}}]
     assert [each["opaque"]["parameters"]["kind"] for each in devices["config"]] == ["Long", "All"]
     devices["requests"][0]["exactly"]["deviceClassName"] = "gpu.example.com"
     claim = {"apiVersion": V1, "kind": "ResourceClaim", "metadata": {"name": "a"}, "spec": {"devices": devices}}
     assert validate(claim) == []
-    spec = told(class_parameters(selector))
+    spec = result(class_parameters(selector))
     assert spec["config"] == [{"opaque": {"driver": "gpu.example.com", "parameters": {"kind": "Short"}}}]
     assert validate({"apiVersion": V1, "kind": "DeviceClass", "metadata": {"name": "a"}, "spec": spec}) == []
 
 
 def test_a_request_for_anything_is_one_for_any_device_of_the_driver() -> None:
-    (request,) = told(claim_parameters("true"))["requests"]
+    (request,) = result(claim_parameters("true"))["requests"]
     assert request["exactly"]["selectors"] == [{"cel": {"expression": 'device.driver == "gpu.example.com"'}}]
 
 
@@ -73,13 +73,13 @@ def test_a_request_for_anything_is_one_for_any_device_of_the_driver() -> None:
     "selector",
     ['attributes.stringslice["a"].strings.exists(x, x == "b")', 'attributes.string["a-b"] == "c"', "", 3],
 )
-def test_what_devices_do_not_have_is_told_in_words(selector: Any) -> None:
-    assert told(claim_parameters(selector)) is None
-    assert told(class_parameters(selector)) is None
+def test_missing_attributes_of_devices_are_described(selector: Any) -> None:
+    assert result(claim_parameters(selector)) is None
+    assert result(class_parameters(selector)) is None
 
 
-def test_several_drivers_or_none_are_told_in_words() -> None:
+def test_several_drivers_or_none_are_described() -> None:
     parameters = class_parameters('attributes.bool["a"]')
     parameters["filters"] *= 2
-    assert told(parameters) is None
-    assert told({"apiVersion": "resource.k8s.io/v1alpha2", "kind": "ResourceClaimParameters"}) is None
+    assert result(parameters) is None
+    assert result({"apiVersion": "resource.k8s.io/v1alpha2", "kind": "ResourceClaimParameters"}) is None

@@ -92,7 +92,7 @@ def test_validations_that_are_always_true_are_found_and_others_not() -> None:
     assert [each[:2] for each in found(*expressions)] == [("never-refuses", "spec.validations[0].expression")]
 
 
-def test_variables_that_nobody_uses_are_found() -> None:
+def test_unused_variables_are_found() -> None:
     variables = [
         {"name": "a", "expression": "1"},
         {"name": "b", "expression": "variables.a"},

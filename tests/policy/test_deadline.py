@@ -52,12 +52,12 @@ def soon() -> float:
         {"variables": [{"name": "v", "expression": "object.metadata.name"}]},
     ],
 )
-def test_after_the_deadline_no_validating_policy_is_asked(fields: dict[str, Any]) -> None:
+def test_after_the_deadline_no_validating_policy_is_evaluated(fields: dict[str, Any]) -> None:
     with pytest.raises(DeadlineExceededError, match="the deadline has passed"):
         validate(about(POD), validating("true", **fields), deadline=time.monotonic())
 
 
-def test_after_the_deadline_no_mutating_policy_is_asked() -> None:
+def test_after_the_deadline_no_mutating_policy_is_evaluated() -> None:
     policies = load(mutating("m", LABELLED))
     with pytest.raises(DeadlineExceededError):
         mutate(about(POD), policies, deadline=time.monotonic())
@@ -146,7 +146,7 @@ def test_expressions_that_fail_have_cost_something() -> None:
     assert validate(about(POD), validating("object.metadata.nope == 'p'")).cost == 4
 
 
-def test_the_cost_of_mutations_is_told_and_added_to_that_of_validations() -> None:
+def test_the_cost_of_mutations_is_added_to_that_of_validations() -> None:
     manifests = [*mutating("m", LABELLED), policy(validations=[{"expression": "object.kind == 'Pod'"}]), binding()]
     policies, request = load(manifests), about(POD)
     changed, judged = mutate(request, policies), validate(request, policies)
@@ -154,7 +154,7 @@ def test_the_cost_of_mutations_is_told_and_added_to_that_of_validations() -> Non
     assert evaluate(POD, policies=policies).cost == changed.cost + judged.cost
 
 
-def test_the_cost_of_policies_that_are_asked_again_is_added() -> None:
+def test_the_cost_of_reinvoked_policies_is_added() -> None:
     once = mutate(about(POD), load(mutating("m", LABELLED))).cost
     again = load(mutating("m", LABELLED, reinvocationPolicy="IfNeeded"))
     assert mutate(about(POD), again).cost == 2 * once

@@ -100,7 +100,7 @@ def test_variables_are_evaluated_when_they_are_used() -> None:
     assert said(judged("variables.broken == 1", variables=variables)).endswith(text)
 
 
-def test_variables_that_are_not_there_can_be_asked_for() -> None:
+def test_missing_variables_can_be_tested_for() -> None:
     variables = [{"name": "name", "expression": "object.metadata.name"}]
     assert judged("has(dyn(variables).name) && !has(dyn(variables).nope)", variables=variables).allowed
     assert judged("dyn(variables).?nope.orValue('p') == variables.name", variables=variables).allowed
@@ -248,7 +248,7 @@ def test_an_error_in_an_annotation_refuses_whatever_the_actions_are() -> None:
     assert judged("true", bound=bound, auditAnnotations=annotations, failurePolicy="Ignore").allowed
 
 
-def test_the_first_refusal_is_the_one_that_is_told() -> None:
+def test_the_first_refusal_is_reported() -> None:
     verdict = judged({"expression": "false", "reason": "Forbidden", "message": "one"}, "false")
     assert (verdict.code, verdict.reason) == (403, "Forbidden")
     assert (
@@ -257,7 +257,7 @@ def test_the_first_refusal_is_the_one_that_is_told() -> None:
     assert verdict.causes == ("ValidatingAdmissionPolicy 'p' with binding 'p' denied request: one",)
 
 
-def test_an_object_without_a_name_is_told_by_its_prefix() -> None:
+def test_an_object_without_a_name_is_identified_by_its_prefix() -> None:
     prefixed = POD | {"metadata": {"generateName": "p-", "namespace": "default"}}
     assert judged("false", obj=prefixed).message.startswith('pods "p-" is forbidden')
     assert judged("false", obj=POD | {"metadata": {"namespace": "default"}}).message.startswith('pods "Unknown"')

@@ -115,5 +115,5 @@ def test_namespaces_carry_their_name_as_a_label() -> None:
     assert namespace["metadata"]["labels"] == {"b": "c"}
 
 
-def test_what_is_no_object_is_left_alone() -> None:
+def test_other_values_than_objects_are_left_alone() -> None:
     assert load([None, 1, [], {}, {"kind": []}]).findings == ()  # type: ignore[list-item] # as files may have it

@@ -69,7 +69,7 @@ def test_the_order_of_the_new_list_holds(old: str, new: str, result: str) -> Non
     assert names(old, new) == result
 
 
-def test_ports_are_told_apart_by_number_and_protocol() -> None:
+def test_ports_are_distinguished_by_number_and_protocol() -> None:
     old = {"containers": [{"name": "a", "ports": [{"containerPort": 80}]}]}
     same = {"containers": [{"name": "a", "ports": [{"containerPort": 80, "protocol": "TCP", "name": "web"}]}]}
     other = {"containers": [{"name": "a", "ports": [{"containerPort": 80, "protocol": "UDP"}]}]}

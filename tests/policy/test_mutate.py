@@ -276,7 +276,7 @@ def test_values_of_patches_become_json() -> None:
     }
 
 
-def test_null_is_no_value() -> None:
+def test_null_is_not_a_value() -> None:
     assert (
         "nodeName"
         not in made(mutating("m", "[JSONPatch{op: 'add', path: '/spec/nodeName', value: null}]")).object["spec"]
@@ -287,7 +287,7 @@ def counting(key: str) -> str:
     return label(key, f"has(object.metadata.labels.{key}) ? string(object.metadata.labels.{key}) + '1' : '1'")
 
 
-def test_a_policy_that_wants_to_know_is_asked_again_after_changes() -> None:
+def test_a_policy_is_reinvoked_after_changes_if_needed() -> None:
     verdict = made(
         mutating("m", counting("a"), reinvocationPolicy="IfNeeded"),
         mutating("n", counting("b")),
@@ -295,7 +295,7 @@ def test_a_policy_that_wants_to_know_is_asked_again_after_changes() -> None:
     assert labels(verdict) == {"app": "a", "a": "11", "b": "1"}
 
 
-def test_a_policy_that_did_not_apply_is_not_asked_again() -> None:
+def test_a_policy_that_did_not_apply_is_not_reinvoked() -> None:
     late = [{"name": "c", "expression": "has(object.metadata.labels.b)"}]
     verdict = made(
         mutating("m", counting("a"), reinvocationPolicy="IfNeeded", matchConditions=late), mutating("n", counting("b"))
@@ -318,13 +318,13 @@ def test_a_webhooks_change_is_a_reason_to_ask_again_once() -> None:
     assert verdict.object["spec"]["schedulerName"] == "mine"
 
 
-def test_a_policy_to_which_a_webhook_gives_a_reason_was_not_asked_before() -> None:
+def test_a_policy_that_only_matches_after_a_webhook_is_not_a_reinvocation() -> None:
     late = [{"name": "c", "expression": "has(object.spec.schedulerName)"}]
     verdict = rewriting(mutating("m", counting("a"), reinvocationPolicy="IfNeeded", matchConditions=late))
     assert labels(verdict) == {"app": "a"}
 
 
-def test_who_is_asked_again_is_told_by_the_changed_object() -> None:
+def test_reinvocation_depends_on_the_changed_object() -> None:
     unlabelled = {"objectSelector": {"matchExpressions": [{"key": "b", "operator": "DoesNotExist"}]}}
     rules = {"resourceRules": [PODS | {"operations": ["CREATE"]}]}
     verdict = rewriting(
@@ -334,7 +334,7 @@ def test_who_is_asked_again_is_told_by_the_changed_object() -> None:
     assert labels(verdict) == {"app": "a", "a": "1", "b": "1"}
 
 
-def test_conditions_of_policies_that_are_not_asked_again_may_fail() -> None:
+def test_conditions_of_policies_that_are_not_reinvoked_may_fail() -> None:
     fragile = [{"name": "c", "expression": "!has(object.spec.schedulerName) || object.nope"}]
     verdict = rewriting(
         mutating("m", counting("a"), reinvocationPolicy="IfNeeded"),
@@ -344,12 +344,12 @@ def test_conditions_of_policies_that_are_not_asked_again_may_fail() -> None:
     assert "no such key: nope" in verdict.message
 
 
-def test_nobody_is_asked_again_of_what_a_webhook_refuses() -> None:
+def test_no_policy_is_reinvoked_after_a_webhooks_refusal() -> None:
     verdict = rewriting(mutating("m", counting("a"), reinvocationPolicy="IfNeeded"), change=lambda _: None)
     assert labels(verdict) == {"app": "a", "a": "1"}
 
 
-def test_nothing_is_asked_again_after_an_error() -> None:
+def test_no_policy_is_reinvoked_after_an_error() -> None:
     verdict = made(
         mutating("m", counting("a"), reinvocationPolicy="IfNeeded"), mutating("n", label("x", "object.nope"))
     )
@@ -364,7 +364,7 @@ def test_an_unknown_param_kind_is_an_error_of_the_policy() -> None:
     assert (verdict.code, verdict.reason) == (403, "Forbidden")
 
 
-def test_missing_parameters_are_told_before_other_errors() -> None:
+def test_missing_parameters_are_reported_before_other_errors() -> None:
     lost = mutating("n", label("a", "'1'"), paramKind={"apiVersion": "v1", "kind": "ConfigMap"})
     lost[1]["spec"]["paramRef"] = {"name": "c", "parameterNotFoundAction": "Deny"}
     verdict = made(mutating("m", label("x", "object.nope")), lost)
@@ -421,7 +421,7 @@ def test_validating_policies_see_what_mutating_ones_made() -> None:
     assert not evaluate(POD, policies=load([seen, binding()])).allowed
 
 
-def test_validating_policies_are_not_asked_after_a_refusal() -> None:
+def test_validating_policies_are_not_evaluated_after_a_refusal() -> None:
     policies = load(
         [*mutating("m", label("x", "object.nope")), policy(validations=[{"expression": "false"}]), binding()]
     )

@@ -109,7 +109,7 @@ def missing(verdict: Verdict) -> str:
     return verdict.decisions[0].missing
 
 
-def test_what_would_have_to_be_there_is_told() -> None:
+def test_the_missing_object_is_named() -> None:
     assert missing(judged(refused(name="c"))) == 'the ConfigMap "c" (v1) in the namespace "default"'
     here = 'a ConfigMap (v1) with the labels that the selector asks for in the namespace "default"'
     chosen = refused(selector={"matchLabels": {"a": "b"}})

@@ -157,7 +157,7 @@ def test_what_cannot_be_applied_is_said_as_the_api_server_says_it(operation: dic
         ("/b", 1),
     ],
 )
-def test_a_test_that_fails_is_told_apart(path: str, value: Any) -> None:
+def test_a_failed_test_operation_has_its_own_error(path: str, value: Any) -> None:
     with pytest.raises(TestFailedError):
         patched(op="test", path=path, value=value)
 

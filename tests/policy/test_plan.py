@@ -100,7 +100,7 @@ def test_long_places_are_not_kept() -> None:
     assert held < 2 * size
 
 
-def test_where_the_place_tells_all_a_plan_has_what_is_asked() -> None:
+def test_a_plan_of_a_place_has_invocations() -> None:
     settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": "kube-system"}}
     ref = {"name": "settings", "parameterNotFoundAction": "Deny"}
     params: dict[str, Any] = {"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}

@@ -39,7 +39,7 @@ Told = list[tuple[str, bool | None]]
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> Told:
+def reported(monkeypatch: pytest.MonkeyPatch) -> Told:
     """Compare results of the fast path with those of expressions one by one, and collect them."""
     answers: Told = []
     quickly = Session.holds_quickly
@@ -81,19 +81,21 @@ def ask(request: Request, policies: PolicySet) -> None:
 
 
 @pytest.mark.slow
-def test_of_recorded_scenarios(told: Told) -> None:
+def test_of_recorded_scenarios(reported: Told) -> None:
     for scenario in test_scenarios.SCENARIOS:
         if "verdict" in scenario:
             test_scenarios.verdict_on(scenario)
-    assert {True, False} <= {holds for _, holds in told}
+    assert {True, False} <= {holds for _, holds in reported}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", test_library.NAMES)
-def test_of_the_library(told: Told, name: str) -> None:
+def test_of_the_library(reported: Told, name: str) -> None:
     (suite,) = test_library.documents(name, "tests.yaml")
     run_suite(suite, test_library.manifests(name))
-    assert {holds for _, holds in told} > {None} or "inherit" in name, "a mutating policy without conditions is asked"
+    assert {holds for _, holds in reported} > {None} or "inherit" in name, (
+        "a mutating policy without conditions is asked"
+    )
 
 
 LIBRARY: list[Any] = [document.data for document in read([POLICIES]) if isinstance(document, Document)]
@@ -139,7 +141,7 @@ def everything() -> PolicySet:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("told")
+@pytest.mark.usefixtures("reported")
 @settings(
     max_examples=300,
     deadline=None,
@@ -149,16 +151,16 @@ def everything() -> PolicySet:
     obj=st.sampled_from([POD, CLAIM, *(each["request"]["object"] for each in reviews().values())]).flatmap(mutilated),
     operation=st.sampled_from(["CREATE", "UPDATE", "DELETE"]),
 )
-def test_of_whatever_is_asked(everything: PolicySet, obj: Any, operation: str) -> None:
+def test_any_expressions_evaluate_quickly_to_the_same(everything: PolicySet, obj: Any, operation: str) -> None:
     if isinstance(obj, dict):
         old = None if operation == "CREATE" else obj
         ask(request_of(obj, old, kinds=everything.kinds, operation=operation), everything)
 
 
-def test_of_what_is_common(told: Told, everything: PolicySet) -> None:
+def test_of_what_is_common(reported: Told, everything: PolicySet) -> None:
     for review in reviews().values():
         ask(request_of_review(review["request"]), everything)
-    library = {name.removesuffix(".dra.example.com"): holds for name, holds in told if name.endswith(".com")}
+    library = {name.removesuffix(".dra.example.com"): holds for name, holds in reported if name.endswith(".com")}
     assert library == {
         "admin-access": True,
         "claim-device-limit": True,
@@ -205,7 +207,7 @@ UNTOLD: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", UNTOLD)
-def test_what_is_not_told_costs_nothing_and_is_asked_as_usual(name: str) -> None:
+def test_an_unfinished_quick_evaluation_costs_nothing(name: str) -> None:
     fields = dict(UNTOLD[name])
     validation = {"expression": fields.pop("expression", "true")}
     if message := fields.pop("messageExpression", ""):
@@ -215,20 +217,20 @@ def test_what_is_not_told_costs_nothing_and_is_asked_as_usual(name: str) -> None
     expected = validate(request, policies)
     policies.prepare()
     session = Session(request, policies, DENY_ALL)
-    told = [session.holds_quickly(each, request.object) for each in session.invocations(VALIDATING)]
-    assert not any(told)
+    reported = [session.holds_quickly(each, request.object) for each in session.invocations(VALIDATING)]
+    assert not any(reported)
     assert (session.meter.cost, session.meter.bytes) == (0, MAX_BYTES)
     assert validate(request, policies) == expected
 
 
-def test_objects_of_another_version_are_not_told_about() -> None:
+def test_objects_of_another_version_are_not_reported() -> None:
     rules = [{"apiGroups": ["resource.k8s.io"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["*"]}]
     policies = load([policy("p", rules, validations=[{"expression": "object.apiVersion.endsWith('v1')"}]), binding()])
     policies.prepare()
-    for version, told in {"v1": True, "v1beta2": None}.items():
+    for version, reported in {"v1": True, "v1beta2": None}.items():
         request = request_of(CLAIM | {"apiVersion": f"resource.k8s.io/{version}"}, kinds=policies.kinds)
         session = Session(request, policies, DENY_ALL)
-        assert [session.holds_quickly(each, request.object) for each in session.invocations(VALIDATING)] == [told]
+        assert [session.holds_quickly(each, request.object) for each in session.invocations(VALIDATING)] == [reported]
         assert validate(request, policies).allowed
 
 
@@ -359,5 +361,5 @@ def test_requests_that_are_made_up_do_not_fill_the_memory() -> None:
 
 @pytest.mark.parametrize("field", ["kind", "resource"])
 @pytest.mark.parametrize("value", [None, 5, [], {}, {"group": [], "version": "", "kind": "", "resource": ""}])
-def test_nothing_is_told_of_what_is_malformed(everything: PolicySet, field: str, value: Any) -> None:
+def test_malformed_input_has_no_further_findings(everything: PolicySet, field: str, value: Any) -> None:
     assert everything.quick_validation(reviews()["pods"]["request"] | {field: value}, None) is None

@@ -76,7 +76,7 @@ def test_changes_of_mutating_policies_are_compared() -> None:
     assert run(wrong, manifests=manifests).cases[0].failures[0].startswith("changes: expected {")
 
 
-def test_warnings_are_told_by_the_policys_words_or_the_api_servers() -> None:
+def test_warnings_are_matched_by_either_message() -> None:
     manifests = [NAMED, binding(validationActions=["Warn"])]
     for text in ("bad name", "Validation failed for ValidatingAdmissionPolicy 'p' with binding 'p': bad name"):
         assert run({"patch": RENAME, "expect": {"allowed": True, "warnings": [text]}}, manifests=manifests).passed
@@ -103,9 +103,11 @@ def test_cases_have_context_users_and_authorizers() -> None:
 
 
 def test_operations_follow_from_the_objects_or_are_named() -> None:
-    told = policy(validations=[{"expression": "false", "messageExpression": "request.operation + request.subResource"}])
-    told["spec"]["validations"][0]["messageExpression"] = "string(request.operation)"
-    manifests = [told, binding()]
+    reported = policy(
+        validations=[{"expression": "false", "messageExpression": "request.operation + request.subResource"}]
+    )
+    reported["spec"]["validations"][0]["messageExpression"] = "string(request.operation)"
+    manifests = [reported, binding()]
 
     def refused(message: str, **case: Any) -> dict[str, Any]:
         return case | {"expect": {"allowed": False, "message": message}}

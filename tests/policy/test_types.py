@@ -284,7 +284,7 @@ def test_a_value_outside_an_enumeration_is_shown_as_json_from_1_34_on(release: i
     assert text.startswith(f"spec.validationActions[0]: Unsupported value: {shown}: supported")
 
 
-def test_wrong_types_in_rules_are_told_with_the_structs_that_go_embeds() -> None:
+def test_wrong_types_in_rules_name_the_structs_that_go_embeds() -> None:
     manifest = spec(MUTATING, matchConstraints={"resourceRules": [{"apiGroups": 1, "operations": ""}]})
     manifest |= {"apiVersion": f"{GROUP}/v1beta1"}
     field = "json: cannot unmarshal {} into Go struct field NamedRuleWithOperations.spec.matchConstraints.resourceRules"
@@ -420,5 +420,5 @@ def test_1_27_has_no_variables() -> None:
 @pytest.mark.parametrize(
     "obj", [None, [], {}, {"apiVersion": 1, "kind": "ValidatingAdmissionPolicy"}, {"apiVersion": GROUP, "kind": []}]
 )
-def test_what_is_no_policy_is_told_apart(obj: object) -> None:
+def test_other_objects_are_distinguished_from_policies(obj: object) -> None:
     assert not is_policy(obj)

@@ -278,6 +278,6 @@ class TestFingerprints:
     def test_an_object_without_a_name_is_known_by_its_file(self) -> None:
         assert found(PROBLEM, document("kind: K")).fingerprint == ("dns-label", "K", "", "", "claim.yaml", "spec.name")
 
-    def test_what_a_policy_says_is_told_apart_from_what_another_says(self) -> None:
+    def test_findings_of_different_policies_are_distinguished(self) -> None:
         finding = found(PROBLEM, document("kind: K"))._replace(origin=Origin("ValidatingAdmissionPolicy", "owner"))
         assert finding.fingerprint.rule == "dns-label/owner"

@@ -104,7 +104,7 @@ class TestAuthorities:
             assert eventually(lambda: "a TLS handshake failed: the client has no certificate, which" in caplog.text)
         assert guarded.certificate.failed_handshakes == 1
 
-    def test_a_client_that_stays_though_it_is_refused_is_let_go(self, guarded: Guarded) -> None:
+    def test_a_client_that_stays_though_it_is_refused_is_disconnected(self, guarded: Guarded) -> None:
         with guarded.serving(Limits(handshake_seconds=0.5)) as served:
             connection = connect(served, served.trust())
             with pytest.raises(ssl.SSLError, match="certificate required"):
@@ -210,7 +210,7 @@ class TestNames:
 
     @VERSIONS
     @pytest.mark.parametrize(
-        ("name", "alternatives", "told"),
+        ("name", "alternatives", "reported"),
         [
             ("Kube-APIserver", [], "'Kube-APIserver'"),
             ("bob", [x509.DNSName("*.example.com"), x509.DNSName("bob")], "'bob', '*.example.com'"),
@@ -225,7 +225,7 @@ class TestNames:
         version: ssl.TLSVersion,
         name: str | None,
         alternatives: list[x509.GeneralName],
-        told: str,
+        reported: str,
         caplog: pytest.LogCaptureFixture,
     ) -> None:
         with guarded.serving() as served:
@@ -236,15 +236,15 @@ class TestNames:
         assert statuses(received) == [403]
         body = received.partition(b"\r\n\r\n")[2].decode()
         assert body.startswith("Forbidden: the client certificate has ")
-        assert told in body
+        assert reported in body
         assert len(body) < 500
         assert any(
-            message.startswith("refused the client at ('127.0.0.1', ") and told in message
+            message.startswith("refused the client at ('127.0.0.1', ") and reported in message
             for message in caplog.messages
         )
         assert guarded.clients.refused == 1
 
-    def test_a_resumed_session_is_asked_for_them_again(self, guarded: Guarded) -> None:
+    def test_clients_state_them_again_in_a_resumed_session(self, guarded: Guarded) -> None:
         with guarded.serving() as served:
             trust = guarded.identity("bob").present(served.trust(), ssl.TLSVersion.TLSv1_2)
             with connect(served, trust) as first:
@@ -257,7 +257,7 @@ class TestNames:
 
 class TestRotation:
     @VERSIONS
-    def test_a_removed_authority_lets_nobody_in_any_more(self, guarded: Guarded, version: ssl.TLSVersion) -> None:
+    def test_clients_of_a_removed_authority_are_refused(self, guarded: Guarded, version: ssl.TLSVersion) -> None:
         successor = authority()
         old = guarded.identity()
         new = identity(guarded.directory / "new.pem", successor)
@@ -371,7 +371,7 @@ class TestCommand:
                     connection.sendall(GET)
                     assert statuses(answered(connection)) == status
 
-    def test_wrong_use_is_told(self, tmp_path: Path) -> None:
+    def test_usage_errors_are_reported(self, tmp_path: Path) -> None:
         result = draguard("serve", "--client-name", "kube-apiserver")
         assert result.code == 2
         assert "--client-name: give --client-ca, too: only a signed certificate proves a name" in result.err

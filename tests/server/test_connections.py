@@ -141,10 +141,10 @@ class TestRequests:
         assert received.endswith(b'["validate", 2, "{}"]')
 
     def test_trailers_are_no_headers(self) -> None:
-        def told(request: Request) -> Page:
+        def result(request: Request) -> Page:
             return Page(200, request.headers.get(b"user", b"nobody"))
 
-        with serving(Adapter(echo, {"/user": told}, body_limit=LIMIT, bodies_limit=LIMIT)) as served:
+        with serving(Adapter(echo, {"/user": result}, body_limit=LIMIT, bodies_limit=LIMIT)) as served:
             headers = "User: jane\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n"
             sent = post(headers, b"0\r\nUser: root\r\n\r\n", "/user")
             received = exchange(served, sent.replace(b"POST", b"GET"))
@@ -306,11 +306,11 @@ class TestTooMuch:
 
 
 class TestTooSlow:
-    def test_a_client_without_a_handshake_is_let_go(self, hurried: Served) -> None:
+    def test_a_client_without_a_handshake_is_disconnected(self, hurried: Served) -> None:
         with socket.create_connection((hurried.host, hurried.port), SOON) as client:
             assert client.recv(1) == b""
 
-    def test_a_client_without_a_request_is_let_go(self, hurried: Served) -> None:
+    def test_a_client_without_a_request_is_disconnected(self, hurried: Served) -> None:
         assert exchange(hurried) == b""
 
     def test_a_header_that_does_not_come_is_a_408(self, hurried: Served) -> None:
@@ -346,7 +346,7 @@ class TestTooSlow:
                 assert statuses(answered(connection)) == expected
                 assert connection.recv(1) == b""
 
-    def test_a_client_that_sends_nothing_more_is_let_go_in_the_end(self, hurried: Served) -> None:
+    def test_a_client_that_sends_nothing_more_is_finally_disconnected(self, hurried: Served) -> None:
         with hurried.socket() as connection:
             connection.sendall(GET)
             assert statuses(answered(connection)) == [200]
@@ -360,7 +360,7 @@ class TestTooSlow:
             assert statuses(answered(connection)) == [413]
             assert connection.recv(4096) == b""
 
-    def test_a_client_that_reads_no_answers_is_let_go(self) -> None:
+    def test_a_client_that_reads_no_answers_is_disconnected(self) -> None:
         def talk(_body: bytes, _call: Call) -> Answer:
             return Answer(200, b"x" * 2**20, "application/json")
 
@@ -395,7 +395,7 @@ class TestTooSlow:
             assert received.count(b"x") == 2**20
             assert served.server.port.crowd.unread_bytes == 0
 
-    def test_a_client_that_never_closes_its_side_is_let_go(self, hurried: Served) -> None:
+    def test_a_client_that_never_closes_its_side_is_disconnected(self, hurried: Served) -> None:
         with hurried.socket() as connection:
             connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             assert statuses(answered(connection)) == [200]
@@ -403,7 +403,7 @@ class TestTooSlow:
 
 
 class TestOthers:
-    def test_silent_clients_keep_nobody_waiting(self, served: Served) -> None:
+    def test_idle_clients_block_no_others(self, served: Served) -> None:
         clients = [socket.create_connection((served.host, served.port)) for _ in range(20)]
         clients += [served.socket() for _ in range(20)]
         clients[-1].sendall(post("Content-Length: 9\r\n", b"{}"))
@@ -418,7 +418,7 @@ class TestOthers:
             for client in clients:
                 client.close()
 
-    def test_clients_that_reset_harm_nobody(self, served: Served, caplog: pytest.LogCaptureFixture) -> None:
+    def test_resets_do_not_affect_other_clients(self, served: Served, caplog: pytest.LogCaptureFixture) -> None:
         for sent in (
             b"",
             b"GET /heal",

@@ -59,7 +59,7 @@ class TestCrowd:
             crowd.leave(member)
         assert len(crowd) == 0
 
-    def test_whoever_leaves_answers_unread_for_longest_goes_when_there_are_too_many(self) -> None:
+    def test_the_connection_with_the_oldest_unread_answers_is_closed(self) -> None:
         crowd, members = Crowd(10, 10, 100), [Member() for _ in range(4)]
         for member in members:
             crowd.enter(member)
@@ -94,7 +94,7 @@ class TestServer:
             assert served.get("/healthz")[0] == 200
             assert eventually(lambda: len(served.server.port.crowd) == 0)
 
-    def test_answers_that_nobody_reads_are_bounded_together(self) -> None:
+    def test_unread_answers_are_bounded_together(self) -> None:
         def talk(_body: bytes, _call: Call) -> Answer:
             return Answer(200, b"x" * 2**20, "application/json")
 

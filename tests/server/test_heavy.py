@@ -78,8 +78,8 @@ class Files:
         self.followed += 1
 
     def review(self, body: bytes, call: Call) -> Answer:
-        told = review(body, call)
-        return told._replace(body=b"followed %d times" % self.followed)
+        reported = review(body, call)
+        return reported._replace(body=b"followed %d times" % self.followed)
 
 
 @contextmanager
@@ -105,9 +105,9 @@ def test_others_are_answered_while_a_heavy_one_is(tmp_path: Path) -> None:
         assert served.get("/healthz")[0] == 200
         assert beside.waiting == 1
         done.touch()
-        status, told = waiting.result()
+        status, reported = waiting.result()
     assert status == 200
-    assert int(told) != os.getpid()
+    assert int(reported) != os.getpid()
 
 
 @pytest.mark.parametrize("endless", ["spin", "spin in C", "sleep 60"])
@@ -203,8 +203,8 @@ def test_a_review_that_comes_too_late_is_not_begun(*, admits: bool) -> None:
     request = {"uid": "a", "operation": "CREATE", "object": {"apiVersion": "v1", "kind": "Pod"}}
     body = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).encode()
     late = answer(body, Call("validate", admits, time.monotonic()), ReviewOptions())
-    told = json.loads(late.body)["response"]
-    assert (told["uid"], told["allowed"]) == ("a", admits)
+    reported = json.loads(late.body)["response"]
+    assert (reported["uid"], reported["allowed"]) == ("a", admits)
     assert "there was no time left of the webhook's timeout" in late.body.decode()
     assert late.record is not None
     assert late.record.decision == "failed"
@@ -238,14 +238,14 @@ class TestTurns:
         turns = Turns[str]()
         for item in ("a1", "a2", "a3", "b1", "c1"):
             turns.put((item[0],), 1.0, item)
-        told = []
+        reported = []
         while turns:
-            told.append(turns.pop())
-            turns.charge((told[-1][0],), 1.0)
-        assert sorted(told[:3]) == ["a1", "b1", "c1"]
-        assert told[3:] == ["a2", "a3"]
+            reported.append(turns.pop())
+            turns.charge((reported[-1][0],), 1.0)
+        assert sorted(reported[:3]) == ["a1", "b1", "c1"]
+        assert reported[3:] == ["a2", "a3"]
 
-    def test_whoever_comes_anew_is_next_but_saves_nothing_up(self) -> None:
+    def test_a_new_client_is_next_but_saves_no_turns(self) -> None:
         turns = Turns[str]()
         for item in ("a1", "a2", "b1"):
             turns.put((item[0],), 1.0, item)

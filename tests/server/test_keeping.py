@@ -84,7 +84,7 @@ def test_a_review_that_takes_too_long_is_interrupted_after_what_it_collects() ->
     assert done["start"] == done["stop"]
 
 
-def test_what_was_kept_is_let_go_once_it_is_replaced(tmp_path: Path) -> None:
+def test_the_cache_is_released_when_it_is_replaced(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("1", encoding="utf-8")
     made: list[weakref.ref[Cyclic]] = []

@@ -91,8 +91,8 @@ def reviewed(body: bytes, endpoint: Endpoint = "validate", **enforcement: Any) -
     return record
 
 
-def record_of(request: Mapping[str, Any], **told: Any) -> Record:
-    return Record("validate", request={"operation": "CREATE", **request}, **told)
+def record_of(request: Mapping[str, Any], **result: Any) -> Record:
+    return Record("validate", request={"operation": "CREATE", **request}, **result)
 
 
 def log_failure(message: str) -> None:
@@ -101,7 +101,7 @@ def log_failure(message: str) -> None:
 
 
 class TestLines:
-    def test_one_tells_who_asked_for_what_and_why_it_was_refused(self, tmp_path: Path) -> None:
+    def test_a_log_line_has_user_object_and_reason_of_a_refusal(self, tmp_path: Path) -> None:
         with written(JsonFormatter(), tmp_path / "log") as read:
             DecisionLog().reviewed(reviewed(review(-1, dryRun=True)), 0.00042)
             line = json.loads(read())
@@ -142,7 +142,7 @@ class TestLines:
             line = read()
         assert line.endswith(" CREATE (0.0 ms, dry run, patched): a (warn), policy b, policy c failed (audit)\n")
 
-    def test_decisions_are_coloured_if_asked_for(self, tmp_path: Path) -> None:
+    def test_decisions_are_coloured_on_request(self, tmp_path: Path) -> None:
         with written(TextFormatter(coloured=True), tmp_path / "log") as read:
             DecisionLog().reviewed(reviewed(review(-1)), 0)
             logging.getLogger("webhook.other").info("plain")
@@ -172,7 +172,7 @@ class TestLines:
         assert more[-1] == "  12:00:00 allowed   forged"
         assert all(line.startswith("  ") for line in more)
 
-    def test_many_findings_are_told_once_each_and_counted(self, tmp_path: Path) -> None:
+    def test_many_findings_are_reported_once_each_and_counted(self, tmp_path: Path) -> None:
         found = [Found("twice", "", "deny")] * 2 + [Found("", f"policy-{number}", "audit") for number in range(30)]
         with written(JsonFormatter(), tmp_path / "log") as read:
             DecisionLog().reviewed(record_of({}, found=found), 0)
@@ -242,7 +242,7 @@ class TestShare:
             DecisionLog(0).reviewed(record, 0)
             assert read()
 
-    def test_a_flood_of_what_is_no_review_is_no_flood_of_lines(self, tmp_path: Path) -> None:
+    def test_a_flood_of_malformed_reviews_is_not_a_flood_of_lines(self, tmp_path: Path) -> None:
         with written(JsonFormatter(), tmp_path / "log") as read:
             log = DecisionLog(1)
             for _ in range(1000):
@@ -308,9 +308,7 @@ class TestReaders:
     def log(lines: Lines, text: str) -> None:
         lines.handle(logging.LogRecord("webhook", logging.INFO, "", 0, text, None, None))
 
-    def test_one_who_does_not_read_holds_nobody_up_and_is_told_what_was_lost(
-        self, lines: Lines, pipe: tuple[int, int]
-    ) -> None:
+    def test_a_slow_reader_blocks_nothing_and_learns_of_lost_lines(self, lines: Lines, pipe: tuple[int, int]) -> None:
         for number in range(1000):  # a pipe takes 64 KiB
             self.log(lines, f"{number:1000}")
 
@@ -325,22 +323,22 @@ class TestReaders:
         assert kept(received) == sorted(set(kept(received)))
         assert 100 <= len(kept(received)) < 1000
 
-    def test_one_who_goes_ends_nothing(self, lines: Lines, pipe: tuple[int, int]) -> None:
+    def test_a_closed_pipe_ends_nothing(self, lines: Lines, pipe: tuple[int, int]) -> None:
         os.close(pipe[0])
         for _ in range(3):
             self.log(lines, "nobody listens")
         lines.close()
 
-    def test_one_who_wants_a_pipe_that_does_not_block_gets_every_line(
-        self, lines: Lines, pipe: tuple[int, int]
-    ) -> None:
+    def test_a_pipe_that_does_not_block_gets_every_line(self, lines: Lines, pipe: tuple[int, int]) -> None:
         os.set_blocking(pipe[1], False)
         for number in range(90):
             self.log(lines, f"{number:3000}")
         received = drain(pipe[0], lambda received: received.endswith(b" 89\n"))
         assert [int(line) for line in received.splitlines()] == list(range(90))
 
-    def test_what_cannot_be_formatted_is_told(self, lines: Lines, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_record_that_cannot_be_formatted_is_reported(
+        self, lines: Lines, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         lines.handle(logging.LogRecord("webhook", logging.INFO, "", 0, "%d", ("text",), None))
         assert "TypeError" in capsys.readouterr().err
 

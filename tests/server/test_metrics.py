@@ -86,18 +86,18 @@ def metrics(certificate: Certificate) -> Metrics:
     return Metrics(certificate, Reloaded("policies", tuple, ReviewOptions), "1.34", version=version("draguard"))
 
 
-def record_of(kind: str = "Pod", group: str = "", **told: Any) -> Record:
+def record_of(kind: str = "Pod", group: str = "", **result: Any) -> Record:
     request = {"operation": "CREATE", "kind": {"kind": kind, "group": group, "version": "v1"}}
-    return Record("validate", request=request, **told)
+    return Record("validate", request=request, **result)
 
 
 class TestReviews:
     def test_are_counted_by_what_they_are_about_and_what_was_decided(self, metrics: Metrics) -> None:
         for each in recorded():
             endpoint: Endpoint = "mutate" if each.endpoint == "mutate" else "validate"
-            told = answer(json.dumps(each.review).encode(), Call(endpoint), ReviewOptions()).record
-            assert told
-            metrics.reviewed(told, 0.001)
+            result = answer(json.dumps(each.review).encode(), Call(endpoint), ReviewOptions()).record
+            assert result
+            metrics.reviewed(result, 0.001)
         metrics.reviewed(record_of(decision="denied"), 0.001)
         exported = Exported(metrics)
         assert exported["draguard_reviews_total"] == len(recorded()) + 1
@@ -238,7 +238,9 @@ def test_processes_that_were_ended_are_counted(certificate: Certificate) -> None
 
 
 class TestPolicies:
-    def test_tell_how_many_are_asked_and_whether_the_newest_are(self, certificate: Certificate, tmp_path: Path) -> None:
+    def test_metrics_count_evaluated_policies_and_state_whether_they_are_current(
+        self, certificate: Certificate, tmp_path: Path
+    ) -> None:
         file = tmp_path / "policy.yaml"
         file.write_text("", encoding="utf-8")
 
@@ -264,7 +266,7 @@ class TestPolicies:
             )
             return {name: exported[f"draguard_{name}"] for name in names}
 
-        def told(count: int, generation: int, good: int, failures: int) -> dict[str, float]:
+        def result(count: int, generation: int, good: int, failures: int) -> dict[str, float]:
             return {
                 "policies": count,
                 "policy_set_generation": generation,
@@ -272,11 +274,11 @@ class TestPolicies:
                 "policy_reload_failures_total": failures,
             }
 
-        assert after("") == told(0, 1, 1, 0)
-        assert after(POLICY) == told(1, 2, 1, 0)
+        assert after("") == result(0, 1, 1, 0)
+        assert after(POLICY) == result(1, 2, 1, 0)
         assert Exported(metrics)['draguard_policy_errors_total{policy="few-devices"}'] == 0
-        assert after("broken") == told(1, 2, 0, 1)
-        assert after("") == told(0, 3, 1, 1)
+        assert after("broken") == result(1, 2, 0, 1)
+        assert after("") == result(0, 3, 1, 1)
 
 
 def exported_names(metrics: Metrics) -> dict[str, set[str]]:
@@ -350,21 +352,21 @@ class TestWhatIsBuiltOnThem:
             self.check(alert["expr"], names)
             assert alert["labels"]["severity"] in {"warning", "critical"}
             assert alert["annotations"].keys() == {"summary", "description"}
-            told = set(re.findall(r"\$labels\.(\w+)", alert["annotations"]["description"]))
-            assert all(re.search(rf"\bby \([^)]*\b{label}\b", alert["expr"]) for label in told), alert["alert"]
+            result = set(re.findall(r"\$labels\.(\w+)", alert["annotations"]["description"]))
+            assert all(re.search(rf"\bby \([^)]*\b{label}\b", alert["expr"]) for label in result), alert["alert"]
 
     def test_the_documentation_has_every_metric_with_its_labels_and_every_alert(
         self, alerts: Any, metrics: Metrics
     ) -> None:
         text = (ROOT / "docs" / "observability.md").read_text(encoding="utf-8")
-        told = {
+        result = {
             name: set(filter(None, labels.split(", ")))
             for name, labels in re.findall(r"\| `((?:draguard|process)_\w+)(?:\{(.*?)\})?` \|", text)
         }
         kinds = {family.name + ("_total" if family.type == "counter" else "") for family in Exported(metrics).families}
         labels = exported_names(metrics)
         kinds |= {name for name in labels if not re.search(r"_(bucket|sum|count)$", name)}
-        assert told == {name: labels.get(name, labels.get(f"{name}_count", set())) for name in kinds}
+        assert result == {name: labels.get(name, labels.get(f"{name}_count", set())) for name in kinds}
         assert {alert["alert"] for alert in alerts} == set(re.findall(r"\| (Draguard\w+) \|", text))
 
 

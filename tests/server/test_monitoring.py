@@ -159,8 +159,8 @@ class TestOneProcess:
         assert total(monitored, "draguard_review_duration_seconds_count") == before + 4
         assert eventually(lambda: len(decisions(monitored)) == 2)
         denied, malformed = decisions(monitored)
-        told = (denied["uid"], denied["kind"], denied["user"], denied["decision"])
-        assert told == ("denied", "DeviceClass", "admin", "denied")
+        result = (denied["uid"], denied["kind"], denied["user"], denied["decision"])
+        assert result == ("denied", "DeviceClass", "admin", "denied")
         assert malformed["message"].startswith("what came to /validate is not a review: ")
 
     def test_tells_its_certificate_and_its_connections(self, monitored: Process, trust: ssl.SSLContext) -> None:
@@ -171,7 +171,7 @@ class TestOneProcess:
         connection.close()
         assert eventually(lambda: total(monitored, "draguard_open_connections") == 0)
 
-    def test_logs_all_that_is_allowed_if_told_so(self, directory: Path, trust: ssl.SSLContext) -> None:
+    def test_logs_all_allowed_reviews_if_configured(self, directory: Path, trust: ssl.SSLContext) -> None:
         options = ["--log-allowed", "1/1", "--log-format", "text", "--log-level", "info"]
         with processes.serving(directory, *options) as running:
             ask(running, trust)
@@ -198,19 +198,19 @@ class TestUnreadLog:
 
 
 class TestRefusals:
-    def test_are_told_with_their_status(self) -> None:
-        told: list[int] = []
-        app = create_app(echo, refused=told.append, body_limit=1000)
+    def test_refusals_are_observed_with_their_status(self) -> None:
+        result: list[int] = []
+        app = create_app(echo, refused=result.append, body_limit=1000)
         limits = Limits(body_seconds=0.1, header_bytes=500)
         with serving(app, limits) as served:
             assert served.post("/validate", b"{}")[0] == 200
-            assert told == []
+            assert result == []
             served.get("/validate")
             served.post("/validate", b"{}", {})
             served.post("/validate", b"x" * 1001)
             for sent in (b"no HTTP\r\n\r\n", post("X: " + "x" * 600)[:-2], post("Content-Length: 9\r\n")):
-                assert statuses(exchange(served, sent)) == [told[-1]]
-        assert told == [405, 415, 413, 400, 431, 408]
+                assert statuses(exchange(served, sent)) == [result[-1]]
+        assert result == [405, 415, 413, 400, 431, 408]
 
 
 @pytest.fixture
@@ -220,7 +220,7 @@ def made_of() -> tuple[DecisionLog, Certificate, Reloaded[ReviewOptions]]:
 
 
 class TestMetered:
-    def test_shows_what_it_is_told(self, made_of: tuple[Any, Any, Any]) -> None:
+    def test_reports_the_given_progress(self, made_of: tuple[Any, Any, Any]) -> None:
         monitoring = Metered(*made_of)
         monitoring.reviewed(Record("validate", "denied", {"uid": "a"}), 0.001)
         monitoring.refused(413)
@@ -231,9 +231,9 @@ class TestMetered:
             sent = {name.encode(): value for name, value in headers.items()}
             return pages[path](Request(b"GET", target_of(path.encode()), sent))
 
-        told = get("/metrics").body.decode()
-        assert 'draguard_reviews_total{decision="denied",endpoint="validate",kind="other",operation=""} 1.0' in told
-        assert 'draguard_http_requests_refused_total{status="413"} 1.0' in told
-        assert "draguard_open_connections 2.0" in told
+        result = get("/metrics").body.decode()
+        assert 'draguard_reviews_total{decision="denied",endpoint="validate",kind="other",operation=""} 1.0' in result
+        assert 'draguard_http_requests_refused_total{status="413"} 1.0' in result
+        assert "draguard_open_connections 2.0" in result
         assert get("/readyz")[:2] == (503, b"not ready: no policies\nnot ready: no certificate\n")
         assert get("/metrics", accept=b"application/openmetrics-text").body.endswith(b"# EOF\n")

@@ -79,7 +79,7 @@ class TestPlainPort:
 
 
 class TestEachSecond:
-    def test_chores_hold_nobody_up_and_ticks_know_the_connections(self) -> None:
+    def test_chores_do_not_block_reviews_and_ticks_know_the_connections(self) -> None:
         done = threading.Event()
         connections: list[int] = []
 

@@ -66,7 +66,7 @@ class TestFollowing:
         monkeypatch.setattr("webhook.server.process.reloading._digest", lambda _path: pytest.fail("it was read"))
         followed.follow()
 
-    def test_what_cannot_be_used_leaves_the_old_in_place_and_is_told_once(
+    def test_unusable_content_is_reported_once_and_the_old_kept(
         self, directory: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         followed = reloaded(directory)
@@ -85,7 +85,7 @@ class TestFollowing:
             followed.follow()
         assert (followed.value, followed.failures, followed.fault) == ("12", 1, "")
 
-    def test_a_failure_of_its_own_is_no_end(self, directory: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def test_a_failure_of_its_own_is_not_an_end(self, directory: Path, caplog: pytest.LogCaptureFixture) -> None:
         followed = reloaded(directory)
         (directory / "b").write_bytes(b"\xff")
         followed.follow()
@@ -107,7 +107,7 @@ class TestFollowing:
         followed.follow()
         assert (followed.value, followed.generation) == ("43", 2)
 
-    def test_what_is_no_file_is_not_waited_for(self, directory: Path) -> None:
+    def test_special_files_are_not_waited_for(self, directory: Path) -> None:
         def files() -> Iterator[str]:
             yield from (str(directory / name) for name in ("a", "fifo", "gone"))
 

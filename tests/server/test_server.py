@@ -51,7 +51,7 @@ class TestEndpoints:
         assert (status, json.loads(body)) == (200, [endpoint, 2, "{}"])
 
     @pytest.mark.parametrize(("stated", "held"), [("20s", 20), ("30s", 30), ("9999s", 30)])
-    def test_nobody_has_a_review_worked_on_for_longer_than_an_api_server_may(self, stated: str, held: int) -> None:
+    def test_no_timeout_exceeds_that_of_an_api_server(self, stated: str, held: int) -> None:
         deadlines: list[float] = []
 
         def review(body: bytes, call: Call) -> Answer:
@@ -89,7 +89,7 @@ class TestEndpoints:
             assert served.get("/readyz") == (503, b"not ready: no policies\nnot ready: no certificate\n")
             assert served.get("/healthz") == (200, b"ok\n")
 
-    def test_errors_are_told_in_plain_text(self, served: Served) -> None:
+    def test_errors_are_reported_in_plain_text(self, served: Served) -> None:
         for method, path, status in (("GET", "/%e2%82%ac", 404), ("GET", "/validate", 405), ("PUT", "/healthz", 405)):
             connection = served.connect()
             connection.request(method, path, b"{}", JSON)
@@ -110,7 +110,7 @@ class TestEndpoints:
         assert "ZeroDivisionError" in caplog.text
         assert served.post("/validate", b"{}")[0] == 200
 
-    def test_what_is_no_review_is_a_400(self) -> None:
+    def test_other_bodies_than_reviews_are_a_400(self) -> None:
         with serving(create_app(partial(answer, options=ReviewOptions()))) as served:
             for body in (b"", b"{}", b"null", b"\xff\xfe", b"[" * 2**20, b'{"a":' * 2**18, b"NaN", b"1" * 2**20):
                 assert served.post("/validate", body)[0] == 400
@@ -212,16 +212,16 @@ class TestOverload:
 
 
 class TestListening:
-    def test_a_port_in_use_is_told(self, served: Served) -> None:
+    def test_a_port_in_use_is_reported(self, served: Served) -> None:
         with pytest.raises(ServerError, match=r"cannot listen on localhost port \d+: .*Address already in use.*--port"):
             listen("localhost", served.port)
 
     @pytest.mark.parametrize(("host", "port"), [("localhost", 65536), ("localhost", -1), ("no.such.host.invalid", 0)])
-    def test_an_address_that_makes_no_sense_is_told(self, host: str, port: int) -> None:
+    def test_an_address_that_makes_no_sense_is_reported(self, host: str, port: int) -> None:
         with pytest.raises(ServerError, match="cannot listen on"):
             listen(host, port)
 
-    def test_a_host_name_that_cannot_be_one_is_told(self) -> None:
+    def test_a_host_name_that_cannot_be_one_is_reported(self) -> None:
         with pytest.raises(ServerError, match="cannot listen on"):
             listen("a" * 70, 0)
 
@@ -366,7 +366,7 @@ class TestProcess:
             process.terminate()
             assert process.wait(SOON) == -signal.SIGTERM
 
-    def test_no_request_is_lost_when_it_is_told_to_stop(self, process: subprocess.Popen[str], tmp_path: Path) -> None:
+    def test_no_request_is_lost_at_shutdown(self, process: subprocess.Popen[str], tmp_path: Path) -> None:
         assert process.stdout
         trust = ssl.create_default_context(cafile=tmp_path / "ca.crt")
         port = int(process.stdout.readline().rpartition(":")[2])

@@ -88,7 +88,9 @@ class TestProtocol:
         assert eventually(lambda: "ALERT_UNKNOWN_CA" in caplog.text)
         assert caplog.records[-1].levelno == logging.WARNING
 
-    def test_plain_http_is_logged_and_harms_nobody(self, served: Served, caplog: pytest.LogCaptureFixture) -> None:
+    def test_plain_http_is_logged_and_affects_no_other_client(
+        self, served: Served, caplog: pytest.LogCaptureFixture
+    ) -> None:
         with socket.create_connection((served.host, served.port)) as plain:
             plain.sendall(GET)
             with suppress(ConnectionResetError):
@@ -168,7 +170,7 @@ class TestEnd:
         pem = made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
         assert not_after(b"a comment\n" + pem * (1 + chained)) == end
 
-    def test_what_is_no_certificate_has_none(self) -> None:
+    def test_a_file_that_is_not_a_certificate_has_none(self) -> None:
         content = ssl.PEM_cert_to_DER_cert(certs.ephemeral(["a"]).certificate.decode())
         ends = {not_after(ssl.DER_cert_to_PEM_cert(content[:size]).encode()) for size in range(100)}
         assert ends == {None}
@@ -220,7 +222,7 @@ class TestRotation:
         with serving(create_app(echo), certificate=certificate) as running:
             served = Served(running.server, (tmp_path / "ca.crt").read_text(encoding="utf-8"))
             old = serving_now(served)
-            for broken, told in (
+            for broken, result in (
                 (certs.ephemeral(["a"]).key, f"{key} is not the key of "),
                 (b"", "are not a certificate and a key in PEM"),
                 (None, f"cannot read {key}: No such file or directory"),
@@ -235,7 +237,7 @@ class TestRotation:
                 assert [message.partition(": ")[0] for message in caplog.messages] == [
                     "the new certificate is refused, the old one kept"
                 ]
-                assert told in caplog.text
+                assert result in caplog.text
                 assert serving_now(served) == old
             key.write_bytes(good)
             renew(tmp_path)

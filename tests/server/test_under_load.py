@@ -31,7 +31,7 @@ def mount(directory: Path, **files: str) -> None:
 
 
 class TestFiles:
-    def test_policies_that_cannot_be_used_make_it_unready_if_told_so(self, tmp_path: Path) -> None:
+    def test_broken_policies_make_it_unready_if_configured(self, tmp_path: Path) -> None:
         trust, policies = certificate(tmp_path), tmp_path / "policies"
         policies.mkdir()
         mount(policies, names=POLICY.format(expression="'true'"))
@@ -64,7 +64,7 @@ class TestFiles:
             assert server.says("the new policies are in use, generation 2")
             admitted = load.answers[ADMITTED]
             assert load.goes_on()
-            assert load.answers[ADMITTED] - admitted <= 4  # what the clients had been told before
+            assert load.answers[ADMITTED] - admitted <= 4  # what the clients had received before
             mount(policies, names=POLICY.format(expression="object.metadata.nam"))
             assert server.says("the new policies are not used, the old ones kept")
             assert load.goes_on()

@@ -192,8 +192,8 @@ def test_the_first_cure_cures(story: Story) -> None:
     around = [device_class(), *NODES]
 
     def answer() -> JSONObject:
-        (told,) = simulate([*around, *(each for name, each in found.items() if name != "p")], [found["p"]])
-        return told
+        (result,) = simulate([*around, *(each for name, each in found.items() if name != "p")], [found["p"]])
+        return result
 
     before = answer()
     assert before["node"] is None

@@ -18,8 +18,8 @@ GATES = {"DRANodeAllocatableResources": True}
 def answer(resources: JSONObject, *objects: JSONObject, wanted: JSONObject | None = None, **device: Any) -> JSONObject:
     around = [device_class(), devices("a", 1, nodeAllocatableResources=resources, **device), *objects]
     pods = [wanted or pod(claims={"gpu": "c"})]
-    (told,) = simulate(around, pods, kubernetes="1.37", feature_gates=GATES)
-    return told
+    (result,) = simulate(around, pods, kubernetes="1.37", feature_gates=GATES)
+    return result
 
 
 SHARED: JSONObject = {"allowMultipleAllocations": True, "capacity": {"cores": {"value": "10"}}}
@@ -37,8 +37,8 @@ SHARED: JSONObject = {"allowMultipleAllocations": True, "capacity": {"cores": {"
 def test_what_devices_take_must_be_left(resources: JSONObject, device: JSONObject, most: int) -> None:
     asked = claim(capacity={"requests": {"cores": "2"}}) if device else claim()
     assert answer(resources, node("a", cpu=f"{most}m"), asked, **device)["node"] == "a"
-    told = answer(resources, node("a", cpu=f"{most - 1}m"), asked, **device)
-    assert "1 Insufficient cpu." in told["condition"]["message"]
+    result = answer(resources, node("a", cpu=f"{most - 1}m"), asked, **device)
+    assert "1 Insufficient cpu." in result["condition"]["message"]
 
 
 def test_each_container_that_uses_the_claim_counts() -> None:
@@ -51,9 +51,9 @@ def test_each_container_that_uses_the_claim_counts() -> None:
 
 def test_a_mapping_by_a_capacity_needs_one_that_is_consumed() -> None:
     by_capacity = {"cpu": {"mapping": {"capacityKey": "cores", "capacityMultiplier": "1"}}}
-    told = answer(by_capacity, node("a"), claim(), capacity={"cores": {"value": "10"}})
-    assert told["condition"]["reason"] == "SchedulerError"
-    assert "claim default/c, device d0: ConsumedCapacity is nil" in told["condition"]["message"]
+    result = answer(by_capacity, node("a"), claim(), capacity={"cores": {"value": "10"}})
+    assert result["condition"]["reason"] == "SchedulerError"
+    assert "claim default/c, device d0: ConsumedCapacity is nil" in result["condition"]["message"]
 
 
 @pytest.mark.parametrize(
@@ -61,10 +61,10 @@ def test_a_mapping_by_a_capacity_needs_one_that_is_consumed() -> None:
     [({"mapping": {"deviceMultiplier": "1"}}, False), ({"overhead": {"perPod": "1"}}, True)],
 )
 def test_claims_with_mapped_devices_are_of_one_pod(resources: JSONObject, is_shared: bool) -> None:  # noqa: FBT001
-    told = answer({"cpu": resources}, node("a"), allocated("c", "a", "d0", "other"))
-    assert (told["node"] == "a") == is_shared
+    result = answer({"cpu": resources}, node("a"), allocated("c", "a", "d0", "other"))
+    assert (result["node"] == "a") == is_shared
     if not is_shared:
-        assert "claim c has a mapped device and cannot be shared across pods" in told["condition"]["message"]
+        assert "claim c has a mapped device and cannot be shared across pods" in result["condition"]["message"]
 
 
 @pytest.mark.parametrize("is_used", [True, False])
@@ -73,7 +73,7 @@ def test_in_1_36_a_container_must_use_a_claim_with_mapped_devices(is_used: bool)
     wanted = pod(claims={"gpu": "c"})
     if not is_used:
         del wanted["spec"]["containers"][0]["resources"]["claims"]
-    (told,) = simulate([device_class(), mapped, node("a"), claim()], [wanted], feature_gates=GATES)
-    assert (told["node"] == "a") == is_used
+    (result,) = simulate([device_class(), mapped, node("a"), claim()], [wanted], feature_gates=GATES)
+    assert (result["node"] == "a") == is_used
     if not is_used:
-        assert "claim c: node-allocatable resource claim not referenced by any" in told["condition"]["message"]
+        assert "claim c: node-allocatable resource claim not referenced by any" in result["condition"]["message"]

@@ -213,7 +213,7 @@ class TestClaims:
         assert (answer["node"], answer["condition"]) == (None, None)
         assert "so its claims are not allocated" in answer["why"]["reason"]
 
-    def test_a_pod_that_runs_is_told_as_such(self) -> None:
+    def test_a_running_pod_is_reported_as_running(self) -> None:
         objects = [*GPU, *NODES, allocated("c", "a", "d0", "p")]
         (answer,) = simulate(objects, [pod(claims={"gpu": "c"}, nodeName="a")])
         assert answer["condition"] == {"status": "True"}
@@ -418,7 +418,7 @@ class TestBadInput:
             ),
         ],
     )
-    def test_is_told(self, objects: list[JSONObject], text: str) -> None:
+    def test_is_reported(self, objects: list[JSONObject], text: str) -> None:
         with pytest.raises(ValueError, match=f"^{text}"):
             simulate(objects, [pod()])
 

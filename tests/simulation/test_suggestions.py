@@ -197,7 +197,7 @@ class TestSelectors:
 
 
 class TestCapacity:
-    def test_as_much_as_is_left_is_asked_for(self) -> None:
+    def test_the_remaining_capacity_is_suggested(self) -> None:
         shared = devices("a", 1, allowMultipleAllocations=True, capacity={"bandwidth": {"value": "100"}})
         wanted = claim(capacity={"requests": {"bandwidth": "110"}})
         assert suggested([device_class(), shared, node("a"), wanted], pod(claims={"gpu": "c"})) == {
@@ -208,7 +208,7 @@ class TestCapacity:
 
 class TestExtendedResources:
     @pytest.mark.parametrize("field", ["requests", "limits"])
-    def test_as_many_as_fit_are_asked_for(self, field: str) -> None:
+    def test_the_largest_count_that_fits_is_suggested(self, field: str) -> None:
         objects = [device_class(extendedResourceName="example.com/gpu"), devices("a", 2), devices("b", 1)]
         containers = [{"name": "c", "image": "i", "resources": {field: {"example.com/gpu": "4"}}}]
         assert suggested([*objects, node("a"), node("b")], pod(containers=containers)) == {

@@ -106,7 +106,7 @@ def test_a_pod_is_a_workload_too() -> None:
 
 
 @pytest.mark.parametrize("template", [1, None, {"spec": 5}, {}])
-def test_are_not_made_of_what_is_no_template(template: object) -> None:
+def test_are_not_made_from_other_kinds(template: object) -> None:
     obj = {**workload("apps/v1", "Deployment"), "spec": {"template": template}}
     with pytest.raises(MalformedError, match=r"spec\.template is not a pod template with a spec"):
         list(pods_of(obj, []))

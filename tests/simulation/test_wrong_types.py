@@ -97,6 +97,6 @@ def test_what_has_no_meaning_is_ignored(
 
 def test_a_device_with_an_attribute_of_a_later_release_is_explained() -> None:
     around = [node("a"), device_class(), devices("a", attributes=LISTS), allocated("used", "a"), claim()]
-    (told,) = simulate(around, [pod(claims={"gpu": "c"})], kubernetes="1.34")
-    (request,) = told["why"]["nodes"][0]["requests"]
+    (result,) = simulate(around, [pod(claims={"gpu": "c"})], kubernetes="1.34")
+    (request,) = result["why"]["nodes"][0]["requests"]
     assert request["because"].endswith("attribute l: unsupported attribute value")

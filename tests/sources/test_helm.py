@@ -96,7 +96,7 @@ class TestLibrary:
         assert found["file"] == f"{directory}/templates/secret.yaml"
         assert found["message"] == "a symbolic link that leads out of the chart"
 
-    def test_an_error_of_a_template_is_told_where_it_is(self, tmp_path: Path) -> None:
+    def test_an_error_of_a_template_is_reported_at_its_line(self, tmp_path: Path) -> None:
         directory = chart(tmp_path / "c", claim='kind: x\nname: {{ required "give a class" .Values.class }}\n')
         (found,) = findings(directory)
         assert (found["file"], found["line"]) == (f"{directory}/templates/claim.yaml", 2)
@@ -109,7 +109,7 @@ class TestLibrary:
         assert (found["file"], found["line"]) == (f"{directory}/templates/claim.yaml", 2)
         assert not found["hint"]
 
-    def test_values_that_the_schema_refuses_are_told(self, tmp_path: Path) -> None:
+    def test_values_that_the_schema_refuses_are_reported(self, tmp_path: Path) -> None:
         directory = chart(tmp_path / "c", claim=TEMPLATED)
         schema = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 3}}}
         (directory / "values.schema.json").write_text(json.dumps(schema), encoding="utf-8")

@@ -63,7 +63,7 @@ def test_bases_components_patches_and_generators_are_built(tmp_path: Path) -> No
         ("helmCharts: [{name: a}]", "must specify --enable-helm", "give the chart's directory"),
     ],
 )
-def test_what_cannot_be_built_is_told(text: str, message: str, hint: str, tmp_path: Path) -> None:
+def test_a_failed_build_is_reported(text: str, message: str, hint: str, tmp_path: Path) -> None:
     (tmp_path / "kustomization.yaml").write_text(text, encoding="utf-8")
     (found,) = json.loads(draguard("validate", "-o", "json", tmp_path).out)["findings"]
     assert (found["file"], found["line"]) == (f"{tmp_path}/kustomization.yaml", 1)

@@ -46,8 +46,8 @@ def test_it_is_built_by_what_is_there(name: str, verb: str, path: Path, overlay:
 
 
 def test_git_uses_no_protocol_that_runs_commands_here(path: Path, overlay: Path) -> None:
-    told = PRINTS.replace('" ".join(sys.argv[1:])', 'os.environ["GIT_ALLOW_PROTOCOL"]')
-    program(path, "kustomize", told)
+    result = PRINTS.replace('" ".join(sys.argv[1:])', 'os.environ["GIT_ALLOW_PROTOCOL"]')
+    program(path, "kustomize", result)
     draguard("validate", overlay)
     assert (path / "call").read_text(encoding="utf-8") == "https:ssh"
 

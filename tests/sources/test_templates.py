@@ -84,7 +84,7 @@ def test_a_line_that_is_indented_anew_keeps_its_column() -> None:
 
 
 @pytest.mark.parametrize(("line", "template"), [(0, TEMPLATE), (99, TEMPLATE), (1, ""), (1, "x\n" * 400_000)])
-def test_what_cannot_be_told_is_not_told(line: int, template: str) -> None:
+def test_an_unknown_cause_is_not_reported(line: int, template: str) -> None:
     assert locate(template, RENDERED, line, 1) is None
 
 

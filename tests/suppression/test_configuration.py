@@ -98,7 +98,7 @@ class TestFinding:
         done = draguard("validate", "--config", "gone.yaml")
         assert done == Done(2, "", "draguard validate: error: gone.yaml: no such file or directory\n")
 
-    def test_it_is_no_manifest(self, configure: Callable[..., None]) -> None:
+    def test_it_is_not_a_manifest(self, configure: Callable[..., None]) -> None:
         configure("strict: true\n")
         assert draguard("validate", "--level", "*=off").out.startswith("1 document in 1 file: no problems;")
 
@@ -252,7 +252,7 @@ class TestMistakes:
             ("exclude: [" + "a," * 1001 + "]", "1:1: exclude: must have at most 1000 items"),
         ],
     )
-    def test_it_is_told_where_and_how_to_mend_it(
+    def test_the_place_and_the_fix_are_reported(
         self, configure: Callable[..., None], repository: Path, text: str, message: str
     ) -> None:
         (repository / "link").symlink_to("/etc")

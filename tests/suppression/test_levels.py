@@ -344,7 +344,7 @@ class TestBaselines:
         file.write_text(2 * f"{file.read_text(encoding='utf-8')}---\n", encoding="utf-8")
         assert len(rules(validate("--baseline", baseline, file, code=1))) == 2
 
-    def test_what_is_no_longer_found_is_told(self, file: Path) -> None:
+    def test_fixed_findings_are_listed(self, file: Path) -> None:
         baseline = self.write(file)
         file.write_text(claim("GPU"), encoding="utf-8")
         done = validate("--baseline", baseline, file, code=0)
@@ -386,7 +386,7 @@ class TestBaselines:
             ('{"version": 1, "findings": [{"rule": "a", "count": true}]}', "findings[0] is not an entry"),
         ],
     )
-    def test_what_is_no_baseline_is_refused(self, file: Path, text: str, message: str) -> None:
+    def test_a_file_that_is_not_a_baseline_is_refused(self, file: Path, text: str, message: str) -> None:
         baseline = file.with_name("baseline.txt")
         baseline.write_text(text, encoding="utf-8")
         done = draguard("validate", "--baseline", baseline, file)
@@ -397,7 +397,7 @@ class TestBaselines:
         done = draguard("validate", "--baseline", "gone.json", file)
         assert done.err.endswith("gone.json: no such file or directory: `--write-baseline gone.json` makes it\n")
 
-    def test_a_directory_that_is_not_there_is_told_before_the_work_begins(self, file: Path) -> None:
+    def test_a_missing_directory_is_reported_before_the_work_begins(self, file: Path) -> None:
         gone = file.parent / "gone"
         message = f"--write-baseline {gone}/b.json: there is no directory {gone}: create it first\n"
         done = draguard("validate", "--write-baseline", gone / "b.json", file)
@@ -422,7 +422,7 @@ def test_a_process_says_no_to_findings(file: Path) -> None:
 class TestBounds:
     """Untrusted manifests take at most linear time, counted in calls, not in seconds."""
 
-    def test_mistakes_are_told_without_end_but_hints_are_not(self, tmp_path: Path) -> None:
+    def test_all_mistakes_are_reported_but_hints_are_limited(self, tmp_path: Path) -> None:
         lines = "".join(f"# draguard: ignore[no-rule-{number}] why\n" for number in range(150))
         (tmp_path / "a.yaml").write_text(lines + claim(), encoding="utf-8")
         found = json.loads(validate(tmp_path).out)["findings"]

@@ -158,7 +158,7 @@ class TestAgainst:
         assert found() == IMMUTABLE
         assert not (repository / "ran").exists()
 
-    def test_what_a_hook_was_told_of_another_directory_does_not_count(
+    def test_the_other_directory_of_a_hook_does_not_count(
         self, repository: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         change(repository / "apps/a.yaml", *OTHER)

@@ -151,7 +151,7 @@ def test_malformed_objects_have_no_pods(obj: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("value", [1, "a", [], [1], {}, {"spec": 1}, None])
-def test_malformed_pods_are_no_trouble(value: Any) -> None:
+def test_malformed_pods_raise_nothing(value: Any) -> None:
     for group, kind, path in CASES:
         problems_of(f"{group}/v1", kind, around(path, value))
 

@@ -79,10 +79,10 @@ def run(arguments: Namespace) -> int:
     except ValueError as error:
         message = f"Kubernetes {stated}: {error}"
         raise UsageError(message) from error
-    told = Text(color=wants_colors(arguments), once=settings.taint_rules_ignored)
+    result = Text(color=wants_colors(arguments), once=settings.taint_rules_ignored)
     if arguments.fit:
-        return _fit(scheduler, pods, told, arguments)
-    return _schedule(scheduler, pods, told, arguments)
+        return _fit(scheduler, pods, result, arguments)
+    return _schedule(scheduler, pods, result, arguments)
 
 
 def _workloads(
@@ -199,7 +199,7 @@ def _pods(workloads: Sequence[JSONObject], inventory: Inventory, arguments: Name
     return [holder.take(pod) or pod for pod in found]
 
 
-def _schedule(scheduler: Scheduler, pods: Sequence[JSONObject], told: Text, arguments: Namespace) -> int:
+def _schedule(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, arguments: Namespace) -> int:
     tell = Answers(scheduler)
     references = References(scheduler.cluster)
     answers: dict[int, JSONObject] = {}
@@ -215,9 +215,9 @@ def _schedule(scheduler: Scheduler, pods: Sequence[JSONObject], told: Text, argu
     if arguments.output == "json":
         print(json.dumps(found, indent=2))
     else:
-        show_lines(told.answers(found), color=wants_colors(arguments))
+        show_lines(result.answers(found), color=wants_colors(arguments))
         if not arguments.quiet:
-            print(told.summary(found))
+            print(result.summary(found))
             print(NOT_SIMULATED)
     return 1 if any(each["node"] is None and not waits(each) for each in found) else 0
 
@@ -237,7 +237,7 @@ def _check_fit(workloads: Iterable[JSONObject]) -> None:
             raise UsageError(message)
 
 
-def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], told: Text, arguments: Namespace) -> int:
+def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, arguments: Namespace) -> int:
     if len({_shape(pod) for pod in pods}) > 1:
         message = f"--fit takes one pod or workload, and there are {len(pods)} different pods"
         raise UsageError(message)
@@ -248,7 +248,7 @@ def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], told: Text, arguments
     if arguments.output == "json":
         print(json.dumps({"pod": pod, "pods": found.pods, "nodes": found.nodes, "last": last}, indent=2))
     else:
-        show_lines(told.fit(pod, found, last), color=wants_colors(arguments))
+        show_lines(result.fit(pod, found, last), color=wants_colors(arguments))
         if not arguments.quiet:
             print(NOT_SIMULATED)
     return 0
