@@ -591,7 +591,7 @@ class TestCheck:
         assert shown[caret.index("^") :].startswith(("valu: ", "op: 1"))
 
     def test_what_was_not_looked_for_is_named(self, write: Callable[..., Path]) -> None:
-        done = draguard("policy", "check", write(p=mutating("m", "[JSONPatch{op: 'add', valu: 1}]")))
+        done = draguard("policy", "check", write(p=LIMITED.replace("spec:", "spec:\n  surplus: 1", 1)))
         assert "note: not looked for: warnings of 1 object with errors\n" in done.out
         assert "not looked for" not in draguard("policy", "check", write(p=mutating("m", "[JSONPatch{}]"))).out
 
@@ -929,3 +929,43 @@ def test_nothing_makes_a_command_raise(suite: Any, obj: Any, policies: str, tmp_
     )
     for command in commands:
         assert draguard(*command, tmp_path).code in {0, 1, 2}
+
+
+BROKEN = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: broken}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]
+  variables: [{name: one, expression: "1"}]
+  validations:
+  - {expression: "foo && bar == 3"}
+  - {expression: "object.spec.nodeNam == 'x'"}
+"""
+
+
+class TestBehindAnError:
+    def test_all_errors_of_an_expression_and_the_warnings_of_others_are_shown(self, write: Callable[..., Path]) -> None:
+        done = draguard("policy", "check", write(broken=BROKEN)).out
+        first = "undeclared reference to 'foo' (in container ''); undeclared reference to 'bar' (in container '')"
+        assert first in done
+        assert [each["rule"] for each in findings("policy", "check", write(broken=BROKEN))] == [
+            "validating-expressions",
+            "unused-variable",
+            "type-check",
+        ]
+        assert "not looked for" not in done
+
+    def test_nothing_is_concluded_from_a_variable_that_is_wrong(self, write: Callable[..., Path]) -> None:
+        done = draguard("policy", "check", write(broken=BROKEN.replace('"1"', '"1 +"'))).out
+        assert "type-check" not in done
+        assert "note: not looked for: warnings of 1 object with errors" in done
+
+    def test_what_is_validated_once_it_is_decoded_is_reported_at_once(self, write: Callable[..., Path]) -> None:
+        found = findings(
+            "policy", "check", write(broken=BROKEN.replace("spec:", "spec:\n  failurePolicy: No\n  x: 1", 1))
+        )
+        hints = {each["field"]: each["hint"] for each in found}
+        assert "spec.x" in hints
+        assert hints["spec.validations[0].expression"] == "the API server reports this once it can decode the object"

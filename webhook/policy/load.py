@@ -76,7 +76,7 @@ class _Read:
             if isinstance(obj, dict):
                 self._objects.setdefault(kind_of(text(obj, "apiVersion"), text(obj, "kind")), []).append(obj)
             return
-        problems = validate_policy(obj, self._served_by(obj))
+        problems = validate_policy(obj, self._served_by(obj), beyond_decoding=self._by_cluster)
         self._findings += [Finding(each, problem) for problem in problems]
         if any(problem.level == ERROR for problem in problems):
             self._refused.add(_stood_for(obj))

@@ -28,6 +28,9 @@ _EXPRESSIONS: Final = frozenset({"expression", "messageExpression", "valueExpres
 _LOCATED: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): ")
 """How cel-go begins an error (``common/error.go``)."""
 _ERROR: Final = re.compile(r"ERROR: <input>:\d+:\d+: ([^\n]*)")
+_SYNTAX: Final = "Syntax error"
+_MOST_ERRORS: Final = 3
+"""The most errors of an expression to show."""
 _KIND: Final = re.compile(r"/?(\S+), Kind=(\w+): ERROR")
 """How type checking begins an error (``typechecking.go``): with the checked version and kind."""
 _BEFORE: Final = r"""(["']?){}\1\s*:(?:\s+|\#[^\n]*|[!&][^\s,\[\]{{}}]*)*"""
@@ -85,14 +88,19 @@ def _is_cut(document: Document, line: int, value: str, message: str) -> bool:
 
 
 def _brief(message: str) -> str:
-    """Return a compiler's first error, without the expression that it repeats; empty without errors."""
-    errors = _ERROR.findall(message)
+    """Return a compiler's errors, without the expression that they repeat; empty without errors.
+
+    What follows an error of syntax is mostly its consequence, and only counted.
+    """
+    errors = list(dict.fromkeys(_ERROR.findall(message)))
     if not errors:
         return ""
     kind = _KIND.match(message)
     of = f" in {kind[2]} of {kind[1]}" if kind else ""
-    more = f" (and {counted(len(errors) - 1, 'more error')})" if errors[1:] else ""
-    return f"{errors[0]}{of}{more}"
+    shown = errors[:1] if errors[0].startswith(_SYNTAX) else errors[:_MOST_ERRORS]
+    left = len(errors) - len(shown)
+    more = f" (and {counted(left, 'more error')})" if left else ""
+    return f"{'; '.join(shown)}{of}{more}"
 
 
 def position(document: Document, path: Path, before: int = 0) -> Position:

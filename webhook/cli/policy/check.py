@@ -18,7 +18,6 @@ from webhook.findings import found, identity, unread
 from webhook.policy.evaluation.policyset import Given
 from webhook.policy.manifest.versions import is_policy
 from webhook.policy.tools.check import check_policies
-from webhook.problem import ERROR
 from webhook.report.model import Judged, Report
 from webhook.report.summary import counted
 
@@ -70,9 +69,8 @@ def run(arguments: Namespace) -> int:
     report.remarks += map(_cost_line, report.costs) if arguments.costs else ()
     if arguments.costs and any(each["unbounded"] for each in report.costs):
         report.remarks.append(_UNBOUNDED.format(CALL_LIMIT))
-    refused = {id(each.given) for each in result.findings if each.problem.level == ERROR}
-    if refused:
-        report.remarks.append(f"note: not looked for: warnings of {counted(len(refused), 'object')} with errors")
+    if result.unchecked:
+        report.remarks.append(f"note: not looked for: warnings of {counted(result.unchecked, 'object')} with errors")
     return show(report, arguments)
 
 

@@ -68,12 +68,13 @@ def serving(obj: Mapping[str, Any], release: Release) -> Release:
     return min(max(release, releases[0]), releases[1]) if releases else release
 
 
-def validate_policy(obj: dict[str, Any], release: Release = NEWEST) -> list[Problem]:
+def validate_policy(obj: dict[str, Any], release: Release = NEWEST, *, beyond_decoding: bool = False) -> list[Problem]:
     """Validate a policy or binding as the API server does on create.
 
     Args:
         obj: An object that :func:`is_policy`.
         release: The Kubernetes release, as the minor of 1.x.
+        beyond_decoding: Whether to validate the rest of an object that cannot be decoded, too.
     """
     kind = str(obj["kind"])
     versions = served(kind, release)
@@ -84,7 +85,14 @@ def validate_policy(obj: dict[str, Any], release: Release = NEWEST) -> list[Prob
         return [Problem(problem.level, "not-served", problem.reason, problem.path, message, hint)]
     struct = _struct(kind, obj["apiVersion"], release)
     misfits, problems = apart(struct.walk(obj))
-    return _undecodable(misfits, struct) if misfits else list(problems)
+    if not misfits:
+        return list(problems)
+    found = _undecodable(misfits, struct)
+    if beyond_decoding:
+        from webhook.api.beyond import beyond  # noqa: PLC0415 - most policies can be decoded
+
+        found += beyond(struct, obj, None, misfits, lambda _obj, _misfits, rest: rest)
+    return found
 
 
 def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct) -> list[Problem]:

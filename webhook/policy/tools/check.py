@@ -13,10 +13,11 @@ from webhook.policy.evaluation.policyset import Finding, Given
 from webhook.policy.load import load
 from webhook.policy.manifest.expressions import CompiledExpression
 from webhook.policy.manifest.kinds import Resource
+from webhook.policy.manifest.model import policy_of
 from webhook.policy.manifest.programs import compile_policy
 from webhook.policy.tools.literals import literal_warnings
 from webhook.policy.tools.typecheck import type_warnings
-from webhook.problem import ERROR, WARNING, Path, Problem, quoted
+from webhook.problem import ERROR, NOT_DECODED, WARNING, Path, Problem, at, quoted
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
@@ -56,11 +57,13 @@ class CheckResult(NamedTuple):
         findings: The problems; ``level`` tells refusals by the API server from policies that it accepts
             although they cannot work.
         costs: The estimated costs of the expressions.
+        unchecked: How many objects have errors that left no policy to look for warnings in.
     """
 
     policies: PolicySet
     findings: tuple[Finding, ...]
     costs: tuple[Cost, ...]
+    unchecked: int = 0
 
     @property
     def passed(self) -> bool:
@@ -78,8 +81,8 @@ def check_policies(given: Iterable[Given | JSONObject], release: Release = NEWES
     policies = load(given, release, by_cluster=True)
     findings = list(policies.findings)
     costs: list[Cost] = []
-    for policy in policies.policies:
-        origin = policies.origins[policy]
+    checked = set[int]()
+    for policy, origin, wrong in _checkable(policies):
         programs = compile_policy(policy, release)
         problems = [
             *_unmatched(policy, policies.kinds),
@@ -94,13 +97,39 @@ def check_policies(given: Iterable[Given | JSONObject], release: Release = NEWES
                 )
             ),
         ]
-        for cost in _costs(policy, programs):
+        checked.add(id(origin))
+        for cost in () if wrong else _costs(policy, programs):
             costs.append(cost)
             if cost.least > CALL_LIMIT:
                 message = f"costs at least {cost.least}, beyond the limit of {CALL_LIMIT}: it always fails"
                 problems.append(_warning("over-cost", cost.path, message))
-        findings += [Finding(origin, problem) for problem in problems]
-    return CheckResult(policies, tuple(findings), tuple(costs))
+        findings += [Finding(origin, problem) for problem in problems if problem.path not in wrong]
+    unchecked = {id(each.given) for each in policies.findings if each.problem.level == ERROR} - checked
+    return CheckResult(policies, tuple(findings), tuple(costs), len(unchecked))
+
+
+def _checkable(policies: PolicySet) -> Iterator[tuple[Policy, Given, frozenset[Path]]]:
+    """Yield the policies that can be checked, each with its manifest and its expressions that are wrong.
+
+    A policy with errors is among them if they are in expressions on which nothing else depends.
+    """
+    for policy in policies.policies:
+        yield policy, policies.origins[policy], frozenset()
+    errors: dict[int, list[Finding]] = {}
+    for each in policies.findings:
+        if each.problem.level == ERROR:
+            errors.setdefault(id(each.given), []).append(each)
+    for found in errors.values():
+        given = found[0].given
+        if all(map(_is_apart, found)):
+            yield policy_of(given.object, given.manifest), given, frozenset(each.problem.path for each in found)
+
+
+def _is_apart(error: Finding) -> bool:
+    """Tell whether an error is in an expression that can be decoded, and that no other one reads."""
+    problem, path = error.problem, error.problem.path
+    is_text = path[-1:] in _EXPRESSIONS and bool(at(error.given.object, path))
+    return is_text and path[:2] != ("spec", "variables") and problem.reason not in NOT_DECODED
 
 
 def _warning(rule: str, path: Path, message: str, hint: str = "") -> Problem:
@@ -200,6 +229,8 @@ def _constant(compiled: object) -> object:
         return None
 
 
+_EXPRESSIONS: Final = (("expression",), ("messageExpression",), ("valueExpression",))
+"""The last steps of the paths of expressions."""
 _REFERENCE: Final = re.compile(r"\bvariables\s*\.\s*(?:\?\s*)?([A-Za-z_][A-Za-z0-9_]*)")
 
 
