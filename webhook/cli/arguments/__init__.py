@@ -9,7 +9,7 @@ import argparse
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webhook.cli.arguments.parsing import Parser
+from webhook.cli.arguments.parsing import Parser, subcommand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,12 +106,6 @@ def make_parser(arguments: Sequence[str] = ()) -> Parser:
             commands.add_parser(name, aliases=aliases, help=command.summary)
             continue
         module = import_module(f"{__name__}.{command.module}")
-        added = commands.add_parser(
-            name,
-            aliases=aliases,
-            help=command.summary,
-            description=f"{command.summary[0].upper()}{command.summary[1:]}.",
-            epilog=getattr(module, own.upper()),
-        )
+        added = subcommand(commands, name, command.summary, aliases=aliases, epilog=getattr(module, own.upper()))
         getattr(module, own)(added)
     return parser

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook.cli.arguments.manifests import validate
+from webhook.cli.arguments.parsing import subcommand
 
 if TYPE_CHECKING:
     import argparse
@@ -26,19 +27,14 @@ The configuration file is .draguard.yaml:
     rules: [class-not-found]
     reason: the examples need no cluster
 
-docs/configuration.md has all keys.
+`draguard config show` takes the arguments of `draguard validate`, and prints the settings in the form of
+the configuration file. docs/configuration.md has all keys.
 """
 
 
 def config(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `draguard config`."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
-    schema = "print the JSON schema of the configuration file"
-    actions.add_parser("schema", help=schema, description=f"{schema.capitalize()}.")
-    show = actions.add_parser(
-        "show",
-        help="print the settings in effect, and where each comes from",
-        description="Print the settings in effect, in the form of the configuration file, with their sources. "
-        "Takes the arguments of `draguard validate`.",
-    )
+    subcommand(actions, "schema", "print the JSON schema of the configuration file")
+    show = subcommand(actions, "show", "print the settings in effect, and where each comes from")
     validate(show)

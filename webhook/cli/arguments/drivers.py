@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from webhook.cli.arguments.parsing import subcommand
+
 if TYPE_CHECKING:
     import argparse
 
@@ -21,11 +23,9 @@ A profile is YAML; docs/drivers.md explains its keys. Findings from profiles are
 def driver(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `draguard driver`."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
-    summary = "print the profile of a driver, or the drivers that have one"
-    show = actions.add_parser("show", help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+    show = subcommand(actions, "show", "print the profile of a driver, or the drivers that have one")
     show.add_argument("name", nargs="?", metavar="NAME", help="a driver, such as gpu.nvidia.com (default: list all)")
-    summary = "write profiles of the drivers whose ResourceSlices a snapshot has"
-    made = actions.add_parser("from-cluster", help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+    made = subcommand(actions, "from-cluster", "write profiles of the drivers whose ResourceSlices a snapshot has")
     made.add_argument(
         "paths", nargs="+", metavar="PATH", help="files, directories, globs or - with what `draguard snapshot` collects"
     )

@@ -158,29 +158,8 @@ def validate(parser: argparse.ArgumentParser) -> None:
     repeated(
         parser, "--namespace-labels", metavar="NAMESPACE=KEY=VALUE,…", help="the labels of a namespace, all of them"
     )
-    repeated(
-        parser,
-        "--old",
-        metavar="PATH",
-        help="an earlier state of the same objects, to judge updates: a file, directory, glob or -",
-    )
-    parser.add_argument(
-        "--against",
-        metavar="REV",
-        help="compare objects with this git revision, such as origin/main, as --old does; follows moved files",
-    )
-    parser.add_argument(
-        "--new-only",
-        action="store_true",
-        help="report only findings that the revision does not have; needs --against",
-    )
+    _updates(parser)
     cluster(parser, "objects that the manifests may refer to")
-    parser.add_argument(
-        "--subresource",
-        choices=["status"],
-        default="",
-        help="judge updates of the status; needs --old",
-    )
     parser.add_argument(
         "--all-pods",
         action="store_true",
@@ -206,6 +185,28 @@ def validate(parser: argparse.ArgumentParser) -> None:
     suppression(parser)
     requester(policies(parser))
     configured(parser)
+
+
+def _updates(parser: argparse.ArgumentParser) -> None:
+    repeated(
+        parser,
+        "--old",
+        metavar="PATH",
+        help="an earlier state of the same objects, to judge updates: a file, directory, glob or -",
+    )
+    parser.add_argument(
+        "--against",
+        metavar="REV",
+        help="compare objects with this git revision, such as origin/main, as --old does; follows moved files",
+    )
+    parser.add_argument(
+        "--new-only",
+        action="store_true",
+        help="report only findings that the revision does not have; needs --against",
+    )
+    parser.add_argument(
+        "--subresource", choices=["status"], default="", help="judge updates of the status; needs --old"
+    )
 
 
 def mutate(parser: argparse.ArgumentParser) -> None:

@@ -136,6 +136,21 @@ class Parser(argparse.ArgumentParser):
         raise argparse.ArgumentError(None if what.endswith("d") else action, f"{what} {value!r}{hint}")
 
 
+def subcommand(commands: argparse._SubParsersAction[Any], name: str, summary: str, **options: Any) -> Parser:
+    """Declare a command below another one.
+
+    Args:
+        commands: The commands below the other one.
+        name: Its name.
+        summary: Its one-line help.
+        **options: Further options of its parser.
+    """
+    added: Parser = commands.add_parser(
+        name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", **options
+    )
+    return added
+
+
 def repeated(
     parser: argparse._ActionsContainer,
     *names: str,

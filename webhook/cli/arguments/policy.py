@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from webhook.cli.arguments import reading
 from webhook.cli.arguments.configured import configured
+from webhook.cli.arguments.parsing import subcommand
 from webhook.cli.arguments.shared import RELEASE, STRICT, report
 from webhook.cli.arguments.suppression import suppression
 
@@ -80,12 +81,7 @@ def policy(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
 
     def add(name: str, summary: str, epilog: str) -> argparse.ArgumentParser:
-        action = actions.add_parser(
-            name,
-            help=summary,
-            description=f"{summary[0].upper()}{summary[1:]}.",
-            epilog=epilog,
-        )
+        action = subcommand(actions, name, summary, epilog=epilog)
         reading.paths(action)
         action.add_argument("--strict", action="store_true", help=STRICT)
         report(action)
@@ -103,23 +99,22 @@ def policy(parser: argparse.ArgumentParser) -> None:
     test.add_argument("--filter", action="append", default=[], metavar="TEXT", help=only)
     test.add_argument("-v", "--verbose", action="store_true", help="show the result of each case, in text")
     test.add_argument("--watch", action="store_true", help="run the suites again whenever a file changes, until Ctrl-C")
-    new = actions.add_parser(
-        "new",
-        help="write a policy to start from, with its suite",
-        description="Write a policy to begin with, and its suite.",
-        epilog=_POLICY_NEW,
-    )
+    _new(actions)
+    _generate(actions)
+
+
+def _new(actions: argparse._SubParsersAction[Any]) -> None:
+    new = subcommand(actions, "new", "write a policy to start from, with its suite", epilog=_POLICY_NEW)
     new.add_argument("name", metavar="NAME", help="the policy's name, such as few-devices.example.com")
     new.add_argument(
         "--directory", metavar="DIRECTORY", help="where policy.yaml and tests.yaml are written (default: as NAME)"
     )
     new.add_argument("--mutating", action="store_true", help="a MutatingAdmissionPolicy (default: a validating one)")
-    generate = actions.add_parser(
-        "generate",
-        help="write rules as policies, for clusters without a webhook",
-        description="Write rules as policies, for clusters without a webhook.",
-        epilog=_POLICY_GENERATE,
-    )
+
+
+def _generate(actions: argparse._SubParsersAction[Any]) -> None:
+    summary = "write rules as policies, for clusters without a webhook"
+    generate = subcommand(actions, "generate", summary, epilog=_POLICY_GENERATE)
     rules = "the rules to write (default: all that CEL can state)"
     generate.add_argument("--from-rules", nargs="*", metavar="RULE", help=rules)
     limit = "a limit of your own, can be repeated; NAME is claims (of a pod), devices or requests (of a claim)"

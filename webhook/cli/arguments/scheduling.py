@@ -103,12 +103,7 @@ def simulate(parser: argparse.ArgumentParser) -> None:
         default="default",
         help="of charts, and of the claims of --release that state none (default: %(default)s)",
     )
-    parser.add_argument(
-        "--kubernetes-version", metavar="VERSION", help="the scheduler's release, such as 1.35 (default: 1.36)"
-    )
-    gates(parser, "the defaults of the release")
-    reading.charts(parser)
-    _output(parser)
+    _scheduler(parser)
 
 
 def match(parser: argparse.ArgumentParser) -> None:
@@ -118,12 +113,7 @@ def match(parser: argparse.ArgumentParser) -> None:
     )
     cluster(parser, "their devices")
     repeated(parser, "-e", "--expression", metavar="CEL", help="a selector")
-    parser.add_argument(
-        "--kubernetes-version", metavar="VERSION", help="the scheduler's release, such as 1.35 (default: 1.36)"
-    )
-    gates(parser, "the defaults of the release")
-    reading.charts(parser)
-    _output(parser)
+    _scheduler(parser)
 
 
 def snapshot(parser: argparse.ArgumentParser) -> None:
@@ -136,6 +126,11 @@ def snapshot(parser: argparse.ArgumentParser) -> None:
     repeated(parser, "--without", metavar="RESOURCE", help="leave a resource out")
 
 
-def _output(parser: argparse.ArgumentParser) -> None:
+def _scheduler(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--kubernetes-version", metavar="VERSION", help="the scheduler's release, such as 1.35 (default: 1.36)"
+    )
+    gates(parser, "the defaults of the release")
+    reading.charts(parser)
     parser.add_argument("-o", "--output", choices=["text", "json"], default="text", help="how results are shown")
     terminal(parser, "results")
