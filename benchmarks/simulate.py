@@ -73,8 +73,7 @@ def _schedule_all(scheduler: Scheduler) -> None:
 
 def _schedule(scheduler: Scheduler, number: int) -> None:
     if scheduler.schedule(_taken(scheduler, number)).node is None:
-        message = "a pod did not fit"
-        raise AssertionError(message)
+        raise AssertionError("a pod did not fit")
 
 
 def _taken(scheduler: Scheduler, number: int) -> JSONObject:
@@ -87,8 +86,7 @@ def _taken(scheduler: Scheduler, number: int) -> JSONObject:
     }
     taken = scheduler.cluster.inventory.take(pod)
     if taken is None:
-        message = "no pod"
-        raise AssertionError(message)
+        raise AssertionError("no pod")
     return taken
 
 

@@ -37,8 +37,7 @@ if not TYPE_CHECKING:  # so that mypy finds imports of names that do not exist
             from webhook import problem  # noqa: PLC0415 - as above
 
             return getattr(problem, name)
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def validate(
@@ -76,11 +75,9 @@ def validate(
     arguments.check_string("subresource", subresource)
     arguments.check_mapping("namespace_labels", namespace_labels, str)
     if subresource not in {"", "status"}:
-        message = f'subresource {subresource!r} is not judged: give "status", or "" for the object itself'
-        raise ValueError(message)
+        raise ValueError(f'subresource {subresource!r} is not judged: give "status", or "" for the object itself')
     if subresource and old is None:
-        message = f"a {subresource} is judged as an update: give the stored object as old"
-        raise ValueError(message)
+        raise ValueError(f"a {subresource} is judged as an update: give the stored object as old")
     arguments.check_json("obj", obj)
     arguments.check_json("old", old)
     if problems := no_object(obj):
@@ -207,8 +204,7 @@ def convert(obj: dict[str, Any], api_version: str) -> dict[str, Any]:
 
     arguments.check_string("api_version", api_version)
     if not isinstance(obj, dict):
-        message = f"an object is a dict, not {type(obj).__name__}"
-        raise ValueError(message)  # noqa: TRY004 - as for all other input
+        raise ValueError(f"an object is a dict, not {type(obj).__name__}")  # noqa: TRY004 - as for all other input
     return conversion.convert(obj, api_version)
 
 

@@ -51,8 +51,7 @@ def check_mapping(name: str, value: Any, of: type) -> None:
         raise ValueError(_wrong(name, what, value))
     for key, each in value.items():
         if not isinstance(key, str) or not isinstance(each, of):
-            message = f"{name} must be {what}: {key!r}: {each!r} is not"
-            raise ValueError(message)  # noqa: TRY004 - as for all other input
+            raise ValueError(f"{name} must be {what}: {key!r}: {each!r} is not")  # noqa: TRY004 - as for all other input
 
 
 def check_iterable(name: str, value: Any) -> None:
@@ -105,8 +104,7 @@ def check_json(name: str, obj: Any) -> None:
         elif not isinstance(value, _SCALARS):
             found = type(value).__name__
             instead = _INSTEAD.get(found, "a dict, list, str, number, bool or None")
-            message = f"{_place(name, _path(path))} is of type {found}, which JSON does not have: give {instead}"
-            raise TypeError(message)
+            raise TypeError(f"{_place(name, _path(path))} is of type {found}, which JSON does not have: give {instead}")
 
 
 def _path(linked: Any) -> Path:

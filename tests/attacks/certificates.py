@@ -47,8 +47,7 @@ def _replica(api: ApiServer, directory: Path, stack: ExitStack) -> int:
         if found := re.search(r"listening on https://\S+?:(\d+)\b", line):
             threading.Thread(target=process.stderr.read, daemon=True).start()
             return int(found[1])
-    message = "a replica has ended"
-    raise RuntimeError(message)
+    raise RuntimeError("a replica has ended")
 
 
 def _refusals(api: ApiServer, ports: list[int]) -> Iterator[str]:

@@ -17,8 +17,7 @@ def _decode(text: str) -> bytes:
     try:
         return base64.b64decode(padded, validate=True)
     except (binascii.Error, ValueError):
-        msg = "illegal base64 data"
-        raise EvaluationError(msg) from None
+        raise EvaluationError("illegal base64 data") from None
 
 
 def _encode(value: bytes) -> str:

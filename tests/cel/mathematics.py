@@ -34,14 +34,12 @@ def _extreme(name: str, precedes: Callable[[Value, Value], bool]) -> Function:
 
     def of_list(values: list[Value]) -> Value:
         if not values:
-            msg = f"math.@{name}(list) argument must not be empty"
-            raise EvaluationError(msg)
+            raise EvaluationError(f"math.@{name}(list) argument must not be empty")
         found = values[0]
         for value in values[1:]:
             found = pair(found, value)
         if type(found) not in {int, UInt, float}:
-            msg = f"no such overload: math.@{name}"
-            raise EvaluationError(msg)
+            raise EvaluationError(f"no such overload: math.@{name}")
         return found
 
     overloads = []
@@ -99,8 +97,7 @@ def _whole(function: Callable[[float], int]) -> Callable[[float], float]:
 
 def _abs(value: int) -> int:
     if value == INT_MIN:
-        msg = "integer overflow"
-        raise EvaluationError(msg)
+        raise EvaluationError("integer overflow")
     return abs(value)
 
 
@@ -122,8 +119,7 @@ def _signed(value: int) -> int:
 def _shift(name: str, shift: Callable[[int, int], int]) -> Callable[[Value, int], Value]:
     def apply(value: Value, bits: int) -> Value:
         if bits < 0:
-            msg = f"math.{name}() negative offset: {bits}"
-            raise EvaluationError(msg)
+            raise EvaluationError(f"math.{name}() negative offset: {bits}")
         if bits >= _BITS:
             return type(value)(0)
         shifted = shift(int(value) & UINT_MAX, bits) & UINT_MAX

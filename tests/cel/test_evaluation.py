@@ -337,8 +337,7 @@ class Version:
 
     def cel_select(self, field: str) -> Any:
         if field != "major":
-            msg = f"no such key: {field}"
-            raise EvaluationError(msg)
+            raise EvaluationError(f"no such key: {field}")
         return int(self.text.partition(".")[0])
 
 

@@ -32,8 +32,7 @@ def reloaded(directory: Path, made: Callable[[], None] = lambda: None) -> Reload
         texts = [path.read_text(encoding="utf-8") for path in sorted(directory.iterdir())]
         made()
         if "bad" in texts:
-            message = "b: is bad"
-            raise UnusableError(message)
+            raise UnusableError("b: is bad")
         return "".join(texts)
 
     return Reloaded("numbers", files, make)

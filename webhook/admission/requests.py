@@ -65,8 +65,7 @@ def parse(body: bytes) -> Any:
             fault = _fault(body)
     except RecursionError:
         fault = "is nested too deeply"
-    msg = f"the request {fault}"
-    raise MalformedReviewError(msg)
+    raise MalformedReviewError(f"the request {fault}")
 
 
 def parse_head(body: bytes) -> Any:
@@ -81,8 +80,7 @@ def parse_head(body: bytes) -> Any:
     try:
         return _decode_head(body)
     except (ValueError, RecursionError) as error:
-        msg = f"the request cannot be read: {error}"
-        raise MalformedReviewError(msg) from error
+        raise MalformedReviewError(f"the request cannot be read: {error}") from error
 
 
 def _fault(body: bytes) -> str:
@@ -103,8 +101,7 @@ def _check_float(text: str) -> None:
 
 
 def _refuse_constant(name: str) -> None:
-    msg = f"{name} is not a JSON number"
-    raise ValueError(msg)
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def request_in(review: Any) -> dict[str, Any]:
@@ -114,29 +111,22 @@ def request_in(review: Any) -> dict[str, Any]:
         MalformedReviewError: The value is not an AdmissionReview, or its request cannot be answered.
     """
     if not isinstance(review, dict) or review.get("kind") != "AdmissionReview":
-        msg = "the request is not an AdmissionReview"
-        raise MalformedReviewError(msg)
+        raise MalformedReviewError("the request is not an AdmissionReview")
     if review.get("apiVersion") != API_VERSION:
         version = cut(text_in(review, "apiVersion"), MAX_VERSION)
-        msg = f"the AdmissionReview is of version {version!r}, not {API_VERSION}"
-        raise MalformedReviewError(msg)
+        raise MalformedReviewError(f"the AdmissionReview is of version {version!r}, not {API_VERSION}")
     request = review.get("request")
     if not isinstance(request, dict):
-        msg = "the AdmissionReview has no request"
-        raise MalformedReviewError(msg)
+        raise MalformedReviewError("the AdmissionReview has no request")
     uid, operation = request.get("uid"), request.get("operation")
     if not isinstance(uid, str) or not uid:
-        msg = "the AdmissionReview's request has no uid"
-        raise MalformedReviewError(msg)
+        raise MalformedReviewError("the AdmissionReview's request has no uid")
     if len(uid) > MAX_UID:
-        msg = f"the AdmissionReview's uid is longer than {MAX_UID} characters"
-        raise MalformedReviewError(msg)
+        raise MalformedReviewError(f"the AdmissionReview's uid is longer than {MAX_UID} characters")
     if not isinstance(operation, str) or operation not in OPERATIONS:
-        msg = f"the AdmissionReview's operation is none of {', '.join(sorted(OPERATIONS))}"
-        raise MalformedReviewError(msg)
+        raise MalformedReviewError(f"the AdmissionReview's operation is none of {', '.join(sorted(OPERATIONS))}")
     if not isinstance(request.get("subResource") or "", str):
-        msg = "the AdmissionReview's subResource is not a string"
-        raise MalformedReviewError(msg)
+        raise MalformedReviewError("the AdmissionReview's subResource is not a string")
     return request
 
 

@@ -365,8 +365,7 @@ class _Reader(NamedTuple):
         if mode not in {EXACT, ALL}:
             return Complaint(claim, f"{subject}: unsupported count mode {mode}")
         if mode == EXACT and raw.get("count", 1) < 0:
-            message = f"request {name}: a negative count, on which the scheduler panics"
-            raise ValueError(message)
+            raise ValueError(f"request {name}: a negative count, on which the scheduler panics")
         chooser = self.selectors.chooser((class_.get("spec") or {}).get("selectors") or (), selectors)
         derived = (raw.get("derivedAttributes") or ()) if self.features.DerivedAttributes else ()
         full_name = f"{parent}/{name}" if parent else name

@@ -181,8 +181,7 @@ def implementation(features: Features, release: Release, among: Collection[str] 
     for name, known in allowed.items():
         if features.names <= known:
             return Implementation(name, release, features)
-    message = (
+    raise ValueError(
         f"no allocator of Kubernetes 1.{release} supports {', '.join(sorted(features.names)) or 'these features'}"
         f" (of {', '.join(allowed) or 'none'})"
     )
-    raise ValueError(message)

@@ -57,8 +57,7 @@ def selects(selector: JSONObject, node: str, labels: Mapping[str, str]) -> bool:
     terms = selector.get("nodeSelectorTerms") or []
     problems = [each for index, term in enumerate(terms) for each in _problems(term, f"nodeSelectorTerms[{index}]")]
     if problems:
-        message = f"failed to parse node selector {_shown(selector)}: {aggregate(problems)}"
-        raise SelectorError(message)
+        raise SelectorError(f"failed to parse node selector {_shown(selector)}: {aggregate(problems)}")
     return any(term_selects(term, node, labels) for term in terms)
 
 

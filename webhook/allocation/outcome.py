@@ -146,8 +146,7 @@ def node_selector(picks: Sequence[Pick], view: NodeView) -> JSONObject | None:
         if selector is not None:
             given = selector.get("nodeSelectorTerms") or ()
             if len(given) > 1:
-                message = f"unsupported ResourceSlice.NodeSelector with {len(given)} terms"
-                raise UnsupportedSelectorError(message)
+                raise UnsupportedSelectorError(f"unsupported ResourceSlice.NodeSelector with {len(given)} terms")
             for term in given:
                 _merge(term, terms)
     term = {name: found for name, found in terms.items() if found}

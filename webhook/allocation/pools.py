@@ -248,8 +248,9 @@ def _is_relevant(each: Slice, node: str, labels: Mapping[str, str]) -> bool:
             spec = {"allNodes": each.serves_all_nodes, "nodeSelector": each.node_selector}
             return node_matches(node, labels, spec)
     except SelectorError as error:
-        message = f"gather pool information: failed to perform node selection for slice {each.name}: {error}"
-        raise GatherError(message) from None
+        raise GatherError(
+            f"gather pool information: failed to perform node selection for slice {each.name}: {error}"
+        ) from None
     if not each.is_per_device:
         return False
     for device in each.devices:
@@ -257,11 +258,10 @@ def _is_relevant(each: Slice, node: str, labels: Mapping[str, str]) -> bool:
             if node_matches(node, labels, device.content.raw):
                 return True
         except SelectorError as error:
-            message = (
+            raise GatherError(
                 "gather pool information: failed to perform node selection for device "
                 f"{_go_device(device)} in slice {each.name}: {error}"
-            )
-            raise GatherError(message) from None
+            ) from None
     return False
 
 

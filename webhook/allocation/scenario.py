@@ -48,8 +48,7 @@ def outcome(scenario: Mapping[str, Any]) -> JSONObject:
             nodes.append(entry)
     except (KeyError, TypeError, AttributeError) as error:
         detail = f"no {error}" if isinstance(error, KeyError) else str(error)
-        message = f"the scenario is malformed: {detail}"
-        raise ValueError(message) from error
+        raise ValueError(f"the scenario is malformed: {detail}") from error
     return {"implementation": allocator.implementation, "nodes": nodes}
 
 
@@ -71,23 +70,21 @@ def _check(scenario: Mapping[str, Any]) -> None:
         ValueError: The scenario is malformed.
     """
     if not isinstance(scenario, dict):
-        message = f"a scenario must be an object, not {type(scenario).__name__}"
-        raise ValueError(message)  # noqa: TRY004 - as for all other input
+        raise ValueError(f"a scenario must be an object, not {type(scenario).__name__}")  # noqa: TRY004 - as for all other input
     for name, required in _REQUIRED.items():
         check_objects(name, scenario.get(name) or (), *required)
     check_mapping("features", scenario.get("features"), bool)
     if not isinstance(scenario.get("release", RECORDED), int):
-        message = f"release must be the minor of Kubernetes 1.x, such as {RECORDED}, not {scenario['release']!r}"
-        raise ValueError(message)  # noqa: TRY004 - as for all other input
+        raise ValueError(  # noqa: TRY004 - as for all other input
+            f"release must be the minor of Kubernetes 1.x, such as {RECORDED}, not {scenario['release']!r}"
+        )
     names = scenario.get("enable") or ()
     if not isinstance(names, (list, tuple)) or not all(isinstance(each, str) for each in names):
-        message = f"enable must be a list of implementations, not {names!r}"
-        raise ValueError(message)
+        raise ValueError(f"enable must be a list of implementations, not {names!r}")
 
 
 def _features(given: Mapping[str, bool]) -> Features:
     unknown = sorted(set(given) - set(Features.__dataclass_fields__))
     if unknown:
-        message = f"unknown feature {unknown[0]}: known are {', '.join(Features.__dataclass_fields__)}"
-        raise ValueError(message)
+        raise ValueError(f"unknown feature {unknown[0]}: known are {', '.join(Features.__dataclass_fields__)}")
     return Features(**{name: bool(is_on) for name, is_on in given.items()})

@@ -283,10 +283,8 @@ class Values:
                 if value is not None:
                     return semver.parse(value) if kind == "version" else value
         except EvaluationError as error:
-            message = f"attribute {name}: parse semantic version: {error}"
-            raise EvaluationError(message) from None
-        message = f"attribute {name}: unsupported attribute value"
-        raise EvaluationError(message)
+            raise EvaluationError(f"attribute {name}: parse semantic version: {error}") from None
+        raise EvaluationError(f"attribute {name}: unsupported attribute value")
 
 
 def _bound(content: Content, attributes: Mapping[str, Any], capacity: Mapping[str, Any]) -> Mapping[str, Any]:

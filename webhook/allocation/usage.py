@@ -98,8 +98,7 @@ class Usage:
             pool = self.pool(result["driver"], result["pool"])
             device = result["device"]
             if holder not in pool.holders.get(device, ()):
-                message = f"claim {holder} does not use {result['driver']}/{result['pool']}/{device}"
-                raise ValueError(message)
+                raise ValueError(f"claim {holder} does not use {result['driver']}/{result['pool']}/{device}")
             pool.version += 1
             pool.holders[device].remove(holder)
             if not pool.holders[device]:

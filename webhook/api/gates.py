@@ -133,11 +133,9 @@ def parse(text: str) -> dict[str, bool]:
             continue
         gate, given, value = (part.strip() for part in pair.partition("="))
         if not given:
-            message = f"missing bool value for feature gate {gate}: write {gate}=true or {gate}=false"
-            raise ValueError(message)
+            raise ValueError(f"missing bool value for feature gate {gate}: write {gate}=true or {gate}=false")
         if value not in _TRUE | _FALSE:
-            message = f"invalid value of {gate}: {value!r} is neither true nor false"
-            raise ValueError(message)
+            raise ValueError(f"invalid value of {gate}: {value!r} is neither true nor false")
         stated[gate] = value in _TRUE
     return stated
 
@@ -162,11 +160,11 @@ def _enabled(release: Release, stated: frozenset[tuple[str, bool]]) -> frozenset
     wanted = dict(stated)
     for gate, on in wanted.items():
         if gate not in GATES and gate not in {ALL_ALPHA, ALL_BETA}:
-            message = f"unrecognized feature gate: {gate}{_suggestion(gate)}"
-            raise ValueError(message)
+            raise ValueError(f"unrecognized feature gate: {gate}{_suggestion(gate)}")
         if not on and gate in GATES and stage(gate, release) is Stage.LOCKED:
-            message = f"cannot set feature gate {gate} to false, feature is locked to true in Kubernetes 1.{release}"
-            raise ValueError(message)
+            raise ValueError(
+                f"cannot set feature gate {gate} to false, feature is locked to true in Kubernetes 1.{release}"
+            )
     whole = {"alpha": wanted.get(ALL_ALPHA), "beta": wanted.get(ALL_BETA)}
     found = {DRA}
     for gate in GATES:

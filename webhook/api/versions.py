@@ -298,8 +298,7 @@ def release_of(kubernetes: str) -> Release:
 def _judged_as(kubernetes: str) -> Release:
     release = _minor(kubernetes)
     if release < OLDEST:
-        msg = f"Kubernetes 1.{release} is not known here; 1.{OLDEST} and later are"
-        raise ValueError(msg)
+        raise ValueError(f"Kubernetes 1.{release} is not known here; 1.{OLDEST} and later are")
     return min(release, NEWEST)
 
 
@@ -316,12 +315,10 @@ def not_known_yet(kubernetes: str) -> str:
 def _minor(kubernetes: str) -> Release:
     if not isinstance(kubernetes, str):  # as a number, 1.30 would be 1.3
         likely = f"{kubernetes}0" if re.fullmatch(r"1\.[1-9]", str(kubernetes)) else f"1.{NEWEST}"
-        msg = f'{kubernetes!r} is not a string; write the Kubernetes version as "{likely}"'
-        raise ValueError(msg)  # noqa: TRY004 - who passes on what a file says expects one kind of error
+        raise ValueError(f'{kubernetes!r} is not a string; write the Kubernetes version as "{likely}"')  # noqa: TRY004 - who passes on what a file says expects one kind of error
     match = re.fullmatch(r"v?1\.([0-9]{1,3})(\.[0-9]+)?([-+].*)?", kubernetes, re.ASCII)
     if not match:
-        msg = f"{kubernetes!r} is not a Kubernetes version; write it as 1.{NEWEST}"
-        raise ValueError(msg)
+        raise ValueError(f"{kubernetes!r} is not a Kubernetes version; write it as 1.{NEWEST}")
     return Release(int(match[1]))
 
 

@@ -132,10 +132,9 @@ def issue(
     until = now + timedelta(days=days)
     kept = None if force else _existing(directory, now, until)
     if kept is None and days > ca_days:
-        message = (
+        raise CertificateError(
             f"the serving certificate would be valid for {days} days, its authority for {ca_days}: give fewer --days"
         )
-        raise CertificateError(message)
 
     authority = kept or new_authority(now, now + timedelta(days=ca_days))
     certificate, key = sign(authority, alternatives, now, until)
@@ -145,8 +144,9 @@ def issue(
     try:
         _install(directory, files)
     except OSError as error:
-        message = f"cannot write certificates to {directory}: {_reason(error)}; nothing there was changed"
-        raise CertificateError(message) from error
+        raise CertificateError(
+            f"cannot write certificates to {directory}: {_reason(error)}; nothing there was changed"
+        ) from error
     return Issued(
         tuple(directory / name for name in files),
         tuple(str(name.value) for name in alternatives),
@@ -183,13 +183,13 @@ def ca_bundle(path: Path) -> str:
     """
     content = _read(path)
     if b"PRIVATE KEY" in content:
-        message = f"{path} holds a private key, which must not be published: give the authority's certificate"
-        raise CertificateError(message)
+        raise CertificateError(
+            f"{path} holds a private key, which must not be published: give the authority's certificate"
+        )
     try:
         x509.load_pem_x509_certificates(content)
     except ValueError as error:
-        message = f"{path} holds no PEM certificate: {error}"
-        raise CertificateError(message) from error
+        raise CertificateError(f"{path} holds no PEM certificate: {error}") from error
     return base64.b64encode(content).decode()
 
 
@@ -199,25 +199,22 @@ def _now() -> datetime:
 
 def _check_days(what: str, days: int) -> None:
     if not 1 <= days <= MOST_DAYS:
-        message = f"{what} cannot be valid for {days} days: give 1 to {MOST_DAYS}"
-        raise CertificateError(message)
+        raise CertificateError(f"{what} cannot be valid for {days} days: give 1 to {MOST_DAYS}")
 
 
 def _existing(directory: Path, now: datetime, until: datetime) -> Certified | None:
     """Return the authority that a directory holds, None if it holds no certificates at all."""
     there = [name for name in (CERTIFICATE, KEY, CA_CERTIFICATE, CA_KEY) if os.path.lexists(directory / name)]
     if CERTIFICATE in there or KEY in there:
-        message = (
+        raise CertificateError(
             f"{directory / there[0]} is already there: remove {CERTIFICATE} and {KEY} to renew them under the same "
             "authority, or give --force to replace everything, the authority included"
         )
-        raise CertificateError(message)
     if not there:
         return None
     if len(there) == 1:
         missing = CA_KEY if there == [CA_CERTIFICATE] else CA_CERTIFICATE
-        message = f"{directory / there[0]} is there without {missing}: {_MEND}"
-        raise CertificateError(message)
+        raise CertificateError(f"{directory / there[0]} is there without {missing}: {_MEND}")
     return _load_authority(directory / CA_CERTIFICATE, directory / CA_KEY, now, until)
 
 
@@ -228,8 +225,7 @@ def _load_authority(path: Path, key_path: Path, now: datetime, until: datetime) 
         constraints = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
         certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier)
     except (ValueError, x509.ExtensionNotFound, x509.DuplicateExtension) as error:
-        message = f"{path} holds no usable certificate authority: {error}: {_MEND}"
-        raise CertificateError(message) from error
+        raise CertificateError(f"{path} holds no usable certificate authority: {error}: {_MEND}") from error
     begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     fault = ""
     if not (constraints.ca and usage.key_cert_sign):
@@ -243,12 +239,10 @@ def _load_authority(path: Path, key_path: Path, now: datetime, until: datetime) 
             f"ends on {ends:%Y-%m-%d}, before the serving certificate would: give --days {(ends - now).days} or fewer"
         )
     if fault:
-        message = f"{path} {fault}: {_MEND}"
-        raise CertificateError(message)
+        raise CertificateError(f"{path} {fault}: {_MEND}")
     key = _load_key(key_path)
     if key.public_key() != certificate.public_key():
-        message = f"{key_path} is not the key of {path}: {_MEND}"
-        raise CertificateError(message)
+        raise CertificateError(f"{key_path} is not the key of {path}: {_MEND}")
     return Certified(certificate, key)
 
 
@@ -256,11 +250,9 @@ def _load_key(path: Path) -> PrivateKey:
     try:
         key = load_pem_private_key(_read(path), password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:  # TypeError: the key is encrypted
-        message = f"{path} holds no private key that can be read: {error}: {_MEND}"
-        raise CertificateError(message) from error
+        raise CertificateError(f"{path} holds no private key that can be read: {error}: {_MEND}") from error
     if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
-        message = f"{path} holds neither an ECDSA nor an RSA key: {_MEND}"
-        raise CertificateError(message)
+        raise CertificateError(f"{path} holds neither an ECDSA nor an RSA key: {_MEND}")
     return key
 
 
@@ -269,11 +261,9 @@ def _read(path: Path) -> bytes:
         with path.open("rb") as file:
             content = file.read(_LARGEST_FILE + 1)
     except OSError as error:
-        message = f"cannot read {path}: {_reason(error)}"
-        raise CertificateError(message) from error
+        raise CertificateError(f"cannot read {path}: {_reason(error)}") from error
     if len(content) > _LARGEST_FILE:
-        message = f"{path} is larger than 1 MiB: it cannot be a certificate or a key"
-        raise CertificateError(message)
+        raise CertificateError(f"{path} is larger than 1 MiB: it cannot be a certificate or a key")
     return content
 
 

@@ -55,8 +55,7 @@ def alternative_names(names: Sequence[str]) -> list[x509.DNSName | x509.IPAddres
         CertificateError: There is none, or one is neither a DNS name nor an IP address.
     """
     if not names:
-        message = "a certificate needs at least one DNS name or IP address"
-        raise CertificateError(message)
+        raise CertificateError("a certificate needs at least one DNS name or IP address")
     return list(dict.fromkeys(map(_alternative, names)))
 
 
@@ -69,11 +68,10 @@ def _alternative(name: str) -> x509.DNSName | x509.IPAddress:
     else:
         if "%" not in name:  # a zone is meaningful only on one machine
             return x509.IPAddress(address)
-    message = (
+    raise CertificateError(
         f"{name!r} is neither an IP address nor a DNS name: "
         "give names like draguard.draguard-system.svc, 10.0.0.7 or fd00::7, without port, scheme or brackets"
     )
-    raise CertificateError(message)
 
 
 def new_authority(now: datetime, until: datetime) -> Certified:

@@ -111,13 +111,11 @@ def _write(file: Migrated) -> None:
         data = opened.read()
     mark, encoding = encoding_of(data)
     if data[len(mark) :].decode(encoding, "replace") != file.before:
-        message = f"{file.name} has been changed by another program meanwhile: nothing was written to it"
-        raise OSError(message)
+        raise OSError(f"{file.name} has been changed by another program meanwhile: nothing was written to it")
     try:
         write_bytes(file.name, mark + file.after.encode(encoding))
     except PermissionError as error:
-        message = f"{file.name}: not written: {error.strerror}"
-        raise OSError(message) from error
+        raise OSError(f"{file.name}: not written: {error.strerror}") from error
 
 
 def _joined(text: str, before: str) -> str:

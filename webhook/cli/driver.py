@@ -31,8 +31,7 @@ def _show(name: str | None) -> int:
     if name not in built_in():
         near = nearest(name, built_in())
         hint = f"did you mean {near}?" if near else "`draguard driver show` lists those that are known"
-        message = f"driver show: there is no profile of {name}; {hint}"
-        raise UsageError(message)
+        raise UsageError(f"driver show: there is no profile of {name}; {hint}")
     sys.stdout.write(text_of(name))
     return 0
 
@@ -41,11 +40,9 @@ def _from_cluster(paths: list[str]) -> int:
     report = Report()
     inventory = read_cluster(paths, report)
     if report.findings:
-        message = f"driver from-cluster: {report.findings[0].problem.message}"
-        raise UsageError(message)
+        raise UsageError(f"driver from-cluster: {report.findings[0].problem.message}")
     profiles: list[dict[str, Any]] = published(inventory.all("ResourceSlice"))
     if not profiles:
-        message = "driver from-cluster: there are no ResourceSlices; `draguard snapshot` prints what to collect"
-        raise UsageError(message)
+        raise UsageError("driver from-cluster: there are no ResourceSlices; `draguard snapshot` prints what to collect")
     sys.stdout.write(dump(profiles))
     return 0

@@ -18,16 +18,14 @@ def run(arguments: Namespace) -> int:
         from webhook.cli.arguments.manpage import manual_page  # noqa: PLC0415 - needed only for packages
 
         if arguments.names:
-            message = "--man is about all commands: leave out the command"
-            raise UsageError(message)
+            raise UsageError("--man is about all commands: leave out the command")
         print("\n".join(manual_page(parser)))
         return 0
     for name in arguments.names:
         if name not in parser.commands:
             known = parser.commands
             hint = did_you_mean(name, known) or (f"; there are {', '.join(known)}" if known else "")
-            message = f"{parser.prog} has no command {name!r}{hint}"
-            raise UsageError(message)
+            raise UsageError(f"{parser.prog} has no command {name!r}{hint}")
         parser = parser.commands[name]
     parser.print_help()
     return 0

@@ -69,8 +69,9 @@ def run(arguments: Namespace) -> int:
     gates = feature_gates(arguments, stated)
     settings = Settings.of(stated, gates)
     if not arguments.paths and not arguments.expression:
-        message = "there is nothing to match: give manifests of claims, templates or classes, or -e with a selector"
-        raise UsageError(message)
+        raise UsageError(
+            "there is nothing to match: give manifests of claims, templates or classes, or -e with a selector"
+        )
     report = Report()
     inventory = read_cluster(arguments.cluster, report)
     documents = list(read_sources(arguments, arguments.paths, kubernetes(arguments)))
@@ -81,13 +82,13 @@ def run(arguments: Namespace) -> int:
         return 2 if any(finding.line == 0 for finding in report.findings) else 1
     slices = inventory.all("ResourceSlice")
     if not slices:
-        message = "there are no devices: give ResourceSlices with --cluster; `draguard snapshot` prints the command"
-        raise UsageError(message)
+        raise UsageError(
+            "there are no devices: give ResourceSlices with --cluster; `draguard snapshot` prints the command"
+        )
     try:
         fleet = Fleet(slices, release_of(stated), settings.gates)
     except ValueError as error:
-        message = f"Kubernetes {stated}: {error}"
-        raise UsageError(message) from error
+        raise UsageError(f"Kubernetes {stated}: {error}") from error
     variant = implementation(Features.of(settings.gates, settings.release), settings.release)
     not_used = unused(Catalog(slices), variant)
     return _match(arguments, [*_expressions(arguments, fleet), *_requests(given, inventory)], fleet, not_used)
@@ -95,8 +96,9 @@ def run(arguments: Namespace) -> int:
 
 def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet, not_used: Mapping[str, str]) -> int:
     if not query:
-        message = "there is nothing to match: the manifests have no requests in claims or templates, and no classes"
-        raise UsageError(message)
+        raise UsageError(
+            "there is nothing to match: the manifests have no requests in claims or templates, and no classes"
+        )
     results = []
     try:
         with limited(Budget(_WORK)) as budget:
@@ -133,8 +135,7 @@ def _objects(
         try:
             known = inventory.take(document.data) if isinstance(document.data, dict) else None
         except MalformedError as error:
-            message = f"{document.source}: {error}: `draguard validate` has the details"
-            raise UsageError(message) from error
+            raise UsageError(f"{document.source}: {error}: `draguard validate` has the details") from error
         if known is not None:
             found.append((document.source, known))
     return found
@@ -144,8 +145,7 @@ def _expressions(arguments: Namespace, fleet: Fleet) -> Iterator[Question]:
     for expression in arguments.expression:
         compiled = compile_selector(expression, fleet.release, fleet.gates, stored=True)
         if isinstance(compiled, Refusal):
-            message = f"-e: {compiled.detail}"
-            raise UsageError(message)
+            raise UsageError(f"-e: {compiled.detail}")
         about = {"file": "", "kind": "", "namespace": "", "name": "", "request": "", "deviceClass": ""}
         yield Question({**about, "name": expression}, (), [{"cel": {"expression": expression}}])
 

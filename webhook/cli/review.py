@@ -50,8 +50,7 @@ def _opened(path: str) -> AbstractContextManager[Iterable[bytes]]:
         return Path(path).open("rb")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        message = f"cannot read {path}: {reason}"
-        raise UsageError(message) from error
+        raise UsageError(f"cannot read {path}: {reason}") from error
 
 
 def split(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:

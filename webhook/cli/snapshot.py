@@ -27,8 +27,7 @@ _ONE_NAMESPACE: Final = (
 def run(arguments: Namespace) -> int:
     """Print the command, or run it."""
     if unknown := [each for each in arguments.without if each not in RESOURCES]:
-        message = f"--without {unknown[0]}: give one of {', '.join(RESOURCES)}"
-        raise UsageError(message)
+        raise UsageError(f"--without {unknown[0]}: give one of {', '.join(RESOURCES)}")
     command = _command(arguments)
     if arguments.namespace:
         show_lines([_ONE_NAMESPACE.format(arguments.namespace)], sys.stderr)
@@ -37,8 +36,7 @@ def run(arguments: Namespace) -> int:
         return 0
     program = which(command[0])
     if program is None:
-        message = f"{command[0]} is not installed here: run this where it is: {shlex.join(command)}"
-        raise UsageError(message)
+        raise UsageError(f"{command[0]} is not installed here: run this where it is: {shlex.join(command)}")
     sys.stdout.flush()
     done = subprocess.run([program, *command[1:]], check=False)  # noqa: S603 - no shell reads its arguments
     return _FAILED if done.returncode else 0

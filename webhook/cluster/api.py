@@ -134,8 +134,9 @@ class Api:
             status, date, content = self._exchange(method, ref.path, body)
         except (OSError, http.client.HTTPException) as error:
             reason = (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
-            message = f"cannot {_VERBS[method]} {ref.what}: the request to the API server failed: {reason}"
-            raise ClusterError(message) from error
+            raise ClusterError(
+                f"cannot {_VERBS[method]} {ref.what}: the request to the API server failed: {reason}"
+            ) from error
         self.now = _time(date)
         try:
             answer = json.loads(content)
@@ -162,8 +163,9 @@ class Api:
         host = host or os.environ.get("KUBERNETES_SERVICE_HOST", "")
         port = port or os.environ.get("KUBERNETES_SERVICE_PORT", "443")
         if not host or not port.isdecimal():
-            message = "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set: this works in a pod only"
-            raise ClusterError(message)
+            raise ClusterError(
+                "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set: this works in a pod only"
+            )
         return host.strip("[]"), int(port)
 
     def _token(self) -> str:
@@ -171,11 +173,9 @@ class Api:
         try:
             token = path.read_text("ascii").strip()
         except (OSError, ValueError) as error:
-            message = f"cannot read {path}: {error}: set automountServiceAccountToken"
-            raise ClusterError(message) from error
+            raise ClusterError(f"cannot read {path}: {error}: set automountServiceAccountToken") from error
         if not token.isprintable() or not token:
-            message = f"{path} holds no token"
-            raise ClusterError(message)
+            raise ClusterError(f"{path} holds no token")
         return token
 
     def _trust(self) -> ssl.SSLContext:
@@ -185,8 +185,7 @@ class Api:
         try:
             context.load_verify_locations(path)
         except OSError as error:  # ssl.SSLError is one, too
-            message = f"cannot read the cluster's authority in {path}: {error.strerror or error}"
-            raise ClusterError(message) from error
+            raise ClusterError(f"cannot read the cluster's authority in {path}: {error.strerror or error}") from error
         return context
 
 

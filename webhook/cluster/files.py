@@ -55,14 +55,14 @@ class Pair:
                 _write(new / SERVING, certificate)
                 _write(new / SERVING_KEY, key)
                 if fault := _fault(new):
-                    message = f"the pair in the Secret is refused, the one in use kept: {fault}"
-                    raise ClusterError(message)
+                    raise ClusterError(f"the pair in the Secret is refused, the one in use kept: {fault}")
                 self._turn_to(new)
             finally:
                 self._sweep()
         except OSError as error:
-            message = f"cannot write to {self.directory}: {error.strerror}: give a directory that can be written"
-            raise ClusterError(message) from error
+            raise ClusterError(
+                f"cannot write to {self.directory}: {error.strerror}: give a directory that can be written"
+            ) from error
 
     def _turn_to(self, new: Path) -> None:
         for name in (SERVING, SERVING_KEY):

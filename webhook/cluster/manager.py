@@ -170,11 +170,9 @@ class Manager:
                 _log.warning("%s", reasons)
                 logged = reasons
             if self._clock() >= deadline:
-                message = f"{reasons} (given up after {seconds:g} s)"
-                raise ClusterError(message)
+                raise ClusterError(f"{reasons} (given up after {seconds:g} s)")
             self._ended.wait(pause)
-        message = "stopped before there was a serving certificate"
-        raise ClusterError(message)
+        raise ClusterError("stopped before there was a serving certificate")
 
     def follow(self) -> None:
         """Start a thread that keeps the certificates current."""
@@ -254,8 +252,7 @@ class Manager:
             self._judged = known, now
             return data
         if not self.leading:
-            message = "the lead was lost before the Secret was written"
-            raise Conflict(message)
+            raise Conflict("the lead was lost before the Secret was written")
         self._api.patch(self._secret, secret, [{"op": "add", "path": "/data", "value": encode_all(step.data)}])
         self.rotations[step.kind] += 1
         _log.info("%s: %s: %s", self._secret.what, step.kind, step.why)

@@ -40,14 +40,13 @@ class Lifetimes:
     def __post_init__(self) -> None:
         """Refuse lifetimes that leave no time to act."""
         if self.serving < timedelta(hours=1):
-            message = f"serving certificates cannot last {self.serving}: give at least an hour"
-            raise ClusterError(message)
+            raise ClusterError(f"serving certificates cannot last {self.serving}: give at least an hour")
         if self.authority < self.serving:
-            message = f"an authority that lasts {self.authority} cannot vouch for {self.serving}: let it last longer"
-            raise ClusterError(message)
+            raise ClusterError(
+                f"an authority that lasts {self.authority} cannot vouch for {self.serving}: let it last longer"
+            )
         if not timedelta() <= self.overlap <= self.serving / 6:
-            message = f"an overlap of {self.overlap} does not fit: give 0 to a sixth of {self.serving}"
-            raise ClusterError(message)
+            raise ClusterError(f"an overlap of {self.overlap} does not fit: give 0 to a sixth of {self.serving}")
 
 
 def _pod() -> str:
@@ -93,11 +92,11 @@ class ManagerOptions:
     def __post_init__(self) -> None:
         """Refuse invalid names, before they become parts of URLs."""
         if not self.names:
-            message = (
+            raise ClusterError(
                 "no DNS names are given: a certificate needs those of the Service, e.g. draguard.draguard-system.svc"
             )
-            raise ClusterError(message)
         for name in (self.namespace, self.secret, self.lease, *self.validating, *self.mutating):
             if not _OBJECT_NAME.match(name):
-                message = f"{name!r} cannot be the name of an object: give lower case letters, digits, '-' and '.'"
-                raise ClusterError(message)
+                raise ClusterError(
+                    f"{name!r} cannot be the name of an object: give lower case letters, digits, '-' and '.'"
+                )

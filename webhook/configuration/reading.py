@@ -86,14 +86,14 @@ class Configuration:
             ConfigurationError: It cannot be a path, or leads out of the repository.
         """
         if "\0" in name:
-            message = "a path cannot contain a null character"
-            raise self._error(at, message)
+            raise self._error(at, "a path cannot contain a null character")
         path = self.path(name)
         fixed = top_of(path)
         real = os.path.realpath(fixed)
         if os.path.isabs(name) or os.path.commonpath([real, self.root]) != self.root:  # noqa: PTH117 - as above
-            message = f"{name} leads out of {self.root}"
-            raise self._error(at, message, "a configuration file can only name what is in its repository")
+            raise self._error(
+                at, f"{name} leads out of {self.root}", "a configuration file can only name what is in its repository"
+            )
         return path
 
     @property
@@ -146,17 +146,18 @@ def load(file: str) -> Configuration:
     directory = os.path.realpath(os.path.dirname(file) or ".")  # noqa: PTH120 - as above
     root = repository(directory) or directory
     if os.path.commonpath([os.path.realpath(file), root]) != root:
-        message = f"{file}: a symbolic link that leads out of {root}"
-        raise ConfigurationError(message)
+        raise ConfigurationError(f"{file}: a symbolic link that leads out of {root}")
     read = list(parse(_bytes(file), file))
     for each in read:
         if isinstance(each, Unreadable):
-            message = f"{file}:{each.line}:{each.column}: {each.message}{each.hint and f'; {each.hint}'}"
-            raise ConfigurationError(message)
+            raise ConfigurationError(
+                f"{file}:{each.line}:{each.column}: {each.message}{each.hint and f'; {each.hint}'}"
+            )
     documents = [each for each in read if isinstance(each, Document)]
     if len(documents) > 1:
-        message = f"{file}:{documents[1].position().line}:1: a second document; a configuration file has one"
-        raise ConfigurationError(message)
+        raise ConfigurationError(
+            f"{file}:{documents[1].position().line}:1: a second document; a configuration file has one"
+        )
     return Configuration(file, documents[0] if documents else None, root)
 
 
@@ -165,9 +166,7 @@ def _bytes(file: str) -> bytes:
         with open(file, "rb", opener=open_regular) as opened:
             data = opened.read(MAX_BYTES + 1)
     except OSError as error:
-        message = f"{file}: {(error.strerror or str(error)).lower()}"
-        raise ConfigurationError(message) from error
+        raise ConfigurationError(f"{file}: {(error.strerror or str(error)).lower()}") from error
     if len(data) > MAX_BYTES:
-        message = f"{file}: larger than {MAX_BYTES // 1024} KiB"
-        raise ConfigurationError(message)
+        raise ConfigurationError(f"{file}: larger than {MAX_BYTES // 1024} KiB")
     return data

@@ -72,8 +72,7 @@ def _selector(selector: str | JSONObject) -> JSONObject:
         return {"cel": {"expression": selector}}
     cel = selector.get("cel")
     if not isinstance(cel, dict) or not isinstance(cel.get("expression"), str):
-        message = f'a selector is a CEL expression, or {{"cel": {{"expression": ...}}}}, not {selector!r}'
-        raise ValueError(message)  # noqa: TRY004 - as for all other input
+        raise ValueError(f'a selector is a CEL expression, or {{"cel": {{"expression": ...}}}}, not {selector!r}')  # noqa: TRY004 - as for all other input
     return selector
 
 
@@ -81,8 +80,9 @@ def _slice(device: JSONObject, driver: str) -> JSONObject:
     """Publish a device as its driver would."""
     driver = driver or str(device.get("driver") or "")
     if not driver:
-        message = "the device's driver is not known, and names without a domain are in the driver's: give driver"
-        raise ValueError(message)
+        raise ValueError(
+            "the device's driver is not known, and names without a domain are in the driver's: give driver"
+        )
     content = {name: value for name, value in device.items() if name not in {"driver", "basic"}}
     basic = device.get("basic")
     content = {"name": "device", **content, **(basic if isinstance(basic, dict) else {})}
@@ -95,5 +95,4 @@ def _check(published: JSONObject, feature_gates: Mapping[str, bool] | None) -> N
         if problem.level == REFUSED:
             is_of_device = problem.path[: len(_DEVICE)] == _DEVICE
             where = str(type(problem.path)(problem.path[len(_DEVICE) :])) if is_of_device else problem.field
-            message = f"device: {where}: {problem.message}"
-            raise ValueError(message)
+            raise ValueError(f"device: {where}: {problem.message}")

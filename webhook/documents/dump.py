@@ -92,8 +92,7 @@ def _flat(value: Any) -> str:
         return _string(value)
     if isinstance(value, float):
         if not math.isfinite(value):
-            message = f"JSON has no number {value}"
-            raise ValueError(message)
+            raise ValueError(f"JSON has no number {value}")
         text = spelled(value)
         # To YAML readers other than Go's, 1e+21 is a string.
         return text.replace("e", ".0e") if "." not in text else text

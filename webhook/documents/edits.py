@@ -40,8 +40,7 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
     end = 0
     for edit in sorted(dict.fromkeys(edits), key=lambda each: (each.start, each.end)):
         if edit.start < end:
-            message = f"two edits change what is at offset {edit.start}"
-            raise OverlapError(message)
+            raise OverlapError(f"two edits change what is at offset {edit.start}")
         pieces += text[end : edit.start], edit.text
         end = edit.end
     return "".join((*pieces, text[end:]))

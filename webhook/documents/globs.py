@@ -82,8 +82,7 @@ def _compiled(patterns: Sequence[str]) -> Any:
         except re2.error as error:
             why = error.args[0]
             why = why.decode(errors="replace") if isinstance(why, bytes) else why
-            message = f"{pattern}: {why}"
-            raise PatternError(message) from error
+            raise PatternError(f"{pattern}: {why}") from error
         every.Add(expression)
     every.Compile()
     return every.Match
@@ -97,11 +96,9 @@ def _expression(pattern: str) -> str:
     """
     text = pattern.removeprefix("./").rstrip("/")
     if not text or len(pattern) > MAX_PATTERN or "\n" in text:
-        message = f"{pattern[:MAX_PATTERN]!r} is not a pattern of paths, such as examples/** or *.json"
-        raise PatternError(message)
+        raise PatternError(f"{pattern[:MAX_PATTERN]!r} is not a pattern of paths, such as examples/** or *.json")
     if ".." in text.split("/"):
-        message = f"{pattern}: a pattern cannot lead out of its directory"
-        raise PatternError(message)
+        raise PatternError(f"{pattern}: a pattern cannot lead out of its directory")
     anchored = "/" in text
     parts = [_part(token) for token in _TOKEN.finditer(text.removeprefix("/"))]
     return f"(?:{'' if anchored else '(?:.*/)?'}{''.join(parts)}(?:/.*)?)"

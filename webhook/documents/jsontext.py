@@ -75,11 +75,9 @@ class Decoder:
         try:
             value, end = self._decoder.raw_decode(self._text, start)
         except json.JSONDecodeError as error:
-            message = f"json: {error.msg[:1].lower()}{error.msg[1:]}"
-            raise Fault(message, error.pos) from None
+            raise Fault(f"json: {error.msg[:1].lower()}{error.msg[1:]}", error.pos) from None
         except _ConstantError as error:
-            message = f"json: {error} is not a value"
-            raise Fault(message, start) from None
+            raise Fault(f"json: {error} is not a value", start) from None
         except RecursionError:
             return self._unusable(start)
         if self._too_large or _is_deep(value):

@@ -150,8 +150,10 @@ def _json(value: Scalar) -> Scalar:
     if type(value) is not float:
         return value
     if not math.isfinite(value):
-        message = f"json: unsupported value: {_GO_NAMES.get(value, 'NaN')}"
-        raise ScalarError(message, "JSON has no such number; quote it if it is a string")
+        raise ScalarError(
+            f"json: unsupported value: {_GO_NAMES.get(value, 'NaN')}",
+            "JSON has no such number; quote it if it is a string",
+        )
     text = spelled(value)
     return value if "e" in text or "." in text else integer(text)
 
@@ -161,15 +163,13 @@ def _key(value: Scalar) -> str:
     if isinstance(value, str):
         return value
     if value is None:
-        message = "unsupported map key of type: null"
-        raise ScalarError(message, 'quote the key: "null"')
+        raise ScalarError("unsupported map key of type: null", 'quote the key: "null"')
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
         return _float32(value)
     if value > MAX_INT64:
-        message = "unsupported map key of type: uint64"
-        raise ScalarError(message, f'quote the key: "{value}"')
+        raise ScalarError("unsupported map key of type: uint64", f'quote the key: "{value}"')
     return str(value)
 
 
@@ -229,8 +229,7 @@ def _tagged(tag: str, text: str) -> Scalar:
     if tag == _FLOAT and isinstance(value, int) and not isinstance(value, bool) and value <= MAX_INT64:
         return float(value)
     name = tag.removeprefix(_TAG)
-    message = f"cannot decode !!{found} `{text}` as a !!{name}"
-    raise ScalarError(message, f"write a {name}, or leave the tag out")
+    raise ScalarError(f"cannot decode !!{found} `{text}` as a !!{name}", f"write a {name}, or leave the tag out")
 
 
 def _type(value: Scalar) -> str:
@@ -245,8 +244,10 @@ def _binary(text: str) -> str:
     try:
         data = base64.b64decode(text.replace("\n", "").replace("\r", "").encode("ascii"), validate=True)
     except (UnicodeEncodeError, binascii.Error):
-        message = "!!binary value contains invalid base64 data"
-        raise ScalarError(message, "leave the tag out: Kubernetes takes base64 as a plain string") from None
+        raise ScalarError(
+            "!!binary value contains invalid base64 data",
+            "leave the tag out: Kubernetes takes base64 as a plain string",
+        ) from None
     return str(_UNDECODABLE.sub("\ufffd", data.decode(errors="surrogateescape")))
 
 

@@ -233,6 +233,5 @@ class _Again(Source):
         except (OSError, UnicodeDecodeError):
             text = None
         if text is None or hash(text) != self._check:
-            message = f"{self.name} was changed while it was read: try again"
-            raise OSError(message)
+            raise OSError(f"{self.name} was changed while it was read: try again")
         return text

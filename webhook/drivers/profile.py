@@ -122,12 +122,10 @@ def read_profile(value: Any) -> Profile:
     _keys("the profile", value, _KEYS)
     devices = _mapping(value, "devices")
     if not isinstance(value.get("driver"), str) or not value["driver"]:
-        message = "driver: name the driver, such as gpu.example.com"
-        raise ProfileError(message)
+        raise ProfileError("driver: name the driver, such as gpu.example.com")
     parameters = value.get("parameters")
     if parameters is not None and parameters != "none" and not isinstance(parameters, dict):
-        message = 'parameters: give an object, or "none" if the driver takes none'
-        raise ProfileError(message)
+        raise ProfileError('parameters: give an object, or "none" if the driver takes none')
     if isinstance(parameters, dict):
         _parameters(parameters)
     return Profile(
@@ -151,8 +149,7 @@ def _devices(kind: str, value: Any) -> Devices:
     attributes, optional = _texts(value, "attributes", where), _texts(value, "optional", where)
     for name, type_ in {**attributes, **optional}.items():
         if type_ not in TYPES:
-            message = f'{where}: attribute {name} is of type "{type_}"; types are {", ".join(sorted(TYPES))}'
-            raise ProfileError(message)
+            raise ProfileError(f'{where}: attribute {name} is of type "{type_}"; types are {", ".join(sorted(TYPES))}')
     capacity, more = (_names(value, key, where) for key in ("capacity", "optionalCapacity"))
     return Devices(attributes, optional, capacity, more)
 
@@ -164,22 +161,18 @@ def _parameters(value: dict[str, Any]) -> None:
     for kind, schema in value.get("kinds", {}).items():
         _schema(f"parameters.kinds.{kind}", schema)
     if value.get("kinds") and "apiVersion" not in value:
-        message = "parameters: kinds need an apiVersion"
-        raise ProfileError(message)
+        raise ProfileError("parameters: kinds need an apiVersion")
 
 
 def _schema(where: str, value: Any) -> None:
     _typed(where, value)
     if not all(isinstance(name, str) for name in value.get("required") or ()):
-        message = f"{where}.required: give a list of names"
-        raise ProfileError(message)
+        raise ProfileError(f"{where}.required: give a list of names")
     if not all(isinstance(gate, str) for gate in value.get("gates", {}).values()):
-        message = f"{where}.gates: give the names of feature gates"
-        raise ProfileError(message)
+        raise ProfileError(f"{where}.gates: give the names of feature gates")
     only = value.get("onlyWith")
     if only is not None and not (isinstance(only.get("field"), str) and "value" in only):
-        message = f"{where}.onlyWith: give a field and a value"
-        raise ProfileError(message)
+        raise ProfileError(f"{where}.onlyWith: give a field and a value")
     for name, inner in (value.get("properties") or {}).items():
         _schema(f"{where}.{name}", inner)
     for key in ("items", "additionalProperties"):
@@ -190,28 +183,23 @@ def _schema(where: str, value: Any) -> None:
 def _typed(where: str, value: Any) -> None:
     """Check that a schema is an object, and its keywords are of their types."""
     if not isinstance(value, dict):
-        message = f"{where}: give an object"
-        raise ProfileError(message)
+        raise ProfileError(f"{where}: give an object")
     for key, types in _SCHEMA_TYPES.items():
         if key in value and not isinstance(value[key], types):
-            message = f"{where}.{key}: {type(value[key]).__name__} is not of the type that it takes"
-            raise ProfileError(message)
+            raise ProfileError(f"{where}.{key}: {type(value[key]).__name__} is not of the type that it takes")
 
 
 def _keys(where: str, value: Any, known: frozenset[str]) -> None:
     if not isinstance(value, dict):
-        message = f"{where}: give an object"
-        raise ProfileError(message)
+        raise ProfileError(f"{where}: give an object")
     if unknown := sorted(map(str, value.keys() - known)):
-        message = f"{where}: unknown key {unknown[0]}; keys are {', '.join(sorted(known))}"
-        raise ProfileError(message)
+        raise ProfileError(f"{where}: unknown key {unknown[0]}; keys are {', '.join(sorted(known))}")
 
 
 def _mapping(value: dict[str, Any], key: str, where: str = "") -> dict[str, Any]:
     found = {} if value.get(key) is None else value[key]
     if not isinstance(found, dict):
-        message = f"{where}{'.' if where else ''}{key}: give an object"
-        raise ProfileError(message)
+        raise ProfileError(f"{where}{'.' if where else ''}{key}: give an object")
     return found
 
 
@@ -222,6 +210,5 @@ def _texts(value: dict[str, Any], key: str, where: str = "") -> dict[str, str]:
 def _names(value: dict[str, Any], key: str, where: str) -> frozenset[str]:
     found = [] if value.get(key) is None else value[key]
     if not isinstance(found, list):
-        message = f"{where}.{key}: give a list of names"
-        raise ProfileError(message)
+        raise ProfileError(f"{where}.{key}: give a list of names")
     return frozenset(map(str, found))

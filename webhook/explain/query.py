@@ -42,8 +42,7 @@ def explain(query: str = "", *, api_version: str | None = None, kubernetes: str 
     """
     release = release_of(kubernetes) if kubernetes else None
     if api_version is not None and not any(api_version in _spellings(each) for each in VERSIONS):
-        message = f"API version {api_version} is not known here: give one of {', '.join(VERSIONS)}"
-        raise UnknownNameError(message)
+        raise UnknownNameError(f"API version {api_version} is not known here: give one of {', '.join(VERSIONS)}")
     among = [kind for kind in kinds(release) if api_version is None or api_version in _spellings(kind.api_version)]
     if not query:
         return text.overview(among, rules(among, release))
@@ -61,17 +60,14 @@ def explain(query: str = "", *, api_version: str | None = None, kubernetes: str 
     if elsewhere := _named(kinds(), name):
         where = api_version or f"Kubernetes 1.{release}"
         there = f"{elsewhere[0].api_version}, Kubernetes {text.releases(elsewhere[0].served)}"
-        message = f"{where} has no {elsewhere[0].name}: it is in {there}"
-        raise UnknownNameError(message)
+        raise UnknownNameError(f"{where} has no {elsewhere[0].name}: it is in {there}")
     if fields := list(_fields(among, [name, *path], release)):
         shown = f"{', '.join(fields[:_SHOWN])}{', …' if len(fields) > _SHOWN else ''}"
-        message = f"{query} is not a rule or kind; a field is spelled with its kind: {shown}"
-        raise UnknownNameError(message)
+        raise UnknownNameError(f"{query} is not a rule or kind; a field is spelled with its kind: {shown}")
     alike = dict.fromkeys(kind.name for kind in among if name.casefold() in kind.name.casefold())
     near = " or ".join([*alike][:_SHOWN]) or nearest(name, [*(kind.name for kind in among), *known, *GATES])
     hint = f"did you mean {near}?" if near else "`draguard explain` lists what there is"
-    message = f"there is no rule or kind {query}: {hint}"
-    raise UnknownNameError(message)
+    raise UnknownNameError(f"there is no rule or kind {query}: {hint}")
 
 
 _SHOWN = 3

@@ -99,8 +99,7 @@ class Inventory:
             known = {**known, "metadata": {**known["metadata"], "namespace": DEFAULT_NAMESPACE}}
         key = (namespace_of(known) if namespaced else "", name_of(known))
         if not key[1]:
-            message = f"{kind} without metadata.name"
-            raise MalformedError(message)
+            raise MalformedError(f"{kind} without metadata.name")
         self._kinds.setdefault(kind, {})[key] = known
         return known
 
@@ -232,8 +231,7 @@ def _as_v1(obj: JSONObject, version: str | None, kind: str) -> JSONObject:
     """Decode an object, and convert it if it is of Dynamic Resource Allocation."""
     metadata = obj.get("metadata")
     if not isinstance(metadata, dict):
-        message = f"{kind} without metadata"
-        raise MalformedError(message)
+        raise MalformedError(f"{kind} without metadata")
     served = find(version or _version_of(kind), kind)
     if served is None:
         return obj
@@ -241,8 +239,9 @@ def _as_v1(obj: JSONObject, version: str | None, kind: str) -> JSONObject:
     try:
         known = to_v1(obj)
     except ConversionError as error:
-        message = f"{kind} {name_of(obj)}: {version} has nothing in common with later versions, so it cannot be used"
-        raise MalformedError(message) from error
+        raise MalformedError(
+            f"{kind} {name_of(obj)}: {version} has nothing in common with later versions, so it cannot be used"
+        ) from error
     return with_defaults(known) if kind in CLAIMS else known
 
 
@@ -261,8 +260,7 @@ def _vouched(obj: JSONObject) -> JSONObject:
     """
     obj = without_nulls(obj)
     if (problem := _refused(obj, None)) and _refused(obj, _STORED_BY):
-        message = f"{obj['kind']} {name_of(obj)}: {problem.path}: {problem.message}"
-        raise MalformedError(message)
+        raise MalformedError(f"{obj['kind']} {name_of(obj)}: {problem.path}: {problem.message}")
     return obj
 
 

@@ -57,5 +57,4 @@ class FileWatch:
             with path.open("rb") as file:
                 return file.read(_LARGEST_FILE)
         except OSError as error:
-            message = f"cannot read {path}: {error.strerror}: {self._mend}"
-            raise ServerError(message) from error
+            raise ServerError(f"cannot read {path}: {error.strerror}: {self._mend}") from error

@@ -51,8 +51,7 @@ def _listed(objects: Iterable[Any]) -> Iterator[dict[str, Any]]:
     """
     for each in objects:
         if not isinstance(each, dict):
-            message = f"an object is a dict, not {type(each).__name__}"
-            raise ValueError(message)  # noqa: TRY004 - as for all other input
+            raise ValueError(f"an object is a dict, not {type(each).__name__}")  # noqa: TRY004 - as for all other input
         if str(each.get("kind", "")).endswith("List") and isinstance(each.get("items"), list):
             yield from _listed(each["items"])
         else:

@@ -57,8 +57,7 @@ class Settings(NamedTuple):
         """
         release = release_of(kubernetes or DEFAULT_RELEASE)
         if release < _OLDEST:
-            message = f"the scheduler of Kubernetes 1.{release} is not simulated: give 1.{_OLDEST} or later"
-            raise ValueError(message)
+            raise ValueError(f"the scheduler of Kubernetes 1.{release} is not simulated: give 1.{_OLDEST} or later")
         return cls(release, gates.enabled(release, feature_gates))
 
     @property

@@ -86,8 +86,7 @@ def sample(obj: JSONObject) -> JSONObject | None:
         return None if steps is None else obj
     template: Any = at(obj, *steps)
     if not isinstance(template, dict) or not isinstance(template.get("spec"), dict):
-        message = f"{text(obj, 'kind')} {name_of(obj)}: {'.'.join(steps)} is not a pod template with a spec"
-        raise MalformedError(message)
+        raise MalformedError(f"{text(obj, 'kind')} {name_of(obj)}: {'.'.join(steps)} is not a pod template with a spec")
     metadata = mapping(template, "metadata")
     return {
         "apiVersion": "v1",

@@ -56,8 +56,9 @@ def render(path: str, options: RenderOptions, selection: Selection | None = None
         return _unless_empty(stream, f"{path.rstrip('/')}/Chart.yaml", selection)
     program = which("kustomize") or which("kubectl")
     if program is None:
-        message = f"{path} is a kustomization, and neither kubectl nor kustomize is installed: {_INSTALL_KUSTOMIZE}"
-        raise SourceError(message)
+        raise SourceError(
+            f"{path} is a kustomization, and neither kubectl nor kustomize is installed: {_INSTALL_KUSTOMIZE}"
+        )
     verb = "build" if "kustomize" in program.rpartition("/")[2] else "kustomize"
     file = kustomization_of(path)
     return _unless_empty(_kustomization(file, [program, verb, "--", path], options), file, selection)
@@ -87,11 +88,9 @@ def _check(path: str, options: RenderOptions) -> None:
             with open(file, "rb"):  # noqa: PTH123 - as elsewhere; Helm would also take a URL, and run a plugin for it
                 pass
         except OSError as error:
-            message = f"--helm-values {file}: {error.strerror or error}".lower()
-            raise SourceError(message) from error
+            raise SourceError(f"--helm-values {file}: {error.strerror or error}".lower()) from error
     if which("helm") is None and find_spec("helm_python") is None:
-        message = f"{path} is a Helm chart, and Helm is not installed: {_INSTALL_HELM}"
-        raise SourceError(message)
+        raise SourceError(f"{path} is a Helm chart, and Helm is not installed: {_INSTALL_HELM}")
 
 
 def _helm(chart: str, options: RenderOptions) -> Sequence[str]:

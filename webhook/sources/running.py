@@ -67,8 +67,7 @@ def run(command: Sequence[str], progress: Progress) -> str:
             start_new_session=True,  # so that its children end with it
         )
     except OSError as error:
-        message = f"{command[0]}: {error.strerror}"
-        raise ProgramError(message) from error
+        raise ProgramError(f"{command[0]}: {error.strerror}") from error
     _limit_memory(process.pid)
     with process, progress() as tell:
         try:
@@ -85,8 +84,7 @@ def run(command: Sequence[str], progress: Progress) -> str:
     try:
         return out.decode()
     except UnicodeDecodeError as error:
-        message = f"{command[0]} printed what is not UTF-8 text"
-        raise ProgramError(message) from error
+        raise ProgramError(f"{command[0]} printed what is not UTF-8 text") from error
 
 
 def _limit_memory(pid: int) -> None:
@@ -115,15 +113,13 @@ def _output(process: subprocess.Popen[bytes], tell: Callable[[int], None]) -> tu
             passed = monotonic() - start
             tell(int(passed))
             if passed > SECONDS:
-                message = f"took longer than {SECONDS:g} seconds"
-                raise ProgramError(message)
+                raise ProgramError(f"took longer than {SECONDS:g} seconds")
             for key, _ in ready:
                 data = os.read(key.fd, _CHUNK)
                 if not data:
                     waiting.unregister(key.fd)
                 read[key.fd] += data
             if len(read[process.stdout.fileno()]) > MAX_BYTES:
-                message = f"rendered more than {MAX_BYTES // (1024 * 1024)} MiB"
-                raise ProgramError(message)
+                raise ProgramError(f"rendered more than {MAX_BYTES // (1024 * 1024)} MiB")
             del read[process.stderr.fileno()][_MAX_ERRORS:]
     return bytes(read[process.stdout.fileno()]), bytes(read[process.stderr.fileno()])

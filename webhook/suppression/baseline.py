@@ -100,25 +100,21 @@ def read(file: str) -> Known:
             data = opened.read(MAX_BYTES + 1)
     except OSError as error:
         hint = f": `--write-baseline {file}` makes it" if isinstance(error, FileNotFoundError) else ""
-        message = f"{file}: {(error.strerror or str(error)).lower()}{hint}"
-        raise BaselineError(message) from error
+        raise BaselineError(f"{file}: {(error.strerror or str(error)).lower()}{hint}") from error
     if len(data) > MAX_BYTES:
-        message = f"{file}: larger than {MAX_BYTES // (1024 * 1024)} MiB"
-        raise BaselineError(message)
+        raise BaselineError(f"{file}: larger than {MAX_BYTES // (1024 * 1024)} MiB")
     import json  # noqa: PLC0415 - needed only with a baseline
 
     try:
         loaded = json.loads(data)
     except (ValueError, RecursionError) as error:
-        message = f"{file}: not JSON: {error}"
-        raise BaselineError(message) from error
+        raise BaselineError(f"{file}: not JSON: {error}") from error
     counts = Counter[Fingerprint]()
     for index, each in enumerate(_entries(loaded, file)):
         count = each.get("count", 1) if isinstance(each, dict) else None
         texts = [text for name in _FIELDS if isinstance(text := each.get(name, ""), str)] if count else []
         if len(texts) < len(_FIELDS) or not texts[0] or type(count) is not int or not 1 <= count <= _MOST:
-            message = f"{file}: findings[{index}] is not an entry of a baseline, such as {_EXAMPLE}"
-            raise BaselineError(message)
+            raise BaselineError(f"{file}: findings[{index}] is not an entry of a baseline, such as {_EXAMPLE}")
         counts[Fingerprint(*texts)] += count
     return Known(BASELINE, file, counts, directory_of(file))
 
@@ -130,12 +126,12 @@ def _entries(loaded: Any, file: str) -> list[Any]:
     version = loaded.get("version") if isinstance(loaded, dict) else None
     if version != VERSION:
         found = "it has none" if version is None else f"it has {version!r}"
-        message = f"{file}: not a baseline of version {VERSION}: {found}; `--write-baseline {file}` writes it anew"
-        raise BaselineError(message)
+        raise BaselineError(
+            f"{file}: not a baseline of version {VERSION}: {found}; `--write-baseline {file}` writes it anew"
+        )
     entries = loaded.get("findings")
     if not isinstance(entries, list):
-        message = f"{file}: findings must be a list"
-        raise BaselineError(message)
+        raise BaselineError(f"{file}: findings must be a list")
     return entries
 
 

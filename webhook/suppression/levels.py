@@ -96,8 +96,7 @@ def levels(texts: Iterable[str]) -> dict[str, str]:
         for each in names_in(text):
             name, _, word = each.rpartition("=")
             if word not in LEVELS or ("=" in each and not name):
-                message = f"{each!r}: give RULE=off, RULE=note, RULE=warn or RULE=error"
-                raise ValueError(message)
+                raise ValueError(f"{each!r}: give RULE=off, RULE=note, RULE=warn or RULE=error")
             stated[name] = LEVELS[word]
     return stated
 

@@ -61,8 +61,7 @@ def check(names: Iterable[str]) -> None:
     """
     for name in names:
         if not is_known(name):
-            message = f"there is no rule {name[:_LONGEST]}; {suggestion(name)}"
-            raise UnknownRuleError(message)
+            raise UnknownRuleError(f"there is no rule {name[:_LONGEST]}; {suggestion(name)}")
 
 
 def called(finding: Finding) -> Iterator[str]:

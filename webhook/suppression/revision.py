@@ -56,8 +56,7 @@ class Revision:
         start = os.path.realpath(path)
         top = repository(start if os.path.isdir(start) else os.path.dirname(start))  # noqa: PTH112, PTH120 - as everywhere
         if top is None:
-            message = f"{path} is in no git repository"
-            raise RevisionError(message)
+            raise RevisionError(f"{path} is in no git repository")
         self.top, self.revision = top, revision
         self._blobs = _list(top, _commit(top, revision))
         self._directory = lru_cache(maxsize=1024)(os.path.realpath)
@@ -137,8 +136,7 @@ class Revision:
             end = answer.find(b"\n", at)
             head = answer[at:end].split()
             if end < 0 or head[1:2] != [b"blob"]:
-                message = f"git has no contents {name}; is the clone shallow or partial?"
-                raise RevisionError(message)
+                raise RevisionError(f"git has no contents {name}; is the clone shallow or partial?")
             size = int(head[2])
             found[name] = answer[end + 1 : end + 1 + size]
             at = end + size + 2
@@ -211,11 +209,9 @@ def _ask(top: str, *arguments: str, given: bytes = b"") -> bytes:
             check=False,
         )
     except FileNotFoundError as error:
-        message = "git is not installed"
-        raise RevisionError(message) from error
+        raise RevisionError("git is not installed") from error
     except (OSError, subprocess.SubprocessError) as error:
-        message = f"git does not answer: {error}"
-        raise RevisionError(message) from error
+        raise RevisionError(f"git does not answer: {error}") from error
     if done.returncode:
         raise RevisionError(done.stderr.decode(errors="replace").strip())
     return done.stdout

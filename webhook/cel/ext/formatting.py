@@ -67,18 +67,15 @@ def _interpolate(
         else:
             is_last = at + 1 >= len(text)
             if used >= count and not (is_last and is_checked):
-                msg = f"index {used} out of range"
-                raise _FormatError(msg)
+                raise _FormatError(f"index {used} out of range")
             if is_last:
-                msg = "unexpected end of string"
-                raise _FormatError(msg)
+                raise _FormatError("unexpected end of string")
             precision, letter_at = _precision(text, at + 1)
             try:
                 pieces.append(clause(text[letter_at], precision, used))
             except _FormatError as error:
                 prefix = "could not parse formatting clause" if error.node is _PARSING else "error during formatting"
-                msg = f"{prefix}: {error}"
-                raise _FormatError(msg, None if error.node is _PARSING else error.node) from None
+                raise _FormatError(f"{prefix}: {error}", None if error.node is _PARSING else error.node) from None
             at = letter_at + 1
             used += 1
     return "".join(pieces), used
@@ -95,16 +92,15 @@ def _precision(text: str, at: int) -> tuple[int | None, int]:
         end += 1
     prefix = "could not parse formatting clause: error while parsing precision: "
     if end >= len(text):
-        msg = f"{prefix}could not find end of precision specifier"
-        raise _FormatError(msg)
+        raise _FormatError(f"{prefix}could not find end of precision specifier")
     digits = text[at + 1 : end]
     if not digits:
-        msg = f'{prefix}error while converting precision to integer: strconv.Atoi: parsing "": invalid syntax'
-        raise _FormatError(msg)
+        raise _FormatError(
+            f'{prefix}error while converting precision to integer: strconv.Atoi: parsing "": invalid syntax'
+        )
     precision = int(digits) if len(digits) < 5 else _MAX_PRECISION + 1  # noqa: PLR2004  # already too many
     if precision > _MAX_PRECISION:
-        msg = f"{prefix}precision {digits} exceeds maximum allowed precision {_MAX_PRECISION}"
-        raise _FormatError(msg)
+        raise _FormatError(f"{prefix}precision {digits} exceeds maximum allowed precision {_MAX_PRECISION}")
     return precision, end
 
 
@@ -147,11 +143,9 @@ class Formatter:
         """Refuses a type that a clause cannot show."""
         accepted = self.refusals.get("x" if letter == "X" else letter)
         if accepted is None:
-            msg = f'unrecognized formatting clause "{letter}"'
-            raise _FormatError(msg, _PARSING)
+            raise _FormatError(f'unrecognized formatting clause "{letter}"', _PARSING)
         if kind not in accepted[0] and kind is not Kind.DYN:
-            msg = f"{accepted[1]}{name}"
-            raise _FormatError(msg, node)
+            raise _FormatError(f"{accepted[1]}{name}", node)
 
     def _apply(self, letter: str, precision: int | None, value: Value) -> str:
         if letter == "s":
@@ -202,8 +196,7 @@ def _bytes_text(value: bytes) -> str:
     try:
         return conversions.bytes_to_string(value)
     except EvaluationError as error:
-        msg = f'could not convert argument "{error}" to string'
-        raise _FormatError(msg) from None
+        raise _FormatError(f'could not convert argument "{error}" to string') from None
 
 
 class _Plain(Formatter):
@@ -272,8 +265,7 @@ class _WithLocale(Formatter):
 
     def _key(self, key: Value) -> str:
         if type(key) is float:
-            msg = f"no formatting function for map key of type {type_of(key).name}"
-            raise _FormatError(msg)
+            raise _FormatError(f"no formatting function for map key of type {type_of(key).name}")
         return self._nested(key)
 
     def _nested(self, value: Value) -> str:  # noqa: PLR0911  # one return for each type
@@ -290,8 +282,7 @@ class _WithLocale(Formatter):
         if type(value) is Duration:
             return f'duration("{_scalar(value)}")'
         if type_of(value).kind not in _PRINTABLE:
-            msg = f"no formatting function for {type_of(value).name}"
-            raise _FormatError(msg)
+            raise _FormatError(f"no formatting function for {type_of(value).name}")
         return self._string(value)
 
     def _double(self, letter: str, places: int, value: Value) -> str:
@@ -308,8 +299,7 @@ class _WithLocale(Formatter):
         if type(value) is float:
             return value
         if value not in {"NaN", "Infinity", "-Infinity"}:
-            msg = f"{self.refusals[letter][1]}string"
-            raise _FormatError(msg)
+            raise _FormatError(f"{self.refusals[letter][1]}string")
         return float(value)
 
 

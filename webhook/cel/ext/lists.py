@@ -63,8 +63,7 @@ def _slice(values: list[Value], start: int, end: int) -> list[Value]:
 
 def _flatten(values: list[Value], depth: int = 1) -> list[Value]:
     if depth < 0:
-        msg = "level must be non-negative"
-        raise EvaluationError(msg)
+        raise EvaluationError("level must be non-negative")
     flat = values
     while depth > 0 and any(type(each) is list for each in flat):
         must_fit(sum(len(each) if type(each) is list else 1 for each in flat))
@@ -79,11 +78,9 @@ def _sort(values: list[Value]) -> list[Value]:
 
 def _sort_by_keys(values: list[Value], keys: list[Value]) -> list[Value]:
     if keys and type(keys[0]) not in COMPARABLE:
-        msg = "list elements must be comparable"
-        raise EvaluationError(msg)
+        raise EvaluationError("list elements must be comparable")
     if any(type(key) is not type(keys[0]) for key in keys):
-        msg = "list elements must have the same type"
-        raise EvaluationError(msg)
+        raise EvaluationError("list elements must have the same type")
 
     def order(one: int, other: int) -> int:
         if _precedes(keys[one], keys[other]):
@@ -123,8 +120,9 @@ def _sort_by(build: Builder, target: Expression | None, arguments: list[Expressi
     allowed = (ast.ListExpression, ast.Select, ast.Ident, ast.Comprehension, ast.Call)
     if not isinstance(target, allowed):
         assert target is not None  # noqa: S101  # a member macro has one
-        message = "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
-        raise MacroError(target, message)
+        raise MacroError(
+            target, "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
+        )
     name = variable(arguments[0], "argument is not an identifier")
     keys = collect(build, build.ident(_INPUT), arguments[1], None, variable=name)
     return binding(build, _INPUT, target, build.call("@sortByAssociatedKeys", keys, target=build.ident(_INPUT)))
@@ -155,8 +153,7 @@ def _of_result(_: Sequence[Value], result: Value) -> int:
 def _of_flattening(arguments: Sequence[Value], _: Value) -> int:
     depth = arguments[1] if len(arguments) > 1 else 1
     if type(depth) is not int:
-        msg = f"interface conversion: ref.Val is {_go_name(depth)}, not types.Int"
-        raise crash(msg)
+        raise crash(f"interface conversion: ref.Val is {_go_name(depth)}, not types.Int")
     return _allocation(size_of(arguments[0]), float(depth))
 
 

@@ -56,8 +56,7 @@ def _none() -> Optional:
 
 def _value(optional: Optional) -> Value:
     if not optional.present:
-        msg = "optional.none() dereference"
-        raise EvaluationError(msg)
+        raise EvaluationError("optional.none() dereference")
     return optional.value
 
 
@@ -76,8 +75,7 @@ def _last(values: list[Value]) -> Optional:
 def _unwrap(values: list[Value]) -> list[Value]:
     for value in values:
         if type(value) is not Optional:
-            msg = f"value {value} is not optional"
-            raise EvaluationError(msg)
+            raise EvaluationError(f"value {value} is not optional")
     return [value.value for value in values if value.present]
 
 

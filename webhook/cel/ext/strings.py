@@ -101,8 +101,7 @@ def _substring(text: str, start: int, end: int | None = None) -> str:
             raise _out_of_range(start)
         return text[start:]
     if start > end:
-        msg = f"invalid substring range. start: {start}, end: {end}"
-        raise EvaluationError(msg)
+        raise EvaluationError(f"invalid substring range. start: {start}, end: {end}")
     for position in (start, end):
         if not 0 <= position <= len(text):
             raise _out_of_range(position)
@@ -116,8 +115,7 @@ def _trim(text: str) -> str:
 def _join(parts: list[Value], separator: str = "") -> str:
     for part in parts:
         if type(part) is not str:
-            msg = f"join: invalid input: {part}"
-            raise EvaluationError(msg)
+            raise EvaluationError(f"join: invalid input: {part}")
     must_fit(sum(map(len, parts)) + len(separator) * len(parts))
     return separator.join(parts)
 

@@ -40,8 +40,7 @@ def _literals(function: str, accepts: Mapping[type, Callable[..., object]]) -> V
 
 
 def _nothing(value: Value) -> NoReturn:
-    msg = f"not for {value}"
-    raise EvaluationError(msg)
+    raise EvaluationError(f"not for {value}")
 
 
 _EXEMPT: Final = frozenset({"format", "cel.@block"})

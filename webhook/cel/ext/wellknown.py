@@ -58,15 +58,13 @@ def _nanos(fields: _Fields) -> int:
 def _within_int32(value: int) -> int:
     if -_INT32 <= value < _INT32:
         return value
-    msg = "integer overflow"
-    raise EvaluationError(msg)
+    raise EvaluationError("integer overflow")
 
 
 def _within_uint32(value: int) -> int:
     if value <= UINT_MAX >> 32:
         return value
-    msg = "unsigned integer overflow"
-    raise EvaluationError(msg)
+    raise EvaluationError("unsigned integer overflow")
 
 
 def _float(value: float) -> float:
@@ -78,8 +76,9 @@ def _float(value: float) -> float:
 
 
 def _any(fields: _Fields) -> Value:
-    msg = f"conversion error: got Any with {'an unknown' if fields.get('type_url') else 'empty'} type-url"
-    raise EvaluationError(msg)
+    raise EvaluationError(
+        f"conversion error: got Any with {'an unknown' if fields.get('type_url') else 'empty'} type-url"
+    )
 
 
 def _value(fields: _Fields) -> Value:

@@ -115,27 +115,23 @@ class _GroupCheck:
 
 def _path(authorizer: AuthorizerValue, path: str) -> PathCheck:
     if not path.strip(GO_SPACE):
-        msg = "path must not be empty"
-        raise EvaluationError(msg)
+        raise EvaluationError("path must not be empty")
     return PathCheck(authorizer, path)
 
 
 def _service_account(authorizer: AuthorizerValue, namespace: str, name: str) -> AuthorizerValue:
     # All releases agree on well-formed names, only the messages differ.
     if dns_subdomain(name, 0):
-        msg = "Invalid service account name"
-        raise EvaluationError(msg)
+        raise EvaluationError("Invalid service account name")
     if dns_label(namespace, 0):
-        msg = "Invalid service account namespace"
-        raise EvaluationError(msg)
+        raise EvaluationError("Invalid service account namespace")
     groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
     return replace(authorizer, user=User(f"system:serviceaccount:{namespace}:{name}", groups))
 
 
 def _resource(group: _GroupCheck, resource: str) -> ResourceCheck:
     if not resource.strip(GO_SPACE):
-        msg = "resource must not be empty"
-        raise EvaluationError(msg)
+        raise EvaluationError("resource must not be empty")
     return ResourceCheck(group.authorizer, group.group, resource)
 
 

@@ -57,11 +57,9 @@ def parse(text: str) -> CIDR:
     try:
         prefix = netip.parse_prefix(text)
     except ValueError as error:
-        msg = f"{_FAILED}{_FAILED}{error}"
-        raise EvaluationError(msg) from None
+        raise EvaluationError(f"{_FAILED}{_FAILED}{error}") from None
     if prefix.address.is_mapped:
-        msg = f"{_FAILED}IPv4-mapped IPv6 address {quoted(text)} is not allowed"
-        raise EvaluationError(msg)
+        raise EvaluationError(f"{_FAILED}IPv4-mapped IPv6 address {quoted(text)} is not allowed")
     return CIDR(prefix)
 
 

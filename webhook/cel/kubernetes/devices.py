@@ -316,8 +316,7 @@ def _includes(target: Value, sought: Value) -> bool:
     if any(equal(value, sought) for value in target[:_LIST_MAX]):
         return True
     if len(target) > _LIST_MAX:
-        msg = f"'includes' function cannot be applied to lists longer than {_LIST_MAX} values"
-        raise EvaluationError(msg)
+        raise EvaluationError(f"'includes' function cannot be applied to lists longer than {_LIST_MAX} values")
     return False
 
 

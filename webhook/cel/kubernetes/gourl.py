@@ -135,8 +135,7 @@ def unescape(data: bytes, part: Part) -> bytes:
             position += 3
             continue
         if in_host and byte[0] < _FIRST_WIDE and byte[0] not in Part.HOST.value:
-            msg = f"invalid character {quoted(_text(byte))} in host name"
-            raise ValueError(msg)
+            raise ValueError(f"invalid character {quoted(_text(byte))} in host name")
         position += 1
     if part is Part.QUERY:
         data = data.replace(b"+", b" ")
@@ -154,8 +153,7 @@ def _check_escape(escaped: bytes, part: Part) -> None:
         elif part is Part.ZONE:
             is_right = byte in Part.ZONE.value
     if not is_right:
-        msg = f"invalid URL escape {quoted(_text(escaped))}"
-        raise ValueError(msg)
+        raise ValueError(f"invalid URL escape {quoted(_text(escaped))}")
 
 
 def parse_request_uri(text: str) -> URL:
@@ -167,8 +165,7 @@ def parse_request_uri(text: str) -> URL:
     try:
         return _parse(_data(text), via_request=True)
     except ValueError as error:
-        msg = f"parse {quoted(text)}: {error}"
-        raise ValueError(msg) from None
+        raise ValueError(f"parse {quoted(text)}: {error}") from None
 
 
 def parse(text: str) -> URL:
@@ -184,8 +181,7 @@ def parse(text: str) -> URL:
         shown = text
         unescape(_data(fragment), Part.FRAGMENT)
     except ValueError as error:
-        msg = f"parse {quoted(shown)}: {error}"
-        raise ValueError(msg) from None
+        raise ValueError(f"parse {quoted(shown)}: {error}") from None
     return replace(url, raw_fragment=_data(fragment))
 
 
@@ -195,11 +191,9 @@ def _data(text: str) -> bytes:
 
 def _parse(data: bytes, *, via_request: bool) -> URL:
     if _CONTROL.search(data):
-        msg = "net/url: invalid control character in URL"
-        raise ValueError(msg)
+        raise ValueError("net/url: invalid control character in URL")
     if not data and via_request:
-        msg = "empty url"
-        raise ValueError(msg)
+        raise ValueError("empty url")
     if data == b"*":
         return URL(raw_path=data)
     scheme, rest = _split_scheme(data)
@@ -209,11 +203,9 @@ def _parse(data: bytes, *, via_request: bool) -> URL:
         if scheme:
             return URL(scheme, opaque=rest, raw_query=query, has_empty_query=has_empty_query)
         if via_request:
-            msg = "invalid URI for request"
-            raise ValueError(msg)
+            raise ValueError("invalid URI for request")
         if b":" in rest.partition(b"/")[0]:
-            msg = "first path segment in URL cannot contain colon"
-            raise ValueError(msg)
+            raise ValueError("first path segment in URL cannot contain colon")
     user: bytes | None = None
     host = b""
     omits_host = bool(scheme) and not rest.startswith(b"//")
@@ -227,8 +219,7 @@ def _parse(data: bytes, *, via_request: bool) -> URL:
 
 def _split_scheme(data: bytes) -> tuple[str, bytes]:
     if data.startswith(b":"):
-        msg = "missing protocol scheme"
-        raise ValueError(msg)
+        raise ValueError("missing protocol scheme")
     match = _SCHEME.match(data)
     if match is None:
         return "", data
@@ -241,8 +232,7 @@ def _parse_authority(authority: bytes) -> tuple[bytes | None, bytes]:
     if not at:
         return None, parsed
     if not _USER_INFO.fullmatch(user):
-        msg = "net/url: invalid userinfo"
-        raise ValueError(msg)
+        raise ValueError("net/url: invalid userinfo")
     name, colon, password = user.partition(b":")
     return b"".join((_reescaped(name), colon, _reescaped(password))), parsed
 
@@ -264,8 +254,7 @@ def _parse_host(host: bytes) -> bytes:
 def _parse_literal(host: bytes, opening: int) -> bytes:
     closing = host.rfind(b"]")
     if closing < 0:
-        msg = "missing ']' in host"
-        raise ValueError(msg)
+        raise ValueError("missing ']' in host")
     port = host[closing + 1 :]
     _check_port(port)
     name, percent, zone = host[opening + 1 : closing].partition(_PERCENT)
@@ -273,18 +262,15 @@ def _parse_literal(host: bytes, opening: int) -> bytes:
     try:
         address = netip.parse_address(_text(literal))
     except ValueError as error:
-        msg = f"invalid host: {error}"
-        raise ValueError(msg) from None
+        raise ValueError(f"invalid host: {error}") from None
     if ":" not in str(address):
-        msg = "invalid IP-literal"
-        raise ValueError(msg)
+        raise ValueError("invalid IP-literal")
     return b"[" + literal + b"]" + port
 
 
 def _check_port(port: bytes) -> None:
     if not _PORT.fullmatch(port):
-        msg = f"invalid port {quoted(_text(port))} after host"
-        raise ValueError(msg)
+        raise ValueError(f"invalid port {quoted(_text(port))} after host")
 
 
 def _split_port(host: bytes) -> tuple[bytes, bytes]:

@@ -57,14 +57,11 @@ def parse(text: str) -> IP:
     try:
         address = netip.parse_address(text)
     except ValueError as error:
-        msg = f"IP Address {quoted(text)} parse error during conversion from string: {error}"
-        raise EvaluationError(msg) from None
+        raise EvaluationError(f"IP Address {quoted(text)} parse error during conversion from string: {error}") from None
     if address.zone:
-        msg = f"IP address {quoted(text)} with zone value is not allowed"
-        raise EvaluationError(msg)
+        raise EvaluationError(f"IP address {quoted(text)} with zone value is not allowed")
     if address.is_mapped:
-        msg = f"IPv4-mapped IPv6 address {quoted(text)} is not allowed"
-        raise EvaluationError(msg)
+        raise EvaluationError(f"IPv4-mapped IPv6 address {quoted(text)} is not allowed")
     return IP(address)
 
 

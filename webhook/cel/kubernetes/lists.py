@@ -69,8 +69,7 @@ def _sum_from(zero: Value) -> Callable[[list[Value]], Value]:
 
 def _least(values: list[Value]) -> Value:
     if not values:
-        msg = "min called on empty list"
-        raise EvaluationError(msg)
+        raise EvaluationError("min called on empty list")
     least = values[0]
     for value in values:
         if _precedes(value, least):
@@ -80,8 +79,7 @@ def _least(values: list[Value]) -> Value:
 
 def _greatest(values: list[Value]) -> Value:
     if not values:
-        msg = "max called on empty list"
-        raise EvaluationError(msg)
+        raise EvaluationError("max called on empty list")
     greatest = values[0]
     for value in values:
         if _precedes(greatest, value):

@@ -133,8 +133,7 @@ def parse_address(text: str) -> Address:
                 _refuse("missing IPv6 address")
         _refuse("unable to parse IP")
     except _Refused as error:
-        msg = f"ParseAddr({quoted(text)}): {error}"
-        raise ValueError(msg) from None
+        raise ValueError(f"ParseAddr({quoted(text)}): {error}") from None
 
 
 def _parse_v4(text: str) -> int:
@@ -253,8 +252,7 @@ def parse_prefix(text: str) -> Prefix:
         if bits > parsed.bits:
             _refuse("prefix length out of range")
     except ValueError as error:
-        msg = f"netip.ParsePrefix({quoted(text)}): {error}"
-        raise ValueError(msg) from None
+        raise ValueError(f"netip.ParsePrefix({quoted(text)}): {error}") from None
     return Prefix(parsed, bits)
 
 

@@ -84,8 +84,7 @@ def _is_quantity(text: str) -> bool:
 def _as_integer(quantity: Quantity) -> int:
     number = quantity.number.as_int64()
     if number is None:
-        msg = "cannot convert value to integer"
-        raise EvaluationError(msg)
+        raise EvaluationError("cannot convert value to integer")
     return number
 
 

@@ -18,8 +18,7 @@ def _compiled(pattern: str) -> Pattern:
     try:
         return compile_pattern(pattern)
     except EvaluationError as error:
-        msg = f"Illegal regex: {error}"
-        raise EvaluationError(msg) from None
+        raise EvaluationError(f"Illegal regex: {error}") from None
 
 
 def _find(text: str, pattern: str) -> str:

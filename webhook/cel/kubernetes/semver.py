@@ -77,12 +77,10 @@ def parse(text: str) -> Semver:
 
 def _parse(text: str) -> Version:
     if not text:
-        msg = "Version string empty"
-        raise ValueError(msg)
+        raise ValueError("Version string empty")
     parts = text.split(".", _PARTS - 1)
     if len(parts) != _PARTS:
-        msg = "No Major.Minor.Patch elements found"
-        raise ValueError(msg)
+        raise ValueError("No Major.Minor.Patch elements found")
     major = _number("major", parts[0])
     minor = _number("minor", parts[1])
     rest, plus, build = parts[2].partition("+")
@@ -91,48 +89,39 @@ def _parse(text: str) -> Version:
     pre = tuple(map(_identifier, pre_release.split("."))) if minus else ()
     for each in build.split(".") if plus else ():
         if not each:
-            msg = "Build meta data is empty"
-            raise ValueError(msg)
+            raise ValueError("Build meta data is empty")
         if not _ALPHANUMERIC.issuperset(each):
-            msg = f"Invalid character(s) found in build meta data {quoted(each)}"
-            raise ValueError(msg)
+            raise ValueError(f"Invalid character(s) found in build meta data {quoted(each)}")
     return Version(numbers, not pre, pre)
 
 
 def _number(name: str, text: str) -> int:
     if not _DIGITS.issuperset(text):
-        msg = f"Invalid character(s) found in {name} number {quoted(text)}"
-        raise ValueError(msg)
+        raise ValueError(f"Invalid character(s) found in {name} number {quoted(text)}")
     if len(text) > 1 and text.startswith("0"):
-        msg = f"{name.capitalize()} number must not contain leading zeroes {quoted(text)}"
-        raise ValueError(msg)
+        raise ValueError(f"{name.capitalize()} number must not contain leading zeroes {quoted(text)}")
     return _uint64(text)
 
 
 def _identifier(text: str) -> tuple[bool, int, str]:
     if not text:
-        msg = "Prerelease is empty"
-        raise ValueError(msg)
+        raise ValueError("Prerelease is empty")
     if _DIGITS.issuperset(text):
         if len(text) > 1 and text.startswith("0"):
-            msg = f"Numeric PreRelease version must not contain leading zeroes {quoted(text)}"
-            raise ValueError(msg)
+            raise ValueError(f"Numeric PreRelease version must not contain leading zeroes {quoted(text)}")
         return (False, _uint64(text), "")
     if not _ALPHANUMERIC.issuperset(text):
-        msg = f"Invalid character(s) found in prerelease {quoted(text)}"
-        raise ValueError(msg)
+        raise ValueError(f"Invalid character(s) found in prerelease {quoted(text)}")
     return (True, 0, text)
 
 
 def _uint64(text: str) -> int:
     """Reads digits, with the errors of Go's strconv.ParseUint."""
     if not text:
-        msg = f"strconv.ParseUint: parsing {quoted(text)}: invalid syntax"
-        raise ValueError(msg)
+        raise ValueError(f"strconv.ParseUint: parsing {quoted(text)}: invalid syntax")
     if len(text) <= _SHORT or (len(text) == _SHORT + 1 and int(text) <= UINT_MAX):
         return int(text)
-    msg = f"strconv.ParseUint: parsing {quoted(text)}: value out of range"
-    raise ValueError(msg)
+    raise ValueError(f"strconv.ParseUint: parsing {quoted(text)}: value out of range")
 
 
 def _parse_normalized(text: str, normalize: bool) -> Semver:  # noqa: FBT001  # an argument of the expression
@@ -147,8 +136,7 @@ def _normalized(text: str) -> str:
     """
     parts = [_without_zeros(part) for part in text.removeprefix("v").split(".", _PARTS - 1)]
     if len(parts) < _PARTS and not _SUFFIXES.isdisjoint(parts[-1]):
-        msg = "short version cannot contain PreRelease/Build meta data"
-        raise EvaluationError(msg)
+        raise EvaluationError("short version cannot contain PreRelease/Build meta data")
     return ".".join(parts + ["0"] * (_PARTS - len(parts)))
 
 

@@ -42,8 +42,7 @@ def _parse(text: str) -> URL:
         gourl.parse_request_uri(text)
         return URL(gourl.parse(text))
     except ValueError as error:
-        msg = f"URL parse error during conversion from string: {error}"
-        raise EvaluationError(msg) from None
+        raise EvaluationError(f"URL parse error during conversion from string: {error}") from None
 
 
 def _is_url(text: str) -> bool:

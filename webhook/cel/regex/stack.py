@@ -59,8 +59,7 @@ class Stack:
         self._fold = False
 
     def _fail(self, what: str, start: int, end: int | None = None) -> NoReturn:
-        msg = f"error parsing regexp: {what}: `{self._text[start:end]}`"
-        raise PatternError(msg)
+        raise PatternError(f"error parsing regexp: {what}: `{self._text[start:end]}`")
 
     def _push(self, node: Node) -> None:
         self._merge()

@@ -107,8 +107,7 @@ def emit_struct(writer: Writer, node: ast.StructExpression, construct: Callable[
 def _unwrap(value: Value, what: str) -> Optional:
     if type(value) is Optional:
         return value
-    msg = f"cannot initialize optional {what} from non-optional value {value}"
-    raise EvaluationError(msg)
+    raise EvaluationError(f"cannot initialize optional {what} from non-optional value {value}")
 
 
 class MapBuilder:
@@ -134,11 +133,9 @@ class MapBuilder:
         if cls is bool:
             key = TRUE_KEY if key else FALSE_KEY
         elif cls is not str and cls is not int and cls is not UInt and (self._strict or cls is not float):
-            msg = f"unsupported key type: {type_of(key).name}"
-            raise EvaluationError(msg)
+            raise EvaluationError(f"unsupported key type: {type_of(key).name}")
         if self._strict and key in self.made:
-            msg = "Failed with repeated key"
-            raise EvaluationError(msg)
+            raise EvaluationError("Failed with repeated key")
         if optional:
             put_optional(self.made, key, value)
         else:

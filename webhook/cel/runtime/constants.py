@@ -46,8 +46,7 @@ def struct_of(node: ast.StructExpression, scope: Scope) -> StructType:
     """
     found = next((each for each in map(scope.struct, scope.candidates(node.name)) if each is not None), None)
     if found is None:
-        msg = f"unknown type: {node.name}"
-        raise ProgramError(msg)
+        raise ProgramError(f"unknown type: {node.name}")
     return found
 
 

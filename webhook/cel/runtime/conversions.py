@@ -35,13 +35,11 @@ def fail(source: str, target: str) -> NoReturn:
     Raises:
         EvaluationError: Always.
     """
-    msg = f"type conversion error from '{source}' to '{target}'"
-    raise EvaluationError(msg)
+    raise EvaluationError(f"type conversion error from '{source}' to '{target}'")
 
 
 def _overflow(unsigned: str = "") -> NoReturn:
-    msg = f"{unsigned}integer overflow"
-    raise EvaluationError(msg)
+    raise EvaluationError(f"{unsigned}integer overflow")
 
 
 def double_to_int(value: float) -> int:
@@ -121,8 +119,7 @@ def bytes_to_string(value: bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:
-        msg = "invalid UTF-8 in bytes, cannot convert to string"
-        raise EvaluationError(msg) from None
+        raise EvaluationError("invalid UTF-8 in bytes, cannot convert to string") from None
 
 
 def string_to_duration(text: str) -> Duration:

@@ -282,8 +282,7 @@ def insert_entry(made: dict[Value, Value], key: Value, value: Value) -> None:
     """
     inner = to_key(key)
     if inner in made:
-        msg = f"insert failed: key {key} already exists"
-        raise EvaluationError(msg)
+        raise EvaluationError(f"insert failed: key {key} already exists")
     made[inner] = value
 
 

@@ -246,6 +246,5 @@ def member(
 def among(item: Value, container: list[Value]) -> Value:
     """`item in container` for constants, or an error; cel-go keeps them in a Go map, so the item must be hashable."""
     if type(item) is bytes or getattr(item, "cel_has_slices", False):
-        msg = f"runtime error: hash of unhashable type {go_type(item)}"
-        raise crash(msg)
+        raise crash(f"runtime error: hash of unhashable type {go_type(item)}")
     return item if type(item) is EvaluationError else contains(item, container)

@@ -81,8 +81,9 @@ def count_bytes(meter: Meter, size: int) -> None:
     """
     meter.bytes -= size
     if meter.bytes < 0:
-        msg = f"operation cancelled: texts, lists and maps of more than {MAX_BYTES >> 20} MiB built"
-        raise CostLimitExceededError(msg)
+        raise CostLimitExceededError(
+            f"operation cancelled: texts, lists and maps of more than {MAX_BYTES >> 20} MiB built"
+        )
 
 
 def count_built(meter: Meter, value: Any) -> Any:  # any CEL value

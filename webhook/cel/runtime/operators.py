@@ -150,15 +150,13 @@ def contains(item: Value, container: Value) -> bool:
 def _int(value: int) -> int:
     if INT_MIN <= value <= INT_MAX:
         return value
-    msg = "integer overflow"
-    raise EvaluationError(msg)
+    raise EvaluationError("integer overflow")
 
 
 def _uint(value: int) -> UInt:
     if 0 <= value <= UINT_MAX:
         return UInt(value)
-    msg = "unsigned integer overflow"
-    raise EvaluationError(msg)
+    raise EvaluationError("unsigned integer overflow")
 
 
 def must_fit(size: int, most: int = MAX_ELEMENTS) -> None:
@@ -168,8 +166,7 @@ def must_fit(size: int, most: int = MAX_ELEMENTS) -> None:
         CostLimitExceededError: The size is too large, and would have cost more than any limit.
     """
     if size > most:
-        msg = f"a list or text of {size} elements is larger than {most}"
-        raise CostLimitExceededError(msg)
+        raise CostLimitExceededError(f"a list or text of {size} elements is larger than {most}")
 
 
 def add(first: Value, second: Value) -> Value:
@@ -233,8 +230,7 @@ def divide(first: Value, second: Value) -> Value:
     if cls is not int and cls is not UInt:
         raise _refusal(first, "_/_")
     if second == 0:
-        msg = "division by zero"
-        raise EvaluationError(msg)
+        raise EvaluationError("division by zero")
     if cls is UInt:
         return UInt(int(first) // int(second))
     quotient = abs(first) // abs(second)
@@ -255,13 +251,11 @@ def modulo(first: Value, second: Value) -> Value:
     if cls is not type(second) or (cls is not int and cls is not UInt):
         raise _refusal(first, "_%_")
     if second == 0:
-        msg = "modulus by zero"
-        raise EvaluationError(msg)
+        raise EvaluationError("modulus by zero")
     if cls is UInt:
         return UInt(int(first) % int(second))
     if first == INT_MIN and second == -1:
-        msg = "integer overflow"
-        raise EvaluationError(msg)
+        raise EvaluationError("integer overflow")
     remainder = abs(first) % abs(second)
     return -remainder if first < 0 else remainder
 
@@ -304,8 +298,7 @@ def _comparison(compare: Callable[[Value, Value], bool], name: str) -> Callable[
         cls, other = type(first), type(second)
         if cls in _NUMBERS and other in _NUMBERS:
             if first != first or second != second:  # noqa: PLR0124  # NaN is what differs from itself
-                msg = "NaN values cannot be ordered"
-                raise EvaluationError(msg)
+                raise EvaluationError("NaN values cannot be ordered")
             if cls is not other and (cls is float or other is float):
                 return compare(to_double(first), to_double(second))
             return compare(first, second)
@@ -373,8 +366,7 @@ def index(container: Value, key: Value) -> Value:
     if found is not MISSING:
         return found
     if type(container) is list:
-        msg = f"index out of bounds: {_shown(key)}"
-        raise EvaluationError(msg)
+        raise EvaluationError(f"index out of bounds: {_shown(key)}")
     raise no_such_key(key)
 
 
@@ -426,7 +418,5 @@ def _position(key: Value) -> int:
     if cls is UInt or cls is float:
         if math.isfinite(key) and int(key) == key and INT_MIN <= key <= INT_MAX:
             return int(key)
-        msg = f"unsupported index value {_shown(key)} in list"
-        raise EvaluationError(msg)
-    msg = f"unsupported index type '{type_of(key).name}' in list"
-    raise EvaluationError(msg)
+        raise EvaluationError(f"unsupported index value {_shown(key)} in list")
+    raise EvaluationError(f"unsupported index type '{type_of(key).name}' in list")

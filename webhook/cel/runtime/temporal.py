@@ -79,8 +79,7 @@ def parse_timestamp(text: str) -> Timestamp | None:
             return None
         offset = (hours * 60 + minutes) * (-60 if found[8][0] == "-" else 60)
     if year == 0:
-        msg = "timestamp overflow"
-        raise EvaluationError(msg)
+        raise EvaluationError("timestamp overflow")
     try:
         delta = dt.datetime(year, month, day, hour, minute, second, tzinfo=dt.UTC) - _EPOCH
     except ValueError:
@@ -119,8 +118,7 @@ def _local(timestamp: Timestamp, zone: str) -> tuple[dt.datetime, int]:
     try:
         known = _zone(zone)
     except (KeyError, ValueError, OSError):  # no such zone is a KeyError
-        msg = f"unknown time zone {zone}"
-        raise EvaluationError(msg) from None
+        raise EvaluationError(f"unknown time zone {zone}") from None
     if moment.year == 1:
         return (moment + _CYCLE).astimezone(known), -_CYCLE_YEARS
     if moment.year == dt.MAXYEAR:

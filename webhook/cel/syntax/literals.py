@@ -67,8 +67,7 @@ def parse_bytes(text: str) -> bytes:
     start = 0
     for found in _ESCAPES.finditer(body):
         if found[3] or found[4]:
-            msg = "unable to unescape string"
-            raise ValueError(msg)
+            raise ValueError("unable to unescape string")
         pieces += body[start : found.start()].encode("utf-8", "surrogatepass")
         pieces.append(ord(_character(found)))
         start = found.end()
@@ -89,6 +88,5 @@ def _character(found: re.Match[str]) -> str:
         return chr(int(found[5], 8))
     code = int(found[1] or found[2] or found[3] or found[4], 16)
     if code in _SURROGATES or code > _MAX_CODE_POINT:
-        msg = "invalid unicode code point"
-        raise ValueError(msg)
+        raise ValueError("invalid unicode code point")
     return chr(code)

@@ -49,8 +49,7 @@ class Timestamp:
 
     def __init__(self, nanos: int, offset: int = 0) -> None:
         if not _TIMESTAMP_MIN <= nanos <= _TIMESTAMP_MAX:
-            msg = "timestamp overflow"
-            raise EvaluationError(msg)
+            raise EvaluationError("timestamp overflow")
         self.nanos = nanos
         self.offset = offset
 
@@ -74,8 +73,7 @@ class Duration:
 
     def __init__(self, nanos: int) -> None:
         if not INT_MIN <= nanos <= INT_MAX:
-            msg = "duration overflow"
-            raise EvaluationError(msg)
+            raise EvaluationError("duration overflow")
         self.nanos = nanos
 
     def __eq__(self, other: object) -> bool:
@@ -143,8 +141,7 @@ def to_key(value: Value) -> Value:
         return value
     if cls is bool:
         return TRUE_KEY if value else FALSE_KEY
-    msg = f"unsupported key type: {type_of(value).name}"
-    raise EvaluationError(msg)
+    raise EvaluationError(f"unsupported key type: {type_of(value).name}")
 
 
 def from_key(key: Value) -> Value:
@@ -195,8 +192,7 @@ def type_of(value: Value) -> Type:
     """
     found = _TYPES.get(type(value)) or getattr(value, "cel_type", None)
     if not isinstance(found, Type):
-        msg = f"unsupported conversion to ref.Val: ({type(value).__name__}){value}"
-        raise EvaluationError(msg)
+        raise EvaluationError(f"unsupported conversion to ref.Val: ({type(value).__name__}){value}")
     return found
 
 

@@ -55,9 +55,7 @@ def _output(value: str) -> Output:
     if name not in FORMATS:
         near = nearest(name, FORMATS)
         hint = f"did you mean {near}?" if near else f"formats are {', '.join(FORMATS)}"
-        message = f"there is no format {name!r}: {hint}"
-        raise argparse.ArgumentTypeError(message)
+        raise argparse.ArgumentTypeError(f"there is no format {name!r}: {hint}")
     if equals and not file:
-        message = f"{value}: name the file, such as {name}=report"
-        raise argparse.ArgumentTypeError(message)
+        raise argparse.ArgumentTypeError(f"{value}: name the file, such as {name}=report")
     return Output(name, file)

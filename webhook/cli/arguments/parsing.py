@@ -86,8 +86,7 @@ class _Once(argparse._StoreAction):  # noqa: SLF001 - the default action, which 
     ) -> None:
         """Store the value."""
         if option_string and self.given:
-            message = "given twice: it can be given once"
-            raise argparse.ArgumentError(self, message)
+            raise argparse.ArgumentError(self, "given twice: it can be given once")
         self.given = bool(option_string)
         super().__call__(parser, namespace, values, option_string)
 
@@ -183,6 +182,5 @@ def number_of_jobs(text: str) -> int:
         ArgumentTypeError: The text is not a number of processes.
     """
     if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= MOST_JOBS):
-        message = f"{text!r} is not a number from 1 to {MOST_JOBS}"
-        raise argparse.ArgumentTypeError(message)
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {MOST_JOBS}")
     return int(text)

@@ -76,8 +76,11 @@ def check_replaceable(name: str) -> None:
     if not status.st_mode & _SOME_MAY or not os.access(name, os.W_OK):  # root may write all files
         raise PermissionError(errno.EACCES, "it is read-only: make it writable first", name)
     if status.st_nlink > 1:
-        message = f"it has {status.st_nlink} hard links, and only this one would change: replace it by a copy first"
-        raise PermissionError(errno.EMLINK, message, name)
+        raise PermissionError(
+            errno.EMLINK,
+            f"it has {status.st_nlink} hard links, and only this one would change: replace it by a copy first",
+            name,
+        )
 
 
 def _mask() -> int:

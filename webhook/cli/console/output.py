@@ -29,19 +29,19 @@ def check_outputs(arguments: Namespace) -> None:
     for output in arguments.output:
         if output.file in seen:
             where = f"the file {output.file}" if output.file else "standard output: give one a file, FORMAT=FILE"
-            message = f"--output: two reports go to {where}"
-            raise UsageError(message)
+            raise UsageError(f"--output: two reports go to {where}")
         seen.add(output.file)
         directory = os.path.dirname(output.file) or "."  # noqa: PTH120 - pathlib takes longer to import than this takes
         if output.file and not os.path.isdir(directory):  # noqa: PTH112 - as above
-            message = f"--output {output.format}={output.file}: there is no directory {directory}: create it first"
-            raise UsageError(message)
+            raise UsageError(
+                f"--output {output.format}={output.file}: there is no directory {directory}: create it first"
+            )
         if os.path.isdir(output.file):  # noqa: PTH112 - as above
-            message = f"--output {output.format}={output.file}: this is a directory: name a file in it"
-            raise UsageError(message)
+            raise UsageError(f"--output {output.format}={output.file}: this is a directory: name a file in it")
         if output.file and not os.access(output.file if os.path.exists(output.file) else directory, os.W_OK):  # noqa: PTH110 - as above
-            message = f"--output {output.format}={output.file}: permission denied: name a file that you may write"
-            raise UsageError(message)
+            raise UsageError(
+                f"--output {output.format}={output.file}: permission denied: name a file that you may write"
+            )
 
 
 def show(report: Report, arguments: Namespace) -> int:

@@ -33,8 +33,7 @@ def some_paths(arguments: Namespace) -> list[str]:
     """
     if paths := paths_of(arguments):
         return paths
-    message = "there is nothing to read: name files or directories, or pipe them in"
-    raise UsageError(message)
+    raise UsageError("there is nothing to read: name files or directories, or pipe them in")
 
 
 def read_sources(
@@ -69,8 +68,7 @@ def check_charts(arguments: Namespace, paths: Iterable[str]) -> None:
         UsageError: There is no chart.
     """
     if (arguments.helm_values or arguments.helm_set) and not any(map(is_rendered, paths)):
-        message = "--helm-values and --helm-set: no path is the directory of a Helm chart"
-        raise UsageError(message)
+        raise UsageError("--helm-values and --helm-set: no path is the directory of a Helm chart")
 
 
 def _is_given() -> bool:

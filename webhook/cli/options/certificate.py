@@ -92,5 +92,4 @@ def _own_namespace(arguments: Namespace) -> str:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         option = "--manage-namespace" if "manage_directory" in arguments else "--namespace"
-        message = f"cannot read {path}, so this is not a pod: give {option}"
-        raise UsageError(message) from error
+        raise UsageError(f"cannot read {path}, so this is not a pod: give {option}") from error

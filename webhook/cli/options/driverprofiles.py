@@ -35,8 +35,7 @@ def read_profiles(files: Sequence[str]) -> dict[str, Profile] | None:
             try:
                 profile = read_profile(_with_parameters(document.data, definitions))
             except ProfileError as error:
-                message = f"--driver-profile: {document.source}: {error}"
-                raise UsageError(message) from error
+                raise UsageError(f"--driver-profile: {document.source}: {error}") from error
             found[profile.driver] = profile
     return found
 
@@ -44,8 +43,7 @@ def read_profiles(files: Sequence[str]) -> dict[str, Profile] | None:
 def _documents(file: str) -> Iterator[Document]:
     for document in read([file]):
         if isinstance(document, Unreadable):
-            message = f"--driver-profile: {document.source}: {document.message}"
-            raise UsageError(message)
+            raise UsageError(f"--driver-profile: {document.source}: {document.message}")
         yield document
 
 
@@ -67,9 +65,11 @@ def _with_parameters(value: Any, definitions: Sequence[dict[str, Any]]) -> Any:
                 schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
                 kinds[str((spec.get("names") or {}).get("kind"))] = schema
     except (AttributeError, TypeError) as error:
-        message = f"--driver-profile: {value.get('driver')}: parameters: crd: a {_CRD} beside the profile is malformed"
-        raise UsageError(message) from error
+        raise UsageError(
+            f"--driver-profile: {value.get('driver')}: parameters: crd: a {_CRD} beside the profile is malformed"
+        ) from error
     if not kinds:
-        message = f"--driver-profile: {value.get('driver')}: parameters: crd: no {_CRD} stands beside the profile"
-        raise UsageError(message)
+        raise UsageError(
+            f"--driver-profile: {value.get('driver')}: parameters: crd: no {_CRD} stands beside the profile"
+        )
     return {**value, "parameters": {"apiVersion": api_version, "kinds": kinds}}

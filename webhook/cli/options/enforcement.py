@@ -29,8 +29,9 @@ def enforcement(arguments: Namespace) -> Enforcement:
         what, _, named = text.rpartition("=")
         mode = next((each for each in MODES if each == named), None)
         if mode is None or what == _POLICY or ("=" in text and not what):
-            message = f"--enforce: {text!r}: give deny, warn or audit, or RULE=MODE, policy/NAME=MODE, workloads=MODE"
-            raise UsageError(message)
+            raise UsageError(
+                f"--enforce: {text!r}: give deny, warn or audit, or RULE=MODE, policy/NAME=MODE, workloads=MODE"
+            )
         modes[what] = mode
     _check_patterns(arguments)
     overall, workloads = modes.pop("", "deny"), modes.pop(_WORKLOADS, None)
@@ -60,17 +61,15 @@ def check_policies(named: Collection[str], known: Collection[str]) -> None:
     """
     for name in named:
         if name not in known:
-            message = f"--enforce: there is no policy {name} in --policies{_suggestion(name, known)}"
-            raise UsageError(message)
+            raise UsageError(f"--enforce: there is no policy {name} in --policies{_suggestion(name, known)}")
 
 
 def _check_patterns(arguments: Namespace) -> None:
     for what in ("namespace", "user", "group"):
         if "" in getattr(arguments, f"exempt_{what}"):
-            message = (
+            raise UsageError(
                 f"--exempt-{what}: an empty pattern is most likely a variable that is not set; leave the option out"
             )
-            raise UsageError(message)
 
 
 def _check_rules(named: Collection[str]) -> None:
@@ -79,8 +78,7 @@ def _check_rules(named: Collection[str]) -> None:
     for name in named:
         if not is_rule(name):
             hint = _suggestion(name, rule_names()) or "; `draguard explain` lists them"
-            message = f"--enforce: there is no rule {name}{hint}"
-            raise UsageError(message)
+            raise UsageError(f"--enforce: there is no rule {name}{hint}")
 
 
 def _suggestion(name: str, known: Collection[str]) -> str:

@@ -83,19 +83,15 @@ class Namespaces:
 def _read(text: str) -> tuple[str, dict[str, str]]:
     name, given, labels = text.partition("=")
     if not given:
-        message = f"--namespace-labels: {text} has no labels: write it as {_EXAMPLE}, or {name}= for none"
-        raise UsageError(message)
+        raise UsageError(f"--namespace-labels: {text} has no labels: write it as {_EXAMPLE}, or {name}= for none")
     if faults := formats.dns_label(name, NEWEST):
-        message = f"--namespace-labels: {name!r} is not a namespace: {faults[0]}; write it as {_EXAMPLE}"
-        raise UsageError(message)
+        raise UsageError(f"--namespace-labels: {name!r} is not a namespace: {faults[0]}; write it as {_EXAMPLE}")
     found = {}
     for pair in filter(None, labels.split(",")):
         key, given, value = pair.partition("=")
         if not given:
-            message = f"--namespace-labels: {name}: the label {pair} has no value: write it as {_EXAMPLE}"
-            raise UsageError(message)
+            raise UsageError(f"--namespace-labels: {name}: the label {pair} has no value: write it as {_EXAMPLE}")
         if faults := (*formats.label_key(key, NEWEST), *formats.label_value(value, NEWEST)):
-            message = f"--namespace-labels: {name}: {pair} is not a label: {faults[0]}"
-            raise UsageError(message)
+            raise UsageError(f"--namespace-labels: {name}: {pair} is not a label: {faults[0]}")
         found[key] = value
     return name, found

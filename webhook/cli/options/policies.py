@@ -94,8 +94,7 @@ def load_policies(
     """
     inputs = [*arguments.policies, *getattr(arguments, "paths", ()), *getattr(arguments, "old", ())]
     if STDIN in arguments.policies and inputs.count(STDIN) > 1:
-        message = "standard input (-) cannot be both the policies and something else: give one of them as files"
-        raise UsageError(message)
+        raise UsageError("standard input (-) cannot be both the policies and something else: give one of them as files")
     given = [Given(namespace) for namespace in namespaces]
     findings: list[Finding] = []
     for document in read(arguments.policies):
@@ -106,8 +105,7 @@ def load_policies(
     policies = load(given, release(stated), strongest)
     findings += placed(policies.findings, policies.release)
     if not policies.policies and not any(finding.problem.level == ERROR for finding in findings):
-        message = f"--policies: there is no policy in {', '.join(arguments.policies)}"
-        raise UsageError(message)
+        raise UsageError(f"--policies: there is no policy in {', '.join(arguments.policies)}")
     return Policies(given, policies, _authorizer(arguments.authorizer), findings)
 
 
@@ -136,8 +134,9 @@ def sound_policies(
             print(line, file=sys.stderr)
     errors = sum(finding.problem.level == ERROR for finding in policies.findings)
     if errors:
-        message = f"--policies: {counted(errors, 'error')}, as shown above; `draguard policy check` has the details"
-        raise UsageError(message)
+        raise UsageError(
+            f"--policies: {counted(errors, 'error')}, as shown above; `draguard policy check` has the details"
+        )
     return policies
 
 
@@ -155,8 +154,7 @@ def _authorizer(path: str | None) -> Authorizer:
                 message = f"{path} must hold one document with rules; it holds {len(documents)}"
     except AuthorizerError as error:
         message = f"{path}: {error}"
-    message = f"--authorizer: {message}"
-    raise UsageError(message)
+    raise UsageError(f"--authorizer: {message}")
 
 
 def user(arguments: Namespace) -> Mapping[str, Any]:
@@ -170,8 +168,7 @@ def user(arguments: Namespace) -> Mapping[str, Any]:
     name, groups = arguments.as_user, list(arguments.as_group)
     if name is None:
         if groups:
-            message = "--as-group: groups go with a user: add --as"
-            raise UsageError(message)
+            raise UsageError("--as-group: groups go with a user: add --as")
         return DEFAULT_USER
     if name.startswith(_SERVICE_ACCOUNT) and not groups:
         namespace = name.removeprefix(_SERVICE_ACCOUNT).partition(":")[0]

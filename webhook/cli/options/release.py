@@ -40,8 +40,7 @@ def _of_option(stated: str) -> str:
     try:
         return _known(stated, "--kubernetes-version")
     except ValueError as error:
-        message = f"--kubernetes-version: {error}"
-        raise UsageError(message) from error
+        raise UsageError(f"--kubernetes-version: {error}") from error
 
 
 def _known(stated: str, source: str) -> str:
@@ -95,8 +94,7 @@ def feature_gates(arguments: Namespace, stated: str | None) -> dict[str, bool] |
         wanted = {gate: on for text in arguments.feature_gates for gate, on in gates.parse(text).items()}
         gates.enabled(release, wanted)
     except ValueError as error:
-        message = f"--feature-gates: {error}"
-        raise UsageError(message) from error
+        raise UsageError(f"--feature-gates: {error}") from error
     for gate in wanted if stated else ():
         if not gates.known(gate, release):
             having = [each for each in releases(OLDEST, NEWEST) if gates.known(gate, each)]

@@ -62,6 +62,5 @@ def _surroundings(arguments: Namespace, answering: admission.ReviewOptions) -> S
     report = Report()
     inventory = read_cluster(arguments.cluster, report)
     if report.errors:
-        message = "\n".join(["--cluster cannot be used:", *as_text(report.findings)])
-        raise UsageError(message)
+        raise UsageError("\n".join(["--cluster cannot be used:", *as_text(report.findings)]))
     return Surroundings(inventory, answering.kubernetes, answering.feature_gates)

@@ -81,8 +81,7 @@ def _expect_known(parser: argparse.ArgumentParser) -> None:
 
     for name in sorted(unknown.difference(known)):
         if near := nearest(name.removeprefix(PREFIX), (each.removeprefix(PREFIX) for each in known)):
-            message = f"the variable {name} is unknown; did you mean {PREFIX}{near}?"
-            raise UsageError(message)
+            raise UsageError(f"the variable {name} is unknown; did you mean {PREFIX}{near}?")
 
 
 def _variable(action: argparse.Action) -> str:
@@ -95,8 +94,7 @@ def _value(action: argparse.Action, text: str) -> Any:
     if action.nargs == 0:
         word = text.strip().lower()
         if word not in _YES | _NO:
-            message = f"{_variable(action)}: {text!r} is neither true nor false"
-            raise UsageError(message)
+            raise UsageError(f"{_variable(action)}: {text!r} is neither true nor false")
         return word in _YES
     if isinstance(action.default, list):
         return [_converted(action, line) for line in text.splitlines() if line.strip()]
@@ -108,11 +106,9 @@ def _converted(action: argparse.Action, text: str) -> Any:
     try:
         value = convert(text.strip())
     except (argparse.ArgumentTypeError, ValueError) as error:
-        message = f"{_variable(action)}: {error}"
-        raise UsageError(message) from error
+        raise UsageError(f"{_variable(action)}: {error}") from error
     if action.choices is not None and value not in action.choices:
-        message = f"{_variable(action)}: {text!r} is not one of {', '.join(map(str, action.choices))}"
-        raise UsageError(message)
+        raise UsageError(f"{_variable(action)}: {text!r} is not one of {', '.join(map(str, action.choices))}")
     return value
 
 

@@ -38,15 +38,15 @@ def suppressions(arguments: Namespace, paths: Sequence[str]) -> Suppressions:
     """
     directory = baseline.directory_of(arguments.write_baseline or ".")
     if not os.path.isdir(directory):  # noqa: PTH112 - pathlib takes longer to import
-        message = f"--write-baseline {arguments.write_baseline}: there is no directory {directory}: create it first"
-        raise UsageError(message)
+        raise UsageError(
+            f"--write-baseline {arguments.write_baseline}: there is no directory {directory}: create it first"
+        )
     known: list[Known] = []
     if arguments.baseline and not arguments.write_baseline:
         try:
             known.append(baseline.read(arguments.baseline))
         except baseline.BaselineError as error:
-            message = f"--baseline: {error}"
-            raise UsageError(message) from error
+            raise UsageError(f"--baseline: {error}") from error
     configuration: Configuration | None = arguments.settings.configuration
     directories = [each.directory for each in known] + ([configuration.directory] if configuration else [])
     return Suppressions(
@@ -69,8 +69,7 @@ def exclusions(arguments: Namespace) -> list[Callable[[str], bool]]:
         try:
             found.append(Globs(arguments.exclude, ".").has)
         except PatternError as error:
-            message = f"--exclude: {error}"
-            raise UsageError(message) from error
+            raise UsageError(f"--exclude: {error}") from error
     configuration: Configuration | None = arguments.settings.configuration
     if configuration and "exclude" in configuration.values:
         found.append(configuration.excluded.has)
@@ -97,8 +96,7 @@ def _levels(arguments: Namespace, configuration: Configuration | None) -> Levels
 def _rules(texts: Sequence[str], option: str) -> Sequence[str]:
     names = [name for text in texts for name in names_in(text)]
     if texts and not names:
-        message = f"{option}: an empty text is most likely a variable that is not set: leave the option out"
-        raise UsageError(message)
+        raise UsageError(f"{option}: an empty text is most likely a variable that is not set: leave the option out")
     _check(names, option)
     return names
 
@@ -107,8 +105,7 @@ def _stated(texts: Iterable[str]) -> dict[str, str]:
     try:
         stated = levels(texts)
     except ValueError as error:
-        message = f"--level: {error}"
-        raise UsageError(message) from error
+        raise UsageError(f"--level: {error}") from error
     _check(filter(None, stated), "--level")
     return stated
 
@@ -117,8 +114,7 @@ def _check(names: Iterable[str], option: str) -> None:
     try:
         check(names)
     except UnknownRuleError as error:
-        message = f"{option}: {error}"
-        raise UsageError(message) from error
+        raise UsageError(f"{option}: {error}") from error
 
 
 def check_policies(arguments: Namespace, known: Sequence[str]) -> None:
@@ -136,8 +132,7 @@ def check_policies(arguments: Namespace, known: Sequence[str]) -> None:
         for name in (each.partition("=")[0] for text in texts for each in names_in(text)):
             if name.startswith(POLICY) and not any(fnmatchcase(f"{POLICY}{each}", name) for each in known):
                 hint = did_you_mean(name.removeprefix(POLICY), known)
-                message = f"{option}: there is no policy {name.removeprefix(POLICY)} in --policies{hint}"
-                raise UsageError(message)
+                raise UsageError(f"{option}: there is no policy {name.removeprefix(POLICY)} in --policies{hint}")
 
 
 def _matters(arguments: Namespace, paths: Iterable[str]) -> Callable[[str], bool]:

@@ -58,8 +58,7 @@ def run(arguments: Namespace) -> int:
             else:
                 report.skipped[about.api_version, about.kind] += 1
     if not report.findings and not any(is_policy(each.object) for each in given):
-        message = f"there is no policy in {', '.join(paths)}"
-        raise UsageError(message)
+        raise UsageError(f"there is no policy in {', '.join(paths)}")
     result = check_policies(given, minor)
     # A document that cannot be read may be a missing policy or binding.
     unsure = _LACKING if report.findings else frozenset()

@@ -26,12 +26,12 @@ def run(arguments: Namespace) -> int:
         return 0
     minor = release(kubernetes(arguments))
     if minor < OLDEST:
-        message = f"--kubernetes-version: claims have requests since Kubernetes 1.{OLDEST}"
-        raise UsageError(message)
+        raise UsageError(f"--kubernetes-version: claims have requests since Kubernetes 1.{OLDEST}")
     limits = dict(map(_limit, arguments.limit))
     if arguments.from_rules is None and not limits:
-        message = "name what to generate: --from-rules [RULE ...] or --limit NAME=NUMBER; --list shows the rules"
-        raise UsageError(message)
+        raise UsageError(
+            "name what to generate: --from-rules [RULE ...] or --limit NAME=NUMBER; --list shows the rules"
+        )
     rules = arguments.from_rules if arguments.from_rules is not None else []
     for name in rules:
         _check("--from-rules", name, CHECKS)
@@ -47,8 +47,7 @@ def _limit(text: str) -> tuple[str, int]:
     name, _, number = text.partition("=")
     _check("--limit", name, LIMITS)
     if not (number.isascii() and number.isdigit()) or len(number) > len("1000000"):
-        message = f"--limit {text}: give a number, such as {name}=8"
-        raise UsageError(message)
+        raise UsageError(f"--limit {text}: give a number, such as {name}=8")
     return name, int(number)
 
 
@@ -56,8 +55,7 @@ def _check(option: str, name: str, known: Collection[str]) -> None:
     if name not in known:
         near = nearest(name, known)
         help_ = f"did you mean {near}?" if near else f"choose from {', '.join(known)}"
-        message = f"{option}: CEL policies cannot state {name}; {help_}"
-        raise UsageError(message)
+        raise UsageError(f"{option}: CEL policies cannot state {name}; {help_}")
 
 
 def _listed() -> Iterator[str]:

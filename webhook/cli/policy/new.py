@@ -20,20 +20,17 @@ def run(arguments: Namespace) -> int:
     """Write the files, and print the next steps."""
     name: str = arguments.name
     if faults := formats.dns_subdomain(name, NEWEST):
-        message = f"{name!r} cannot be the name of a policy: {faults[0]}"
-        raise UsageError(message)
+        raise UsageError(f"{name!r} cannot be the name of a policy: {faults[0]}")
     directory = Path(arguments.directory or name)
     example = resources.files(__package__) / "examples" / ("mutating" if arguments.mutating else "validating")
     files = {directory / file: (example / file).read_text("utf-8").replace("NAME", name) for file in _FILES}
     if present := [file for file in files if file.exists()]:
-        message = f"{present[0]} is there already: give another --directory"
-        raise UsageError(message)
+        raise UsageError(f"{present[0]} is there already: give another --directory")
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for file, text in files.items():
             file.write_text(text, encoding="utf-8")
             print(file)
     except OSError as error:
-        message = f"cannot write to {directory}: {error.strerror}"
-        raise UsageError(message) from error
+        raise UsageError(f"cannot write to {directory}: {error.strerror}") from error
     return 0

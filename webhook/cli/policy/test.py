@@ -50,11 +50,9 @@ def _run(arguments: Namespace, paths: Sequence[str]) -> int:
             paths, kubernetes(arguments), suppressed.note, progress, strict=arguments.strict, selected=selected
         )
     if not (report.tested and report.tested.runs) and not report.findings:
-        message = f"there is no suite in {', '.join(paths)}; a suite is a document with cases"
-        raise UsageError(message)
+        raise UsageError(f"there is no suite in {', '.join(paths)}; a suite is a document with cases")
     if report.tested and selected and not report.tested.cases and not report.findings:
-        message = f"--filter: no case has a name with {' or '.join(map(repr, arguments.filter))}"
-        raise UsageError(message)
+        raise UsageError(f"--filter: no case has a name with {' or '.join(map(repr, arguments.filter))}")
     if report.tested and not report.tested.runs and any(not each.line for each in report.findings):
         report.tested = None  # the named files cannot be read
     if arguments.verbose and report.tested:

@@ -135,8 +135,7 @@ def _delay(arguments: Namespace) -> float:
     if delay is None:
         return 0.0 if arguments.dev else server.SHUTDOWN_DELAY
     if not 0 <= delay <= _LONGEST_DELAY:
-        message = f"--shutdown-delay: {delay:g} is not between 0 and {_LONGEST_DELAY} seconds"
-        raise UsageError(message)
+        raise UsageError(f"--shutdown-delay: {delay:g} is not between 0 and {_LONGEST_DELAY} seconds")
     return delay
 
 
@@ -175,18 +174,16 @@ def _share(arguments: Namespace) -> float:
     except (ValueError, ZeroDivisionError):
         share = -1
     if not 0 <= share <= 1:
-        message = (
+        raise UsageError(
             f"--log-allowed: {arguments.log_allowed!r} is not a share: give a number from 0 to 1, or such as 1/100"
         )
-        raise UsageError(message)
     return share
 
 
 def _clients(arguments: Namespace) -> server.Clients | None:
     if arguments.client_ca is None:
         if arguments.client_name:
-            message = "--client-name: give --client-ca, too: only a signed certificate proves a name"
-            raise UsageError(message)
+            raise UsageError("--client-name: give --client-ca, too: only a signed certificate proves a name")
         return None
     if arguments.monitoring_port is None:
         _log.warning("kubelet has no certificate for --client-ca: give --monitoring-port, and let it send probes there")

@@ -52,11 +52,9 @@ def run(arguments: Namespace) -> int:
     try:
         settings = Settings.of(stated, feature_gates(arguments, stated))
     except ValueError as error:
-        message = f"--kubernetes-version: {error}"
-        raise UsageError(message) from error
+        raise UsageError(f"--kubernetes-version: {error}") from error
     if STDIN in arguments.paths and STDIN in arguments.cluster:
-        message = "standard input (-) cannot be both the pods and the cluster: give one of them as files"
-        raise UsageError(message)
+        raise UsageError("standard input (-) cannot be both the pods and the cluster: give one of them as files")
     report = Report()
     inventory = read_cluster(arguments.cluster, report)
     documents = list(read_sources(arguments, arguments.paths, stated, arguments.namespace))
@@ -72,13 +70,11 @@ def run(arguments: Namespace) -> int:
     _what_if(arguments, inventory)
     pods = _pods(workloads, inventory, arguments)
     if not pods and arguments.fit:
-        message = "--fit takes one pod or workload, and no pod is pending: give one"
-        raise UsageError(message)
+        raise UsageError("--fit takes one pod or workload, and no pod is pending: give one")
     try:
         scheduler = Scheduler(Cluster(inventory, settings))
     except ValueError as error:
-        message = f"Kubernetes {stated}: {error}"
-        raise UsageError(message) from error
+        raise UsageError(f"Kubernetes {stated}: {error}") from error
     result = Text(color=wants_colors(arguments), once=settings.taint_rules_ignored)
     if arguments.fit:
         return _fit(scheduler, pods, result, arguments)
@@ -142,16 +138,14 @@ def _what_if(arguments: Namespace, inventory: Inventory) -> None:
     """Remove nodes, and release claims with the pods that use them, according to the options."""
     for name in arguments.without:
         if inventory.discard("Node", name) is None:
-            message = f"--without {name}: there is no such node{_suggestion(name, _names(inventory, 'Node'))}"
-            raise UsageError(message)
+            raise UsageError(f"--without {name}: there is no such node{_suggestion(name, _names(inventory, 'Node'))}")
     for released in arguments.release:
         namespace, _, name = released.rpartition("/")
         claim = inventory.find("ResourceClaim", name, namespace or arguments.namespace)
         if claim is None:
             known = [f"{space}/{each}" for space, each in inventory.names("ResourceClaim")]
             wanted = f"{namespace or arguments.namespace}/{name}"
-            message = f"--release {released}: there is no such claim{_suggestion(wanted, known)}"
-            raise UsageError(message)
+            raise UsageError(f"--release {released}: there is no such claim{_suggestion(wanted, known)}")
         for consumer in items(claim, "status", "reservedFor"):
             if text(consumer, "resource") == POD:
                 inventory.discard("Pod", text(consumer, "name"), namespace_of(claim))
@@ -177,10 +171,9 @@ def _pods(workloads: Sequence[JSONObject], inventory: Inventory, arguments: Name
     made = (pod for workload in workloads for pod in pods_of(workload, nodes, running))
     found = list(islice(made, _PODS_MAX + 1))
     if len(found) > _PODS_MAX:
-        message = (
+        raise UsageError(
             f"the manifests make more than {_PODS_MAX:,} pods, the most that Kubernetes supports: lower the replicas"
         )
-        raise UsageError(message)
     if arguments.pending or not arguments.paths:
         known = {(namespace_of(pod), name_of(pod)) for pod in found}
         found += [each for each in inventory.pending() if (namespace_of(each), name_of(each)) not in known]
@@ -188,13 +181,11 @@ def _pods(workloads: Sequence[JSONObject], inventory: Inventory, arguments: Name
         why = "give manifests of pods or workloads, or --pending"
         if workloads:
             why = "the workloads have no replicas, or are DaemonSets that no node takes"
-        message = f"there are no pods to schedule: {why}"
-        raise UsageError(message)
+        raise UsageError(f"there are no pods to schedule: {why}")
     if not nodes:
-        message = (
+        raise UsageError(
             "there are no nodes: give the objects of the cluster with --cluster; `draguard snapshot` prints the command"
         )
-        raise UsageError(message)
     holder = Inventory() if arguments.fit else inventory
     return [holder.take(pod) or pod for pod in found]
 
@@ -231,16 +222,14 @@ def _check_fit(workloads: Iterable[JSONObject]) -> None:
     for each in workloads:
         if text(each, "kind") == "DaemonSet":
             name = f"DaemonSet {namespace_of(each)}/{name_of(each)}"
-            message = (
+            raise UsageError(
                 f"--fit counts copies of one pod, and {name} has one pod on each node: leave --fit out to see them"
             )
-            raise UsageError(message)
 
 
 def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, arguments: Namespace) -> int:
     if len({_shape(pod) for pod in pods}) > 1:
-        message = f"--fit takes one pod or workload, and there are {len(pods)} different pods"
-        raise UsageError(message)
+        raise UsageError(f"--fit takes one pod or workload, and there are {len(pods)} different pods")
     with counting("pods fit so far", sys.stderr, quiet=arguments.quiet) as progress:
         found = fit(scheduler, pods[0], progress)
     last = Answers(scheduler).of(found.last) if found.last else None

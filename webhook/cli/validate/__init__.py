@@ -140,8 +140,7 @@ def _old_state(arguments: Namespace, paths: Sequence[str], report: Report) -> Ol
     try:
         return AtRevision(Revision(arguments.against, next((each for each in paths if each != STDIN), ".")), paths)
     except RevisionError as error:
-        message = f"--against: {error}"
-        raise UsageError(message) from error
+        raise UsageError(f"--against: {error}") from error
 
 
 def _check_together(arguments: Namespace, paths: Sequence[str], versions: Sequence[str | None]) -> None:

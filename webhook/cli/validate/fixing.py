@@ -46,8 +46,7 @@ def run(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report]) 
     _check_together(arguments, manifests)
     stdin = sys.stdin.buffer.read(MAX_BYTES + 1) if STDIN in manifests.paths else b""
     if len(stdin) > MAX_BYTES:
-        message = f"standard input is larger than {MAX_BYTES // (1024 * 1024)} MiB: split it"
-        raise UsageError(message)
+        raise UsageError(f"standard input is larger than {MAX_BYTES // (1024 * 1024)} MiB: split it")
     if STDIN in manifests.paths:
         manifests.stdin = BytesIO(stdin)
     report = judged(arguments, manifests)

@@ -40,8 +40,7 @@ class Manifests:
     def __init__(self, arguments: Namespace) -> None:
         name = arguments.stdin_filename
         if name and arguments.paths and STDIN not in arguments.paths:
-            message = "--stdin-filename: standard input is not read: leave out the paths, or give -"
-            raise UsageError(message)
+            raise UsageError("--stdin-filename: standard input is not read: leave out the paths, or give -")
         self._named = [STDIN] if name and not arguments.paths else paths_of(arguments)
         self._arguments = arguments
         self._selection = Selection(

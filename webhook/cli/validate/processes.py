@@ -136,8 +136,7 @@ def spread(work: Callable[[T], R], pieces: Sequence[T], processes: int, name: Ca
             _receive(workers, events, done, 0)
             while number not in done:
                 if not workers:
-                    message = "processes ended before all was done"
-                    raise ChildProcessError(message)
+                    raise ChildProcessError("processes ended before all was done")
                 _receive(workers, events, done, None, lambda index: name(pieces[index]))
             how, data = done.pop(number)
             result = pickle.loads(data)  # noqa: S301 - our own process wrote it
@@ -265,10 +264,9 @@ def _complain(status: int, name: str) -> NoReturn:
     why = f"by signal {-status}" if status < 0 else f"with status {status}"
     if status == -SIGKILL:
         why += ", as where memory runs out"
-    message = (
+    raise ChildProcessError(
         f"a process that judged {name} was ended {why}; nothing is reported, for it would not be all: try --jobs 1"
     )
-    raise ChildProcessError(message)
 
 
 def _end(worker: _Worker) -> None:

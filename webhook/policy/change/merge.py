@@ -56,8 +56,9 @@ def apply(obj: JSONObject, configuration: JSONObject, schema: Structure, *, dupl
     _expect_typed(configuration, schema, "patch")
     atomics = list(_atomics(configuration, schema, ""))
     if atomics:
-        msg = f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {', '.join(atomics)}"
-        raise MergeError(msg)
+        raise MergeError(
+            f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {', '.join(atomics)}"
+        )
     # The object may have fields of an unknown release.
     _expect_typed(obj, schema, "original", (_UNKNOWN, _DUPLICATE) if duplicates else (_UNKNOWN,))
     merged: JSONObject = _merged(obj, configuration, schema)
@@ -69,8 +70,7 @@ def _expect_typed(obj: JSONObject, schema: Structure, which: str, tolerated: tup
     if errors:
         # typed/helpers.go, ValidationErrors.Error
         text = errors[0] if len(errors) == 1 else "errors:\n" + "\n".join(f"  {each}" for each in errors)
-        msg = f"failed to convert {which} object to typed object: {text}"
-        raise MergeError(msg)
+        raise MergeError(f"failed to convert {which} object to typed object: {text}")
 
 
 def _type_errors(value: Any, shape: Shape) -> Sequence[str]:
@@ -140,15 +140,12 @@ def _key_of(item: Any, shape: ListOf) -> tuple[Any, ...]:
     if shape.merging == SET:
         if isinstance(item, list | dict):
             kind = "list" if isinstance(item, list) else "map"
-            msg = f"associative list without keys has an element that's a {kind} type"
-            raise MergeError(msg)
+            raise MergeError(f"associative list without keys has an element that's a {kind} type")
         return (type(item), item)
     if item is None:
-        msg = "associative list with keys may not have a null element"
-        raise MergeError(msg)
+        raise MergeError("associative list with keys may not have a null element")
     if not isinstance(item, dict):
-        msg = "associative list with keys may not have non-map elements"
-        raise MergeError(msg)
+        raise MergeError("associative list with keys may not have non-map elements")
     parts = (item.get(name, default) for name, default in shape.keys)
     return tuple(_text(part) if isinstance(part, list | dict) else part for part in parts)
 

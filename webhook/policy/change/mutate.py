@@ -297,8 +297,9 @@ def _changed(
             expect_decodable(changed, obj, policies)
         else:
             if schema is None:
-                msg = f"draguard does not know how {kind} of {api_version} is made, and cannot merge into it"
-                raise MutationError(msg)
+                raise MutationError(
+                    f"draguard does not know how {kind} of {api_version} is made, and cannot merge into it"
+                )
             configuration = _configuration(obj, value, natives)
             changed = _merged(obj, configuration, schema, policies.release)
     except BudgetExceededError as error:
@@ -306,8 +307,7 @@ def _changed(
             raise
         raise MutationError(str(error)) from None
     except (MismatchError, EvaluationError) as error:
-        msg = f"type mismatch: {error}" if isinstance(error, MismatchError) else str(error)
-        raise MutationError(msg) from None
+        raise MutationError(f"type mismatch: {error}" if isinstance(error, MismatchError) else str(error)) from None
     return _without_nulls(changed) if schema and _has_null(changed) else changed
 
 
@@ -320,8 +320,7 @@ def _merged(obj: JSONObject, configuration: JSONObject, schema: Structure, relea
     try:
         return apply(obj, configuration, schema, duplicates=release >= _DUPLICATES_SINCE)
     except MergeError as error:
-        msg = f"error applying patch: {error}"
-        raise MutationError(msg) from None
+        raise MutationError(f"error applying patch: {error}") from None
 
 
 def _patched(obj: JSONObject, value: list[Any], natives: Natives) -> JSONObject:
@@ -335,8 +334,7 @@ def _patched(obj: JSONObject, value: list[Any], natives: Natives) -> JSONObject:
     except TestFailedError:
         return obj
     except PatchError as error:
-        msg = f"JSON Patch: {error}"
-        raise MutationError(msg) from None
+        raise MutationError(f"JSON Patch: {error}") from None
 
 
 def _has_null(value: Any) -> bool:

@@ -136,8 +136,9 @@ def to_json(value: Any, natives: Natives) -> Any:
     try:
         return _json(value, natives)
     except EvaluationError as error:
-        msg = f"JSONPath valueExpression evaluated to a type that could not marshal to JSON: {error}"
-        raise EvaluationError(msg) from None
+        raise EvaluationError(
+            f"JSONPath valueExpression evaluated to a type that could not marshal to JSON: {error}"
+        ) from None
 
 
 def _json(value: Any, natives: Natives) -> Any:  # noqa: PLR0911 - a return for each type
@@ -185,8 +186,7 @@ def _proto(value: Any) -> Any:
         return base64.b64encode(value.value).decode()
     if isinstance(value.value, UInt):
         return int(value.value)
-    msg = f"proto: invalid type: {go_type(value)}"
-    raise EvaluationError(msg)
+    raise EvaluationError(f"proto: invalid type: {go_type(value)}")
 
 
 def _container(value: list[Any] | dict[Any, Any], natives: Natives) -> Any:

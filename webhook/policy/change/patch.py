@@ -52,8 +52,7 @@ def apply_patch(obj: JSONObject, operations: Sequence[JSONObject]) -> JSONObject
     for operation in operations:
         patcher.apply(operation)
     if not isinstance(patcher.document, dict):
-        msg = "the patched document is not an object"
-        raise PatchError(msg)
+        raise PatchError("the patched document is not an object")
     return patcher.document
 
 
@@ -73,8 +72,7 @@ class _Patcher:
     def apply(self, operation: JSONObject) -> None:
         run = self._operations.get(operation.get("op", ""))
         if run is None:
-            msg = f"Unexpected kind: {operation.get('op', '')}"
-            raise PatchError(msg)
+            raise PatchError(f"Unexpected kind: {operation.get('op', '')}")
         run(operation)
 
     def _container(self, path: str) -> tuple[Any, str] | None:
@@ -143,8 +141,7 @@ class _Patcher:
         self._copied += len(json.dumps(value))
         if self._copied > MAX_SIZE:
             size = f"the accumulated size increase of copy is {self._copied}, exceeding the limit {MAX_SIZE}"
-            msg = f"Unable to complete the copy, {size}"
-            raise PatchError(msg)
+            raise PatchError(f"Unable to complete the copy, {size}")
         _guarded("error while adding value during copy", lambda: _insert(target, name, copy.deepcopy(value)))
 
     def _test(self, operation: JSONObject) -> None:
@@ -155,12 +152,11 @@ class _Patcher:
             container, key = self._found(path, f"test operation does not apply: is missing path: {path}")
             found = _guarded(f"error in test for path: '{path}'", lambda: _get(container, key))
         if not _equal(found, wanted):
-            msg = f"testing value {path} failed: test failed"
-            raise TestFailedError(msg)
+            raise TestFailedError(f"testing value {path} failed: test failed")
 
 
 def _fail(message: str, cause: str) -> NoReturn:
-    raise PatchError(f"{message}: {cause}") from None  # noqa: EM102, TRY003 - the only place that makes texts
+    raise PatchError(f"{message}: {cause}") from None
 
 
 def _guarded(message: str, run: Callable[[], Any]) -> Any:

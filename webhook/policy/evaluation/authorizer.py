@@ -132,22 +132,20 @@ def authorizer_of(document: object) -> Authorizer:
     """
     rules = document.get("rules") if isinstance(document, dict) else None
     if not isinstance(rules, list):
-        msg = "an authorizer's file has a list of rules: {rules: [{apiGroups: […], resources: […], verbs: […]}]}"
-        raise AuthorizerError(msg)
+        raise AuthorizerError(
+            "an authorizer's file has a list of rules: {rules: [{apiGroups: […], resources: […], verbs: […]}]}"
+        )
     return Authorizer(_rule_of(rule, f"rules[{index}]") for index, rule in enumerate(rules))
 
 
 def _rule_of(rule: object, where: str) -> Rule:
     if not isinstance(rule, dict):
-        msg = f"{where}: a rule is a map with {', '.join(_FIELDS)}"
-        raise AuthorizerError(msg)
+        raise AuthorizerError(f"{where}: a rule is a map with {', '.join(_FIELDS)}")
     unknown = [str(name) for name in rule if name not in _FIELDS]
     if unknown:
-        msg = f"{where}.{unknown[0]}: there is no such field; a rule has {', '.join(_FIELDS)}"
-        raise AuthorizerError(msg)
+        raise AuthorizerError(f"{where}.{unknown[0]}: there is no such field; a rule has {', '.join(_FIELDS)}")
     if not rule.get("verbs"):
-        msg = f"{where}.verbs: a rule names the verbs that it allows, or *"
-        raise AuthorizerError(msg)
+        raise AuthorizerError(f"{where}.verbs: a rule names the verbs that it allows, or *")
     return Rule(*(_texts(rule, name, where) for name in _FIELDS))
 
 
@@ -156,6 +154,5 @@ def _texts(rule: Mapping[Any, Any], name: str, where: str) -> frozenset[str]:
     if values is None:
         return frozenset()
     if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
-        msg = f"{where}.{name}: must be a list of texts"
-        raise AuthorizerError(msg)
+        raise AuthorizerError(f"{where}.{name}: must be a list of texts")
     return frozenset(values)

@@ -33,5 +33,4 @@ def convert(obj: JSONObject | None, kind: Kind) -> JSONObject | None:
     try:
         return conversion.convert(obj, kind.api_version)
     except conversion.ConversionError:
-        msg = f"draguard cannot convert {own} to {kind.api_version}"
-        raise ConfigurationError(msg) from None
+        raise ConfigurationError(f"draguard cannot convert {own} to {kind.api_version}") from None

@@ -75,11 +75,11 @@ def collect_params(
     if objects.is_namespaced(kind):
         where = ref.namespace or namespace
         if not where:
-            msg = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
-            raise ConfigurationError(msg)
+            raise ConfigurationError(
+                "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+            )
     elif ref.namespace:
-        msg = "paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
-        raise ConfigurationError(msg)
+        raise ConfigurationError("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
     else:
         where = ""
     found: list[JSONObject | None] = [
@@ -88,8 +88,10 @@ def collect_params(
         if (name == ref.name if ref.selector is None else ref.selector.matches(labels_of(each)))
     ]
     if not found and ref.denies_missing:
-        msg = "no params found for policy binding with `Deny` parameterNotFoundAction"
-        raise ConfigurationError(msg, _missing(kind, ref, where, objects))
+        raise ConfigurationError(
+            "no params found for policy binding with `Deny` parameterNotFoundAction",
+            _missing(kind, ref, where, objects),
+        )
     return found[:1] if ref.selector is None else found
 
 

@@ -202,11 +202,9 @@ class Connection(asyncio.BufferedProtocol):
         parser = self._parser
         if parser.should_upgrade():
             # The parser would skip the body, and its rest could pass for a request.
-            message = "no other protocol is spoken here"
-            raise ValueError(message)
+            raise ValueError("no other protocol is spoken here")
         if len(self._waiting) >= self.port.limits.requests:
-            message = "too many requests are sent ahead"
-            raise ValueError(message)
+            raise ValueError("too many requests are sent ahead")
         headers, version = self._headers, parser.get_http_version()
         if (fault := fault_of(version, headers)) is not None:
             self._fault = fault

@@ -75,8 +75,7 @@ def listen(host: str, port: int, prefix: str = "--") -> socket.socket:
         ServerError: The address cannot be listened on.
     """
     if port not in range(1 << 16):
-        message = f"cannot listen on port {port}: give {prefix}port 1 to 65535, or 0 for a free one"
-        raise ServerError(message)
+        raise ServerError(f"cannot listen on port {port}: give {prefix}port 1 to 65535, or 0 for a free one")
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, (address, *_) = found[0][0], found[0][4]
@@ -84,8 +83,9 @@ def listen(host: str, port: int, prefix: str = "--") -> socket.socket:
         listener = socket.create_server((str(address), port), family=family, backlog=BACKLOG, dualstack_ipv6=both)
     except (OSError, UnicodeError) as error:
         reason = (isinstance(error, OSError) and error.strerror) or error
-        message = f"cannot listen on {host} port {port}: {reason}: give another {prefix}host or {prefix}port"
-        raise ServerError(message) from error
+        raise ServerError(
+            f"cannot listen on {host} port {port}: {reason}: give another {prefix}host or {prefix}port"
+        ) from error
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, UNREAD)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KEPT)
     return listener

@@ -123,8 +123,7 @@ class Certificate:
         name, key_name = self._pair.paths or ("the certificate", "its key")
 
         def no_password() -> str:
-            message = f"{key_name} is encrypted: decrypt it first: the server cannot ask for the password"
-            raise ServerError(message)
+            raise ServerError(f"{key_name} is encrypted: decrypt it first: the server cannot ask for the password")
 
         try:
             with _as_file(self._pair.content[0]) as certificate, _as_file(self._pair.content[1]) as key:
@@ -133,8 +132,7 @@ class Certificate:
             fault = f"{name} and {key_name} are not a certificate and a key in PEM ({error})"
             if error.reason == "KEY_VALUES_MISMATCH":
                 fault = f"{key_name} is not the key of {name}"
-            message = f"{fault}: give a pair such as `draguard certs` makes"
-            raise ServerError(message) from error
+            raise ServerError(f"{fault}: give a pair such as `draguard certs` makes") from error
 
     def _failed(self, error: ssl.SSLError) -> None:
         self.failed_handshakes += 1
@@ -172,8 +170,7 @@ class _Handshake(ssl.SSLObject):
 
     def do_handshake(self) -> None:
         if self._has_failed:
-            message = "the handshake has failed before"
-            raise ssl.SSLError(message)
+            raise ssl.SSLError("the handshake has failed before")
         try:
             super().do_handshake()
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError, ssl.SSLEOFError):
@@ -206,5 +203,6 @@ def _as_file(content: bytes) -> Iterator[str]:
     except ssl.SSLError:  # OpenSSL's error about the content
         raise
     except OSError as error:
-        message = f"cannot hand a file to OpenSSL: {error.strerror}: set TMPDIR to a directory that can be written"
-        raise ServerError(message) from error
+        raise ServerError(
+            f"cannot hand a file to OpenSSL: {error.strerror}: set TMPDIR to a directory that can be written"
+        ) from error

@@ -53,11 +53,9 @@ class Clients:
         try:
             context.load_verify_locations(file)
         except ssl.SSLError as error:
-            message = f"{path} holds no certificates in PEM ({error}): {_MEND}"
-            raise ServerError(message) from error
+            raise ServerError(f"{path} holds no certificates in PEM ({error}): {_MEND}") from error
         if context.cert_store_stats()["crl"]:
-            message = f"{path} holds a revocation list, which would be ignored: {_MEND}, and nothing else"
-            raise ServerError(message)
+            raise ServerError(f"{path} holds a revocation list, which would be ignored: {_MEND}, and nothing else")
         context.verify_mode = ssl.CERT_REQUIRED
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # an intermediate authority may vouch, too, as in Go
 
