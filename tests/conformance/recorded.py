@@ -19,6 +19,7 @@ from zlib import crc32
 import jsonpatch
 
 from webhook import validate
+from webhook.schema.decoding import STRICT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,7 +33,6 @@ FILES = sorted(Path(__file__).parent.glob("*.jsonl.gz"))
 NAMESPACE_LABELS = {"resource.kubernetes.io/admin-access": "true", "resource.k8s.io/admin-access": "true"}
 
 UNDECODABLE = 400
-STRICT = "strict decoding error: "
 CUT = " […] "
 """Stands for the middle of a recorded text of more than 320 characters."""
 _GO_DUMP = re.compile(

@@ -190,3 +190,25 @@ def test_a_default_that_a_policy_takes_away_stays_away() -> None:
 def test_what_no_crd_defines_counts_its_generations() -> None:
     gadget = {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "g"}, "spec": {}}
     assert verdict(gadget, "object.metadata.generation == 1")
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels"),
+    [
+        ({"apiVersion": "v1", "kind": "Pod"}, {"app": "old"}),
+        ({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim"}, {"app": "old"}),
+        ({"apiVersion": "apps/v1", "kind": "Deployment"}, {"app": "old"}),
+        ({"apiVersion": "apps/v1", "kind": "DaemonSet"}, {"app": "new"}),
+        ({"apiVersion": "example.com/v1", "kind": "Widget"}, {"app": "old"}),
+    ],
+)
+def test_an_update_of_the_status_changes_no_metadata(kind: dict[str, Any], labels: dict[str, str]) -> None:
+    kinds = Kinds(Release(36))
+    old = kind | {"metadata": {"name": "a", "labels": {"app": "old"}}, "spec": {"a": 1}, "status": {"old": 1}}
+    new = kind | {"metadata": {"name": "a", "labels": {"app": "new"}, "annotations": {}}, "status": {"new": 1}}
+    request = before_mutation(request_of(new, old, kinds=kinds, subresource="status"), kinds)
+    assert request.object is not None
+    assert request.object["metadata"]["labels"] == {"app": "new"}
+    seen = before_validation(request, kinds).object
+    assert seen is not None
+    assert (seen["metadata"]["labels"], seen["spec"], seen["status"]) == (labels, {"a": 1}, {"new": 1})

@@ -11,7 +11,7 @@ from webhook.engine.offline import evaluate
 from webhook.policy.change.defaults import with_defaults, without_defaults
 from webhook.policy.load import load
 
-SPEC: dict[str, Any] = with_defaults(POD, created=True)["spec"]
+SPEC: dict[str, Any] = with_defaults(POD)["spec"]
 
 
 def test_a_new_pod_is_completed() -> None:
@@ -39,12 +39,48 @@ def test_what_is_given_stays() -> None:
             "containers": [],
         }
     }
-    spec = with_defaults(given, created=True)["spec"]
+    spec = with_defaults(given)["spec"]
     assert (spec["restartPolicy"], spec["serviceAccount"], len(spec["tolerations"])) == ("Never", "sa", 2)
 
 
-def test_a_stored_pod_is_not_admitted_again() -> None:
-    assert "tolerations" not in with_defaults(POD, created=False)["spec"]
+def test_an_update_keeps_what_the_pod_got_when_it_was_new() -> None:
+    stored = {"spec": SPEC | {"priority": 7, "serviceAccountName": "sa"}}
+    spec = with_defaults(POD, stored=stored)["spec"]
+    assert (spec["priority"], spec["serviceAccount"], spec["tolerations"]) == (7, "sa", SPEC["tolerations"])
+    assert "priority" not in with_defaults(POD, stored={"spec": None})["spec"]
+
+
+def test_quantities_and_times_are_written_as_the_api_server_does() -> None:
+    limits = {"cpu": "0.5", "memory": "1024Ki", "example.com/a": "1000", "example.com/b": "many"}
+    pod = POD | {
+        "metadata": {"name": "p", "creationTimestamp": "2024-01-02T03:04:05.6+05:30"},
+        "spec": {"containers": [{"name": "c", "resources": {"limits": limits, "requests": {"cpu": 0.1}}}]},
+    }
+    seen = with_defaults(pod)
+    resources = seen["spec"]["containers"][0]["resources"]
+    assert resources["limits"] == {"cpu": "500m", "memory": "1Mi", "example.com/a": "1k", "example.com/b": "many"}
+    assert resources["requests"]["cpu"] == "100m"
+    assert seen["metadata"]["creationTimestamp"] == "2024-01-01T21:34:05Z"
+    late = pod | {"metadata": {"creationTimestamp": "9999-12-31T23:59:59-01:00"}}
+    assert with_defaults(late)["metadata"] == late["metadata"]
+    patch = "[JSONPatch{op: 'add', path: '/spec/dnsPolicy', value: 'None'}]"
+    changed = evaluate(pod, policies=load(mutating("m", patch))).object
+    assert changed["spec"]["containers"] == pod["spec"]["containers"]
+
+
+def test_pods_in_the_hosts_network_have_its_ports() -> None:
+    ports = [{"containerPort": 80}, {"containerPort": 81, "hostPort": 82}]
+    spec = {"hostNetwork": True, "containers": [{"name": "c", "ports": ports}, {"name": "d"}]}
+    seen = with_defaults(POD | {"spec": spec})["spec"]["containers"]
+    assert [each["hostPort"] for each in seen[0]["ports"]] == [80, 82]
+    other = with_defaults(POD | {"spec": spec | {"hostNetwork": False}})["spec"]["containers"]
+    assert [each.get("hostPort") for each in other[0]["ports"]] == [None, 82]
+
+
+def test_the_metadata_of_unknown_kinds_has_no_empty_fields() -> None:
+    other: dict[str, Any] = {"apiVersion": "example.com/v1", "kind": "Quota", "spec": {"labels": {}}, "most": None}
+    metadata: dict[str, Any] = {"name": "q", "labels": {}, "creationTimestamp": None}
+    assert with_defaults(other | {"metadata": metadata}) == other | {"metadata": {"name": "q"}}
 
 
 @pytest.mark.parametrize(
@@ -59,19 +95,19 @@ def test_a_stored_pod_is_not_admitted_again() -> None:
 )
 def test_images_are_pulled_by_their_tag(image: str, pull: str) -> None:
     pod = POD | {"spec": {"containers": [{"name": "c", "image": image}]}}
-    assert with_defaults(pod, created=True)["spec"]["containers"][0]["imagePullPolicy"] == pull
+    assert with_defaults(pod)["spec"]["containers"][0]["imagePullPolicy"] == pull
 
 
 def test_limits_are_requests_too() -> None:
     resources = {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m"}}
     pod = POD | {"spec": {"containers": [{"name": "c", "resources": resources}]}}
-    container = with_defaults(pod, created=True)["spec"]["containers"][0]
+    container = with_defaults(pod)["spec"]["containers"][0]
     assert container["resources"]["requests"] == {"cpu": "500m", "memory": "1Gi"}
 
 
 def exactly(**fields: Any) -> dict[str, Any]:
     claim = CLAIM | {"spec": {"devices": {"requests": [{"name": "a", "exactly": fields}]}}}
-    found: dict[str, Any] = with_defaults(claim, created=True)["spec"]["devices"]["requests"][0]["exactly"]
+    found: dict[str, Any] = with_defaults(claim)["spec"]["devices"]["requests"][0]["exactly"]
     return found
 
 
@@ -84,7 +120,7 @@ def test_requests_ask_for_one_device() -> None:
 def test_requests_of_v1beta1_with_alternatives_ask_for_none_themselves() -> None:
     request = {"name": "a", "firstAvailable": [{"name": "b", "deviceClassName": "c"}]}
     claim = CLAIM | {"apiVersion": "resource.k8s.io/v1beta1", "spec": {"devices": {"requests": [request]}}}
-    (completed,) = with_defaults(claim, created=True)["spec"]["devices"]["requests"]
+    (completed,) = with_defaults(claim)["spec"]["devices"]["requests"]
     assert "count" not in completed
     assert completed["firstAvailable"][0]["count"] == 1
 
@@ -93,13 +129,13 @@ def test_what_go_leaves_out_policies_do_not_see() -> None:
     empty = {"hostNetwork": False, "nodeName": "", "nodeSelector": {}, "priority": 0, "hostUsers": False, "os": None}
     container = {"name": "", "image": "i", "stdin": False, "env": [{"name": "E", "value": ""}], "args": []}
     pod = POD | {"spec": empty | {"containers": [container]}}
-    spec = with_defaults(pod, created=True)["spec"]
+    spec = with_defaults(pod)["spec"]
     assert {"hostNetwork", "nodeName", "nodeSelector", "os"}.isdisjoint(spec)
     assert (spec["priority"], spec["hostUsers"]) == (0, False)
     assert spec["containers"][0]["env"] == [{"name": "E"}]
     assert spec["containers"][0]["name"] == ""
     assert {"stdin", "args"}.isdisjoint(spec["containers"][0])
-    assert with_defaults(POD | {"spec": {"containers": []}}, created=True)["spec"]["containers"] == []
+    assert with_defaults(POD | {"spec": {"containers": []}})["spec"]["containers"] == []
     patch = "[JSONPatch{op: 'add', path: '/spec/dnsPolicy', value: 'None'}]"
     assert evaluate(pod, policies=load(mutating("m", patch))).object == pod | {
         "spec": pod["spec"] | {"dnsPolicy": "None"}
@@ -107,12 +143,12 @@ def test_what_go_leaves_out_policies_do_not_see() -> None:
 
 
 def test_a_claim_has_devices_even_if_it_states_none() -> None:
-    assert with_defaults(CLAIM | {"spec": {}}, created=True)["spec"] == {"devices": {}}
+    assert with_defaults(CLAIM | {"spec": {}})["spec"] == {"devices": {}}
 
 
 def test_objects_of_unknown_kinds_stay_as_they_are() -> None:
     other = {"apiVersion": "example.com/v1", "kind": "Quota"}
-    assert with_defaults(other, created=True) is other
+    assert with_defaults(other) is other
 
 
 def test_policies_see_defaults() -> None:

@@ -497,6 +497,25 @@ def test_a_patch_makes_what_can_be_decoded(obj: dict[str, Any], path: str, value
     assert verdict.message.startswith(f"Internal error occurred: json: cannot unmarshal {refusal}" if refusal else "")
 
 
+@pytest.mark.parametrize(
+    ("obj", "path", "said"),
+    [
+        (CONFIG, "", 'strict decoding error: unknown field "a", unknown field "b"'),
+        (
+            TEMPLATED,
+            "/spec/strategy",
+            'strict decoding error: unknown field "spec.strategy.a", unknown field "spec.strategy.b"',
+        ),
+        (SERVICE, "/spec", ""),
+    ],
+)
+def test_all_misspelt_fields_of_known_kinds_are_named(obj: dict[str, Any], path: str, said: str) -> None:
+    patch = f"[JSONPatch{{op: 'add', path: '{path}/a', value: 1}}, JSONPatch{{op: 'add', path: '{path}/b', value: 1}}]"
+    sent = obj | {"spec": obj.get("spec", {}) | {"strategy": {}}} if path else obj
+    verdict = made(mutating("m", patch, matchConstraints={"resourceRules": [ANYTHING]}), obj=sent)
+    assert verdict.message == (said and f"Internal error occurred: {said}")
+
+
 def test_what_was_no_better_before_is_not_the_patchs_fault() -> None:
     before = CONFIG | {"data": {"a": 3}}
     patch = "[JSONPatch{op: 'add', path: '/data/b', value: 'c'}]"

@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from webhook.api.core.events import RENAMED
+from webhook.api.core.meta import ObjectMeta
 from webhook.api.shapes import type_of
 from webhook.api.versions import GROUP, NEWEST, VERSIONS, find, target
 from webhook.schema import CREATE
@@ -77,12 +78,15 @@ def with_defaults(obj: JSONObject, release: Release = NEWEST) -> JSONObject:
     """Return an object as an API server decodes it: with defaults, without empty fields.
 
     Args:
-        obj: The object, which is not changed; one of an unknown kind is returned as it is.
+        obj: The object, which is not changed; of one of an unknown kind only the metadata is.
         release: The Kubernetes release, as the minor of 1.x.
     """
     api_version, kind = obj.get("apiVersion"), obj.get("kind")
-    if not isinstance(api_version, str) or not isinstance(kind, str) or (type_ := type_of(api_version, kind)) is None:
+    if not isinstance(api_version, str) or not isinstance(kind, str):
         return obj
+    if (type_ := type_of(api_version, kind)) is None:
+        complete = _defaults("v1", release).of(ObjectMeta)
+        return obj | {"metadata": complete(obj["metadata"])} if "metadata" in obj else obj
     if known := find(api_version, kind):
         release = min(max(release, known.since), known.until)
     completed: JSONObject = _defaults(api_version, release).of(type_)(obj)

@@ -21,15 +21,27 @@ from webhook.schema import STATUS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from collections.abc import Set as AbstractSet
 
     from webhook.objects import JSONObject
     from webhook.policy.evaluation.request import Request
-    from webhook.policy.manifest.kinds import Kinds
+    from webhook.policy.manifest.kinds import Kind, Kinds
 
 _POD_GENERATION: Final = 33
 """From Kubernetes 1.33, pods have generations."""
 _SERVER_SETS: Final = ("uid", "creationTimestamp", "resourceVersion", "generation", "managedFields")
 _DROPPED: Final = frozenset({"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"})
+_RESET: Final = frozenset({"labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp"})
+"""The metadata that an update of the status cannot change (apimachinery ``ResetObjectMetaForStatus``)."""
+_KEPT_BY_STATUS: Final[Mapping[tuple[str, str], AbstractSet[str]]] = {
+    ("", "Pod"): _RESET,
+    ("resource.k8s.io", "ResourceClaim"): _RESET,
+    ("resource.k8s.io", "DeviceTaintRule"): _RESET,
+    ("resource.k8s.io", "ResourcePoolStatusRequest"): _RESET,
+    ("scheduling.k8s.io", "PodGroup"): _RESET,
+    ("apps", "Deployment"): frozenset({"labels"}),
+}
+"""The metadata that an update of the status cannot change, by kind (``PrepareForUpdate`` of the strategies)."""
 _QUALIFYING: Final = ("cpu", "memory")
 
 
@@ -67,8 +79,24 @@ def before_validation(request: Request, kinds: Kinds) -> Request:
         obj = _with_status(obj, _first_status(obj))
         return request._replace(object=obj, name=text(metadata_of(obj), "name"))
     if request.operation == UPDATE and request.old_object:
-        return request._replace(object=_kept(request.object, request.old_object, request.subresource))
+        obj = _kept(request.object, request.old_object, request.subresource)
+        if request.subresource == STATUS:
+            obj = _with_new_status(obj, request.old_object, request.kind, kinds)
+        return request._replace(object=obj)
     return request
+
+
+def _with_new_status(obj: JSONObject, old: JSONObject, kind: Kind, kinds: Kinds) -> JSONObject:
+    """Return an update of the status, with the metadata that it cannot change taken from the stored object."""
+    if kinds.is_custom(kind):
+        obj = {name: each for name, each in obj.items() if name in {"metadata", STATUS}}
+        obj = {name: each for name, each in old.items() if name != STATUS} | obj
+        kept: AbstractSet[str] = (metadata_of(old).keys() | metadata_of(obj).keys()) - {"managedFields"}
+    else:
+        kept = _KEPT_BY_STATUS.get((kind.group, kind.kind), frozenset())
+    stored = {name: each for name, each in metadata_of(old).items() if name in kept}
+    own = {name: each for name, each in metadata_of(obj).items() if name not in kept}
+    return {**obj, "metadata": own | stored}
 
 
 def _now() -> str:

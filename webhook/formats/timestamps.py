@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -51,6 +52,7 @@ _MONTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _DAYS_BEFORE = (0, *accumulate(_MONTHS))
 _FEBRUARY = 2
 _NANOSECONDS = 10**9
+_START = datetime(1, 1, 1, tzinfo=UTC)
 _ESCAPES = {
     **{byte: f"\\x{byte:02x}" for byte in (*range(0x20), *range(0x80, 0x100))},
     ord('"'): r"\"",
@@ -100,6 +102,18 @@ def parse_timestamp(value: str) -> int:
     days = past * 365 + past // 4 - past // 100 + past // 400
     days += _DAYS_BEFORE[month - 1] + (leap and month > _FEBRUARY) + day - 1
     return (((days * 24 + hour) * 60 + minute - offset) * 60 + second) * _NANOSECONDS + nanosecond
+
+
+def format_timestamp(nanoseconds: int) -> str:
+    """Write a time as ``metav1.Time`` does: in UTC, without fractions of a second.
+
+    Args:
+        nanoseconds: The nanoseconds since the start of year 1 in UTC.
+
+    Raises:
+        OverflowError: The time zone has moved it out of the years 1 to 9999.
+    """
+    return (_START + timedelta(seconds=nanoseconds // _NANOSECONDS)).isoformat().removesuffix("+00:00") + "Z"
 
 
 def _number(value: str, rest: str, element: _Element) -> tuple[int, str]:

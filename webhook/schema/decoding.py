@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     Finding: TypeAlias = "Misfit | Problem"
 
+STRICT: Final = "strict decoding error: "
 UNKNOWN_FIELD = "unknown-field"
 WRONG_TYPE = "wrong-type"
 GATE_OFF = "gate-off"
@@ -137,7 +138,7 @@ def unknown_field(name: str, known: Iterable[str]) -> Misfit:
     def describe(path: Path) -> str:
         # Go's decoder spells the key of a map like a field.
         spelled = Path(str(step) if isinstance(step, Key) else step for step in path)
-        return f'strict decoding error: unknown field "{spelled}"'
+        return f'{STRICT}unknown field "{spelled}"'
 
     return Misfit(Path((name,)), UNKNOWN_FIELD, describe, suggest)
 

@@ -348,6 +348,7 @@ class Parsed(Scalar):
             should be a text.
         go: The Go type.
         rule: The rule of unparsable texts.
+        write: Writes a value as the API server does; None if it writes the text as submitted.
         **common: As for :class:`Field`.
     """
 
@@ -355,9 +356,17 @@ class Parsed(Scalar):
     zero = ""
     fits_by_type = False
 
-    def __init__(self, parse: Callable[[Any], Any], doc: str = "", *, rule: str, **common: Any) -> None:
+    def __init__(
+        self,
+        parse: Callable[[Any], Any],
+        doc: str = "",
+        *,
+        rule: str,
+        write: Callable[[Any], str] | None = None,
+        **common: Any,
+    ) -> None:
         super().__init__(doc, **common)
-        self.parse, self.rule = parse, rule
+        self.parse, self.rule, self.write = parse, rule, write
 
     def compile(self, target: Target, owner: str, package: str) -> CompiledField:
         """Compile the closures for one target."""

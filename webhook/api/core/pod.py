@@ -33,13 +33,15 @@ class Pod(Object):
 
     @staticmethod
     def complete(value: dict[str, Any]) -> dict[str, Any]:
-        """Set requests from limits, and enable service links, in pods but not in templates (``SetDefaults_Pod``)."""
+        """Set requests, ports of the host and service links, in pods but not in templates (``SetDefaults_Pod``)."""
         spec = value["spec"]
         if not isinstance(spec, dict):
             return value
         lists = {name: spec[name] for name in ("containers", "initContainers") if isinstance(spec.get(name), list)}
-        requested = {name: [_with_requests(each) for each in containers] for name, containers in lists.items()}
-        return value | {"spec": {"enableServiceLinks": True} | spec | requested}
+        completed = {name: [_with_requests(each) for each in group] for name, group in lists.items()}
+        if spec.get("hostNetwork") is True:
+            completed = {name: [_with_host_ports(each) for each in group] for name, group in completed.items()}
+        return value | {"spec": {"enableServiceLinks": True} | spec | completed}
 
 
 def _with_requests(container: Any) -> Any:
@@ -50,6 +52,20 @@ def _with_requests(container: Any) -> Any:
     if not limits or not isinstance(limits, dict) or not isinstance(requests, dict):
         return container
     return container | {"resources": resources | {"requests": limits | requests}}
+
+
+def _with_host_ports(container: Any) -> Any:
+    ports = container.get("ports") if isinstance(container, dict) else None
+    if not isinstance(ports, list):
+        return container
+    return container | {
+        "ports": [
+            each | {"hostPort": each["containerPort"]}
+            if isinstance(each, dict) and each.get("containerPort") and not each.get("hostPort")
+            else each
+            for each in ports
+        ]
+    }
 
 
 @check(Pod, on=[CREATE], given=["spec"], fine=lambda pod, _: not pod.spec.ephemeralContainers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from webhook.formats.quantities import decode_quantity
-from webhook.formats.timestamps import parse_timestamp
+from webhook.formats.timestamps import format_timestamp, parse_timestamp
 from webhook.schema import Field, Nested, Parsed, Struct
 
 
@@ -27,12 +27,12 @@ def alike(field: Field, names: str) -> dict[str, Field]:
 
 def Time(doc: str = "", **common: Any) -> Parsed:  # noqa: N802 - named as the Go type
     """Declare a metav1.Time: RFC 3339, compared as an instant."""
-    return Parsed(_time, doc, rule="timestamp", go="Time", **common)
+    return Parsed(_time, doc, rule="timestamp", go="Time", write=format_timestamp, **common)
 
 
 def Quantity(doc: str = "", **common: Any) -> Parsed:  # noqa: N802 - named as the Go type
     """Declare a resource.Quantity, compared by value."""
-    return Parsed(decode_quantity, doc, rule="quantity", go="resource.Quantity", **common)
+    return Parsed(decode_quantity, doc, rule="quantity", go="resource.Quantity", write=str, **common)
 
 
 def IntOrString(doc: str = "", **common: Any) -> Parsed:  # noqa: N802 - named as the Go type

@@ -1,7 +1,6 @@
 """Whether the API server can decode a patched object.
 
-Fields that draguard judges are decoded as on submission. In other fields of known kinds, and in kinds that only
-policies read, values of a wrong type are found; in Kubernetes' remaining kinds, only those in the metadata.
+Known kinds are decoded as on submission, with all their fields; of Kubernetes' remaining kinds, only the metadata is.
 """
 
 from __future__ import annotations
@@ -11,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from webhook.api.core.meta import Object
 from webhook.api.shapes import type_of
-from webhook.api.versions import VERSIONS, find, target
+from webhook.api.versions import VERSIONS
 from webhook.objects import text
 from webhook.policy.manifest.kinds import kind_of
-from webhook.schema import CREATE, GATE_OFF, Target, compile_struct
-from webhook.schema.decoding import apart
+from webhook.schema import CREATE, Target, compile_struct
+from webhook.schema.decoding import STRICT, UNKNOWN_FIELD, apart
 from webhook.schema.derive.whole import whole
 
 if TYPE_CHECKING:
@@ -49,9 +48,12 @@ def expect_decodable(obj: JSONObject, before: JSONObject, policies: PolicySet) -
     if not found:
         return
     older = {_field(misfit) for misfit in decode(before)}
-    for misfit in found:
-        if _field(misfit) not in older:
-            raise DecodingError(misfit.problem().message)
+    new = [misfit for misfit in found if _field(misfit) not in older]
+    if wrong := [misfit for misfit in new if misfit.refuses]:
+        raise DecodingError(wrong[0].problem().message)
+    if new:
+        unknown = (misfit.problem().message.removeprefix(STRICT) for misfit in new)
+        raise DecodingError(STRICT + ", ".join(unknown))
 
 
 def _field(misfit: Misfit) -> tuple[str, ...]:
@@ -61,23 +63,16 @@ def _field(misfit: Misfit) -> tuple[str, ...]:
 
 def _decoder(obj: JSONObject, policies: PolicySet) -> Callable[[JSONObject], Sequence[Misfit]]:
     api_version, kind = text(obj, "apiVersion"), text(obj, "kind")
-    known, type_, release = find(api_version, kind), type_of(api_version, kind), policies.release
+    type_, release = type_of(api_version, kind), policies.release
     if type_ is None and not policies.kinds.has_group(kind_of(api_version, kind).group):
         return lambda _: ()
     everything = compile_struct(type_ or Object, _target(api_version, kind, release)).decoding
 
     def decode(value: JSONObject) -> Sequence[Misfit]:
-        return [misfit for misfit in apart(everything.walk(value))[0] if misfit.refuses]
+        misfits = apart(everything.walk(value))[0]
+        return [misfit for misfit in misfits if misfit.refuses or (type_ and misfit.rule == UNKNOWN_FIELD)]
 
-    if known is None or not known.since <= release <= known.until:
-        return decode
-    judged = compile_struct(known.type, target(api_version, release, CREATE)).decoding
-
-    def decode_judged(value: JSONObject) -> Sequence[Misfit]:
-        found = [misfit for misfit in apart(judged.walk(value))[0] if misfit.rule != GATE_OFF]
-        return found or decode(value)
-
-    return decode_judged
+    return decode
 
 
 @lru_cache(maxsize=64)

@@ -11,28 +11,32 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api import conversion
 from webhook.api.versions import NEWEST
-from webhook.policy.evaluation.request import CREATE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from webhook.objects import JSONObject
     from webhook.policy.evaluation.request import Request
     from webhook.release import Release
 
 _EVICTED_AFTER: Final = 300
+_NEW: Final[Mapping[str, Any]] = {"priority": 0, "preemptionPolicy": "PreemptLowerPriority"}
+"""The fields of a new pod that admission plugins set, and keep in updates."""
 
 
-def with_defaults(obj: JSONObject, *, created: bool, release: Release = NEWEST) -> JSONObject:
+def with_defaults(obj: JSONObject, release: Release = NEWEST, stored: JSONObject | None = None) -> JSONObject:
     """Return an object as the API server shows it to policies; the object itself is not changed.
 
     Args:
         obj: The object as submitted.
-        created: Whether it is new, so that admission plugins complete it.
         release: The Kubernetes release, as the minor of 1.x.
+        stored: The object that it updates, as policies see it; None for a new one.
     """
     defaulted = conversion.with_defaults(obj, release)
     spec = defaulted.get("spec")
-    if (obj.get("apiVersion"), obj.get("kind")) == ("v1", "Pod") and created and isinstance(spec, dict):
-        return defaulted | {"spec": _admitted(spec)}
+    if (obj.get("apiVersion"), obj.get("kind")) == ("v1", "Pod") and isinstance(spec, dict):
+        old = _NEW if stored is None else stored.get("spec")
+        return defaulted | {"spec": _admitted(spec, old if isinstance(old, dict) else {})}
     return defaulted
 
 
@@ -46,10 +50,8 @@ def completed(request: Request, release: Release = NEWEST) -> Request:
     obj, old = request.object, request.old_object
     if request.subresource:
         return request
-    return request._replace(
-        object=None if obj is None else with_defaults(obj, created=request.operation == CREATE, release=release),
-        old_object=None if old is None else with_defaults(old, created=True, release=release),
-    )
+    old = None if old is None else with_defaults(old, release)
+    return request._replace(object=None if obj is None else with_defaults(obj, release, old), old_object=old)
 
 
 def defaulted(request: Request, release: Release = NEWEST) -> Request:
@@ -61,12 +63,17 @@ def defaulted(request: Request, release: Release = NEWEST) -> Request:
     """
     if request.subresource or request.object is None:
         return request
-    return request.with_object(with_defaults(request.object, created=False, release=release))
+    return request.with_object(conversion.with_defaults(request.object, release))
 
 
-def _admitted(spec: JSONObject) -> JSONObject:
-    """Complete a new pod's spec as admission plugins do."""
-    account = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"
+def _admitted(spec: JSONObject, old: Mapping[str, Any]) -> JSONObject:
+    """Complete a pod's spec as admission plugins do; what an update does not state stays.
+
+    Args:
+        spec: The spec.
+        old: The stored spec, or what a new pod gets.
+    """
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount") or old.get("serviceAccountName", "default")
     tolerations = spec.get("tolerations")
     tolerations = tolerations if isinstance(tolerations, list) else []
     tolerated = {
@@ -78,7 +85,7 @@ def _admitted(spec: JSONObject) -> JSONObject:
         if key not in tolerated
     ]
     return (
-        {"priority": 0, "preemptionPolicy": "PreemptLowerPriority"}
+        {name: old[name] for name in _NEW if name in old}
         | spec
         | {
             "serviceAccountName": account,

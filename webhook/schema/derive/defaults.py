@@ -9,7 +9,7 @@ from webhook.schema.collections import Array, Map
 from webhook.schema.derive.conversion import for_each, zeros
 from webhook.schema.fields import Default
 from webhook.schema.nested import Inlined, Nested
-from webhook.schema.scalars import Anything, Scalar
+from webhook.schema.scalars import Anything, Parsed, Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -26,7 +26,7 @@ class Defaults:
     """Sets the defaults of one version, as one release does.
 
     Fields with a default get it, structs that Go holds by value are added, and empty fields that Go omits are removed.
-    Undeclared fields stay as they are.
+    Quantities and times are written canonically. Undeclared fields stay as they are.
 
     Args:
         target: The version and the release.
@@ -80,6 +80,8 @@ class Defaults:
             return partial(self._complete, field)
         if isinstance(field, Anything) and field.shape:
             return self._part(field.shape)
+        if isinstance(field, Parsed) and field.write:
+            return partial(_rewritten, field.parse, field.write)
         if not isinstance(field, Array | Map) or (part := self._part(field.item)) is None:
             return None
         return for_each(part)
@@ -127,6 +129,14 @@ class _Completion(NamedTuple):
 
     def _is_gone(self, name: str, value: Any) -> bool:
         return value is None or (not value and name in self.omitted)
+
+
+def _rewritten(parse: Complete, write: Callable[[Any], str], value: Any) -> Any:
+    """Write a text as the API server does; a malformed one stays as it is."""
+    try:
+        return write(parse(value))
+    except (TypeError, ValueError, OverflowError):
+        return value
 
 
 def _is_omitted(field: Field) -> bool:
