@@ -54,7 +54,7 @@ def partitions() -> list[JSONObject]:
     ]
 
 
-def asking(**fields: Any) -> Callable[[JSONObject], object]:
+def requesting(**fields: Any) -> Callable[[JSONObject], object]:
     """Return a function that changes the request of the claim."""
     return lambda found: found["c"]["spec"]["devices"]["requests"][0]["exactly"].update(fields)
 
@@ -82,49 +82,49 @@ STORIES: Final = {
         [gpus(), selecting('device.attributes["gpu.exmaple.com"].model == "a100"')],
         "no such key: model",
         "with gpu.example.com in place of gpu.exmaple.com in the selector of request r",
-        asking(selectors=[selector(f'{GPU}.model == "a100"')]),
+        requesting(selectors=[selector(f'{GPU}.model == "a100"')]),
     ),
     "the attribute is misspelt": Story(
         [gpus(), selecting(f'{GPU}.modle == "a100"')],
         "no such key: modle",
         "with model in place of modle in the selector of request r",
-        asking(selectors=[selector(f'{GPU}.model == "a100"')]),
+        requesting(selectors=[selector(f'{GPU}.model == "a100"')]),
     ),
     "the value is spelled otherwise": Story(
         [gpus(), selecting(f'"A100" == {GPU}.model')],
         'model is "a100", wanted "A100"',
         'with model = "a100" in the selector of request r',
-        asking(selectors=[selector(f'"a100" == {GPU}.model')]),
+        requesting(selectors=[selector(f'"a100" == {GPU}.model')]),
     ),
     "the value has another type": Story(
         [gpus(), selecting(f'{GPU}.rack == "1"')],
         'rack is 1, wanted "1"',
         "with rack = 1 in the selector of request r",
-        asking(selectors=[selector(f"{GPU}.rack == 1")]),
+        requesting(selectors=[selector(f"{GPU}.rack == 1")]),
     ),
     "some devices lack the attribute": Story(
         [devices("a", 1), gpus("b", 1), selecting(f'{GPU}.model == "a100"')],
         "no such key: model",
         f'with the selector of request r guarded: has({GPU}.model) && {GPU}.model == "a100"',
-        asking(selectors=[selector(f'has({GPU}.model) && {GPU}.model == "a100"')]),
+        requesting(selectors=[selector(f'has({GPU}.model) && {GPU}.model == "a100"')]),
     ),
     "too much memory": Story(
         [gpus(), selecting(MEMORY.format("96Gi"))],
         "memory is 80Gi, wanted >= 96Gi",
         "with memory >= 80Gi in request r",
-        asking(selectors=[selector(MEMORY.format("80Gi"))]),
+        requesting(selectors=[selector(MEMORY.format("80Gi"))]),
     ),
     "the selector never holds": Story(
         [gpus(), selecting("1 > 2")],
         "2 is 2, wanted < 1",
         "without the selector 2 < 1 of request r",
-        asking(selectors=[]),
+        requesting(selectors=[]),
     ),
     "too many devices for a node": Story(
-        [gpus(), claim(count=9)], "cannot allocate all claims", "with count 2 in request r", asking(count=2)
+        [gpus(), claim(count=9)], "cannot allocate all claims", "with count 2 in request r", requesting(count=2)
     ),
     "too many devices for a claim": Story(
-        [gpus(), claim(count=33)], "exceeds the claim limit of 32", "with count 2 in request r", asking(count=2)
+        [gpus(), claim(count=33)], "exceeds the claim limit of 32", "with count 2 in request r", requesting(count=2)
     ),
     "no value is shared by all": Story(
         [gpus(), constrained("resource.kubernetes.io/pcieRoot")],
@@ -136,7 +136,7 @@ STORIES: Final = {
         [gpus(), allocated("held", "a"), claim(allocationMode="All")],
         "default/held",
         "with allocationMode ExactCount in place of All in request r",
-        asking(allocationMode="ExactCount", count=1),
+        requesting(allocationMode="ExactCount", count=1),
     ),
     "all devices are in use": Story(
         [gpus(count=1), allocated("held", "a", "d0", "old"), claim()],
@@ -148,7 +148,7 @@ STORIES: Final = {
         [gpus(taints=[TAINT]), claim()],
         "taint broken:NoSchedule is not tolerated",
         "if request r tolerates the taints of devices",
-        asking(tolerations=[{"operator": "Exists"}]),
+        requesting(tolerations=[{"operator": "Exists"}]),
     ),
     "counters are used up": Story(
         [*partitions(), allocated("held", "a"), claim()],

@@ -237,5 +237,5 @@ class TestBounds:
 
     def test_questions_come_to_an_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
         objects = [node("a", {"taints": [DEDICATED]}), tainted("b", "x")]
-        monkeypatch.setattr("webhook.simulation.suggestions._ASKED_MAX", 1)
+        monkeypatch.setattr("webhook.simulation.suggestions._FILTERED_MAX", 1)
         assert suggested(objects, pod()) == {"if the pod tolerates dedicated=ml:NoSchedule": 1}

@@ -57,7 +57,7 @@ def test_no_complaint_commands_a_runner_or_a_terminal(configure: Callable[..., N
     configure(text.format(HOSTILE))
     done = draguard("validate", "apps")
     assert done.code == 2
-    assert "\\n::error::x" in done.err
+    assert r"\x3a:error::x" in done.err
     assert not {"\r", "\x1b"}.intersection(done.err)
     assert "##[" not in done.err
     assert not [line for line in done.err.splitlines() if line.lstrip().startswith("::")]

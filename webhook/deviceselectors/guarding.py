@@ -43,10 +43,10 @@ def guarded(expression: str, names: Collection[Name], release: Release, gates: f
         operand = parts and _first(parts.root, names)
         if not operand:
             break
-        asked = _asking(expression, operand, names, release, gates)
-        if not asked:
+        tested = _with_presence_test(expression, operand, names, release, gates)
+        if not tested:
             break
-        expression = asked
+        expression = tested
     return expression
 
 
@@ -74,22 +74,22 @@ def _operands(node: Expression) -> Iterator[Expression]:
         yield node
 
 
-def _asking(
+def _with_presence_test(
     expression: str, operand: tuple[Expression, Name], names: Collection[Name], release: Release, gates: frozenset[str]
 ) -> str:
-    """Write a test before a condition; empty if there is no place for it.
+    """Write a presence test before a condition; empty if there is no place for it.
 
     Nodes do not know where they begin, as parentheses leave no trace. So the test is tried before one token after
     the other, from the first name or constant back to the operator before the condition.
     """
     node, (holder, domain, name) = operand
-    question = f'has(device.{holder}["{domain}"].{name}) && '
+    test = f'has(device.{holder}["{domain}"].{name}) && '
     before = len(_open(parts.root, names)) if (parts := parts_of(expression, release, gates)) else 0
     for place in islice(_places(expression, _start(node)), _MOST_PLACES):
-        asked = f"{expression[:place]}{question}{expression[place:]}"
-        parts = parts_of(asked, release, gates)
+        tested = f"{expression[:place]}{test}{expression[place:]}"
+        parts = parts_of(tested, release, gates)
         if parts and len(_open(parts.root, names)) < before:
-            return asked
+            return tested
     return ""
 
 

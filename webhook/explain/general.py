@@ -83,7 +83,54 @@ EVERY_FIELD: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
 }
 """Rules about single fields: their texts, and predicates for the fields that state them."""
 
+OF_UPDATES: Mapping[str, str] = {
+    "old-object": "The old state of an update is not a stored object of this kind.",
+    "old-version": "The old state of an object is in another apiVersion, so the two are not compared.",
+    "name": "An update names a different object than the stored one.",
+    "uid": "An update is meant for an earlier object of the same name.",
+    "resource-version": _paragraphs(
+        "An update is based on an earlier state than the stored one.",
+        "The object has changed since it was read: read it again, and repeat the change. An update without a "
+        "resourceVersion applies to any state, except for kinds that require one.",
+    ),
+    "spec-ignored": "An update of the status changes the spec: the API server keeps the spec as it was.",
+    "status-ignored": "An update of the object changes the status: the API server keeps the status as it was.",
+}
+"""Rules about updates, which compare an object with its earlier state."""
+OF_EVALUATION: Mapping[str, str] = {
+    "policy": "A policy refuses or warns: the finding names its expression.",
+    "policy-error": "An expression of a policy could not be evaluated for an object, or its parameters are missing.",
+    "assumed": "A policy depends on facts that only a cluster has; the finding states the assumption.",
+}
+"""Rules about the evaluation of policies."""
+OF_POLICIES: Mapping[str, str] = {
+    "duplicate-policy": "Two policies or bindings of a kind have the same name: only the first is used.",
+    "policy-without-binding": "No binding names the policy, so it applies to nothing.",
+    "binding-without-policy": "A binding names a policy that does not exist.",
+    "param-without-kind": "A binding has a paramRef, but its policy has no paramKind: the parameters are not used.",
+    "binding-without-params": "A policy has a paramKind, but its binding has no paramRef: params is null.",
+    "unknown-resource": "A rule of a policy names a resource that its API group does not have.",
+    "unserved-version": "A rule of a policy names a version in which the release does not serve the resource.",
+    "never-applies": "A match condition is false for every object, so the policy never applies.",
+    "no-condition": "A match condition is true for every object.",
+    "never-refuses": "A validation is true for every object.",
+    "unused-variable": "No expression of the policy uses the variable.",
+    "type-check": "An expression does not type-check against a matched kind, such as a misspelt field or path.",
+    "over-cost": "An expression costs more than the API server allows, whatever the object is.",
+}
+"""Rules of ``draguard policy check`` about policies and bindings."""
+OF_SUITES: Mapping[str, str] = {
+    "suite": "A suite of `draguard policy test` is malformed.",
+    "case": "A case of a suite does not have the expected result, or is malformed.",
+    "not-covered": "No case sees the validation both true and false, or none sees the mutation change anything.",
+    "not-tested": "The policy has no test suite for `draguard policy test`.",
+}
+"""Rules of ``draguard policy test`` about suites."""
 EVERY_OBJECT: Mapping[str, str] = {
+    **OF_UPDATES,
+    **OF_EVALUATION,
+    **OF_POLICIES,
+    **OF_SUITES,
     "unknown-field": _paragraphs(
         "The object has a field that its type does not have in this release; strict decoding refuses it.",
         "It may be misspelt, at the wrong level, or of another release or API version: the hint names the likely "
@@ -101,20 +148,11 @@ EVERY_OBJECT: Mapping[str, str] = {
     ),
     "not-an-object": "The submitted value is not a JSON object.",
     "too-deep": "The object is nested too deeply for draguard.",
-    "old-object": "The old state of an update is not a stored object of this kind.",
     "claims-lost": "The controller of another project's workload drops or refuses its resource claims.",
-    "old-version": "The old state of an object is in another apiVersion, so the two are not compared.",
-    "name": "An update names a different object than the stored one.",
     "namespace": _paragraphs(
         "An object is created in a namespace that cannot exist, or updated in a namespace other than its own.",
         "A namespace's name is a DNS label: at most 63 lower-case letters, digits and hyphens. To move an object "
         "to another namespace, create it there.",
-    ),
-    "uid": "An update is meant for an earlier object of the same name.",
-    "resource-version": _paragraphs(
-        "An update is based on an earlier state than the stored one.",
-        "The object has changed since it was read: read it again, and repeat the change. An update without a "
-        "resourceVersion applies to any state, except for kinds that require one.",
     ),
     "deprecated": _paragraphs(
         "The API version is deprecated: the API server warns, and names the release that removes it.",
@@ -134,30 +172,8 @@ EVERY_OBJECT: Mapping[str, str] = {
     ),
     "prescheduled-contradiction": "A pod names a node that its own nodeSelector or affinity excludes.",
     "prescheduled-too-many-terms": "A pod names a node, and has too many node affinity terms to add the node to.",
-    "spec-ignored": "An update of the status changes the spec: the API server keeps the spec as it was.",
-    "status-ignored": "An update of the object changes the status: the API server keeps the status as it was.",
     "prescheduled": "A pod with spec.nodeName bypasses the scheduler; `draguard mutate` rewrites it.",
-    "policy": "A policy refuses or warns: the finding names its expression.",
-    "policy-error": "An expression of a policy could not be evaluated for an object, or its parameters are missing.",
-    "assumed": "A policy depends on facts that only a cluster has; the finding states the assumption.",
-    "duplicate-policy": "Two policies or bindings of a kind have the same name: only the first is used.",
-    "policy-without-binding": "No binding names the policy, so it applies to nothing.",
-    "binding-without-policy": "A binding names a policy that does not exist.",
-    "param-without-kind": "A binding has a paramRef, but its policy has no paramKind: the parameters are not used.",
-    "binding-without-params": "A policy has a paramKind, but its binding has no paramRef: params is null.",
-    "unknown-resource": "A rule of a policy names a resource that its API group does not have.",
-    "unserved-version": "A rule of a policy names a version in which the release does not serve the resource.",
-    "never-applies": "A match condition is false for every object, so the policy never applies.",
-    "no-condition": "A match condition is true for every object.",
-    "never-refuses": "A validation is true for every object.",
-    "unused-variable": "No expression of the policy uses the variable.",
-    "type-check": "An expression does not type-check against a matched kind, such as a misspelt field or path.",
-    "over-cost": "An expression costs more than the API server allows, whatever the object is.",
-    "suite": "A suite of `draguard policy test` is malformed.",
     "expression": "An expression of a policy makes the API server's compiler fail.",
-    "case": "A case of a suite does not have the expected result, or is malformed.",
-    "not-covered": "No case sees the validation both true and false, or none sees the mutation change anything.",
-    "not-tested": "The policy has no test suite for `draguard policy test`.",
     "unused-suppression": _paragraphs(
         "A comment, an annotation or the configuration file suppresses findings of a rule that has none.",
         "Remove it: it would hide the next mistake. It is not reported for rules that a run does not check, such as "

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from webhook.explain.general import EVERY_FIELD, EVERY_OBJECT
+from webhook.explain.general import EVERY_FIELD, EVERY_OBJECT, OF_EVALUATION, OF_POLICIES, OF_SUITES, OF_UPDATES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -52,30 +52,12 @@ def needs(name: str) -> str:
     return "check" if not is_of_objects and name in rules_of_policies() else ""
 
 
-_NEEDS: Final[Mapping[str, frozenset[str]]] = {
-    "policies": frozenset({"policy", "policy-error", "assumed"}),
-    "old": frozenset(
-        {"immutable", "old-object", "old-version", "name", "uid", "resource-version", "spec-ignored", "status-ignored"}
-    ),
-    "others": frozenset({"admin-access", "admin-access-of-template", "admin-access-allocated"}),
-    "check": frozenset(
-        {
-            "duplicate-policy",
-            "policy-without-binding",
-            "binding-without-policy",
-            "param-without-kind",
-            "binding-without-params",
-            "unknown-resource",
-            "unserved-version",
-            "never-applies",
-            "no-condition",
-            "never-refuses",
-            "unused-variable",
-            "type-check",
-            "over-cost",
-        }
-    ),
-    "test": frozenset({"suite", "case", "not-covered", "not-tested"}),
+_NEEDS: Final[Mapping[str, Collection[str]]] = {
+    "policies": OF_EVALUATION,
+    "old": {*OF_UPDATES, "immutable"},
+    "others": {"admin-access", "admin-access-of-template", "admin-access-allocated"},
+    "check": OF_POLICIES,
+    "test": OF_SUITES,
 }
 
 

@@ -139,8 +139,8 @@ def attribute_optional(obj: JSONObject, context: Context) -> Iterator[Problem]:
                 optional.setdefault(read[:3], (read, known.profile.driver))
         if not optional:
             continue
-        asking = guarded(selector.expression, optional, context.release, context.gates)
-        advice = Advice(f"ask first: {asking.strip()}", Fix("replace", asking, safe=False))
+        safe = guarded(selector.expression, optional, context.release, context.gates)
+        advice = Advice(f"ask first: {safe.strip()}", Fix("replace", safe, safe=False))
         for read, driver in optional.values():
             message = f'not every device of driver "{driver}" has "{read.name}": on one that lacks it '
             message += "this is an error, and ends scheduling for all nodes"

@@ -100,8 +100,8 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
         if match := _TYPED.search(fault.detail):
             advice = Advice(f"an attribute is read without its type: leave out .{match[1]}")
         elif "no such key" in fault.detail:
-            asking = guarded(each.expression, lacking(reads_of(each.parts), contents), context.release, context.gates)
-            advice = Advice(f"ask first: {asking.strip()}", Fix("replace", asking, safe=False))
+            safe = guarded(each.expression, lacking(reads_of(each.parts), contents), context.release, context.gates)
+            advice = Advice(f"ask first: {safe.strip()}", Fix("replace", safe, safe=False))
         elif "no such overload" in fault.detail:
             advice = Advice(_of_types(fleet, first.content, each.parts))
         part = fleet.culprit(each.own[each.place], first.content)

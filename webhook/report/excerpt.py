@@ -145,12 +145,8 @@ def uncommanded(text: str) -> str:
 
 
 def harmless(text: str) -> str:
-    r"""Escape characters of a multi-line text that could rewrite the terminal, or command GitHub's runner.
-
-    A line of a log that begins with ``::`` is a command, after spaces, too, as is ``##[`` anywhere in it.
-    """
-    lines = "\n".join(map(printable, text.split("\n"))).replace("##[", "## [")
-    return re.sub(r"\n(?= *::)", r"\\n", lines)
+    """Escape characters of a multi-line text that could rewrite the terminal, or command GitHub's runner."""
+    return uncommanded("\n".join(map(printable, text.split("\n"))))
 
 
 def columns_of(text: str) -> int:

@@ -32,7 +32,7 @@ def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator
     had = {each["together"] or each["enough"] for group in groups for each in group.requests}
     for name, wanted in needs.demand.requests.items():
         # With several containers, it is unclear which one should want less.
-        if wanted > 1 and cluster.extended.has(name) and len(_asking(needs.pod, name)) == 1:
+        if wanted > 1 and cluster.extended.has(name) and len(_containers_requesting(needs.pod, name)) == 1:
             yield _fewer(name, wanted, {*had, wanted - 1})
 
 
@@ -44,7 +44,7 @@ def _fewer(resource: str, wanted: int, had: Iterable[int]) -> Change:
 def _of(resource: str, wanted: int, count: int) -> Change:
     def edit(needs: Needs) -> Needs:
         pod = deepcopy(needs.pod)
-        for container in _asking(pod, resource):
+        for container in _containers_requesting(pod, resource):
             for field in ("requests", "limits"):
                 container["resources"][field] = {**mapping(container, "resources", field), resource: str(count)}
         return needs._replace(pod=pod, demand=needs.demand._replace(requests=pod_requests(pod)))
@@ -52,7 +52,7 @@ def _of(resource: str, wanted: int, count: int) -> Change:
     return Change(f"with {resource} {count} in place of {wanted}", _SIZE, resource, edit)
 
 
-def _asking(pod: JSONObject, resource: str) -> list[JSONObject]:
+def _containers_requesting(pod: JSONObject, resource: str) -> list[JSONObject]:
     """Return the containers that want a resource."""
     containers = (*items(pod, "spec", "initContainers"), *items(pod, "spec", "containers"))
     return [each for each in containers if resource in container_requests(each)]

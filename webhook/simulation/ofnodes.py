@@ -121,13 +121,13 @@ def _of_resource(demand: Demand, name: str, wanted: int, nodes: Sequence[NodeSta
     if all(each.left(name) is None or wanted <= (each.left(name) or 0) for each in nodes):
         return
 
-    def asking(amount: int) -> Change:
+    def requesting(amount: int) -> Change:
         what = f"with {name} {_amount(name, amount)} in place of {_amount(name, wanted)}"
         return Change(what, 2, name, demanding(requests={**demand.requests, name: amount}))
 
     def closer(fitting: Collection[int]) -> Iterable[Change]:
         left = {_round(name, nodes[each].left(name) or 0) for each in fitting}
-        return map(asking, sorted((each for each in left if 0 < each < wanted), reverse=True)[:_AMOUNTS_MAX])
+        return map(requesting, sorted((each for each in left if 0 < each < wanted), reverse=True)[:_AMOUNTS_MAX])
 
     rest = {key: value for key, value in demand.requests.items() if key != name}
     yield Change(f"with less {name}", 3, name, demanding(requests=rest), closer=closer)

@@ -123,7 +123,7 @@ class Scheduler:
         reason = f"it names its node itself ({node}{absent}), so its claims are not allocated and it can never run"
         return Placement(pod, None, None, claims, reason=reason)
 
-    def ask(self, pod: JSONObject, uses: Sequence[Use]) -> tuple[Verdicts, Round]:
+    def filter(self, pod: JSONObject, uses: Sequence[Use]) -> tuple[Verdicts, Round]:
         """Check all nodes for a pod, without binding it.
 
         Args:
@@ -162,13 +162,13 @@ class Scheduler:
         for reason in self._missing_classes(claims):
             condition = conditions.before_filter(reason, nodes, conditions.NOTHING_TO_DEALLOCATE, pod)
             return Placement(pod, None, condition, claims, reason=reason), False
-        verdicts, round_ = self.ask(pod, uses)
+        verdicts, round_ = self.filter(pod, uses)
         uncertain = bool(verdicts.uncertain)
         placement = Placement(pod, None, None, claims, verdicts=verdicts, needs=round_.needs, uncertain=uncertain)
         if verdicts.errors:
             # If several nodes fail, the first counts; the text names this pod.
             node = min(verdicts.errors)
-            error = round_.ask(node).error or verdicts.errors[node]
+            error = round_.filter(node).error or verdicts.errors[node]
             return placement._replace(condition=conditions.failed(_FILTER_FAILED + error)), False
         if verdicts.fitting:
             return self._bind(placement, uses, round_), False

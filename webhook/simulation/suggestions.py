@@ -30,7 +30,7 @@ _CLOSER_MAX: Final = 8
 """How many changes that do less are tried in place of one that helps."""
 _NODES_MAX: Final = 2000
 """The number of nodes on which a change is tried."""
-_ASKED_MAX: Final = 100_000
+_FILTERED_MAX: Final = 100_000
 """The number of checks of nodes for one pod, all changes together."""
 _POOLS_MAX: Final = 3
 """The number of incomplete pools that are named."""
@@ -78,7 +78,7 @@ class Suggestions:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._asked = 0
+        self._filtered = 0
 
     def of(self, needs: Needs, groups: Sequence[Group], error: str) -> tuple[list[Suggestion], int]:
         """List the changes that would let a pod fit, and count those that were tried.
@@ -88,7 +88,7 @@ class Suggestions:
             groups: The nodes that refuse it, grouped.
             error: The error that made the scheduler give up on it; empty without one.
         """
-        self._asked = 0
+        self._filtered = 0
         cluster = self._cluster
         every = [
             *ofclaims.changes(cluster, needs.claims, groups, error),
@@ -174,11 +174,11 @@ class Suggestions:
         if released:
             with self._cluster.without(released[0]):
                 return self._fitting(needs, released[1:])
-        if self._asked > _ASKED_MAX or not _are_reservable(needs, self._cluster.settings):
+        if self._filtered > _FILTERED_MAX or not _are_reservable(needs, self._cluster.settings):
             return []
         verdicts = Verdicts(self._cluster, named(needs.demand.spec))
         verdicts.update(Round(self._cluster, needs), at_most=_NODES_MAX)
-        self._asked += len(verdicts.by_node)
+        self._filtered += len(verdicts.by_node)
         return [] if verdicts.errors else list(verdicts.fitting)
 
 

@@ -120,15 +120,15 @@ class Round:
         attempt = self.attempt_on(node)
         return None if attempt is None else attempt.on(self.cluster.nodes[node].node)
 
-    def ask(self, node: int) -> Verdict:
+    def filter(self, node: int) -> Verdict:
         """Check whether a node accepts the pod."""
         state, settings = self.cluster.nodes[node], self.cluster.settings
         refusal = state.refusal(self.needs.demand, settings.release, self.cluster.extended.has)
         if refusal is None and self.needs.leftover is not None:
             refusal = Refusal(("cannot schedule extended resource claim",))
-        return self._ask_for_devices(node) if refusal is None else Verdict(refusal)
+        return self._filter_devices(node) if refusal is None else Verdict(refusal)
 
-    def _ask_for_devices(self, node: int) -> Verdict:
+    def _filter_devices(self, node: int) -> Verdict:
         """Check the devices of a node that accepts the pod otherwise."""
         state = self.cluster.nodes[node]
         unavailable = self._unavailable(state.node)
@@ -254,7 +254,7 @@ class Verdicts:
             stale = dict.fromkeys(self.nodes if EVERYWHERE in changed else sorted(changed & self.by_node.keys()))
         self._seen = len(log)
         for node in stale:
-            verdict = self.by_node[node] = round_.ask(node)
+            verdict = self.by_node[node] = round_.filter(node)
             self.fitting.pop(node, None)
             self.errors.pop(node, None)
             self.uncertain.discard(node)

@@ -40,7 +40,7 @@ _FIELDS: Final = (
 """The fields of a kustomization (api/types ``Kustomization``)."""
 
 
-def said(text: str) -> str:
+def error_of(text: str) -> str:
     """Return the message of kustomize or kubectl on one line, without log prefixes."""
     if match := _LOGGED.match(text):
         text = match[1].strip()
@@ -61,7 +61,7 @@ def failed(file: str, text: str) -> Iterator[Document | Unreadable]:
         file: The kustomization's file.
         text: The program's message.
     """
-    message = said(text)
+    message = error_of(text)
     if match := _MALFORMED.search(message):
         unreadable = list(_unreadable(f"{file.rpartition('/')[0]}/{match[1]}"))
         if unreadable:

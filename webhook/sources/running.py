@@ -77,10 +77,10 @@ def run(command: Sequence[str], progress: Progress) -> str:
                 os.killpg(process.pid, signal.SIGKILL)
             raise
     if process.returncode:
-        said = errors.decode(errors="replace").strip()
-        if any(each in said for each in _NO_MEMORY):
-            said = f"took more memory than the {MEMORY / 1024**3:g} GiB that it may"
-        raise ProgramError(said or f"ended with exit code {process.returncode}")
+        message = errors.decode(errors="replace").strip()
+        if any(each in message for each in _NO_MEMORY):
+            message = f"took more memory than the {MEMORY / 1024**3:g} GiB that it may"
+        raise ProgramError(message or f"ended with exit code {process.returncode}")
     try:
         return out.decode()
     except UnicodeDecodeError as error:

@@ -75,7 +75,7 @@ class Suppressions:
                 statements.note(document)
         for finding in findings:
             _stated(finding, statements, paths)
-        before = [*findings, *self._wrong_with(statements, paths if has_settings else PathIgnores())]
+        before = [*findings, *self._about_suppressions(statements, paths if has_settings else PathIgnores())]
         self.known = [*self.known, baseline.Known(baseline.REVISION, reason, baseline.counted(before))]
 
     def note(self, document: Document) -> None:
@@ -96,16 +96,16 @@ class Suppressions:
     def apply(self, report: Report) -> None:
         """Remove suppressed findings from a report, and add findings about suppressions."""
         kept = [each for finding in report.findings if (each := self._reported(finding, report)) is not None]
-        added = list(self._wrong_with(self._statements, self.paths))
+        added = list(self._about_suppressions(self._statements, self.paths))
         kept += (each for finding in added if (each := self._reported(finding, report)) is not None)
         report.findings = in_order(report, kept) if added else kept
         for known in self.known:
-            self._tell_gone(known, report)
+            self._report_fixed(known, report)
 
-    def _wrong_with(self, statements: Statements, paths: PathIgnores) -> Iterator[Finding]:
+    def _about_suppressions(self, statements: Statements, paths: PathIgnores) -> Iterator[Finding]:
         yield from statements.findings
-        for said in statements.all:
-            yield from said.unused(self.matters)
+        for statement in statements.all:
+            yield from statement.unused(self.matters)
         if self.is_whole:
             for ignore in paths.all:
                 yield from ignore.unused()
@@ -134,7 +134,7 @@ class Suppressions:
             self._decisions[key] = self.levels.of(finding)
         return self._decisions[key]
 
-    def _tell_gone(self, known: Known, report: Report) -> None:
+    def _report_fixed(self, known: Known, report: Report) -> None:
         """List the findings of a baseline that are gone though their objects were read."""
         if known.kind != baseline.BASELINE:
             return

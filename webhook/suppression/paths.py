@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from webhook.findings import Finding, Suppression
 from webhook.problem import WARNING, Path, Problem
 from webhook.suppression.names import names
-from webhook.suppression.statements import UNUSED, said
+from webhook.suppression.statements import UNUSED, finding_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,7 +49,7 @@ class PathIgnore(NamedTuple):
         unused = [name for name in self.rules if name not in self.used]
         if unused:
             where = Finding(Problem(WARNING, "", "", Path(), ""), self.file, self.line, 1, self.text)
-            yield said(where, UNUSED, f"suppresses no finding of {', '.join(unused)}", "remove it")
+            yield finding_at(where, UNUSED, f"suppresses no finding of {', '.join(unused)}", "remove it")
 
 
 class PathIgnores:

@@ -130,7 +130,7 @@ class Revision:
 
     def _contents(self, names: Iterable[str]) -> dict[str, bytes]:
         wanted = list(dict.fromkeys(names))
-        answer = _ask(self.top, "cat-file", "--batch", given="".join(f"{name}\n" for name in wanted).encode())
+        answer = _git(self.top, "cat-file", "--batch", given="".join(f"{name}\n" for name in wanted).encode())
         found, at = {}, 0
         for name in wanted:
             end = answer.find(b"\n", at)
@@ -162,21 +162,21 @@ def _commit(top: str, revision: str) -> str:
     if not revision or revision.startswith("-") or not revision.isprintable():
         raise RevisionError(message.partition(";")[0])
     try:
-        answer = _ask(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        answer = _git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     except RevisionError as error:
         raise RevisionError(str(error) or message) from error
     return answer.decode("ascii", "replace").strip()
 
 
 def _fetched(revision: str) -> str:
-    """Return the files to read from git for a revision."""
+    """Return the arguments of ``git fetch`` that bring a revision."""
     if "~" in revision or "^" in revision:
         return "--unshallow"
     return f"origin {revision.removeprefix('origin/')}"
 
 
 def _list(top: str, commit: str) -> dict[str, _Blob]:
-    answer = _ask(top, "ls-tree", "-r", "-l", "-z", "--full-tree", commit)
+    answer = _git(top, "ls-tree", "-r", "-l", "-z", "--full-tree", commit)
     found = {}
     for line in answer.split(b"\0"):
         head, _, name = line.partition(b"\t")
@@ -196,7 +196,7 @@ def _named(data: bytes, like: str) -> str:
     return made.hexdigest()
 
 
-def _ask(top: str, *arguments: str, given: bytes = b"") -> bytes:
+def _git(top: str, *arguments: str, given: bytes = b"") -> bytes:
     import subprocess  # noqa: PLC0415 - needed only to compare revisions
 
     try:

@@ -95,7 +95,7 @@ class Statement(NamedTuple):
         if unused:
             all_of_it = len(unused) == len(self.rules)
             hint = "remove it" if all_of_it else f"remove {', '.join(unused)}"
-            yield said(self.finding, UNUSED, f"suppresses no finding of {', '.join(unused)}", hint)
+            yield finding_at(self.finding, UNUSED, f"suppresses no finding of {', '.join(unused)}", hint)
 
 
 class Statements:
@@ -173,7 +173,7 @@ class Statements:
         if not statement.reason:
             message = f"gives no reason for suppressing {', '.join(known)}"
             own = example.replace("unknown-field", ", ".join(known))
-            self.findings.append(said(where, UNEXPLAINED, message, f"write {own}"))
+            self.findings.append(finding_at(where, UNEXPLAINED, message, f"write {own}"))
         beside = self._places.setdefault(statement.place, [])
         if len(beside) == _MOST_RULES:
             self._malformed(where, f"is one of more than {_MOST_RULES} for the same place", "")
@@ -183,7 +183,7 @@ class Statements:
         self._files.add(statement.place.file)
 
     def _malformed(self, where: Finding, message: str, hint: str) -> None:
-        self.findings.append(said(where, MALFORMED, f"{message}, so it suppresses nothing", hint))
+        self.findings.append(finding_at(where, MALFORMED, f"{message}, so it suppresses nothing", hint))
 
     def about(self, finding: Finding) -> Iterator[Statement]:
         """Find the statements that may suppress a finding, the nearest first."""
@@ -201,7 +201,7 @@ class Statements:
             yield from self._places.get(place, ())
 
 
-def said(where: Finding, rule: str, message: str, hint: str) -> Finding:
+def finding_at(where: Finding, rule: str, message: str, hint: str) -> Finding:
     """Make a finding about a statement, at its place."""
     return where._replace(problem=Problem(WARNING, rule, "Suppression", where.problem.path, message, hint))
 

@@ -119,7 +119,7 @@ def test(
             if not result.cases and any(each.problem.level == ERROR for each in result.findings):
                 report.remarks.append(f"note: not run: {suite.source}, as the API server refuses what it tests")
             if selected is None:
-                _add(coverage, directory.asked(result.coverage), suite)
+                _add(coverage, directory.relevant(result.coverage), suite)
         if not directory.suites:
             findings |= dict.fromkeys(_untested(each for each in directory.manifests if each.source in directory.named))
     findings |= dict.fromkeys(_unseen(coverage.values()))
@@ -145,12 +145,12 @@ class _Directory(NamedTuple):
         """Tell whether a finding is reported: of a neighbour, only an error is, as it keeps suites from running."""
         return finding.problem.level == ERROR or finding.file in self.named
 
-    def asked(self, coverage: Sequence[Covered]) -> Iterator[Covered]:
-        """Return the coverage of the named policies, and of those that the suites ask."""
-        asked = {id(each.policy) for each in coverage if each.passed or each.failed}
+    def relevant(self, coverage: Sequence[Covered]) -> Iterator[Covered]:
+        """Return the coverage of the named policies, and of those that the suites evaluate."""
+        evaluated = {id(each.policy) for each in coverage if each.passed or each.failed}
         for each in coverage:
             manifest = each.policy.manifest
-            if manifest is None or manifest.source in self.named or id(each.policy) in asked:
+            if manifest is None or manifest.source in self.named or id(each.policy) in evaluated:
                 yield each
 
 

@@ -232,8 +232,8 @@ def _because(request: JSONObject, key: str) -> str:
         return ""
     held = _held(request["heldBy"]) if key in {"free", "enough"} else ""
     because = "" if held and key == "free" else request["because"]
-    said = ", ".join(filter(None, (because, held)))
-    return f": {said}" if said else ""
+    reasons = ", ".join(filter(None, (because, held)))
+    return f": {reasons}" if reasons else ""
 
 
 def _held(holders: Sequence[JSONObject]) -> str:
