@@ -28,12 +28,16 @@ class ExtendedResources:
 
     def __init__(self, classes: Iterable[JSONObject]) -> None:
         self._classes: dict[str, str] = {}
-        # The newest class has the name; of two of the same age, the first by name (extendedresourcecache.go).
-        by_name = sorted(classes, key=name_of, reverse=True)
-        for each in sorted(by_name, key=lambda each: text(each, "metadata", "creationTimestamp")):
-            self._classes[IMPLICIT_PREFIX + name_of(each)] = name_of(each)
+        ages: dict[str, str] = {}
+        for each in sorted(classes, key=lambda each: (_age(each), name_of(each))):
             if name := text(each, "spec", "extendedResourceName"):
+                # The newest class has the name; of two of the same age, the first by name, and the other one does not
+                # even get its implicit name (extendedresourcecache.go, updateResourceName2class).
+                if ages.get(name) == _age(each):
+                    continue
+                ages[name] = _age(each)
                 self._classes[name] = name_of(each)
+            self._classes[IMPLICIT_PREFIX + name_of(each)] = name_of(each)
 
     def has(self, resource: str) -> bool:
         """Tell whether a class provides a resource."""
@@ -81,6 +85,10 @@ class ExtendedResources:
                     largest = own
             found += [each for each in (largest, *lasting) if each]
         return sorted(found, key=lambda each: str(each["name"]))
+
+
+def _age(device_class: JSONObject) -> str:
+    return text(device_class, "metadata", "creationTimestamp")
 
 
 def _request(index: int, container: JSONObject, resource: str, device_class: str, reused: int) -> JSONObject | None:

@@ -10,17 +10,21 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.inventory.claims import allocation_of
-from webhook.objects import at, items, mapping, name_of, text, texts
+from webhook.objects import at, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import aggregate
 
 if TYPE_CHECKING:
     from webhook.inventory.claims import Consumer
     from webhook.objects import JSONObject
+    from webhook.release import Release
 
 CONSUMERS_MAX: Final = 256
 """The largest number of consumers of a claim (ResourceClaimReservedForMaxSize)."""
 _TIMEOUT: Final = timedelta(minutes=10)
 """The time after which the scheduler stops waiting for binding conditions."""
+_FAILED: Final = 'running PreBind plugin "DynamicResources": '
+_UNMAPPED_FAILS_SINCE: Final = 35
+"""From this release on, an empty claim for extended resources is an error (patchPodExtendedResourceClaimStatus)."""
 
 
 def refusal(claim: JSONObject, consumer: Consumer, namespace: str, *, timestamps: bool) -> str:
@@ -44,9 +48,23 @@ def refusal(claim: JSONObject, consumer: Consumer, namespace: str, *, timestamps
         return ""
     name = name_of(claim)
     return (
-        'running PreBind plugin "DynamicResources": add reservation to claim '
+        f"{_FAILED}add reservation to claim "
         f'{namespace}/{name}: ResourceClaim.resource.k8s.io "{name}" is invalid: {aggregate(complaints)}'
     )
+
+
+def unmapped(pod: JSONObject, claim: JSONObject, release: Release) -> str:
+    """Explain why the scheduler fails after it has made an empty claim for extended resources; empty if it does not.
+
+    Args:
+        pod: The pod.
+        claim: The claim that the scheduler makes; it is empty if the node has the resources without devices.
+        release: The Kubernetes release, as the minor of 1.x.
+    """
+    if items(claim, "spec", "devices", "requests") or release < _UNMAPPED_FAILS_SINCE:
+        return ""
+    which = f"{namespace_of(pod)}/{name_of(pod)}"
+    return f"{_FAILED}nil or empty request mappings, no update of pod {which} ExtendedResourceClaimStatus"
 
 
 def waits(claim: JSONObject) -> bool:

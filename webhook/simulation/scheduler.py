@@ -220,7 +220,7 @@ class Scheduler:
         made = [
             Use("", claim, Consumer("pods", name_of(placement.pod), uid_of(placement.pod)))
             for claim in pending[len(pending) - 1 :]
-            if round_.delegated(node)
+            if round_.made_on(node)
         ]
         bound: list[JSONObject] = []
         before: list[JSONObject] = []
@@ -229,6 +229,8 @@ class Scheduler:
             if allocation_of(claim) and not _is_repeated(claim, bound) and use.consumer.has(claim):
                 bound.append(claim)
                 continue
+            if use in made and (error := binding.unmapped(placement.pod, claim, cluster.settings.release)):
+                return self._unbound(placement, uses, bound, before, error)
             before.append(claim)
             if not allocation_of(claim):
                 cluster.inventory.put(claim)
@@ -238,9 +240,7 @@ class Scheduler:
                 timestamps = cluster.settings.has_binding_conditions and not _is_repeated(claim, bound)
             error = binding.refusal(claim, use.consumer, namespace_of(placement.pod), timestamps=timestamps)
             if error:
-                self._unreserve(bound, before, claim)
-                claims = tuple(self._current(each.claim) for each in uses)
-                return placement._replace(condition=conditions.failed(error), claims=claims)
+                return self._unbound(placement, uses, [*bound, claim], before, error)
             bound.append(cluster.reserve(claim, use.consumer))
         taken = round_.taken(result if isinstance(result, Result) else None)
         cluster.bind(placement.pod, needs.demand.with_more(taken) if taken else needs.demand, node)
@@ -250,9 +250,16 @@ class Scheduler:
             return placement._replace(reason=reason)
         return placement._replace(node=names[0], condition=conditions.SCHEDULED)
 
-    def _unreserve(self, bound: Sequence[JSONObject], before: Sequence[JSONObject], last: JSONObject) -> None:
+    def _unbound(
+        self,
+        placement: Placement,
+        uses: Sequence[Use],
+        bound: Sequence[JSONObject],
+        before: Sequence[JSONObject],
+        error: str,
+    ) -> Placement:
         """Undo the reservations made before one failed; allocations stay."""
-        for claim in (*bound, last):
+        for claim in bound:
             earlier = next((each for each in before if name_of(each) == name_of(claim)), None)
             if earlier is None:
                 continue
@@ -263,6 +270,8 @@ class Scheduler:
             if reserved:
                 status["reservedFor"] = reserved
             self.cluster.inventory.put({**current, "status": status})
+        claims = tuple(self._current(each.claim) for each in uses)
+        return placement._replace(condition=conditions.failed(error), claims=claims)
 
 
 def requested_classes(claim: JSONObject) -> Iterator[tuple[str, str]]:

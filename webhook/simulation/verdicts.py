@@ -99,19 +99,27 @@ class Round:
         allocatable = self.cluster.nodes[node].allocatable
         return frozenset(name for name in self._extended if not allocatable.get(name))
 
+    def made_on(self, node: int) -> JSONObject | None:
+        """Return the claim that the scheduler makes for extended resources if the pod runs on a node; None without.
+
+        It requests nothing if the node has the resources itself, but the pod has other claims.
+        """
+        delegated = self.delegated(node)
+        if not delegated and not (self._extended and self.needs.claims):
+            return None
+        return self.cluster.extended.claim_for(self.needs.pod, delegated)
+
     def claims_on(self, node: int) -> list[JSONObject]:
         """Return the claims that need devices if the pod runs on a node."""
-        delegated = self.delegated(node)
-        if not delegated:
-            return self._pending
-        return [*self._pending, self.cluster.extended.claim_for(self.needs.pod, delegated)]
+        made = self.made_on(node)
+        return self._pending if made is None else [*self._pending, made]
 
     def attempt_on(self, node: int) -> Attempt | None:
         """Return the attempt to allocate devices on a node; None if no claim needs any."""
         delegated = self.delegated(node)
-        if not self._pending and not delegated:
-            return None
         if delegated not in self._attempts:
+            if not self.claims_on(node):
+                return None
             self._attempts[delegated] = self.cluster.allocator.attempt(self.claims_on(node))
         return self._attempts[delegated]
 
