@@ -217,8 +217,8 @@ def allocate(scenario: Mapping[str, Any]) -> dict[str, Any]:
         scenario: A cluster and the claims to allocate, as plain dicts of ``resource.k8s.io/v1`` and ``v1``:
             ``classes``, ``slices``, ``nodes``, ``claims`` (to be allocated together, in this order), ``allocated``
             (claims with an allocation, which use devices) and ``taintRules``; ``features``, the allocator's features
-            that are on, such as ``{"PrioritizedList": True}``; ``release``, the minor of Kubernetes 1.x (36);
-            ``enable``, the implementations to choose from (all).
+            that are on, such as ``{"PrioritizedList": True}``; ``release``, the minor of Kubernetes 1.x (36), and
+            ``patch``, its patch release (0); ``enable``, the implementations to choose from (all).
 
     Returns:
         ``implementation`` (``stable``, ``incubating`` or ``experimental``) and ``nodes``: for each its name, ``node``;

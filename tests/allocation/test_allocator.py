@@ -604,3 +604,51 @@ def test_a_rounded_amount_is_the_default_only_if_it_is_spelled_alike(default: st
     )
     asked = claim(request(capacity={"requests": {"memory": default}}))
     assert isinstance(answer([resource_slice(shared)], asked), Result) is fits
+
+
+PARTITION = {"consumesCounters": [{"counterSet": "set", "counters": {"memory": {"value": "1Gi"}}}]}
+COUNTERS = [{"name": "set", "counters": {"memory": {"value": "1Gi"}}}]
+
+
+class TestDevicesThatAreNotTakenAfterAll:
+    """Up to 1.36.2, they keep their counters; from 1.36.3 on, the counters are there for other devices."""
+
+    VERSIONS = ((36, 0, False), (36, 2, False), (36, 3, True), (37, 0, True))
+
+    @staticmethod
+    def fits(first: Json, *claims: Json, release: int, patch: int) -> bool:
+        partitions = resource_slice(device("d0", **PARTITION, **first), device("d1", **PARTITION), count=2)
+        counters = resource_slice(name="s1", sharedCounters=COUNTERS, count=2)
+        found = answer([partitions, counters], *claims, release=Release(release), patch=patch)
+        return isinstance(found, Result)
+
+    @pytest.mark.parametrize(("release", "patch", "expected"), VERSIONS)
+    def test_since_they_are_tainted(self, release: int, patch: int, *, expected: bool) -> None:
+        tainted = {"taints": [{"key": "broken", "effect": "NoSchedule"}]}
+        assert self.fits(tainted, claim(request()), release=release, patch=patch) is expected
+
+    @pytest.mark.parametrize(("release", "patch", "expected"), VERSIONS)
+    def test_since_a_constraint_rejects_them(self, release: int, patch: int, *, expected: bool) -> None:
+        matching = claim(request(), constraints=[{"matchAttribute": f"{DRIVER}/rack"}])
+        partitions = resource_slice(
+            device("d0", **PARTITION), device("d1", **PARTITION, attributes={"rack": {"int": 1}}), count=2
+        )
+        counters = resource_slice(name="s1", sharedCounters=COUNTERS, count=2)
+        found = answer([partitions, counters], matching, release=Release(release), patch=patch)
+        assert isinstance(found, Result) is expected
+
+    @pytest.mark.parametrize(("release", "patch", "expected"), VERSIONS)
+    def test_since_a_later_request_wants_what_they_are(self, release: int, patch: int, *, expected: bool) -> None:
+        shared = {"allowMultipleAllocations": True, "attributes": {"rack": {"int": 1}}}
+        alternatives = {
+            "name": "r0",
+            "firstAvailable": [
+                {"name": "two", "deviceClassName": "any", "count": 3},
+                {
+                    "name": "one",
+                    "deviceClassName": "any",
+                    "selectors": [{"cel": {"expression": f'!has(device.attributes["{DRIVER}"].rack)'}}],
+                },
+            ],
+        }
+        assert self.fits(shared, claim(alternatives), release=release, patch=patch) is expected

@@ -14,7 +14,7 @@ GATES = {"DRAExtendedResource": True}
 class TestNodesWithTheResource:
     """A node has the resource from a device plugin, so its devices are not asked for it."""
 
-    OBJECTS = (device_class(extendedResourceName=GPU), devices("a"), node("a", **{GPU: "1"}), claim())
+    OBJECTS = (device_class(extendedResourceName=GPU), devices("a"), node("a", None, None, **{GPU: "1"}), claim())
 
     def test_take_pods_without_claims(self) -> None:
         (answer,) = simulate(self.OBJECTS, [pod(requests={GPU: "1"})], feature_gates=GATES)
@@ -75,6 +75,6 @@ class TestClassesWithTheSameResource:
         ],
     )
     def test_keep_their_implicit_names_unless_they_are_of_the_same_age(
-        self, name: str, ages: tuple[str, ...], expected: bool
+        self, name: str, ages: tuple[str, ...], *, expected: bool
     ) -> None:
         assert self.bound(f"deviceclass.resource.kubernetes.io/{name}", *ages) is expected

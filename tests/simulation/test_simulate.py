@@ -238,8 +238,13 @@ class TestClaims:
             (
                 "1.36",
                 {"DRADeviceTaintRules": True},
-                ", even with the feature gate DRADeviceTaintRules: by a bug, it expects another version than it gets",
+                (
+                    ", even with the feature gate DRADeviceTaintRules: by a bug before 1.36.3, it expects another "
+                    "version than it gets"
+                ),
             ),
+            ("1.36.3", {"DRADeviceTaintRules": True}, None),
+            ("1.36.3", {}, " without the feature gate DRADeviceTaintRules"),
             (
                 "1.35",
                 {},
@@ -398,6 +403,23 @@ class TestHelp:
         (answer,) = simulate([device_class(), bound, node("a"), claim()], [pod(claims={"gpu": "c"})], kubernetes="1.35")
         assert answer["node"] is None
         assert {"change": "on Kubernetes 1.36", "nodes": 1} in answer["why"]["help"]
+
+    def test_a_patch_release(self) -> None:
+        devices_: list[JSONObject] = [
+            {"name": name, "consumesCounters": [{"counterSet": "set", "counters": {"memory": {"value": "1Gi"}}}]}
+            for name in ("d0", "d1")
+        ]
+        devices_[0]["taints"] = [{"key": "broken", "effect": "NoSchedule"}]
+        partitions = devices("a")
+        partitions["spec"] |= {"devices": devices_, "pool": {**partitions["spec"]["pool"], "resourceSliceCount": 2}}
+        spec = {name: value for name, value in partitions["spec"].items() if name != "devices"}
+        spec["sharedCounters"] = [{"name": "set", "counters": {"memory": {"value": "1Gi"}}}]
+        counters = {"kind": "ResourceSlice", "metadata": {"name": "counters"}, "spec": spec}
+        objects = [device_class(), partitions, counters, node("a"), claim()]
+        (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
+        assert answer["node"] is None
+        assert {"change": "on Kubernetes 1.36.3", "nodes": 1} in answer["why"]["help"]
+        assert nodes(objects, pod(claims={"gpu": "c"}), kubernetes="1.36.3") == ["a"]
 
     def test_all_devices(self) -> None:
         objects = [*GPU, *NODES, allocated("used", "a"), allocated("other", "b"), claim(allocationMode="All")]

@@ -63,6 +63,7 @@ class Allocator:
         taint_rules: DeviceTaintRules; their taints are added to the devices that they select.
         features: The features that are on; `Features.of` derives them from feature gates.
         release: The Kubernetes release, as the minor of 1.x.
+        patch: The patch release.
         implementations: The implementations to choose from; empty for all.
         with_lists: Whether expressions see attributes that are lists; by default, if the allocator does. The scheduler
             of 1.36 shows them to expressions if DRAListTypeAttributes is on, but never to its allocator.
@@ -80,11 +81,12 @@ class Allocator:
         *,
         features: Features,
         release: Release = RECORDED,
+        patch: int = 0,
         implementations: Collection[str] = (),
         with_lists: bool | None = None,
     ) -> None:
         self.features = features
-        self._variant = implementation(features, release, implementations)
+        self._variant = implementation(features, release, implementations, patch)
         self._classes = {each["metadata"]["name"]: each for each in classes}
         self._catalog = Catalog(slices, taint_rules)
         self._selectors = Selectors(release, features, with_lists=with_lists)

@@ -25,6 +25,8 @@ _LATEST: Final = 37
 """Changes in this release follow its sources; none of its allocators was recorded."""
 _POOLS_WHOLE_SINCE: Final = 35
 """From this release on, pools include the slices of other nodes."""
+_UNDOES_SINCE: Final = (36, 3)
+"""From this patch release on, rejected devices leave nothing behind."""
 _SORTED_SINCE: Final = 36
 """From this release on, pools and slices are tried by name; before, in the order of Go's maps."""
 
@@ -97,11 +99,13 @@ class Implementation:
         name: ``stable``, ``incubating`` or ``experimental``.
         release: The Kubernetes release, as the minor of 1.x.
         features: The features that are on.
+        patch: The patch release.
     """
 
     name: str
     release: Release
     features: Features
+    patch: int = 0
 
     @property
     def is_sorted(self) -> bool:
@@ -145,6 +149,15 @@ class Implementation:
         return self.release >= _SORTED_SINCE
 
     @property
+    def undoes_all(self) -> bool:
+        """Whether a device that is rejected or given back leaves nothing behind.
+
+        Before, its counters stay taken if a taint or a constraint rejects it, or if it is shared; constraints remember
+        its values if its capacity is too small.
+        """
+        return (self.release, self.patch) >= _UNDOES_SINCE
+
+    @property
     def configures_once(self) -> bool:
         """Whether a configuration appears once in an allocation, and names no requests if it applies to all."""
         return self.release >= _LATEST
@@ -165,13 +178,14 @@ class Implementation:
         return self.name == EXPERIMENTAL or (self.is_sorted and self.name == INCUBATING)
 
 
-def implementation(features: Features, release: Release, among: Collection[str] = ()) -> Implementation:
+def implementation(features: Features, release: Release, among: Collection[str] = (), patch: int = 0) -> Implementation:
     """Return the implementation that a release uses for some features.
 
     Args:
         features: The features that are on.
         release: The Kubernetes release, as the minor of 1.x.
         among: The implementations to choose from; empty for all.
+        patch: The patch release.
 
     Raises:
         ValueError: No implementation supports all features.
@@ -180,7 +194,7 @@ def implementation(features: Features, release: Release, among: Collection[str] 
     allowed = {name: known for name, known in supported.items() if not among or name in among}
     for name, known in allowed.items():
         if features.names <= known:
-            return Implementation(name, release, features)
+            return Implementation(name, release, features, patch)
     raise ValueError(
         f"no allocator of Kubernetes 1.{release} supports {', '.join(sorted(features.names)) or 'these features'}"
         f" (of {', '.join(allowed) or 'none'})"

@@ -264,12 +264,10 @@ def leaves_traces(demand: Demand, view: NodeView) -> bool:
         return True
     if not view.consumes or not features.PartitionableDevices:
         return False
-    if features.CompatibilityGroups:
+    if shares or features.CompatibilityGroups:
         return True
-    has_constraints = any(ask.constraints for ask in asks)
-    return (
-        shares
-        or has_constraints
+    return not view.variant.undoes_all and (
+        any(ask.constraints for ask in asks)
         or any(
             ask.chooser.choose(device.content) is True and not ask.tolerates(device.content)
             for device in view.devices

@@ -30,6 +30,7 @@ def outcome(scenario: Mapping[str, Any]) -> JSONObject:
             scenario.get("taintRules") or (),
             features=_features(scenario.get("features") or {}),
             release=scenario.get("release", RECORDED),
+            patch=scenario.get("patch", 0),
             implementations=scenario.get("enable") or (),
         )
         attempt = allocator.attempt(scenario.get("claims") or ())
@@ -77,6 +78,10 @@ def _check(scenario: Mapping[str, Any]) -> None:
     if not isinstance(scenario.get("release", RECORDED), int):
         raise ValueError(  # noqa: TRY004 - as for all other input
             f"release must be the minor of Kubernetes 1.x, such as {RECORDED}, not {scenario['release']!r}"
+        )
+    if not isinstance(scenario.get("patch", 0), int):
+        raise ValueError(  # noqa: TRY004 - as for all other input
+            f"patch must be a number, such as 3 for Kubernetes 1.36.3, not {scenario['patch']!r}"
         )
     names = scenario.get("enable") or ()
     if not isinstance(names, (list, tuple)) or not all(isinstance(each, str) for each in names):

@@ -1,12 +1,12 @@
 """The state of a search: the devices that it has allocated so far.
 
-Follows upstream's ``allocateDevice``, ``checkAvailableCounters`` and their rollback, including the amounts that these
-leave behind: counters taken for a device that a taint or a constraint then rules out stay taken.
+Follows upstream's ``allocateDevice``, ``checkAvailableCounters`` and their rollback; up to 1.36.2 including the amounts
+that these leave behind: counters taken for a device that a taint or a constraint then rules out stay taken.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.allocation.compatibility import Common
 from webhook.allocation.demand import Complaint, Stop
@@ -22,6 +22,21 @@ if TYPE_CHECKING:
     from webhook.allocation.view import NodeView
 
 
+class Draw(NamedTuple):
+    """What a device has drawn from its counter sets.
+
+    Args:
+        counters: Whether it has taken counters; another share of the device may have done so before.
+        groups: The groups that the counter sets had in common before; None if that does not matter.
+    """
+
+    counters: bool = False
+    groups: Mapping[Place, Groups | None] | None = None
+
+
+_NOTHING: Final = Draw()
+
+
 class Pick(NamedTuple):
     """A device picked for a request.
 
@@ -29,13 +44,15 @@ class Pick(NamedTuple):
         ask: The request.
         device: Its place among the node's devices.
         take: The capacity taken of it, if it is shared.
-        groups: The groups that its counter sets had in common before; None if that does not matter.
+        draw: What it has drawn from its counter sets.
+        is_first: Whether it is the first share of the device.
     """
 
     ask: Ask
     device: int
     take: Take | None
-    groups: Mapping[Place, Groups | None] | None = None
+    draw: Draw = _NOTHING
+    is_first: bool = True
 
 
 class State:
@@ -53,6 +70,7 @@ class State:
         "_consumed",
         "_demand",
         "_features",
+        "_undoes_all",
         "_used",
         "_used_by",
         "_view",
@@ -66,6 +84,7 @@ class State:
         self._view = view
         self._available = available
         self._features = view.variant.features
+        self._undoes_all = view.variant.undoes_all
         self.picks: list[list[Pick]] = [[] for _ in demand.claims]
         self.constraints: list[list[Constraint]] = [
             [kind(attribute) for kind, attribute in claim.constraints] for claim in demand.claims
@@ -113,26 +132,28 @@ class State:
         is_shared = content.is_shared and self._features.ConsumableCapacity
         if not self._is_free(ask, index, is_shared=is_shared):
             return None
-        groups = None
-        if content.consumes:
-            is_left, groups = self._draw(index, is_shared=is_shared)
-            if not is_left:
-                return None
-        if self._features.DeviceTaints and not ask.tolerates(content):
+        draw = self._draw(index, is_shared=is_shared) if content.consumes else _NOTHING
+        if draw is None:
             return None
-        if ask.constraints and not self._constrain(ask, index):
+        is_tainted = self._features.DeviceTaints and not ask.tolerates(content)
+        if is_tainted or (ask.constraints and not self._constrain(ask, index)):
+            self._reject(index, draw)
             return None
         take = None
+        is_first = index not in self.shares
         if not is_shared:
             self._mark(ask.claim, self._used_by[ask.claim] | 1 << index)
         else:
             if ask.is_all and not self.has_capacity(ask, index):
+                if self._undoes_all:
+                    self._release_constraints(ask)
+                self._reject(index, draw)
                 return None
             take = ask.takes(content)
             shares = self.shares.setdefault(index, {})
             for name, amount in (take.amounts if take else {}).items():
                 shares[name] = shares.get(name, 0) + amount
-        pick = Pick(ask, index, take, groups)
+        pick = Pick(ask, index, take, draw, is_first)
         self.picks[ask.claim].append(pick)
         return pick
 
@@ -141,45 +162,65 @@ class State:
             return is_shared or not self._used_by[ask.claim] >> index & 1
         return not (self._view.taken | self._used) >> index & 1
 
-    def _draw(self, index: int, *, is_shared: bool) -> tuple[bool, Mapping[Place, Groups | None] | None]:
-        """Take the counters that a device consumes, if they are left; once for all shares of a device.
-
-        Returns:
-            Whether they are left, and the groups that its counter sets had in common before.
-        """
+    def _draw(self, index: int, *, is_shared: bool) -> Draw | None:
+        """Take the counters that a device consumes, once for all its shares; None if they are not left."""
         if not self._features.PartitionableDevices:
-            return False, None
+            return None
         if is_shared and (index in self.shares or self._view.capacity_used(index) is not None):
-            return True, None
+            return _NOTHING
         if not self._consume(index):
-            return False, None
+            return None
         if self._common is None:
-            return True, None
+            return Draw(counters=True)
         groups = self._common.add(index)
         if groups is None:
             self._release(index)
-        return groups is not None, groups
+            return None
+        return Draw(counters=True, groups=groups)
+
+    def _reject(self, index: int, draw: Draw) -> None:
+        """Give back what a device has drawn that is not allocated after all; before 1.36.3, it stays taken."""
+        if self._undoes_all:
+            self._restore_groups(draw)
+            if draw.counters:
+                self._release(index)
 
     def undo(self, pick: Pick) -> None:
         """Undo the last device."""
         ask, index = pick.ask, pick.device
         self.picks[ask.claim].pop()
-        if pick.groups is not None and self._common is not None:
-            self._common.restore(pick.groups)
-        constraints = self.constraints[ask.claim]
-        for number in ask.constraints:
-            constraints[number].remove(ask.base)
+        self._restore_groups(pick.draw)
+        self._release_constraints(ask)
         self._mark(ask.claim, self._used_by[ask.claim] & ~(1 << index))
         if pick.take is None:
             if self._view.devices[index].content.consumes:
                 self._release(index)
+        elif self._undoes_all:
+            if pick.draw.counters:
+                self._release(index)
+            self._give_back(index, pick.take)
+            if not pick.is_first:
+                self.shares.setdefault(index, {})  # the earlier share still spares others the counters
         elif pick.take.amounts:
-            shares = self.shares.get(index)
-            if shares is not None:
-                for name, amount in pick.take.amounts.items():
-                    shares[name] -= amount
-                if not any(shares.values()):
-                    del self.shares[index]
+            self._give_back(index, pick.take)
+
+    def _give_back(self, index: int, take: Take) -> None:
+        """Give back the capacity taken of a shared device."""
+        shares = self.shares.get(index)
+        if shares is not None:
+            for name, amount in take.amounts.items():
+                shares[name] -= amount
+            if not any(shares.values()):
+                del self.shares[index]
+
+    def _restore_groups(self, draw: Draw) -> None:
+        if draw.groups is not None and self._common is not None:
+            self._common.restore(draw.groups)
+
+    def _release_constraints(self, ask: Ask) -> None:
+        constraints = self.constraints[ask.claim]
+        for number in ask.constraints:
+            constraints[number].remove(ask.base)
 
     def _mark(self, claim: int, used: int) -> None:
         self._used_by[claim] = used

@@ -294,6 +294,15 @@ def release_of(kubernetes: str) -> Release:
     return _judged_as(kubernetes)
 
 
+def patch_of(kubernetes: str) -> int:
+    """Return the patch release of a Kubernetes version: 2 for ``1.30.2``; 0 if it has none.
+
+    Raises:
+        ValueError: It is not a version.
+    """
+    return int((_parts_of(kubernetes)[2] or ".0")[1:])
+
+
 @lru_cache(maxsize=64)
 def _judged_as(kubernetes: str) -> Release:
     release = _minor(kubernetes)
@@ -313,13 +322,17 @@ def not_known_yet(kubernetes: str) -> str:
 
 
 def _minor(kubernetes: str) -> Release:
+    return Release(int(_parts_of(kubernetes)[1]))
+
+
+def _parts_of(kubernetes: str) -> re.Match[str]:
     if not isinstance(kubernetes, str):  # as a number, 1.30 would be 1.3
         likely = f"{kubernetes}0" if re.fullmatch(r"1\.[1-9]", str(kubernetes)) else f"1.{NEWEST}"
         raise ValueError(f'{kubernetes!r} is not a string; write the Kubernetes version as "{likely}"')  # noqa: TRY004 - who passes on what a file says expects one kind of error
-    match = re.fullmatch(r"v?1\.([0-9]{1,3})(\.[0-9]+)?([-+].*)?", kubernetes, re.ASCII)
+    match = re.fullmatch(r"v?1\.([0-9]{1,3})(\.[0-9]{1,9})?([-+].*)?", kubernetes, re.ASCII)
     if not match:
         raise ValueError(f"{kubernetes!r} is not a Kubernetes version; write it as 1.{NEWEST}")
-    return Release(int(match[1]))
+    return match
 
 
 _targets: dict[tuple[Any, ...], Target] = {}

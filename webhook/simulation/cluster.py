@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.allocation import Allocator, Features
 from webhook.api import gates
-from webhook.api.versions import release_of
+from webhook.api.versions import NEWEST, patch_of, release_of
 from webhook.inventory.claims import POD, allocation_of
 from webhook.inventory.extended import ExtendedResources
 from webhook.objects import items, name_of, namespace_of, text
@@ -28,6 +28,8 @@ DEFAULT_RELEASE: Final = "1.36"
 
 _TAINT_RULES_BROKEN: Final = 36
 """The scheduler of this release expects another version of DeviceTaintRules than it gets, and applies none."""
+_MENDED: Final = 3
+"""The patch release of 1.36 that applies DeviceTaintRules, and whose allocator undoes all that it tried."""
 _TAINT_RULES_NEED: Final = {"DRADeviceTaints": 0, "DRADeviceTaintRules": 35}
 """The feature gates that taint rules need, each from a release on."""
 _OLDEST: Final = 31
@@ -43,10 +45,12 @@ class Settings(NamedTuple):
     Args:
         release: The Kubernetes release, as the minor of 1.x.
         gates: The feature gates that are on.
+        patch: The patch release.
     """
 
     release: Release
     gates: frozenset[str]
+    patch: int = 0
 
     @classmethod
     def of(cls, kubernetes: str | None = None, feature_gates: Mapping[str, bool] | None = None) -> Settings:
@@ -58,15 +62,27 @@ class Settings(NamedTuple):
         release = release_of(kubernetes or DEFAULT_RELEASE)
         if release < _OLDEST:
             raise ValueError(f"the scheduler of Kubernetes 1.{release} is not simulated: give 1.{_OLDEST} or later")
-        return cls(release, gates.enabled(release, feature_gates))
+        return cls(release, gates.enabled(release, feature_gates), patch_of(kubernetes or DEFAULT_RELEASE))
+
+    def __str__(self) -> str:
+        """Return the version, such as ``1.36`` or ``1.36.3``."""
+        return f"1.{self.release}.{self.patch}" if self.patch else f"1.{self.release}"
+
+    @property
+    def later(self) -> Iterator[Settings]:
+        """The mended patch release if there is one, with the same gates, and the next release with its defaults."""
+        if self.release == _TAINT_RULES_BROKEN and self.patch < _MENDED:
+            yield self._replace(patch=_MENDED)
+        if self.release < NEWEST:
+            yield Settings.of(f"1.{self.release + 1}")
 
     @property
     def taint_rules_ignored(self) -> str:
         """The reason why the scheduler does not apply DeviceTaintRules; empty if it does."""
-        what = f"the scheduler of Kubernetes 1.{self.release} does not apply DeviceTaintRules"
-        if self.release == _TAINT_RULES_BROKEN:
+        what = f"the scheduler of Kubernetes {self} does not apply DeviceTaintRules"
+        if self.release == _TAINT_RULES_BROKEN and self.patch < _MENDED:
             gate = "even with the feature gate DRADeviceTaintRules"
-            return f"{what}, {gate}: by a bug, it expects another version than it gets"
+            return f"{what}, {gate}: by a bug before 1.36.{_MENDED}, it expects another version than it gets"
         needed = {gate for gate, since in _TAINT_RULES_NEED.items() if self.release >= since}
         missing = " and ".join(sorted(needed - self.gates))
         return f"{what} without the feature gate {missing}" if missing else ""
@@ -112,6 +128,7 @@ class Cluster:
             taint_rules=inventory.all("DeviceTaintRule") if not settings.taint_rules_ignored else (),
             features=Features.of(settings.gates, settings.release),
             release=settings.release,
+            patch=settings.patch,
             with_lists="DRAListTypeAttributes" in settings.gates,
         )
         self._placed: dict[tuple[str, str], tuple[int, Demand]] = {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from webhook.api.versions import NEWEST
 from webhook.inventory.claims import allocation_of
 from webhook.objects import name_of, namespace_of
 from webhook.simulation import binding, ofclaims, ofextended, ofnodes
@@ -105,8 +104,10 @@ class Suggestions:
             pairs = sorted(different, key=lambda pair: pair[0].size + pair[1].size)[:_PAIRED_MAX]
             found = [next(self._try(needs, pair), _Found((), 0)) for pair in pairs]
         best = [(each.size, -each.nodes, each.text) for each in found if each.nodes]
-        if nodes := self._on_newer_release(needs):
-            best.append((_WAIT, -nodes, f"on Kubernetes 1.{cluster.settings.release + 1}"))
+        for later in cluster.settings.later:
+            if nodes := self._on_release(later, needs):
+                best.append((_WAIT, -nodes, f"on Kubernetes {later}"))
+                break
         pools = completed(cluster.inventory.all("ResourceSlice"))
         if pools and (nodes := self._once_published(needs, [each for slices in pools.values() for each in slices])):
             names = ", ".join("/".join(each) for each in list(pools)[:_POOLS_MAX])
@@ -115,14 +116,13 @@ class Suggestions:
         best.sort(key=lambda each: each[:2])
         return [Suggestion(what, -nodes) for _, nodes, what in best], len(tried) + len(pairs)
 
-    def _on_newer_release(self, needs: Needs) -> int:
-        """Count the nodes that would accept the pod with the next release's scheduler, if that is known."""
+    def _on_release(self, later: Settings, needs: Needs) -> int:
+        """Count the nodes that would accept the pod with a later release's scheduler."""
         cluster = self._cluster
-        release = cluster.settings.release + 1
-        if release > NEWEST or len(cluster.nodes) > _NODES_MAX:
+        if len(cluster.nodes) > _NODES_MAX:
             return 0
         try:
-            newer = Cluster(cluster.inventory, Settings.of(f"1.{release}"))
+            newer = Cluster(cluster.inventory, later)
         except ValueError:
             return 0
         return self._fitting_in(newer, needs)
