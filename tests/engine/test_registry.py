@@ -195,7 +195,7 @@ def test_what_no_crd_defines_counts_its_generations() -> None:
 @pytest.mark.parametrize(
     ("kind", "labels"),
     [
-        ({"apiVersion": "v1", "kind": "Pod"}, {"app": "old"}),
+        ({"apiVersion": "v1", "kind": "Pod"}, {"app": "new"}),
         ({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim"}, {"app": "old"}),
         ({"apiVersion": "apps/v1", "kind": "Deployment"}, {"app": "old"}),
         ({"apiVersion": "apps/v1", "kind": "DaemonSet"}, {"app": "new"}),

@@ -99,6 +99,27 @@ NO_JSON = "JSONPath valueExpression evaluated to a type that could not marshal t
             ),
         ),
         (
+            "Object{spec: Object.spec{priority: 1.0, activeDeadlineSeconds: 1.5}}",
+            "unable to convert unstructured object to /v1, Kind=Pod: cannot convert float64 to int64",
+        ),
+        (
+            (
+                "Object{spec: Object.spec{containers: [Object.spec.containers{name: 'c', ports: "
+                "[Object.spec.containers.ports{containerPort: 80.5}]}]}}"
+            ),
+            "unable to convert unstructured object to /v1, Kind=Pod: cannot convert float64 to int32",
+        ),
+        (
+            (
+                "Object{spec: Object.spec{containers: [Object.spec.containers{name: 'c', readinessProbe: Object.spec."
+                "containers.readinessProbe{tcpSocket: Object.spec.containers.readinessProbe.tcpSocket{port: 1.5}}}]}}"
+            ),
+            (
+                "unable to convert unstructured object to /v1, Kind=Pod: json: cannot unmarshal number 1.5 into "
+                "Go value of type int32"
+            ),
+        ),
+        (
             "[JSONPatch{op: 'remove', path: '/spec/nope'}]",
             "JSON Patch: error in remove for path: '/spec/nope': Unable to remove nonexistent key: nope: missing value",
         ),

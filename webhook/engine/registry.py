@@ -34,7 +34,7 @@ _DROPPED: Final = frozenset({"deletionTimestamp", "deletionGracePeriodSeconds", 
 _RESET: Final = frozenset({"labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp"})
 """The metadata that an update of the status cannot change (apimachinery ``ResetObjectMetaForStatus``)."""
 _KEPT_BY_STATUS: Final[Mapping[tuple[str, str], AbstractSet[str]]] = {
-    ("", "Pod"): _RESET,
+    ("", "Pod"): frozenset({"ownerReferences", "deletionTimestamp"}),
     ("resource.k8s.io", "ResourceClaim"): _RESET,
     ("resource.k8s.io", "DeviceTaintRule"): _RESET,
     ("resource.k8s.io", "ResourcePoolStatusRequest"): _RESET,

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.objects import text
 from webhook.policy.change.gotext import Foreign, go_type, plain, sharp
+from webhook.policy.manifest.kinds import kind_of
 from webhook.problem import quoted, shown
 from webhook.schema.derive.shape import (
     ATOMIC,
     BOOLEAN,
     BYTES,
+    INT_OR_STRING,
     INTEGER,
     SET,
     STRING,
@@ -63,6 +66,38 @@ def apply(obj: JSONObject, configuration: JSONObject, schema: Structure, *, dupl
     _expect_typed(obj, schema, "original", (_UNKNOWN, _DUPLICATE) if duplicates else (_UNKNOWN,))
     merged: JSONObject = _merged(obj, configuration, schema)
     return merged
+
+
+def expect_whole_numbers(configuration: JSONObject, schema: Structure) -> None:
+    """Make sure that a configuration sets no field for whole numbers to a fraction, which Go cannot convert.
+
+    Args:
+        configuration: The configuration, of the object's type.
+        schema: The structure of such objects.
+
+    Raises:
+        MergeError: It does.
+    """
+    for error in _fractions(configuration, schema):
+        kind = kind_of(text(configuration, "apiVersion"), text(configuration, "kind"))
+        msg = f"unable to convert unstructured object to {kind}: {error}"
+        raise MergeError(msg)
+
+
+def _fractions(value: Any, shape: Shape) -> Iterator[str]:
+    if isinstance(value, float) and isinstance(shape, Scalar) and not value.is_integer():
+        if shape.kind == INTEGER:
+            yield f"cannot convert float64 to {shape.go}"
+        elif shape.kind == INT_OR_STRING:
+            yield f"json: cannot unmarshal number {shown(value)} into Go value of type int32"
+    elif isinstance(value, list) and isinstance(shape, ListOf):
+        for each in value:
+            yield from _fractions(each, shape.item)
+    elif isinstance(value, dict) and isinstance(shape, Structure | MapOf):
+        for name, each in value.items():
+            item = shape.field(name) if isinstance(shape, Structure) else shape.item
+            if item is not None and type(each) is not str:
+                yield from _fractions(each, item)
 
 
 def _expect_typed(obj: JSONObject, schema: Structure, which: str, tolerated: tuple[str, ...] = ()) -> None:

@@ -14,7 +14,7 @@ from webhook.cel import EvaluationError
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
 from webhook.objects import metadata_of, text
 from webhook.policy.change.decoding import DecodingError, expect_decodable
-from webhook.policy.change.merge import MergeError, apply
+from webhook.policy.change.merge import MergeError, apply, expect_whole_numbers
 from webhook.policy.change.native import MismatchError, Natives, check_names, configuration_of, to_json
 from webhook.policy.change.patch import PatchError, TestFailedError, apply_patch
 from webhook.policy.evaluation.activation import Evaluation, OutOfBudgetError
@@ -318,9 +318,14 @@ def _configuration(obj: JSONObject, value: Struct, natives: Natives) -> JSONObje
 
 def _merged(obj: JSONObject, configuration: JSONObject, schema: Structure, release: Release) -> JSONObject:
     try:
-        return apply(obj, configuration, schema, duplicates=release >= _DUPLICATES_SINCE)
+        changed = apply(obj, configuration, schema, duplicates=release >= _DUPLICATES_SINCE)
     except MergeError as error:
         raise MutationError(f"error applying patch: {error}") from None
+    try:
+        expect_whole_numbers(configuration, schema)
+    except MergeError as error:
+        raise MutationError(str(error)) from None
+    return changed
 
 
 def _patched(obj: JSONObject, value: list[Any], natives: Natives) -> JSONObject:

@@ -28,14 +28,21 @@ MERGED: Final = "map"
 STRING: Final = "string"
 INTEGER: Final = "integer"
 BOOLEAN: Final = "boolean"
+INT_OR_STRING: Final = "int-or-string"
 TIMESTAMP: Final = "timestamp"
 BYTES: Final = "bytes"
 
 
 class Scalar(NamedTuple):
-    """A value without parts: a string, a number, or a text with another meaning, such as a quantity."""
+    """A value without parts: a string, a number, or a text with another meaning, such as a quantity.
+
+    Args:
+        kind: What it is.
+        go: The Go type of a number.
+    """
 
     kind: str
+    go: str = ""
 
 
 class Anything(NamedTuple):
@@ -101,7 +108,7 @@ class _Shapes(dict[str, "Shape | None"]):
 
 Shape = Scalar | Anything | ListOf | MapOf | Structure
 
-_SCALARS: Final[Mapping[type[Field], str]] = {Text: STRING, Int: INTEGER, Bool: BOOLEAN}
+_SCALARS: Final[Mapping[type[Field], str]] = {Text: STRING, Bool: BOOLEAN}
 
 
 def _wire(type_: type[Struct], replaced: Replaced) -> dict[str, Field]:
@@ -124,8 +131,14 @@ def _shape(field: Field, replaced: Replaced) -> Shape:
         return _list(field, replaced)
     if isinstance(field, SomeValue) and field.shape:
         return _shape(field.shape, replaced)
+    return _scalar(field)
+
+
+def _scalar(field: Field) -> Scalar | Anything:
     if isinstance(field, Parsed):
         return Scalar(field.rule)
+    if isinstance(field, Int):
+        return Scalar(INTEGER, field.go)
     return next((Scalar(kind) for type_, kind in _SCALARS.items() if isinstance(field, type_)), Anything())
 
 
