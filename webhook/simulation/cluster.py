@@ -131,6 +131,8 @@ class Cluster:
             patch=settings.patch,
             with_lists="DRAListTypeAttributes" in settings.gates,
         )
+        self.namespaces_of_pods = {namespace_of(pod) for pod in inventory.running()}
+        """The namespaces in which pods run, so that others which are not known are gone."""
         self._placed: dict[tuple[str, str], tuple[int, Demand]] = {}
         """The pods on nodes, with their demands."""
         for pod in inventory.running():

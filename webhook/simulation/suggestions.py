@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.inventory.claims import allocation_of
 from webhook.objects import name_of, namespace_of
-from webhook.simulation import binding, ofclaims, ofextended, ofnodes
+from webhook.simulation import binding, ofclaims, ofextended, ofnodes, releases
 from webhook.simulation.affinity import named
 from webhook.simulation.cluster import Cluster, Settings
 from webhook.simulation.ofpools import completed
@@ -89,11 +89,12 @@ class Suggestions:
         """
         self._filtered = 0
         cluster = self._cluster
+        wants_devices = needs.claims or any(group.requests for group in groups)
         every = [
             *ofclaims.changes(cluster, needs.claims, groups, error),
             *ofextended.changes(cluster, needs, groups),
             *ofnodes.changes(needs.demand, cluster.nodes[:_NODES_MAX], cluster.extended.has),
-            *(ofclaims.releases(cluster, groups) if needs.claims else ()),
+            *(releases.changes(cluster, needs, groups) if wants_devices else ()),
         ]
         changes = sorted(every, key=lambda each: each.size)[:_TRIED_MAX]
         tried = [(change,) for change in changes]
