@@ -117,7 +117,8 @@ class _Request:
         for taints in self._taints:
             tolerations = [*items(asks, "tolerations"), *(each.toleration for each in taints)]
             what = f"if {self._title} tolerates {' and '.join(map(str, taints))}"
-            yield self._change(what, 3, "taints", _setting(tolerations=tolerations))
+            size = 3 if len(self._taints) == 1 or taints != self._taints[-1] else 4
+            yield self._change(what, size, "taints", _setting(tolerations=tolerations))
 
     def _change(self, what: str, size: int, about: str, edit: Callable[[JSONObject], object]) -> Change:
         def change(claim: JSONObject) -> None:

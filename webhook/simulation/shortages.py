@@ -52,19 +52,18 @@ class Shortages:
 
 
 def _of_set(alike: dict[tuple[str, str], list[str]]) -> str:
-    texts = []
-    for (left, consumed), names in list(alike.items())[:_COUNTERS_MAX]:
-        each = " each" if len(names) > 1 else ""
-        texts.append(f"{_named(names)} ({left} left, {consumed} consumed{each})")
+    texts = [_amounts(names, *each) for each, names in list(alike.items())[:_COUNTERS_MAX]]
     more = [f"{len(alike) - _COUNTERS_MAX} more"] if len(alike) > _COUNTERS_MAX else []
     *first, last = [*texts, *more]
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _named(names: list[str]) -> str:
+def _amounts(names: list[str], left: str, consumed: str) -> str:
+    each = " each" if len(names) > 1 else ""
+    amounts = f"{left} left, {consumed} consumed{each}"
     if len(names) <= _COUNTERS_MAX:
-        return ", ".join(names)
-    return f"{names[0]} … {names[-1]} ({len(names)} counters)"
+        return f"{', '.join(names)} ({amounts})"
+    return f"{names[0]} … {names[-1]} ({len(names)} counters: {amounts})"
 
 
 def _range(amounts: Iterable[str]) -> str:

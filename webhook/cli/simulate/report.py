@@ -125,6 +125,8 @@ class Text:
                 yield f"    and {counted(len(helping) - _HELP_MAX, 'other change')} (--output json has all)"
         elif why["tried"]:
             yield f"  {self._in('help', 'nothing that was tried would help')} ({counted(why['tried'], 'change')})"
+        if not why["allTried"]:
+            yield "  there was no time to try all changes: others may help, too"
         yield from self._notes(answer)
 
     def _notes(self, answer: JSONObject) -> Iterator[str]:
