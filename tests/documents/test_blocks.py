@@ -12,7 +12,7 @@ from benchmarks.manifests import CLAIM
 from webhook.documents import Document, parse
 from webhook.documents.blocks import read_blocks
 from webhook.documents.compose import compose
-from webhook.documents.fault import Fault
+from webhook.documents.content import Fault
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted(

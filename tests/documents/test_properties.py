@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from webhook.documents import Document, Unreadable, parse
 from webhook.documents.compose import compose
-from webhook.documents.fault import Fault
+from webhook.documents.content import Fault
 
 if TYPE_CHECKING:
-    from webhook.documents.composed import Composed
+    from webhook.documents.content import Composed
 
 pytestmark = pytest.mark.slow
 

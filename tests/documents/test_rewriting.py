@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from webhook.documents.fault import Fault
+from webhook.documents.content import Fault
 from webhook.documents.rewriting import read_value, rewritten
 from webhook.documents.rewriting.rewrite import same
 

@@ -25,7 +25,7 @@ from webhook.documents import Unreadable
 from webhook.findings import unread
 from webhook.inventory import CLAIMS, Inventory, MalformedError
 from webhook.objects import items, name_of, namespace_of, text
-from webhook.references.claims import requests_of
+from webhook.references.requests import requests_of
 from webhook.references.rules import listed
 from webhook.report.model import Report
 from webhook.report.text import as_text

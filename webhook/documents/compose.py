@@ -21,9 +21,8 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from webhook.documents.composed import Composed
+from webhook.documents.content import Composed, Fault
 from webhook.documents.events import PARSER_ERRORS, fault_of, parser_of
-from webhook.documents.fault import Fault
 from webhook.documents.limits import MAX_ALIASED, MAX_DEPTH, MAX_VALUES, too_deep, too_many_values
 from webhook.documents.scalars import KEY_STARTS, MERGE_KEY, ScalarError, plain, plain_key, tagged, tagged_key
 

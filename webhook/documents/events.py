@@ -11,7 +11,7 @@ from yaml.parser import Parser
 from yaml.reader import Reader
 from yaml.scanner import Scanner
 
-from webhook.documents.fault import Fault
+from webhook.documents.content import Fault
 from webhook.documents.limits import MAX_EXCERPT, MAX_TAG_DIRECTIVES, too_many_directives
 from webhook.documents.yamlhints import hint_of
 

@@ -7,7 +7,7 @@ import math
 import re
 from typing import Any, Final, NamedTuple
 
-from webhook.documents.fault import Fault
+from webhook.documents.content import Fault
 from webhook.documents.limits import MAX_DEPTH, MAX_VALUES, too_deep, too_many_values
 from webhook.documents.scalars import integer
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webhook.documents.fault import Fault
+from webhook.documents.content import Fault
 
 MAX_BYTES = 128 * 1024 * 1024
 """Size of one file or of standard input, in bytes. An API server takes 3 MiB per request, a file may hold many."""

@@ -14,8 +14,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents.blocks import read_blocks
-from webhook.documents.composed import Composed
-from webhook.documents.fault import Fault
+from webhook.documents.content import Composed, Fault
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.source import Position, Source, Unreadable
 from webhook.patterns import Pattern

@@ -7,8 +7,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from webhook.documents.compose import compose
+from webhook.documents.content import Fault
 from webhook.documents.edits import Edit
-from webhook.documents.fault import Fault
 
 if TYPE_CHECKING:
     from webhook.documents.nodes import Node

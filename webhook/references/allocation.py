@@ -15,8 +15,7 @@ from webhook.inventory.claims import allocation_of, source
 from webhook.inventory.extended import ExtendedResources
 from webhook.inventory.resources import amounts, container_requests
 from webhook.objects import at, items, mapping, namespace_of, text
-from webhook.references.claims import devices_path, requests_of
-from webhook.references.devices import field_of
+from webhook.references.requests import devices_path, field_of, requests_of
 from webhook.references.rules import finding, listed, rule
 
 if TYPE_CHECKING:

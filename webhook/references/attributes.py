@@ -10,9 +10,9 @@ from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.parts import read_of
 from webhook.objects import text
 from webhook.problem import Advice, Fix
-from webhook.references.classes import drivers_of
+from webhook.references.requests import drivers_of
 from webhook.references.rules import finding, in_expression, listed, rule
-from webhook.references.selectors import OTHER_HOLDER, SELECTING, held_elsewhere, reads_of, selectors_of
+from webhook.references.selecting import OTHER_HOLDER, SELECTING, held_elsewhere, reads_of, selectors_of
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from webhook.objects import JSONObject
     from webhook.problem import Problem
     from webhook.references.rules import Context
-    from webhook.references.selectors import Selector
+    from webhook.references.selecting import Selector
 
 
 class _Known(NamedTuple):

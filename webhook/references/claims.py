@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from webhook.inventory import CLAIMS
 from webhook.objects import at, items, mapping, name_of, number, text, texts
 from webhook.problem import Advice, Path
-from webhook.references.classes import drivers_of, wrong_drivers
+from webhook.references.requests import devices_path, drivers_of, requests_of, wrong_drivers
 from webhook.references.rules import NOTE, finding, in_expression, in_place, rule
 
 if TYPE_CHECKING:
@@ -16,37 +16,6 @@ if TYPE_CHECKING:
     from webhook.objects import JSONObject
     from webhook.problem import Problem
     from webhook.references.rules import Context
-
-
-class Request(NamedTuple):
-    """A request, or an alternative of one.
-
-    Args:
-        name: Its name; for an alternative, after the request's name.
-        path: The path of its devices' description.
-        content: The devices that it requests.
-    """
-
-    name: str
-    path: tuple[str | int, ...]
-    content: JSONObject
-
-
-def devices_path(claim: JSONObject) -> tuple[str, ...]:
-    """Return the path of the requests of a claim or template."""
-    return ("spec", "spec", "devices") if claim.get("kind") == "ResourceClaimTemplate" else ("spec", "devices")
-
-
-def requests_of(claim: JSONObject) -> Iterator[Request]:
-    """Yield the requests of a claim or template, and their alternatives."""
-    path = devices_path(claim)
-    for index, each in enumerate(items(claim, *path, "requests")):
-        here: tuple[str | int, ...] = (*path, "requests", index)
-        if exactly := mapping(each, "exactly"):
-            yield Request(text(each, "name"), (*here, "exactly"), exactly)
-        for place, alternative in enumerate(items(each, "firstAvailable")):
-            name = f"{text(each, 'name')}/{text(alternative, 'name')}"
-            yield Request(name, (*here, "firstAvailable", place), alternative)
 
 
 @rule("class-not-found", *CLAIMS, needs=("DeviceClass", "ResourceSlice"))

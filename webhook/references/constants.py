@@ -9,14 +9,14 @@ from webhook.deviceselectors.parts import compared, parts_of, read_of
 from webhook.deviceselectors.reads import drivers
 from webhook.deviceselectors.witnesses import by_value
 from webhook.objects import text
-from webhook.references.classes import drivers_of
-from webhook.references.selectors import reads_of, selectors_of
+from webhook.references.requests import drivers_of
+from webhook.references.selecting import reads_of, selectors_of
 
 if TYPE_CHECKING:
     from webhook.cel.syntax.ast import Expression
     from webhook.objects import JSONObject
     from webhook.references.rules import Context
-    from webhook.references.selectors import Selector
+    from webhook.references.selecting import Selector
 
 
 def has_plain_constants(claim: JSONObject, context: Context) -> bool:

@@ -12,9 +12,9 @@ from webhook.deviceselectors.reads import reads
 from webhook.inventory import CLAIMS
 from webhook.objects import items, mapping, text
 from webhook.problem import Advice, Fix
-from webhook.references.claims import devices_path, requests_of
+from webhook.references.requests import devices_path, field_of, requests_of
 from webhook.references.rules import finding, in_expression, instead, listed, rule
-from webhook.references.selectors import OTHER_HOLDER, SELECTING, held_elsewhere, reads_of, selectors_of
+from webhook.references.selecting import OTHER_HOLDER, SELECTING, held_elsewhere, reads_of, selectors_of
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
@@ -289,11 +289,6 @@ def constraint_not_published(claim: JSONObject, context: Context) -> Iterator[Pr
                 hint = _attribute(domain, rest, known)
                 yield finding((*path, "constraints", index, field), message, hint)
                 break
-
-
-def field_of(constraint: JSONObject) -> str:
-    """Return the field of a constraint that names its attribute."""
-    return "matchAttribute" if "matchAttribute" in constraint else "distinctAttribute"
 
 
 def _attribute(domain: str, name: str, known: Iterable[tuple[str, str]]) -> Advice:

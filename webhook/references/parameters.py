@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.inventory import CLAIMS
 from webhook.objects import at, items, text
 from webhook.problem import Advice
-from webhook.references.claims import devices_path
+from webhook.references.requests import devices_path
 from webhook.references.rules import finding, rule
 
 if TYPE_CHECKING:

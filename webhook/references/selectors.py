@@ -11,20 +11,19 @@ from webhook.cel.errors import CelError, EvaluationError
 from webhook.cel.kubernetes import semver
 from webhook.cel.syntax.ast import Call, Literal, Select
 from webhook.deviceselectors.parts import Parts, parts_of, read_of, start_of
-from webhook.deviceselectors.reads import constants, depends_on_device, every_node, reads, with_constant
+from webhook.deviceselectors.reads import constants, depends_on_device, every_node, with_constant
 from webhook.deviceselectors.witnesses import always_holds, conflict_of
 from webhook.drivers import driver_of_class
 from webhook.formats.quantities import without_byte
-from webhook.inventory import CLAIMS
-from webhook.objects import items, text
+from webhook.objects import text
 from webhook.problem import Advice, Fix
-from webhook.references.claims import requests_of
-from webhook.references.classes import drivers_of
+from webhook.references.requests import drivers_of
 from webhook.references.rules import finding, in_expression, rule
+from webhook.references.selecting import SELECTING, reads_of, selectors_of
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from webhook.cel.syntax.ast import Expression
     from webhook.deviceselectors.parts import Read
@@ -32,62 +31,6 @@ if TYPE_CHECKING:
     from webhook.objects import JSONObject
     from webhook.problem import Problem
     from webhook.references.rules import Context
-
-SELECTING = (*CLAIMS, "DeviceClass")
-
-
-class Selector(NamedTuple):
-    """A selector of a class, a request or an alternative.
-
-    Args:
-        path: Where its expression is.
-        expression: The expression.
-        parts: Its parts.
-        around: The selectors of the request's class; none for a selector of a class.
-        own: All selectors of the request, or of the class.
-        place: Its place among them.
-        is_certain: Whether the class is known, so that it is only evaluated for devices of the class.
-        class_name: The name of the class; empty for a selector of a class.
-    """
-
-    path: tuple[str | int, ...]
-    expression: str
-    parts: Parts
-    around: Sequence[JSONObject]
-    own: Sequence[JSONObject]
-    place: int
-    is_certain: bool = True
-    class_name: str = ""
-
-
-def selectors_of(obj: JSONObject, context: Context) -> Sequence[Selector]:
-    """List the selectors of an object; cached, as several rules need those of the same object."""
-    if context.looked_at[0] is not obj:
-        context.looked_at = obj, list(_all_selectors(obj, context))
-    found: Sequence[Selector] = context.looked_at[1]
-    return found
-
-
-def _all_selectors(obj: JSONObject, context: Context) -> Iterator[Selector]:
-    if obj.get("kind") == "DeviceClass":
-        yield from _compiled(items(obj, "spec", "selectors"), (), ("spec", "selectors"), context)
-        return
-    for request in requests_of(obj):
-        name = text(request.content, "deviceClassName")
-        device_class = context.inventory.find("DeviceClass", name)
-        around = items(device_class, "spec", "selectors")
-        for each in _compiled(items(request.content, "selectors"), around, (*request.path, "selectors"), context):
-            yield each._replace(is_certain=device_class is not None, class_name=name)
-
-
-def _compiled(
-    own: Sequence[JSONObject], around: Sequence[JSONObject], path: tuple[str | int, ...], context: Context
-) -> Iterator[Selector]:
-    for index, each in enumerate(own):
-        expression = text(each, "cel", "expression")
-        parts = parts_of(expression, context.release, context.gates)
-        if parts is not None:
-            yield Selector((*path, index, "cel", "expression"), expression, parts, around, own, index)
 
 
 class _Found(NamedTuple):
@@ -109,24 +52,6 @@ def _of_expressions(
             memo[name] = list(check(each.parts, context))
         for found in memo[name]:
             yield finding(each.path, *found)
-
-
-OTHER_HOLDER: Final = {"attributes": "capacity", "capacity": "attributes"}
-
-
-def held_elsewhere(read: Read) -> str:
-    """Report a capacity that is read from attributes, or the other way round."""
-    other = OTHER_HOLDER[read.holder]
-    what = "a capacity" if other == "capacity" else "an attribute"
-    return f'{read.name} is {what}: device.{other}["{read.domain}"].{read.name}'
-
-
-def reads_of(parts: Parts) -> list[Read]:
-    """List the reads of a selector; computed once for equal ones."""
-    if "reads" not in parts.memo:
-        parts.memo["reads"] = reads(parts.root)
-    found: list[Read] = parts.memo["reads"]
-    return found
 
 
 @rule("selector-constant", *SELECTING)

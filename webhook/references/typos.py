@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.inventory import CLAIMS
 from webhook.objects import items, name_of, text
 from webhook.problem import Advice, Fix
-from webhook.references.claims import devices_path, requests_of
-from webhook.references.classes import drivers_of
+from webhook.references.requests import devices_path, drivers_of, requests_of
 from webhook.references.rules import MEANT, finding, in_expression, rule
 from webhook.spelling import mistyped
 

@@ -210,9 +210,7 @@ class Scheduler:
         best = placement.verdicts.best() if placement.verdicts else []
         node = best[0]
         names = tuple(map(cluster.names.__getitem__, best))
-        # Other nodes do not matter any more.
-        is_uncertain = placement.verdicts is not None and node in placement.verdicts.uncertain
-        placement = placement._replace(candidates=names, uncertain=is_uncertain)
+        placement = placement._replace(candidates=names)
         result = round_.result_on(node)
         pending = round_.claims_on(node)
         allocations = result.allocations if isinstance(result, Result) else []

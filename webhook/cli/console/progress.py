@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from time import monotonic
-from typing import TYPE_CHECKING, Protocol, TextIO, TypeVar
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 PATIENCE = 1.0
 """Seconds after which progress is shown."""
@@ -17,20 +17,8 @@ _ERASE = "\r\x1b[K"
 _T = TypeVar("_T")
 
 
-class Counting(Protocol):
-    """Shows progress."""
-
-    def __call__(self, count: int, detail: str = "") -> None:
-        """Show a count, if it is time to.
-
-        Args:
-            count: The count.
-            detail: What is going on, written after it.
-        """
-
-
 @contextmanager
-def counting(what: str, terminal: TextIO, *, quiet: bool = False) -> Iterator[Counting]:
+def counting(what: str, terminal: TextIO, *, quiet: bool = False) -> Iterator[Callable[[int], None]]:
     """Provide a function that takes a count, and shows it on a terminal once the work takes long.
 
     Args:
@@ -41,10 +29,10 @@ def counting(what: str, terminal: TextIO, *, quiet: bool = False) -> Iterator[Co
     due, shown = monotonic() + PATIENCE, False
     visible = not quiet and terminal.isatty()
 
-    def show(count: int, detail: str = "") -> None:
+    def show(count: int) -> None:
         nonlocal due, shown
         if visible and (now := monotonic()) >= due:
-            terminal.write(f"{_ERASE}{count} {what}{detail}")
+            terminal.write(f"{_ERASE}{count} {what}")
             terminal.flush()
             due, shown = now + _EVERY, True
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents import edits as editing
 from webhook.documents.compose import compose
-from webhook.documents.fault import Fault
+from webhook.documents.content import Fault
 from webhook.documents.jsontext import Decoder
 from webhook.documents.rewriting import block, flow
 from webhook.documents.rewriting.block import BlockMap

@@ -1,0 +1,89 @@
+"""Requests, constraints and configuration of claims and classes, as rules read them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from webhook.objects import items, mapping, text
+from webhook.problem import Advice
+from webhook.references.rules import finding, in_place, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webhook.objects import JSONObject
+    from webhook.problem import Problem
+    from webhook.references.rules import Context
+
+
+class Request(NamedTuple):
+    """A request, or an alternative of one.
+
+    Args:
+        name: Its name; for an alternative, after the request's name.
+        path: The path of its devices' description.
+        content: The devices that it requests.
+    """
+
+    name: str
+    path: tuple[str | int, ...]
+    content: JSONObject
+
+
+def devices_path(claim: JSONObject) -> tuple[str, ...]:
+    """Return the path of the requests of a claim or template."""
+    return ("spec", "spec", "devices") if claim.get("kind") == "ResourceClaimTemplate" else ("spec", "devices")
+
+
+def requests_of(claim: JSONObject) -> Iterator[Request]:
+    """Yield the requests of a claim or template, and their alternatives."""
+    path = devices_path(claim)
+    for index, each in enumerate(items(claim, *path, "requests")):
+        here: tuple[str | int, ...] = (*path, "requests", index)
+        if exactly := mapping(each, "exactly"):
+            yield Request(text(each, "name"), (*here, "exactly"), exactly)
+        for place, alternative in enumerate(items(each, "firstAvailable")):
+            name = f"{text(each, 'name')}/{text(alternative, 'name')}"
+            yield Request(name, (*here, "firstAvailable", place), alternative)
+
+
+def field_of(constraint: JSONObject) -> str:
+    """Return the field of a constraint that names its attribute."""
+    return "matchAttribute" if "matchAttribute" in constraint else "distinctAttribute"
+
+
+def wrong_drivers(config: Sequence[JSONObject], known: set[str], path: tuple[str, ...], who: str) -> Iterator[Problem]:
+    """Find configuration for drivers other than the selected ones.
+
+    Args:
+        config: The configuration.
+        known: The drivers whose devices can be selected; empty if unknown.
+        path: Where the configuration is.
+        who: The subject of the message, such as ``the class selects``.
+    """
+    for index, each in enumerate(config):
+        driver = text(each, "opaque", "driver")
+        if driver and known and driver not in known:
+            message = f'parameters for driver "{driver}" are never read: {who} devices of {listed(sorted(known))}'
+            advice = in_place(driver, known, "")
+            if advice.fix is None:
+                advice = Advice("name the driver of the class, or the class of the driver")
+            yield finding((*path, index, "opaque", "driver"), message, advice, "NeverRead")
+
+
+def drivers_of(selectors: Sequence[JSONObject], context: Context) -> set[str]:
+    """Return the drivers that selectors insist on; more than one if they contradict each other."""
+    found: set[str] = set()
+    for each in selectors:
+        expression = text(each, "cel", "expression")
+        if ".driver" not in expression:
+            continue
+        from webhook.deviceselectors.parts import parts_of  # noqa: PLC0415 - most objects have no selectors
+        from webhook.deviceselectors.reads import drivers  # noqa: PLC0415
+
+        parts = parts_of(expression, context.release, context.gates)
+        if parts is not None:
+            if "drivers" not in parts.memo:
+                parts.memo["drivers"] = drivers(parts.all)
+            found |= parts.memo["drivers"]
+    return found
