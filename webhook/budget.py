@@ -134,6 +134,17 @@ def work(units: int) -> None:
     _in_force.get().spend(units)
 
 
+def check_deadline() -> None:
+    """Check the deadline of the budget in force, without spending any of it.
+
+    Raises:
+        DeadlineExceededError: The deadline has passed.
+    """
+    deadline = _in_force.get().deadline
+    if deadline is not None and time.monotonic() >= deadline:
+        raise DeadlineExceededError
+
+
 @contextmanager
 def limited(budget: Budget) -> Iterator[Budget]:
     """Put a budget in force within the `with` block."""

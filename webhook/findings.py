@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 UNREADABLE = "unreadable"
 """The rule for text that Kubernetes cannot read."""
 
+INTERNAL = "internal-error"
+"""The rule for objects on which draguard itself failed."""
+
 NOTE = "note"
 """The level of findings that neither refuse a request nor warn its user, such as those for the audit log."""
 
@@ -170,3 +173,25 @@ def unread(what: Unreadable) -> Finding:
     """Turn an unreadable file or document into a finding; its line is 0 for a whole file."""
     problem = Problem(ERROR, UNREADABLE, BAD_REQUEST, Path(), what.message, what.hint, fix=what.fix)
     return Finding(problem, what.source, what.line, what.column, what.excerpt)
+
+
+_FRAMES = 3
+_LONGEST = 300
+
+
+def failed(error: Exception, document: Document) -> Finding:
+    """Report that draguard itself failed on an object, so that the report has all others.
+
+    Args:
+        error: The exception.
+        document: The document of the object.
+    """
+    from traceback import extract_tb  # noqa: PLC0415 - needed for draguard's own mistakes only
+
+    frames = reversed(extract_tb(error.__traceback__))
+    places = [f"{each.filename.rpartition('/webhook/')[2]}:{each.lineno}" for each in frames]
+    text = str(error).partition("\n")[0][:_LONGEST]
+    what = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    message = f"draguard itself failed on this object: {what} (at {', from '.join(places[:_FRAMES])})"
+    hint = "please report it, with the object; all other objects are judged"
+    return found(Problem(ERROR, INTERNAL, "InternalError", Path(), message, hint), document)

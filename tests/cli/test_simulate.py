@@ -383,7 +383,8 @@ class TestText:
         one["spec"]["devices"]["constraints"] = [{"matchAttribute": "gpu.example.com/x"}]
         objects = (clusters.device_class(), clusters.node("a"), clusters.devices("a", 2), one)
         text = self.result(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
-        assert "0 that meet the constraints together; 2 are wanted" in text
+        missing = "there is no attribute gpu.example.com/x, which a constraint is about; 2 are wanted"
+        assert f"0 with the same gpu.example.com/x: {missing}" in text
 
     def test_counters_that_devices_share(self, tmp_path: Path) -> None:
         consumed = [{"counterSet": "set", "counters": {"memory": {"value": "2Gi"}}}]
@@ -398,8 +399,8 @@ class TestText:
         assert f"3 devices, 3 of the class, 2 together: {short}" in text
         held = [clusters.allocated(f"held{number}", "a", f"d{number}") for number in range(2)]
         text = self.result(tmp_path, *objects[:-1], *held, clusters.claim(), clusters.pod(claims={"gpu": "c"}))
-        short = "counter memory of set: 0 is left, 2Gi is consumed, held by claim default/held0, claim default/held1"
-        assert f"1 free, 0 with enough capacity: {short}\n" in text
+        held_by = "held by claim default/held0 (used by no pod), claim default/held1 (used by no pod)"
+        assert f"1 free, 0 with enough counters: set lacks memory (0 left, 2Gi consumed), {held_by}\n" in text
 
     @pytest.mark.parametrize(
         ("nodes", "result"),
@@ -419,7 +420,7 @@ class TestText:
         )
         assert (
             "  a, b, request r: 0 devices; not used: 2 devices of pool gpu.example.com/a, which is incomplete: "
-            "1 of 2 slices of generation 1, and those of 1 other pool\n" in text
+            "1 of 2 slices of generation 1, and 2 devices of 1 other pool\n" in text
         )
 
     def test_many_devices_are_counted(self, tmp_path: Path) -> None:

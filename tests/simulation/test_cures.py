@@ -128,7 +128,7 @@ STORIES: Final = {
     ),
     "no value is shared by all": Story(
         [gpus(), constrained("resource.kubernetes.io/pcieRoot")],
-        "0 can be had together under the constraints",
+        "there is no attribute resource.kubernetes.io/pcieRoot, which a constraint is about",
         "without the constraint matchAttribute: resource.kubernetes.io/pcieRoot",
         lambda found: found["c"]["spec"]["devices"].pop("constraints"),
     ),
@@ -147,13 +147,13 @@ STORIES: Final = {
     "the devices are tainted": Story(
         [gpus(taints=[TAINT]), claim()],
         "taint broken:NoSchedule is not tolerated",
-        "if request r tolerates the taints of devices",
-        requesting(tolerations=[{"operator": "Exists"}]),
+        "if request r tolerates broken:NoSchedule",
+        requesting(tolerations=[{"key": "broken", "operator": "Equal", "effect": "NoSchedule"}]),
     ),
     "counters are used up": Story(
         [*partitions(), allocated("held", "a"), claim()],
         "slices",
-        "once claim default/held is released",
+        "once claim default/held is released (used by no pod)",
         lambda found: found["held"].pop("status"),
     ),
     "the pool is incomplete": Story(

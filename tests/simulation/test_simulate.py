@@ -188,7 +188,7 @@ class TestClaims:
         objects = [device_class(), devices("a"), node("a"), claim(), allocated("used", "a", "d0", "old")]
         (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
         (group,) = answer["why"]["nodes"]
-        assert group["requests"][0]["heldBy"] == [{"claim": "default/used", "pods": ["old"], "devices": 1}]
+        assert group["requests"][0]["heldBy"] == [{"claim": "default/used", "pods": ["old"], "state": "", "devices": 1}]
         assert {"change": "once claim default/used is released (pod old)", "nodes": 1} in answer["why"]["help"]
 
     def test_devices_that_draw_on_the_same_counters_are_held(self) -> None:
@@ -202,7 +202,7 @@ class TestClaims:
         objects = [device_class(), *slices, node("a"), claim(), allocated("used", "a", "d0", "old")]
         (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
         (group,) = answer["why"]["nodes"]
-        assert group["requests"][0]["heldBy"] == [{"claim": "default/used", "pods": ["old"], "devices": 1}]
+        assert group["requests"][0]["heldBy"] == [{"claim": "default/used", "pods": ["old"], "state": "", "devices": 1}]
 
     def test_several_nodes_that_suit_alike_are_named(self) -> None:
         (answer,) = simulate([*GPU, *NODES, claim()], [pod(claims={"gpu": "c"})])
@@ -389,14 +389,14 @@ class TestHelp:
     def test_tolerations_of_devices(self) -> None:
         tainted = devices("a", 1, taints=[{"key": "k", "effect": "NoSchedule"}])
         (answer,) = simulate([device_class(), tainted, node("a"), claim()], [pod(claims={"gpu": "c"})])
-        assert answer["why"]["help"] == [{"change": "if request r tolerates the taints of devices", "nodes": 1}]
+        assert answer["why"]["help"] == [{"change": "if request r tolerates k:NoSchedule", "nodes": 1}]
         assert "taint k:NoSchedule is not tolerated" in answer["why"]["nodes"][0]["requests"][0]["because"]
 
     def test_two_changes_at_once_if_one_is_not_enough(self) -> None:
         objects = [device_class(), devices("a", 1, taints=[{"key": "k", "effect": "NoSchedule"}]), node("a")]
         (answer,) = simulate([*objects, claim(count=2)], [pod(claims={"gpu": "c"})])
         (help_,) = answer["why"]["help"]
-        assert help_["change"] == "with count 1 in request r and if request r tolerates the taints of devices"
+        assert help_["change"] == "with count 1 in request r and if request r tolerates k:NoSchedule"
 
     def test_a_newer_release(self) -> None:
         bound = devices("a", 1, bindingConditions=["attached"], bindingFailureConditions=["failed"])

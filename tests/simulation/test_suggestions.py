@@ -232,7 +232,8 @@ class TestPairs:
 
 class TestBounds:
     def test_it_is_said_how_many_changes_were_tried_in_vain(self) -> None:
-        (answer,) = simulate([node("a"), device_class(), claim()], [pod(claims={"gpu": "c"})])
+        wanted = claim(selectors=[selector("false")])
+        (answer,) = simulate([node("a"), device_class(), wanted], [pod(claims={"gpu": "c"})])
         assert (answer["why"]["help"], answer["why"]["tried"]) == ([], 1)
 
     def test_questions_come_to_an_end(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -303,8 +303,14 @@ class Allocator:
                 text = "create NodeSelector for claim "
                 raise Stop(Complaint(None, text, "claim", claim, f": {error}")) from None
 
-    def depends_on_order(self, demand: Demand, view: NodeView) -> bool:
-        """Tell whether another order of slices, of claims, or of Go's maps, could change the result."""
+    def depends_on_order(self, demand: Demand, view: NodeView, *, has_devices: bool) -> bool:
+        """Tell whether another order of slices, of claims, or of Go's maps, could change the result.
+
+        Args:
+            demand: The requests of the claims.
+            view: The node.
+            has_devices: Whether the search found devices; one that found none has tried all, in whatever order.
+        """
         if view.is_ambiguous or (len(demand.claims) > 1 and self._depends_on_claims(demand, view)):
             return True
         if self._mixes_up_counters(demand, view):
@@ -319,12 +325,20 @@ class Allocator:
                 return unusable > 1 or any(isinstance(choice, Fault) for choice in choices)
         if view.broken and len({(pool.driver, pool.name) for pool in view.pools}) > 1:
             return True
-        slices = {
-            id(device.slice)
-            for device in view.devices
-            if any(ask.chooser.choose(device.content) is not False for ask in asks)
-        }
-        return len(slices) > 1
+        return self._depends_on_slices(demand, view, has_devices=has_devices)
+
+    @staticmethod
+    def _depends_on_slices(demand: Demand, view: NodeView, *, has_devices: bool) -> bool:
+        """Tell whether the order of slices could matter; the devices of each are tried in their order."""
+        may_fail = several = False
+        for ask in demand.asks:
+            slices = set()
+            for device in view.devices:
+                if choice := ask.chooser.choose(device.content):
+                    slices.add(id(device.slice))
+                    may_fail = may_fail or isinstance(choice, Fault)
+            several = several or len(slices) > 1
+        return several and (has_devices or may_fail or leaves_traces(demand, view))
 
     def _mixes_up_counters(self, demand: Demand, view: NodeView) -> bool:
         """Tell whether pools of the same name share counters upstream, and a request may get a device that has some.
@@ -377,9 +391,14 @@ class Attempt:
         self.names = names
         self.demand = demand
 
-    def depends_on_order(self, view: NodeView) -> bool:
-        """Tell whether another order of slices, of claims, or of Go's maps, could change the result on a node."""
-        return self._allocator.depends_on_order(self.demand, view)
+    def depends_on_order(self, view: NodeView, *, has_devices: bool) -> bool:
+        """Tell whether another order of slices, of claims, or of Go's maps, could change the result on a node.
+
+        Args:
+            view: The node.
+            has_devices: Whether the search found devices.
+        """
+        return self._allocator.depends_on_order(self.demand, view, has_devices=has_devices)
 
     def on(self, node: JSONObject) -> Result | Failure:
         """Allocate the claims on a node, without changing the state.

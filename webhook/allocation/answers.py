@@ -36,7 +36,7 @@ class Attempt(Protocol):
     def counted(self, view: NodeView, found: Found) -> Found:
         """Return the result of a search, with the steps that upstream takes; still cut if counting takes too long."""
 
-    def depends_on_order(self, view: NodeView) -> bool:
+    def depends_on_order(self, view: NodeView, *, has_devices: bool) -> bool:
         """Tell whether another order of slices, of claims, or of Go's maps, could change the result on a node."""
 
 
@@ -90,7 +90,7 @@ class Result:
     @property
     def depends_on_order(self) -> bool:
         """Whether another order of slices, of claims, or of Go's maps, could change the result."""
-        return self._attempt.depends_on_order(self._view)
+        return self._attempt.depends_on_order(self._view, has_devices=True)
 
 
 class Failure:
@@ -152,7 +152,7 @@ class Failure:
     @property
     def depends_on_order(self) -> bool:
         """Whether another order of slices, of claims, or of Go's maps, could change the result."""
-        return self._attempt.depends_on_order(self._view)
+        return self._attempt.depends_on_order(self._view, has_devices=False)
 
 
 def _takes_too_long(found: Found) -> bool:

@@ -167,10 +167,16 @@ class Ask:
             return True
         found = self._tolerated.get(content.index)
         if found is None:
-            found = self._tolerated[content.index] = all(
-                any(_tolerates(toleration, taint) for toleration in self.tolerations) for taint in content.taints
-            )
+            found = self._tolerated[content.index] = not self.untolerated(content)
         return found
+
+    def untolerated(self, content: Content) -> list[JSONObject]:
+        """Return the taints of a device that it does not tolerate."""
+        return [
+            taint
+            for taint in content.taints
+            if not any(_tolerates(toleration, taint) for toleration in self.tolerations)
+        ]
 
 
 def _tolerates(toleration: JSONObject, taint: JSONObject) -> bool:

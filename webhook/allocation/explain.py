@@ -12,12 +12,13 @@ from webhook.allocation.devices import quantity_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
-    from webhook.allocation.constraints import Attribute, Value
+    from webhook.allocation.constraints import Attribute, Constraint, Value
     from webhook.allocation.demand import Ask, Demand
     from webhook.allocation.devices import Content, Device
     from webhook.allocation.unused import Unused
     from webhook.allocation.usage import Available
     from webhook.allocation.view import NodeView
+    from webhook.objects import JSONObject
 
 CLASS: Final = "class"
 SELECTOR: Final = "selector"
@@ -36,11 +37,27 @@ class Lack(NamedTuple):
         text: The reason, such as ``capacity memory: 10Gi is left, 20Gi is wanted``.
         name: The capacity or counter.
         left: The amount of it that is left, as a quantity.
+        wanted: The amount that is wanted, or consumed.
+        counter_set: The counter's set; empty for a capacity.
     """
 
     text: str
     name: str = ""
     left: str = ""
+    wanted: str = ""
+    counter_set: str = ""
+
+
+class Together(NamedTuple):
+    """Shared counters that do not suffice for all devices that a request wants.
+
+    Args:
+        devices: The number of devices that they suffice for.
+        text: The lack of each counter.
+    """
+
+    devices: int
+    text: str
 
 
 class DeviceReason(NamedTuple):
@@ -55,7 +72,8 @@ class DeviceReason(NamedTuple):
         text: The reason, such as ``taint broken=yes:NoSchedule is not tolerated``.
         holders: The claims that use it, its capacity, or the counters that it draws on, as namespace/name, if they are
             the reason.
-        lacks: The insufficient capacity or counter; None if that is not the reason.
+        lacks: The insufficient capacity, or all insufficient counters, if they are the reason.
+        taints: The taints that are not tolerated, if they are the reason.
     """
 
     driver: str
@@ -64,7 +82,8 @@ class DeviceReason(NamedTuple):
     stage: str
     text: str
     holders: tuple[str, ...] = ()
-    lacks: Lack | None = None
+    lacks: tuple[Lack, ...] = ()
+    taints: tuple[JSONObject, ...] = ()
 
 
 class Funnel:
@@ -112,6 +131,38 @@ class Funnel:
             stage = sum(1 << index for index in _places(stage) if test(index))
             found.append(stage)
         return found
+
+    @property
+    def ask(self) -> Ask:
+        """The request, as the search reads it."""
+        return self._ask
+
+    @property
+    def view(self) -> NodeView:
+        """The node."""
+        return self._view
+
+    @property
+    def places(self) -> list[int]:
+        """The places of the devices that the request could have, each alone."""
+        return list(_places(self._stages[5]))
+
+    @property
+    def least(self) -> int:
+        """The number of devices that it wants at least; for all devices, those that it selects."""
+        return self._stages[2].bit_count() if self.wanted is None else self.wanted
+
+    def left(self, pool: int) -> Available:
+        """Return the remaining counters of a pool, by its place."""
+        return self._left(pool)
+
+    def constraint(self, number: int) -> tuple[type[Constraint], Attribute]:
+        """Return a constraint of the request's claim, by its place."""
+        return self._demand.claims[self._ask.claim].constraints[number]
+
+    def content(self, index: int) -> Content:
+        """Return the content of a device, by its place."""
+        return self._view.devices[index].content
 
     @property
     def claim(self) -> str:
@@ -168,26 +219,41 @@ class Funnel:
         return min(counts, default=None)
 
     @property
-    def together(self) -> tuple[int, str] | None:
-        """The number of devices that a shared counter suffices for, and its lack; None if each counter suffices."""
-        view, places = self._view, list(_places(self._stages[5]))
-        if not view.consumes or any(self._content(index).is_shared for index in places):
+    def strictest(self) -> int | None:
+        """The constraint that allows the fewest devices together, by place; None without constraints."""
+        return min(self._ask.constraints, key=self._most, default=None)
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the request could be met, if it were the only one, as far as numbers tell."""
+        wanted = 1 if self.wanted is None else self.wanted
+        limits = (self.enough, self.constrained)
+        return all(each is None or each >= wanted for each in limits) and self.together is None
+
+    @property
+    def together(self) -> Together | None:
+        """The number of devices that shared counters suffice for, and their lack; None if each counter suffices."""
+        view, places = self._view, self.places
+        if not view.consumes or any(self.content(index).is_shared for index in places):
             return None
         wanted = len(places) if self.wanted is None else self.wanted
         consumed: dict[tuple[int, tuple[str, str]], list[int]] = {}
         for index in places:
-            for key, amount in self._content(index).consumes.items():
+            for key, amount in self.content(index).consumes.items():
                 consumed.setdefault((view.pool_of[index], key), []).append(amount)
+        fits, lacks = wanted, []
         for (pool, key), amounts in consumed.items():
             others = len(places) - len(amounts)  # they do without the counter
             totals = list(accumulate(sorted(amounts)))
             free = self._left(pool).counters.get(key, totals[-1])
             needed = totals[min(wanted - others, len(totals)) - 1] if wanted > others else 0
             if needed > free:
-                fits = others + sum(total <= free for total in totals)
-                counter = f"counter {key[1]} of {key[0]}: {quantity_text(free)} is left"
-                return fits, f"{counter}, {wanted} devices consume {quantity_text(needed)} at least"
-        return None
+                fits = min(fits, others + sum(total <= free for total in totals))
+                lacks.append(
+                    f"counter {key[1]} of {key[0]}: {quantity_text(free)} is left, "
+                    f"{wanted} devices consume {quantity_text(needed)} at least"
+                )
+        return Together(fits, "; ".join(lacks)) if lacks else None
 
     @property
     def unused(self) -> list[Unused]:
@@ -208,9 +274,17 @@ class Funnel:
             stage, text = self._reason(index)
             driver, pool = device.slice.driver, device.slice.pool
             holders = self._holders(index, stage)
-            lacks = self._lacks_capacity(index) if stage == CAPACITY else None
-            found.append(DeviceReason(driver, pool, device.name, stage, text, holders, lacks))
+            lacks = self._lacks(index, stage)
+            taints = tuple(self._ask.untolerated(device.content)) if stage == TAINT else ()
+            found.append(DeviceReason(driver, pool, device.name, stage, text, holders, lacks, taints))
         return found
+
+    def _lacks(self, index: int, stage: str) -> tuple[Lack, ...]:
+        """Return the capacity or counters that rule out a device."""
+        if stage == COUNTERS:
+            return self._lacks_counters(index)
+        lack = self._lacks_capacity(index) if stage == CAPACITY else None
+        return (lack,) if lack else ()
 
     def _holders(self, index: int, stage: str) -> tuple[str, ...]:
         """Return the claims whose use of a device, its capacity or counters rules it out."""
@@ -230,28 +304,25 @@ class Funnel:
 
     # -- the stages
 
-    def _content(self, index: int) -> Content:
-        return self._view.devices[index].content
-
     def _is_of_class(self, index: int) -> bool:
-        return self._ask.chooser.is_of_class(self._content(index)) is True
+        return self._ask.chooser.is_of_class(self.content(index)) is True
 
     def _is_selected(self, index: int) -> bool:
         matches = self._view.matches
-        chosen = self._ask.chooser.choose(self._content(index)) is True
+        chosen = self._ask.chooser.choose(self.content(index)) is True
         return chosen and (matches is None or matches[index] is True)
 
     def _is_free(self, index: int) -> bool:
         return self._ask.is_admin or not self._view.taken >> index & 1
 
     def _is_tolerated(self, index: int) -> bool:
-        return not self._view.variant.features.DeviceTaints or self._ask.tolerates(self._content(index))
+        return not self._view.variant.features.DeviceTaints or self._ask.tolerates(self.content(index))
 
     def _is_enough(self, index: int) -> bool:
         return not self._lacks_capacity(index) and not self._lacks_counters(index)
 
     def _lacks_capacity(self, index: int) -> Lack | None:
-        content, view = self._content(index), self._view
+        content, view = self.content(index), self._view
         if not view.variant.features.ConsumableCapacity:
             return None
         take = self._ask.takes(content)
@@ -262,30 +333,34 @@ class Funnel:
         for name, amount in take.amounts.items():
             free = take.limits[name] - used.get(name, 0)
             if amount > free:
-                left = quantity_text(free)
-                return Lack(f"capacity {name}: {left} is left, {take.texts[name]} is wanted", name, left)
+                left, wanted = quantity_text(free), quantity_text(amount)
+                return Lack(f"capacity {name}: {left} is left, {wanted} is wanted", name, left, wanted)
         if take.is_allowed:
             return None
         return Lack("the device's policy does not allow such a share of its capacity")
 
-    def _lacks_counters(self, index: int) -> str:
-        content, view = self._content(index), self._view
+    def _lacks_counters(self, index: int) -> tuple[Lack, ...]:
+        content, view = self.content(index), self._view
         if not content.consumes:
-            return ""
+            return ()
         if not view.variant.features.PartitionableDevices:
-            return "it consumes counters, and the DRAPartitionableDevices feature is disabled"
+            return (Lack("it consumes counters, and the DRAPartitionableDevices feature is disabled"),)
         if content.is_shared and view.capacity_used(index) is not None:
-            return ""
+            return ()
         left = self._left(view.pool_of[index])
+        found = []
         for (counter_set, name), amount in content.consumes.items():
             free = left.counters.get((counter_set, name), amount)
             if amount > free:
-                wanted = quantity_text(amount)
-                return f"counter {name} of {counter_set}: {quantity_text(free)} is left, {wanted} is consumed"
-        return "the pool's counters are overdrawn" if left.is_overdrawn else ""
+                texts = quantity_text(free), quantity_text(amount)
+                text = f"counter {name} of {counter_set}: {texts[0]} is left, {texts[1]} is consumed"
+                found.append(Lack(text, name, *texts, counter_set))
+        if not found and left.is_overdrawn:
+            return (Lack("the pool's counters are overdrawn"),)
+        return tuple(found)
 
     def _most(self, number: int) -> int:
-        kind, attribute = self._demand.claims[self._ask.claim].constraints[number]
+        kind, attribute = self.constraint(number)
         groups: dict[Hashable, int] = {}
         for index in _places(self._stages[5]):
             value = self._value(attribute, index)
@@ -295,34 +370,46 @@ class Funnel:
 
     def _value(self, attribute: Attribute, index: int) -> Value | None:
         try:
-            return self._ask.value(attribute, self._content(index))
+            return self._ask.value(attribute, self.content(index))
         except Stop:
             return None
 
     def _reason(self, index: int) -> tuple[str, str]:
-        content = self._content(index)
-        choice = self._ask.chooser.first_false(content)
+        choice = self._ask.chooser.first_false(self.content(index))
         if choice is not None:
             stage = CLASS if choice.of_class else SELECTOR
             whose = f"class {self._ask.class_['metadata']['name']}" if choice.of_class else "the request"
             return stage, f"selector #{choice.place} of {whose}{f': {choice.detail}' if choice.detail else ' is false'}"
-        if not self._is_selected(index):
-            return NODE, "it is not for this node, or must be bound, and the feature for that is disabled"
-        if not self._is_free(index):
-            return IN_USE, "it is in use"
-        if not self._is_tolerated(index):
-            taints = [_shown(each) for each in content.taints]
-            return TAINT, f"taint {taints[0]} is not tolerated" if len(taints) == 1 else (
-                f"taints {', '.join(taints)} are not tolerated"
-            )
-        if lack := self._lacks_capacity(index):
-            return CAPACITY, lack.text
-        lacks = {COUNTERS: self._lacks_counters, CONSTRAINT: self._lacks_attribute}
-        return next(((stage, text) for stage, test in lacks.items() if (text := test(index))), ("", ""))
+        tests = {
+            NODE: self._not_selected,
+            IN_USE: lambda index: "" if self._is_free(index) else "it is in use",
+            TAINT: self._tainted,
+            CAPACITY: lambda index: lack.text if (lack := self._lacks_capacity(index)) else "",
+            COUNTERS: lambda index: "; ".join(each.text for each in self._lacks_counters(index)),
+            CONSTRAINT: self._lacks_attribute,
+        }
+        return next(((stage, text) for stage, test in tests.items() if (text := test(index))), ("", ""))
+
+    def _not_selected(self, index: int) -> str:
+        if self._is_selected(index):
+            return ""
+        if self._ask.chooser.choose(self.content(index)) is not True:
+            return "it has binding conditions, and the feature gate DRADeviceBindingConditions is off"
+        return "it is not for this node"
+
+    def _tainted(self, index: int) -> str:
+        if self._is_tolerated(index):
+            return ""
+        taints = [_shown(each) for each in self._ask.untolerated(self.content(index))]
+        return (
+            f"taint {taints[0]} is not tolerated"
+            if len(taints) == 1
+            else (f"taints {', '.join(taints)} are not tolerated")
+        )
 
     def _lacks_attribute(self, index: int) -> str:
         for number in self._ask.constraints:
-            attribute = self._demand.claims[self._ask.claim].constraints[number][1]
+            attribute = self.constraint(number)[1]
             if self._value(attribute, index) is None:
                 return f"there is no attribute {attribute.name}, which a constraint is about"
         return ""

@@ -15,6 +15,7 @@ from webhook.allocation.counters import Counters
 from webhook.allocation.demand import LIMIT, Complaint, Stop
 from webhook.allocation.memory import Memories, Place
 from webhook.allocation.state import Pick, State
+from webhook.budget import check_deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -31,6 +32,8 @@ EXCEEDED: Final = 2
 
 MOST_VISITS: Final = 1_000_000
 """The number of devices looked at before the search gives up: some seconds."""
+_STRIDE: Final = 10_000
+"""The number of devices looked at between two checks of the clock."""
 _LOOK_AHEAD: Final = 3
 """How many looks at a device looking ahead counts for; it takes longer, but less of it is needed."""
 _REMEMBERED_AFTER: Final = 64
@@ -162,6 +165,7 @@ class Search:
         Raises:
             Stop: The search ends with an error of upstream's.
             GivenUpError: The search takes too long.
+            DeadlineExceededError: The deadline of the budget in force has passed.
         """
         stack = self._stack
         code = self._enter(0, None, 0, 0)
@@ -328,9 +332,12 @@ class Search:
         self._work(visits)
 
     def _work(self, visits: int) -> None:
+        before = self._own_visits
         self._own_visits += visits
         if self._own_visits > MOST_VISITS:
             raise GivenUpError
+        if before // _STRIDE != self._own_visits // _STRIDE:
+            check_deadline()
 
     def _next_alternative(self, frame: _Alternatives, code: int | None) -> int | None:
         if code != EXCEEDED:

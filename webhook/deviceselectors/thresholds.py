@@ -67,17 +67,39 @@ def respelt(parts: Parts, values: Callable[[Read], Collection[object]]) -> Itera
         parts: The selector.
         values: Returns the values that devices have of an attribute.
     """
+    for read, constant in _equalities(parts):
+        meant = _meant(constant.value, values(read))
+        if meant is not None:
+            yield _with_value(parts, read, constant, meant)
+
+
+def others(parts: Parts, values: Callable[[Read], Collection[object]]) -> Iterator[Threshold]:
+    """Return a selector with each other value that devices have, in place of one that it wants.
+
+    Args:
+        parts: The selector.
+        values: Returns the values that devices have of an attribute.
+    """
+    for read, constant in _equalities(parts):
+        known = values(read)
+        if constant.value in known:
+            for each in sorted((each for each in known if each != constant.value), key=str):
+                yield _with_value(parts, read, constant, each)
+
+
+def _equalities(parts: Parts) -> Iterator[tuple[Read, Literal]]:
+    """Return the attributes that a selector compares with a constant by ``==``."""
     for part in parts.all:
-        if not isinstance(part, Call) or part.function != "_==_":
-            continue
-        for subject, constant in (part.arguments, reversed(part.arguments)):
-            read = read_of(subject)
-            if read is None or not isinstance(constant, Literal):
-                continue
-            meant = _meant(constant.value, values(read))
-            if meant is not None:
-                written = json.dumps(meant)
-                yield Threshold(f"{read.name} = {written}", _replaced(parts.text, constant.offset, written))
+        if isinstance(part, Call) and part.function == "_==_":
+            for subject, constant in (part.arguments, reversed(part.arguments)):
+                read = read_of(subject)
+                if read is not None and isinstance(constant, Literal):
+                    yield read, constant
+
+
+def _with_value(parts: Parts, read: Read, constant: Literal, value: object) -> Threshold:
+    written = json.dumps(value)
+    return Threshold(f"{read.name} = {written}", _replaced(parts.text, constant.offset, written))
 
 
 def _meant(constant: object, values: Collection[object]) -> object:

@@ -193,6 +193,10 @@ EVERY_OBJECT: Mapping[str, str] = {
         "The help says what to write instead. Most such fields come from Kubernetes 1.30 and earlier, where a driver's "
         "controller allocated claims; docs/migrate.md has a table.",
     ),
+    "internal-error": _paragraphs(
+        "draguard itself failed on an object, so that it is not judged; all others are.",
+        "The command exits with 3. Please report it with the object; the finding cannot be suppressed.",
+    ),
     "unreadable": "A file, or one of its documents, cannot be read as Kubernetes reads it.",
 }
 """Rules about whole objects and files, which no type declares."""

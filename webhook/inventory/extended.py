@@ -102,6 +102,19 @@ def _request(index: int, container: JSONObject, resource: str, device_class: str
     }
 
 
+def resource_of(pod: JSONObject, request: str) -> str:
+    """Return the extended resource that a request of a pod's claim for such resources stands for.
+
+    Args:
+        pod: The pod.
+        request: The name of the request.
+    """
+    _, container, _, number = request.split("-")
+    spec = mapping(pod, "spec")
+    containers = [*items(spec, "initContainers"), *items(spec, "containers")]
+    return sorted(container_requests(containers[int(container)]))[int(number)]
+
+
 def leftover(pod: JSONObject, claims: Iterable[JSONObject]) -> JSONObject | None:
     """Find the claim for extended resources left by an earlier attempt."""
     for claim in claims:

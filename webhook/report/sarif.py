@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from webhook.explain.links import HOME, page
 from webhook.explain.rules import texts
+from webhook.findings import INTERNAL
 from webhook.report import Format
 from webhook.report.excerpt import end_column, full_text, line_of, relative
 from webhook.report.identifiers import identified
@@ -37,6 +38,7 @@ class Sarif(Format):
         names = sorted({each.problem.rule for each in findings})
         known = texts(names)
         notes = [{"level": "note", "message": {"text": line}} for line in noted(report)]
+        has_failed = INTERNAL in names
         log = {
             "$schema": SCHEMA,
             "version": "2.1.0",
@@ -51,7 +53,7 @@ class Sarif(Format):
                         }
                     },
                     "columnKind": "unicodeCodePoints",
-                    "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": notes}],
+                    "invocations": [{"executionSuccessful": not has_failed, "toolExecutionNotifications": notes}],
                     "results": _results(findings, {name: index for index, name in enumerate(names)}),
                 }
             ],

@@ -50,11 +50,29 @@ class Answers:
             "why": {"reason": placement.reason, **self._why(placement), "notes": self._notes(placement)},
         }
 
+    @staticmethod
+    def unfinished(pod: JSONObject, reason: str) -> dict[str, Any]:
+        """Return the result of a pod that was not simulated.
+
+        Args:
+            pod: The pod.
+            reason: Why not.
+        """
+        return {
+            "namespace": namespace_of(pod),
+            "name": name_of(pod),
+            "node": None,
+            "condition": None,
+            "claims": {},
+            "candidates": [],
+            "why": {"reason": reason, **_nothing(), "notes": []},
+        }
+
     def _why(self, placement: Placement) -> JSONObject:
         """Explain why a pod has no node; pods with equal needs in the same cluster get the same explanation."""
         verdicts, needs = placement.verdicts, placement.needs
         if verdicts is None or needs is None or placement.candidates:
-            return {"nodes": [], "help": [], "tried": 0}
+            return _nothing()
         names = tuple(map(_full_name, needs.claims))
         known = self._known.get(id(verdicts))
         if known is not None and known[:2] == (verdicts, len(self._cluster.log)):
@@ -62,11 +80,12 @@ class Answers:
         round_ = Round(self._cluster, needs)
         groups = self._explainer.groups(verdicts, round_)
         error = next(iter(verdicts.errors.values()), "")
-        suggestions, tried = self._suggestions.of(needs, groups, error)
+        advice = self._suggestions.of(needs, groups, error)
         found: JSONObject = {
             "nodes": [each.as_json() for each in groups],
-            "help": [each.as_json() for each in suggestions],
-            "tried": tried,
+            "help": [each.as_json() for each in advice.suggestions],
+            "tried": advice.tried,
+            "allTried": advice.is_complete,
         }
         # Trying suggestions leaves the cluster as it was, with a longer log.
         self._known[id(verdicts)] = verdicts, len(self._cluster.log), names, found
@@ -88,6 +107,11 @@ class Answers:
         if placement.claims and self._cluster.inventory.all("DeviceTaintRule"):
             notes += filter(None, [settings.taint_rules_ignored])
         return [*notes, *self._left_out.notes(placement)]
+
+
+def _nothing() -> JSONObject:
+    """Explain nothing: no nodes were checked."""
+    return {"nodes": [], "help": [], "tried": 0, "allTried": True}
 
 
 def _is_of_others(claim: JSONObject, pod: JSONObject) -> bool:

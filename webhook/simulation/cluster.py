@@ -16,7 +16,7 @@ from webhook.simulation.nodeallocatable import NodeAllocatable
 from webhook.simulation.nodes import Demand, NodeState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from webhook.inventory import Inventory
     from webhook.inventory.claims import Consumer
@@ -117,6 +117,8 @@ class Cluster:
         if "DRANodeAllocatableResources" in settings.gates:
             self.node_allocatable = NodeAllocatable(inventory.all("ResourceSlice"))
         self._now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        self.progress: Callable[[], None] = _nothing
+        """Called before each check of a node."""
         self.log: list[int] = []
         """The nodes that changed, one after another."""
         self._homes = _homes(inventory.all("ResourceSlice"), self.index)
@@ -131,6 +133,8 @@ class Cluster:
             patch=settings.patch,
             with_lists="DRAListTypeAttributes" in settings.gates,
         )
+        self.namespaces_of_pods = {namespace_of(pod) for pod in inventory.running()}
+        """The namespaces in which pods run, so that others which are not known are gone."""
         self._placed: dict[tuple[str, str], tuple[int, Demand]] = {}
         """The pods on nodes, with their demands."""
         for pod in inventory.running():
@@ -224,6 +228,10 @@ class Cluster:
     def _touch(self, claim: JSONObject) -> None:
         for result in items(claim, "status", "allocation", "devices", "results"):
             self.log.append(self._homes.get((text(result, "driver"), text(result, "pool")), EVERYWHERE))
+
+
+def _nothing() -> None:
+    """Show no progress."""
 
 
 def _homes(slices: Iterable[JSONObject], index: Mapping[str, int]) -> dict[tuple[str, str], int]:

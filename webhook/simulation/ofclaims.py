@@ -1,21 +1,23 @@
-"""Changes to claims that let them get devices: fewer, smaller, other, tainted ones, or those of other claims."""
+"""Changes to claims that let them get devices: fewer, smaller, other or tainted ones."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import reads
-from webhook.deviceselectors.thresholds import amount, lowered, respelt
+from webhook.deviceselectors.thresholds import amount, lowered, others, respelt
 from webhook.inventory.claims import allocation_of
 from webhook.objects import items, mapping, name_of, namespace_of, text
 from webhook.simulation.change import Change, in_claim
 from webhook.simulation.rejections import requests
+from webhook.simulation.taints import Taint, taint_of
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from webhook.deviceselectors.parts import Read
     from webhook.objects import JSONObject
@@ -27,8 +29,8 @@ _FEWER: Final = 3
 _SCALARS: Final = {"string", "int", "bool", "version"}
 _AMOUNTS_MAX: Final = 4
 """How many smaller amounts of a capacity are tried."""
-_RELEASED_MAX: Final = 6
-"""The number of claims whose release is tried, each alone."""
+_TAINTS_MAX: Final = 4
+"""The number of sets of taints that are tolerated, each alone."""
 
 
 def changes(cluster: Cluster, claims: Sequence[JSONObject], groups: Sequence[Group], error: str) -> Iterator[Change]:
@@ -40,6 +42,8 @@ def changes(cluster: Cluster, claims: Sequence[JSONObject], groups: Sequence[Gro
         groups: How nodes refuse the pod.
         error: The error that made the scheduler give up on the pod; empty without one.
     """
+    pending = [claim for claim in claims if not allocation_of(claim)]
+    named = Counter(name for claim in pending for name in {name for name, _ in requests(claim)})
     for index, claim in enumerate(claims):
         if not allocation_of(claim):
             for constraint in items(claim, "spec", "devices", "constraints"):
@@ -54,32 +58,8 @@ def changes(cluster: Cluster, claims: Sequence[JSONObject], groups: Sequence[Gro
                     for each in group.requests
                     if (each["claim"], each["request"]) == (full_name, name)
                 ]
-                yield from _Request(cluster, index, name, asks, alike).changes(error)
-
-
-def releases(cluster: Cluster, groups: Sequence[Group]) -> Iterator[Change]:
-    """Return the changes that release other claims, with the pods that use them.
-
-    Args:
-        cluster: The cluster.
-        groups: How nodes refuse the pod.
-    """
-    names = dict.fromkeys(held["claim"] for g in groups for request in g.requests for held in request["heldBy"])
-    names |= dict.fromkeys(_on(cluster, {node for group in groups if group.resolvable for node in group.nodes}))
-    for name in list(names)[:_RELEASED_MAX]:
-        namespace, _, claim_name = name.partition("/")
-        claim = cluster.claim(claim_name, namespace)
-        if claim is not None and allocation_of(claim):
-            pods = [text(each, "name") for each in items(claim, "status", "reservedFor")]
-            who = f" (pod {', '.join(pods[:3])})" if pods else ""
-            yield Change(f"once claim {name} is released{who}", 4, f"claim {name}", released=claim)
-
-
-def _on(cluster: Cluster, nodes: Collection[str]) -> Iterator[str]:
-    """Return the claims whose pods run on some nodes."""
-    for claim in cluster.inventory.all("ResourceClaim") if nodes else ():
-        if not cluster.nodes_of(claim).isdisjoint(nodes):
-            yield f"{namespace_of(claim)}/{name_of(claim)}"
+                title = f"request {name} of claim {full_name}" if named[name] > 1 else f"request {name}"
+                yield from _Request(cluster, asks, alike, place=(index, name), title=title).changes(error)
 
 
 def _lacking(answers: Sequence[JSONObject]) -> dict[str, list[str]]:
@@ -96,19 +76,26 @@ class _Request:
 
     Args:
         cluster: The cluster.
-        index: The place of its claim.
-        name: Its full name.
         asks: Its content, as in the API.
         answers: The devices that nodes have left for it.
+        place: The place of its claim, and its full name.
+        title: The name that changes give it.
     """
 
     def __init__(
-        self, cluster: Cluster, index: int, name: str, asks: JSONObject, answers: Sequence[JSONObject]
+        self,
+        cluster: Cluster,
+        asks: JSONObject,
+        answers: Sequence[JSONObject],
+        *,
+        place: tuple[int, str],
+        title: str,
     ) -> None:
         self._cluster = cluster
-        self._index = index
-        self._name = name
+        self._index, self._name = place
         self._asks = asks
+        self._title = title
+        self._taints = _taints(answers)
         self._lacking: Mapping[str, Sequence[str]] = _lacking(answers)
         self._had = {min(each["enough"], each["constrained"] or each["enough"]) for each in answers}
         """How many devices nodes could give, each alone."""
@@ -119,16 +106,19 @@ class _Request:
         Args:
             error: The error that made the scheduler give up on the pod; empty without one.
         """
-        name, asks = self._name, self._asks
+        asks = self._asks
         for selector in items(asks, "selectors"):
             yield from self._of_selector(selector, error)
         if text(asks, "allocationMode") == "All":
-            what = f"with allocationMode ExactCount in place of All in request {name}"
+            what = f"with allocationMode ExactCount in place of All in {self._title}"
             yield self._change(what, 3, "count", _setting(allocationMode="ExactCount", count=1))
         yield from self._of_count()
         yield from self._of_capacity()
-        what = f"if request {name} tolerates the taints of devices"
-        yield self._change(what, 3, "taints", _setting(tolerations=[{"operator": "Exists"}]))
+        for taints in self._taints:
+            tolerations = [*items(asks, "tolerations"), *(each.toleration for each in taints)]
+            what = f"if {self._title} tolerates {' and '.join(map(str, taints))}"
+            size = 3 if len(self._taints) == 1 or taints != self._taints[-1] else 4
+            yield self._change(what, size, "taints", _setting(tolerations=tolerations))
 
     def _change(self, what: str, size: int, about: str, edit: Callable[[JSONObject], object]) -> Change:
         def change(claim: JSONObject) -> None:
@@ -151,18 +141,16 @@ class _Request:
         missing = {read[:3] for read in unguarded}
         if missing:
             better = guarded(expression, missing, settings.release, settings.gates)
-            what = f"with the selector of request {self._name} guarded: {better}"
+            what = f"with the selector of {self._title} guarded: {better}"
             yield self._change(what, 0, expression, _with_selector(selector, better))
         for each in respelt(parts, self._values):
-            what = f"with {each.text} in the selector of request {self._name}"
+            what = f"with {each.text} in the selector of {self._title}"
             yield self._change(what, 0, expression, _with_selector(selector, each.expression))
-        what = f"without the selector {parts.wanted()} of request {self._name}"
+        what = f"without the selector {parts.wanted()} of {self._title}"
+        lower = (each for name, values in self._lacking.items() for each in lowered(parts, name, values))
         less = [
-            self._change(
-                f"with {each.text} in request {self._name}", 1, expression, _with_selector(selector, each.expression)
-            )
-            for name, values in self._lacking.items()
-            for each in lowered(parts, name, values)
+            self._change(f"with {each.text} in {self._title}", 1, expression, _with_selector(selector, each.expression))
+            for each in (*lower, *others(parts, self._values))
         ]
         without = self._change(what, 2, expression, _without_selector(selector))
         yield without._replace(closer=lambda _: less)
@@ -171,7 +159,7 @@ class _Request:
         """Correct a name that a selector reads, but no device publishes."""
         expression, meant = text(selector, "cel", "expression"), nearest(written, known)
         if meant and meant != written and (better := _renamed(expression, written, meant, offset)):
-            what = f"with {meant} in place of {written} in the selector of request {self._name}"
+            what = f"with {meant} in place of {written} in the selector of {self._title}"
             yield self._change(what, 0, expression, _with_selector(selector, better))
 
     def _values(self, read: Read) -> set[object]:
@@ -187,10 +175,10 @@ class _Request:
             left = [each for value in self._lacking.get(name, ()) if (each := amount(value)) and most and each < most]
             for each in sorted(left, reverse=True)[:_AMOUNTS_MAX]:
                 smaller = {**asked, name: str(each)}
-                what = f"with {name} {each} in place of {wanted} in request {self._name}"
+                what = f"with {name} {each} in place of {wanted} in {self._title}"
                 yield self._change(what, 2, "capacity", _setting(capacity={"requests": smaller}))
         if asked:
-            what = f"without the capacity that request {self._name} asks for"
+            what = f"without the capacity that {self._title} asks for"
             yield self._change(what, 3, "capacity", _setting(capacity={}))
 
     def _of_count(self) -> Iterator[Change]:
@@ -203,8 +191,19 @@ class _Request:
             yield self._with_count(wanted, 1)._replace(closer=lambda _: less)
 
     def _with_count(self, wanted: int, count: int) -> Change:
-        what = f"with count {count} in request {self._name}"
+        what = f"with count {count} in {self._title}"
         return self._change(what, min(wanted - count, _FEWER) + 1, "count", _setting(count=count))
+
+
+def _taints(answers: Sequence[JSONObject]) -> list[list[Taint]]:
+    """Return the sets of taints that keep devices out, the smallest and most common first; and all of them together."""
+    found: Counter[frozenset[Taint]] = Counter()
+    for each in answers:
+        for one in each["taints"]:
+            found[frozenset(map(taint_of, one["taints"]))] += one["devices"]
+    several = sorted(found, key=lambda each: (len(each), -found[each], sorted(each)))[:_TAINTS_MAX]
+    every = frozenset[Taint]().union(*found)
+    return [sorted(each) for each in dict.fromkeys([*several, *([every] if every else [])])]
 
 
 def _published(cluster: Cluster, holder: str) -> dict[tuple[str, str], list[JSONObject]]:

@@ -8,9 +8,10 @@ from webhook.allocation.devices import quantity_text
 from webhook.deviceselectors.fleet import shortened
 from webhook.engine.prescheduled import REQUIRED
 from webhook.inventory.resources import CPU, NATIVE
-from webhook.objects import items, mapping, text
+from webhook.objects import items, mapping
 from webhook.simulation.affinity import wants
 from webhook.simulation.change import Change, demanding
+from webhook.simulation.taints import Taint, taint_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -39,8 +40,6 @@ _MENDED: Final = {
     "node.cloudprovider.kubernetes.io/shutdown": "{is} started",
 }
 """The taints that reflect a node's state, and the state that the node must reach: pods should not tolerate them."""
-
-_Taint = tuple[str, str, str]
 
 
 def changes(demand: Demand, nodes: Sequence[NodeState], is_delegated: Callable[[str], bool]) -> Iterator[Change]:
@@ -82,17 +81,17 @@ def _anywhere(spec: JSONObject, terms: Sequence[JSONObject]) -> JSONObject:
 
 def _of_taints(demand: Demand, nodes: Sequence[NodeState]) -> Iterator[Change]:
     """Tolerate exactly the taints of a node; taints that reflect the node's state have to go instead."""
-    states: dict[frozenset[_Taint], list[int]] = {}
+    states: dict[frozenset[Taint], list[int]] = {}
     for index, node in enumerate(nodes):
         if untolerated := node.untolerated(demand.tolerations):
-            states.setdefault(frozenset(map(_key, untolerated)), []).append(index)
+            states.setdefault(frozenset(map(taint_of, untolerated)), []).append(index)
     for taints, places in sorted(states.items(), key=lambda each: (len(each[0]), -len(each[1])))[:_STATES_MAX]:
         ordered = sorted(taints)
-        to_tolerate = [_shown(each) for each in ordered if each[0] not in _MENDED]
+        to_tolerate = [str(each) for each in ordered if each.key not in _MENDED]
         parts = [f"if the pod tolerates {' and '.join(to_tolerate)}"] if to_tolerate else []
-        if to_mend := [each[0] for each in ordered if each[0] in _MENDED]:
+        if to_mend := [each.key for each in ordered if each.key in _MENDED]:
             parts.append(_mended(dict.fromkeys(to_mend), [nodes[each].name for each in places]))
-        tolerated = demanding(tolerations=[*demand.tolerations, *map(_toleration, ordered)])
+        tolerated = demanding(tolerations=[*demand.tolerations, *(each.toleration for each in ordered)])
         only = frozenset(places) if to_mend else None
         yield Change(" and ".join(parts), 4 if to_mend else 2, "taints", tolerated, nodes=only)
 
@@ -100,20 +99,6 @@ def _of_taints(demand: Demand, nodes: Sequence[NodeState]) -> Iterator[Change]:
 def _mended(keys: Iterable[str], names: Sequence[str]) -> str:
     verbs = {"is": "is", "has": "has"} if len(names) == 1 else {"is": "are", "has": "have"}
     return f"once {shortened(names)} {' and '.join(_MENDED[key].format(**verbs) for key in keys)}"
-
-
-def _key(taint: JSONObject) -> _Taint:
-    return text(taint, "key"), text(taint, "value"), text(taint, "effect")
-
-
-def _toleration(taint: _Taint) -> JSONObject:
-    key, value, effect = taint
-    return {"key": key, "operator": "Equal", "value": value, "effect": effect}
-
-
-def _shown(taint: _Taint) -> str:
-    key, value, effect = taint
-    return f"{key}={value}:{effect}" if value else f"{key}:{effect}"
 
 
 def _of_resource(demand: Demand, name: str, wanted: int, nodes: Sequence[NodeState]) -> Iterator[Change]:

@@ -6,12 +6,17 @@ from collections import Counter, defaultdict
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from webhook.allocation.across import conflict, constraint, spread
 from webhook.allocation.devices import Content
 from webhook.allocation.selecting import Values
 from webhook.cel.errors import EvaluationError
 from webhook.deviceselectors.parts import Blame, parts_of
 from webhook.deviceselectors.thresholds import amount
-from webhook.objects import at, items, text
+from webhook.inventory.extended import resource_of
+from webhook.objects import at, items, name_of, namespace_of, text
+from webhook.simulation.holders import elsewhere, holder
+from webhook.simulation.shortages import Shortages
+from webhook.simulation.taints import Taint, taint_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
@@ -20,7 +25,7 @@ if TYPE_CHECKING:
     from webhook.allocation.explain import DeviceReason, Funnel
     from webhook.objects import JSONObject
     from webhook.simulation.cluster import Cluster
-    from webhook.simulation.verdicts import Round, Verdict, Verdicts
+    from webhook.simulation.verdicts import Needs, Round, Verdict, Verdicts
 
 _WISH_MAX: Final = 80
 """A longer description of a request's selection is left out."""
@@ -35,6 +40,8 @@ _BLAMED: Final = {
 }
 
 
+_COUNTERS: Final = "counters"
+"""Stands for all counters that are short, whichever devices consume them."""
 _WEIGHTS: Final = {"enough": 1_000_000, "selected": 1_000, "seen": 1}
 
 
@@ -50,12 +57,14 @@ class Group(NamedTuple):
         reasons: The scheduler's messages for each.
         requests: The devices left for each request, as :class:`Explainer` writes them.
         resolvable: Whether the nodes would accept the pod if other pods were gone, its devices aside.
+        details: What is behind the reasons: where else a claim has its devices, why requests cannot be met together.
     """
 
     nodes: tuple[str, ...]
     reasons: tuple[str, ...]
     requests: tuple[JSONObject, ...]
     resolvable: bool = False
+    details: tuple[str, ...] = ()
 
     @property
     def closeness(self) -> int:
@@ -67,7 +76,12 @@ class Group(NamedTuple):
 
     def as_json(self) -> JSONObject:
         """Return it as JSON."""
-        return {"nodes": list(self.nodes), "reasons": list(self.reasons), "requests": list(self.requests)}
+        return {
+            "nodes": list(self.nodes),
+            "reasons": list(self.reasons),
+            "details": list(self.details),
+            "requests": list(self.requests),
+        }
 
 
 class Explainer:
@@ -96,59 +110,83 @@ class Explainer:
             if verdict.refusal is not None:
                 alike.setdefault(self._key(node, verdict, round_), []).append(node)
         found = [self._group(nodes, verdicts.by_node[nodes[0]], round_) for nodes in alike.values()]
-        return sorted(found, key=lambda each: (not each.requests, -each.closeness, -len(each.nodes)))
+        return sorted(
+            found, key=lambda each: (not each.closeness, bool(each.requests), -each.closeness, -len(each.nodes))
+        )
 
     def _key(self, node: int, verdict: Verdict, round_: Round) -> Hashable:
         reasons = verdict.refusal.reasons if verdict.refusal else ()
         attempt = round_.attempt_on(node) if verdict.by_devices and not verdict.error else None
         if attempt is None:
-            return reasons
-        funnels = attempt.explain(self._cluster.nodes[node].node)
-        return reasons, tuple(each.key for each in funnels)
+            return reasons, verdict.unavailable
+        funnels = self._funnels(attempt, node)
+        return reasons, tuple(each.key for each in funnels), self._conflict(funnels)
 
     def _group(self, nodes: Sequence[int], verdict: Verdict, round_: Round) -> Group:
         names = tuple(self._cluster.nodes[each].name for each in nodes)
         reasons = verdict.refusal.reasons if verdict.refusal else ()
         attempt = round_.attempt_on(nodes[0]) if verdict.by_devices and not verdict.error else None
         if attempt is None:
-            return Group(names, reasons, (), verdict.refusal is not None and verdict.refusal.resolvable)
-        requests = tuple(self._request(funnel, attempt, nodes) for funnel in self._funnels(attempt, nodes[0]))
-        return Group(names, reasons, requests)
+            resolvable = verdict.refusal is not None and verdict.refusal.resolvable
+            details = tuple(elsewhere(self._cluster, round_.needs.claims[each]) for each in verdict.unavailable)
+            return Group(names, reasons, (), resolvable, details)
+        funnels = self._funnels(attempt, nodes[0])
+        requests = tuple(self._request(funnel, attempt, nodes, round_.needs) for funnel in funnels)
+        return Group(names, reasons, requests, details=tuple(filter(None, [self._conflict(funnels)])))
+
+    @staticmethod
+    def _conflict(funnels: Sequence[Funnel]) -> str:
+        """Return why requests that could each be met alone cannot be met together; empty if one cannot be met."""
+        return conflict(funnels) if len(funnels) > 1 and all(each.is_met for each in funnels) else ""
 
     def _funnels(self, attempt: Attempt, node: int) -> list[Funnel]:
         return attempt.explain(self._cluster.nodes[node].node)
 
-    def _request(self, funnel: Funnel, attempt: Attempt, nodes: Sequence[int]) -> JSONObject:
+    def _request(self, funnel: Funnel, attempt: Attempt, nodes: Sequence[int], needs: Needs) -> JSONObject:
         """Describe the devices left for a request on the first of some nodes, and the obstacles on all of them."""
         counts = {name: getattr(funnel, stage) for name, stage in zip(_STAGE_NAMES, _STAGES, strict=True)}
         holders: defaultdict[str, set[DeviceID]] = defaultdict(set)
         blames: Counter[Blame] = Counter()
+        shortages = Shortages()
+        taints: dict[frozenset[Taint], int] = {}
         unused: dict[str, JSONObject] = {}
         for node in nodes[:_LOOKED_AT_MAX]:
             for each in self._funnels(attempt, node):
                 if (each.claim, each.request) == (funnel.claim, funnel.request):
                     reasons = each.reasons()
                     for reason in reasons:
-                        for holder in reason.holders:
-                            holders[holder] |= self._held(holder, reason)
+                        shortages.add(reason.lacks)
+                        if reason.taints:
+                            several = frozenset(map(taint_of, reason.taints))
+                            taints[several] = taints.get(several, 0) + 1
+                        for name in reason.holders:
+                            holders[name] |= self._held(name, reason)
                     blames.update(self._blames(funnel, reasons))
                     for one in each.unused:
                         unused[one.pool] = {"pool": one.pool, "devices": one.devices, "why": one.why}
         blame, values = _most_common(blames)
         held = [(name, len(devices)) for name, devices in holders.items()]
         constrained, together = funnel.constrained, funnel.together
+        because = shortages.text if blame.text == _COUNTERS else blame.text
         return {
             "claim": funnel.claim,
             "request": funnel.request,
+            "for": _subject(funnel, needs),
             "wanted": funnel.wanted,
             **counts,
             "constrained": constrained,
-            "together": together and together[0],
+            "constraint": constraint(funnel),
+            "together": together and together.devices,
             "selecting": self._wish(self._selectors(funnel)),
-            "because": blame.text,
+            "because": because,
+            "counters": shortages.as_json(),
+            "taints": [
+                {"taints": [each._asdict() for each in sorted(several)], "devices": devices}
+                for several, devices in taints.items()
+            ],
             "lacking": {"name": blame.name, "values": values} if blame.name else None,
             "unused": list(unused.values()),
-            "heldBy": [self._holder(*each) for each in sorted(held, key=lambda each: -each[1])],
+            "heldBy": [holder(self._cluster, *each) for each in sorted(held, key=lambda each: -each[1])],
         }
 
     def _wish(self, expressions: Sequence[str]) -> str:
@@ -176,19 +214,23 @@ class Explainer:
             if getattr(funnel, stage) >= wanted:
                 continue
             blamed = {_BLAMED[stage], "counters"} if stage == "enough" else {_BLAMED[stage], "node"}
-            for reason in reasons:
-                if reason.stage in {"selector", "class"} & blamed:
-                    yield self._met(reason, self._selectors(funnel, of_class=reason.stage == "class"))
-                elif reason.lacks is not None:
-                    yield Blame(reason.text, reason.lacks.name, reason.lacks.left)
-                elif reason.stage in blamed and reason.stage != "in use":
-                    yield Blame(reason.text)
+            yield from (self._blame(funnel, reason) for reason in reasons if reason.stage in blamed - {"in use"})
             return
         constrained = funnel.constrained
         if constrained is not None and constrained < wanted:
-            yield Blame(f"{constrained} can be had together under the constraints")
+            without = [Blame(reason.text) for reason in reasons if reason.stage == "constraint"]
+            yield from without or [Blame(spread(funnel))]
         elif funnel.together is not None:
-            yield Blame(funnel.together[1])
+            yield Blame(funnel.together.text)
+
+    def _blame(self, funnel: Funnel, reason: DeviceReason) -> Blame:
+        """Describe the obstacle to the use of a device."""
+        if reason.stage in {"selector", "class"}:
+            return self._met(reason, self._selectors(funnel, of_class=reason.stage == "class"))
+        if not reason.lacks:
+            return Blame(reason.text)
+        lack = reason.lacks[0]
+        return Blame(_COUNTERS) if lack.counter_set else Blame(reason.text, lack.name, lack.left)
 
     def _met(self, reason: DeviceReason, expressions: Sequence[str]) -> Blame:
         """Describe the value of a device that a selector did not accept; the allocator's own words if it is unknown."""
@@ -228,11 +270,6 @@ class Explainer:
         namespace, _, claim_name = name.partition("/")
         return self._cluster.claim(claim_name, namespace)
 
-    def _holder(self, name: str, devices: int) -> JSONObject:
-        claim = self._claim(name)
-        pods = [text(each, "name") for each in items(claim, "status", "reservedFor")]
-        return {"claim": name, "pods": pods, "devices": devices}
-
 
 _LOOKED_AT_MAX: Final = 64
 """The number of nodes of a group whose obstacles are examined."""
@@ -264,6 +301,13 @@ def _either(values: Sequence[str]) -> str:
     if len(values) > _VALUES_MAX:
         return f"{values[0]} … {values[-1]} ({len(values)} values)"
     return f"{', '.join(values[:-1])} or {values[-1]}"
+
+
+def _subject(funnel: Funnel, needs: Needs) -> str:
+    """Name a request; an extended resource that devices provide has no request that its user wrote."""
+    if funnel.claim in {f"{namespace_of(each)}/{name_of(each)}" for each in needs.claims}:
+        return f"request {funnel.request}"
+    return f"extended resource {resource_of(needs.pod, funnel.request)}"
 
 
 def requests(claim: JSONObject | None) -> list[tuple[str, JSONObject]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from webhook.budget import DeadlineExceededError
 from webhook.objects import name_of
 
 if TYPE_CHECKING:
@@ -23,10 +24,12 @@ class Fit(NamedTuple):
     Args:
         nodes: Their number on each node.
         last: The first pod that did not fit; None if there is no limit.
+        is_cut: Whether the time was over before one did not fit.
     """
 
     nodes: dict[str, int]
     last: Placement | None
+    is_cut: bool = False
 
     @property
     def pods(self) -> int:
@@ -37,6 +40,8 @@ class Fit(NamedTuple):
 def fit(scheduler: Scheduler, pod: JSONObject, progress: Callable[[int], None] = lambda _: None) -> Fit:
     """Schedule copies of a pod until one does not fit; each gets claims of its own where it has a template.
 
+    It ends sooner if the deadline of the budget in force passes.
+
     Args:
         scheduler: The scheduler; its cluster is full of such pods afterwards.
         pod: The pod.
@@ -44,7 +49,10 @@ def fit(scheduler: Scheduler, pod: JSONObject, progress: Callable[[int], None] =
     """
     nodes: Counter[str] = Counter()
     for number in range(MOST):
-        placement = scheduler.schedule(_copy(pod, number))
+        try:
+            placement = scheduler.schedule(_copy(pod, number))
+        except DeadlineExceededError:
+            return Fit(dict(nodes), None, is_cut=True)
         node = placement.node or (placement.candidates[0] if placement.candidates and not _failed(placement) else None)
         if node is None:
             return Fit(dict(nodes), placement)

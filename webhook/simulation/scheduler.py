@@ -210,7 +210,9 @@ class Scheduler:
         best = placement.verdicts.best() if placement.verdicts else []
         node = best[0]
         names = tuple(map(cluster.names.__getitem__, best))
-        placement = placement._replace(candidates=names)
+        # Other nodes do not matter any more.
+        is_uncertain = placement.verdicts is not None and node in placement.verdicts.uncertain
+        placement = placement._replace(candidates=names, uncertain=is_uncertain)
         result = round_.result_on(node)
         pending = round_.claims_on(node)
         allocations = result.allocations if isinstance(result, Result) else []

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from itertools import combinations, islice
+from time import monotonic
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from webhook.inventory.claims import allocation_of
-from webhook.objects import name_of, namespace_of
-from webhook.simulation import binding, ofclaims, ofextended, ofnodes
+from webhook.budget import Budget, DeadlineExceededError, current, limited
+from webhook.simulation import later, ofclaims, ofextended, ofnodes, releases
 from webhook.simulation.affinity import named
-from webhook.simulation.cluster import Cluster, Settings
-from webhook.simulation.ofpools import completed
 from webhook.simulation.verdicts import Round, Verdicts
 
 if TYPE_CHECKING:
@@ -18,6 +16,7 @@ if TYPE_CHECKING:
 
     from webhook.objects import JSONObject
     from webhook.simulation.change import Change
+    from webhook.simulation.cluster import Cluster
     from webhook.simulation.rejections import Group
     from webhook.simulation.verdicts import Needs
 
@@ -27,12 +26,10 @@ _PAIRED_MAX: Final = 60
 """The number of pairs of changes that are tried, if none helps alone."""
 _CLOSER_MAX: Final = 8
 """How many changes that do less are tried in place of one that helps."""
-_NODES_MAX: Final = 2000
-"""The number of nodes on which a change is tried."""
 _FILTERED_MAX: Final = 100_000
 """The number of checks of nodes for one pod, all changes together."""
-_POOLS_MAX: Final = 3
-"""The number of incomplete pools that are named."""
+_SECONDS: Final = 10.0
+"""The time in which changes are tried for one pod."""
 _WAIT: Final = 5
 """The cost of a cluster update: more than that of any change of a pod."""
 
@@ -51,6 +48,20 @@ class Suggestion(NamedTuple):
     def as_json(self) -> JSONObject:
         """Return it as JSON."""
         return {"change": self.change, "nodes": self.nodes}
+
+
+class Advice(NamedTuple):
+    """The changes that would let a pod fit.
+
+    Args:
+        suggestions: The changes, the smallest first.
+        tried: The number of changes that were tried.
+        is_complete: Whether there was time to try all.
+    """
+
+    suggestions: list[Suggestion]
+    tried: int
+    is_complete: bool
 
 
 class _Found(NamedTuple):
@@ -77,75 +88,54 @@ class Suggestions:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._filtered = 0
+        self._filtered = self._tried = 0
 
-    def of(self, needs: Needs, groups: Sequence[Group], error: str) -> tuple[list[Suggestion], int]:
-        """List the changes that would let a pod fit, and count those that were tried.
+    def of(self, needs: Needs, groups: Sequence[Group], error: str) -> Advice:
+        """List the changes that would let a pod fit.
 
         Args:
             needs: The needs of the pod.
             groups: The nodes that refuse it, grouped.
             error: The error that made the scheduler give up on it; empty without one.
         """
-        self._filtered = 0
+        self._filtered = self._tried = 0
+        best: list[tuple[int, int, str]] = []
+        try:
+            with limited(Budget(deadline=_deadline())):
+                for each in self._of_pod(needs, groups, error):
+                    best.append((each.size, -each.nodes, each.text))  # noqa: PERF401 - it may end early
+                for text, nodes in later.changes(self._cluster, needs, groups):
+                    best.append((_WAIT, -nodes, text))
+        except DeadlineExceededError:
+            is_complete = False
+        else:
+            is_complete = True
+        best.sort(key=lambda each: each[:2])
+        return Advice([Suggestion(text, -nodes) for _, nodes, text in best], self._tried, is_complete)
+
+    def _of_pod(self, needs: Needs, groups: Sequence[Group], error: str) -> Iterator[_Found]:
+        """Try changes to the pod, its claims and those of others: each alone; if none helps, in pairs."""
         cluster = self._cluster
+        wants_devices = needs.claims or any(group.requests for group in groups)
         every = [
             *ofclaims.changes(cluster, needs.claims, groups, error),
             *ofextended.changes(cluster, needs, groups),
-            *ofnodes.changes(needs.demand, cluster.nodes[:_NODES_MAX], cluster.extended.has),
-            *(ofclaims.releases(cluster, groups) if needs.claims else ()),
+            *ofnodes.changes(needs.demand, cluster.nodes[: later.NODES_MAX], cluster.extended.has),
+            *(releases.changes(cluster, needs, groups) if wants_devices else ()),
         ]
         changes = sorted(every, key=lambda each: each.size)[:_TRIED_MAX]
-        tried = [(change,) for change in changes]
-        found = [each for one in tried for each in self._try(needs, one)]
-        pairs: Sequence[tuple[Change, ...]] = ()
-        if not found:
-            different = [pair for pair in combinations(changes, 2) if pair[0].about != pair[1].about]
-            pairs = sorted(different, key=lambda pair: pair[0].size + pair[1].size)[:_PAIRED_MAX]
-            found = [next(self._try(needs, pair), _Found((), 0)) for pair in pairs]
-        best = [(each.size, -each.nodes, each.text) for each in found if each.nodes]
-        for later in cluster.settings.later:
-            if nodes := self._on_release(later, needs):
-                best.append((_WAIT, -nodes, f"on Kubernetes {later}"))
-                break
-        pools = completed(cluster.inventory.all("ResourceSlice"))
-        if pools and (nodes := self._once_published(needs, [each for slices in pools.values() for each in slices])):
-            names = ", ".join("/".join(each) for each in list(pools)[:_POOLS_MAX])
-            which = f"pool {names} is" if len(pools) == 1 else f"{len(pools)} pools ({names}) are"
-            best.append((_WAIT, -nodes, f"once {which} complete"))
-        best.sort(key=lambda each: each[:2])
-        return [Suggestion(what, -nodes) for _, nodes, what in best], len(tried) + len(pairs)
-
-    def _on_release(self, later: Settings, needs: Needs) -> int:
-        """Count the nodes that would accept the pod with a later release's scheduler."""
-        cluster = self._cluster
-        if len(cluster.nodes) > _NODES_MAX:
-            return 0
-        try:
-            newer = Cluster(cluster.inventory, later)
-        except ValueError:
-            return 0
-        return self._fitting_in(newer, needs)
-
-    def _once_published(self, needs: Needs, slices: Sequence[JSONObject]) -> int:
-        """Count the nodes that would accept the pod with other slices in place of those of the same names."""
-        cluster = self._cluster
-        inventory = cluster.inventory
-        if len(cluster.nodes) > _NODES_MAX:
-            return 0
-        before = [inventory.find("ResourceSlice", name_of(each)) or each for each in slices]
-        for each in slices:
-            inventory.put(each)
-        later = Cluster(inventory, cluster.settings)
-        for each in before:
-            inventory.put(each)
-        return self._fitting_in(later, needs)
-
-    def _fitting_in(self, other: Cluster, needs: Needs) -> int:
-        other.nodes = self._cluster.nodes
-        verdicts = Verdicts(other)
-        verdicts.update(Round(other, needs))
-        return 0 if verdicts.errors or not _are_reservable(needs, other.settings) else len(verdicts.fitting)
+        helps = False
+        for change in changes:
+            self._tried += 1
+            for found in self._try(needs, (change,)):
+                helps = True
+                yield found
+        if helps:
+            return
+        different = [pair for pair in combinations(changes, 2) if pair[0].about != pair[1].about]
+        for pair in sorted(different, key=lambda pair: pair[0].size + pair[1].size)[:_PAIRED_MAX]:
+            self._tried += 1
+            yield from islice(self._try(needs, pair), 1)
 
     def _try(self, needs: Needs, changes: tuple[Change, ...]) -> Iterator[_Found]:
         """Try changes together: with the smallest that help in place of each, and as they are if that opens more."""
@@ -174,18 +164,15 @@ class Suggestions:
         if released:
             with self._cluster.without(released[0]):
                 return self._fitting(needs, released[1:])
-        if self._filtered > _FILTERED_MAX or not _are_reservable(needs, self._cluster.settings):
+        if self._filtered > _FILTERED_MAX or not later.are_reservable(needs, self._cluster.settings):
             return []
         verdicts = Verdicts(self._cluster, named(needs.demand.spec))
-        verdicts.update(Round(self._cluster, needs), at_most=_NODES_MAX)
+        verdicts.update(Round(self._cluster, needs), at_most=later.NODES_MAX)
         self._filtered += len(verdicts.by_node)
         return [] if verdicts.errors else list(verdicts.fitting)
 
 
-def _are_reservable(needs: Needs, settings: Settings) -> bool:
-    """Tell whether the API server lets the scheduler reserve the claims that have devices already (PreBind)."""
-    return not any(
-        binding.refusal(claim, consumer, namespace_of(claim), timestamps=settings.has_binding_conditions)
-        for claim, consumer in zip(needs.claims, needs.consumers, strict=False)
-        if allocation_of(claim) and not consumer.has(claim)
-    )
+def _deadline() -> float:
+    """Return the time at which trying changes ends: the deadline in force, if that is sooner."""
+    own, outer = monotonic() + _SECONDS, current().deadline
+    return own if outer is None else min(own, outer)

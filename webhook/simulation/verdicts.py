@@ -10,6 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.allocation import Failure
+from webhook.budget import check_deadline
 from webhook.inventory.claims import allocation_of, uid_of
 from webhook.inventory.resources import is_extended
 from webhook.objects import items, mapping, text
@@ -253,6 +254,9 @@ class Verdicts:
         Args:
             round_: The check.
             at_most: The number of nodes to check; None for all.
+
+        Raises:
+            DeadlineExceededError: The deadline of the budget in force has passed.
         """
         log = self._cluster.log
         if not self.by_node:
@@ -262,6 +266,8 @@ class Verdicts:
             stale = dict.fromkeys(self.nodes if EVERYWHERE in changed else sorted(changed & self.by_node.keys()))
         self._seen = len(log)
         for node in stale:
+            check_deadline()
+            self._cluster.progress()
             verdict = self.by_node[node] = round_.filter(node)
             self.fitting.pop(node, None)
             self.errors.pop(node, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from webhook.documents import Document
-from webhook.findings import Finding, Suppression, identity
+from webhook.findings import INTERNAL, Finding, Suppression, identity
 from webhook.suppression import baseline
 from webhook.suppression.levels import OFF, Decision, Levels
 from webhook.suppression.paths import PathIgnores
@@ -113,7 +113,7 @@ class Suppressions:
     def _reported(self, finding: Finding, report: Report) -> Finding | None:
         """Give a finding the level of its rule; None if it is suppressed."""
         seen = [(known, known.see(finding)) for known in self.known]
-        if not finding.line:  # an unreadable input is always reported
+        if not finding.line or finding.problem.rule == INTERNAL:  # what was not judged is always reported
             return finding
         suppression = _stated(finding, self._statements, self.paths)
         decision = self._decision(finding) if self.levels and not suppression else None

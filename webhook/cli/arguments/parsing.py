@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from webhook.limits import MOST_JOBS
@@ -173,6 +174,22 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Suggest a similar name; empty if none is similar."""
     near = nearest(name, known)
     return f": did you mean {near}?" if near else ""
+
+
+def seconds(text: str) -> float:
+    """Read a time in seconds.
+
+    Raises:
+        ArgumentTypeError: It is not a positive number.
+    """
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found < inf:
+        message = f"{text!r} is not a positive number of seconds"
+        raise argparse.ArgumentTypeError(message)
+    return found
 
 
 def number_of_jobs(text: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import reading
-from webhook.cli.arguments.parsing import repeated
+from webhook.cli.arguments.parsing import repeated, seconds
 from webhook.cli.arguments.shared import cluster, gates, terminal
 
 if TYPE_CHECKING:
@@ -96,6 +96,13 @@ def simulate(parser: argparse.ArgumentParser) -> None:
         "--release",
         metavar="[NAMESPACE/]CLAIM",
         help="simulate the cluster with this claim, and the pods that use it, gone",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=seconds,
+        default=300.0,
+        metavar="SECONDS",
+        help="the time after which the simulation ends, and says which pods are left out (default: 300)",
     )
     parser.add_argument(
         "-n",

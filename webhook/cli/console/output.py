@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import UsageError
+from webhook.findings import INTERNAL
 from webhook.report import Style, make
 
 if TYPE_CHECKING:
@@ -78,8 +79,14 @@ def wants_colors(arguments: Namespace) -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
+OWN_FAILURE = 3
+"""The exit code if draguard itself failed on an object."""
+
+
 def exit_code(report: Report, arguments: Namespace) -> int:
     """Return the exit code for a report."""
+    if any(finding.problem.rule == INTERNAL for finding in report.findings):
+        return OWN_FAILURE
     if any(finding.line == 0 for finding in report.findings):
         return 2
     return 1 if report.errors or (arguments.strict and report.warnings) else 0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from time import monotonic
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from typing import TYPE_CHECKING, Protocol, TextIO, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
 PATIENCE = 1.0
 """Seconds after which progress is shown."""
@@ -17,8 +17,20 @@ _ERASE = "\r\x1b[K"
 _T = TypeVar("_T")
 
 
+class Counting(Protocol):
+    """Shows progress."""
+
+    def __call__(self, count: int, detail: str = "") -> None:
+        """Show a count, if it is time to.
+
+        Args:
+            count: The count.
+            detail: What is going on, written after it.
+        """
+
+
 @contextmanager
-def counting(what: str, terminal: TextIO, *, quiet: bool = False) -> Iterator[Callable[[int], None]]:
+def counting(what: str, terminal: TextIO, *, quiet: bool = False) -> Iterator[Counting]:
     """Provide a function that takes a count, and shows it on a terminal once the work takes long.
 
     Args:
@@ -29,10 +41,10 @@ def counting(what: str, terminal: TextIO, *, quiet: bool = False) -> Iterator[Ca
     due, shown = monotonic() + PATIENCE, False
     visible = not quiet and terminal.isatty()
 
-    def show(count: int) -> None:
+    def show(count: int, detail: str = "") -> None:
         nonlocal due, shown
         if visible and (now := monotonic()) >= due:
-            terminal.write(f"{_ERASE}{count} {what}")
+            terminal.write(f"{_ERASE}{count} {what}{detail}")
             terminal.flush()
             due, shown = now + _EVERY, True
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from itertools import islice
+from contextlib import suppress
+from itertools import count, islice
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import find
+from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.lines import show_lines
 from webhook.cli.console.output import wants_colors
@@ -38,6 +41,7 @@ from webhook.spelling import nearest
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Sequence
+    from contextlib import AbstractContextManager
 
     from webhook.documents import Document
     from webhook.objects import JSONObject
@@ -191,26 +195,46 @@ def _pods(workloads: Sequence[JSONObject], inventory: Inventory, arguments: Name
 
 
 def _schedule(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, arguments: Namespace) -> int:
-    tell = Answers(scheduler)
-    references = References(scheduler.cluster)
-    answers: dict[int, JSONObject] = {}
-    order = in_order(pods, scheduler.cluster.inventory)
-    with counting(f"of {len(pods)} pods", sys.stderr, quiet=arguments.quiet) as progress:
-        for index in order:
-            placement = scheduler.schedule(pods[index])
-            answers[index] = tell.of(placement)
-            if placement.node is None:
-                answers[index]["why"]["notes"] += references.notes(placement)
-            progress(len(answers))
-    found = [answers[index] for index in range(len(pods))]
+    found = _answers(scheduler, pods, arguments)
+    left = [pods[index] for index in range(len(pods)) if index not in found]
     if arguments.output == "json":
-        print(json.dumps(found, indent=2))
+        missing = f"not simulated: {arguments.timeout:g} seconds were over"
+        every = [found.get(index) or Answers.unfinished(pods[index], missing) for index in range(len(pods))]
+        print(json.dumps(every, indent=2))
     else:
-        show_lines(result.answers(found), color=wants_colors(arguments))
+        answers = [found[index] for index in sorted(found)]
+        show_lines(result.answers(answers), color=wants_colors(arguments))
         if not arguments.quiet:
-            print(result.summary(found))
+            print(result.summary(answers))
             print(NOT_SIMULATED)
-    return 1 if any(each["node"] is None and not waits(each) for each in found) else 0
+    if left:
+        names = listed([f"{namespace_of(pod)}/{name_of(pod)}" for pod in left])
+        complaint = f"not simulated: {len(left)} of {len(pods)} pods ({names}): {arguments.timeout:g} seconds were over"
+        show_lines([f"{complaint}; give fewer pods, or a longer --timeout"], sys.stderr)
+    return 1 if left or any(each["node"] is None and not waits(each) for each in found.values()) else 0
+
+
+def _answers(scheduler: Scheduler, pods: Sequence[JSONObject], arguments: Namespace) -> dict[int, JSONObject]:
+    """Schedule pods while there is time; return the results by the pods' places."""
+    cluster = scheduler.cluster
+    tell, references = Answers(scheduler), References(cluster)
+    found: dict[int, JSONObject] = {}
+    with _limited(arguments), counting(f"of {len(pods)} pods", sys.stderr, quiet=arguments.quiet) as progress:
+        checks = count(1)
+        cluster.progress = lambda: progress(len(found), f", {next(checks)} checks of nodes")
+        with suppress(DeadlineExceededError):
+            for index in in_order(pods, cluster.inventory):
+                placement = scheduler.schedule(pods[index])
+                answer = tell.of(placement)
+                if placement.node is None:
+                    answer["why"]["notes"] += references.notes(placement)
+                found[index] = answer
+    return found
+
+
+def _limited(arguments: Namespace) -> AbstractContextManager[Budget]:
+    """End the simulation when its time is over."""
+    return limited(Budget(deadline=monotonic() + arguments.timeout, is_offline=True))
 
 
 def _check_fit(workloads: Iterable[JSONObject]) -> None:
@@ -230,7 +254,7 @@ def _check_fit(workloads: Iterable[JSONObject]) -> None:
 def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, arguments: Namespace) -> int:
     if len({_shape(pod) for pod in pods}) > 1:
         raise UsageError(f"--fit takes one pod or workload, and there are {len(pods)} different pods")
-    with counting("pods fit so far", sys.stderr, quiet=arguments.quiet) as progress:
+    with _limited(arguments), counting("pods fit so far", sys.stderr, quiet=arguments.quiet) as progress:
         found = fit(scheduler, pods[0], progress)
     last = Answers(scheduler).of(found.last) if found.last else None
     pod = f"{namespace_of(pods[0])}/{name_of(pods[0])}"
@@ -240,7 +264,10 @@ def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, argumen
         show_lines(result.fit(pod, found, last), color=wants_colors(arguments))
         if not arguments.quiet:
             print(NOT_SIMULATED)
-    return 0
+    if found.is_cut:
+        complaint = f"more pods may fit: {arguments.timeout:g} seconds were over; give a longer --timeout"
+        show_lines([complaint], sys.stderr)
+    return 1 if found.is_cut else 0
 
 
 def _shape(pod: JSONObject) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from webhook.deviceselectors.fleet import shortened
 from webhook.report.summary import counted
+from webhook.simulation.holders import used_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -103,9 +105,10 @@ class Text:
 
     def _why(self, answer: JSONObject) -> Iterator[str]:
         why, condition = answer["why"], answer["condition"]
-        if condition is not None and condition.get("message"):
-            yield f"  {condition['message']}"
-        elif why["reason"]:
+        message = condition.get("message") if condition else ""
+        if message:
+            yield f"  {message}"
+        if why["reason"] and (not message or waits(answer)):
             yield f"  {why['reason']}"
         groups = why["nodes"]
         for group in groups[:_GROUPS_MAX]:
@@ -122,6 +125,8 @@ class Text:
                 yield f"    and {counted(len(helping) - _HELP_MAX, 'other change')} (--output json has all)"
         elif why["tried"]:
             yield f"  {self._in('help', 'nothing that was tried would help')} ({counted(why['tried'], 'change')})"
+        if not why["allTried"]:
+            yield "  there was no time to try all changes: others may help, too"
         yield from self._notes(answer)
 
     def _notes(self, answer: JSONObject) -> Iterator[str]:
@@ -138,7 +143,7 @@ class Text:
 
 def waits(answer: JSONObject) -> bool:
     """Tell whether a pod has devices and waits until they are ready."""
-    return answer["node"] is None and bool(answer["candidates"]) and answer["condition"] is None
+    return answer["node"] is None and bool(answer["candidates"]) and bool(answer["why"]["reason"])
 
 
 def _ran_before(answer: JSONObject) -> bool:
@@ -167,21 +172,24 @@ def _devices(answer: JSONObject) -> Iterator[str]:
 
 
 def _group(group: JSONObject) -> Iterator[str]:
-    nodes = shortened(group["nodes"])
-    if not group["requests"]:
-        yield f"  {nodes}: {', '.join(group['reasons'])}"
-    several = len({(each["claim"], each["request"]) for each in group["requests"]}) > 1
+    nodes, requests = shortened(group["nodes"]), group["requests"]
+    details = f": {'; '.join(group['details'])}" if group["details"] else ""
+    if not requests:
+        yield f"  {nodes}: {', '.join(group['reasons'])}{details}"
+    several = len({(each["claim"], each["request"]) for each in requests}) > 1
+    names = Counter(each["request"] for each in requests)
     is_explained = False
-    for request in group["requests"]:
+    for request in requests:
         text, met = _funnel(request)
         if met and several:
             continue
         is_explained = True
         if met:
             text = f"{text}; each could be had, but not so many together"
-        yield f"  {nodes}, request {request['request']}: {text}{_unused(request['unused'])}"
-    if group["requests"] and not is_explained:
-        yield f"  {nodes}: each request alone could be met, but not all of them together"
+        claim = f" of claim {request['claim']}" if names[request["request"]] > 1 else ""
+        yield f"  {nodes}, {request['for']}{claim}: {text}{_unused(request['unused'])}"
+    if requests and not is_explained:
+        yield f"  {nodes}: each request alone could be met, but not all of them together{details}"
 
 
 def _funnel(request: JSONObject) -> tuple[str, bool]:
@@ -194,7 +202,7 @@ def _funnel(request: JSONObject) -> tuple[str, bool]:
         ("selected", selecting),
         ("free", "free"),
         ("tolerated", "tolerated"),
-        ("enough", "with enough capacity"),
+        ("enough", "with enough counters" if request["counters"] else "with enough capacity"),
     )
     parts: list[str] = []
     before = None
@@ -207,7 +215,8 @@ def _funnel(request: JSONObject) -> tuple[str, bool]:
             return f"{', '.join(parts)}{_because(request, key)}{_wanted(wanted)}", False
     constrained = request["constrained"]
     if constrained is not None and constrained < wanted:
-        return f"{', '.join(parts)}, {constrained} that meet the constraints together{_wanted(wanted)}", False
+        because = f": {request['because']}" if request["because"] else ""
+        return f"{', '.join(parts)}, {constrained} with {request['constraint']}{because}{_wanted(wanted)}", False
     if request["together"] is not None:
         return f"{', '.join(parts)}, {request['together']} together: {request['because']}{_wanted(wanted)}", False
     return f"{', '.join(parts)}{_wanted(wanted)}", True
@@ -217,8 +226,9 @@ def _unused(pools: Sequence[JSONObject]) -> str:
     """Name an unused pool, and count the others."""
     if not pools:
         return ""
-    others = f", and those of {counted(len(pools) - 1, 'other pool')}" if len(pools) > 1 else ""
-    first = pools[0]
+    first, *rest = pools
+    more = counted(sum(each["devices"] for each in rest), "device")
+    others = f", and {more} of {counted(len(rest), 'other pool')}" if rest else ""
     devices = counted(first["devices"], "device")
     return f"; not used: {devices} of pool {first['pool']}, which is {first['why']}{others}"
 
@@ -229,7 +239,7 @@ def _wanted(wanted: int) -> str:
 
 def _because(request: JSONObject, key: str) -> str:
     if key == "seen":
-        return ""
+        return "" if request["unused"] else ": no ResourceSlice has devices for the node"
     held = _held(request["heldBy"]) if key in {"free", "enough"} else ""
     because = "" if held and key == "free" else request["because"]
     reasons = ", ".join(filter(None, (because, held)))
@@ -245,6 +255,4 @@ def _held(holders: Sequence[JSONObject]) -> str:
 
 
 def _holder(holder: JSONObject) -> str:
-    pods = holder["pods"]
-    who = f" (pod {', '.join(pods[:2])}{', …' if len(pods) > 2 else ''})" if pods else ""  # noqa: PLR2004 - two are named
-    return f"claim {holder['claim']}{who}"
+    return f"claim {holder['claim']}{used_by(holder)}"

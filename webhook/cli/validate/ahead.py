@@ -6,7 +6,7 @@ from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.cli.validate import processes
-from webhook.cli.validate.judge import Ahead
+from webhook.cli.validate.judge import Ahead, failure
 from webhook.documents import Unreadable
 from webhook.documents.files import no_manifest, read_found
 from webhook.documents.shares import Packer, Reader, Unpacker, shares, sized
@@ -118,8 +118,16 @@ class Shared:
             if isinstance(each, Unreadable):
                 entries.append(each)
             else:
-                entries.append((packer(each), judge.alone(each, judge.kind_of(each.data), stated)))
+                entries.append((packer(each), _judged(each, judge, stated)))
         return _Result(entries, packer.sources, next(indexes), self._selection.left_out)
+
+
+def _judged(document: Document, judge: Judge, stated: str | None) -> Judgement | None:
+    try:
+        served = judge.kind_of(document.data)
+    except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
+        return failure(error, document)
+    return judge.alone(document, served, stated)
 
 
 def _unpacked(share: Share, result: _Result, before: int, judge: Judge) -> Iterator[Document | Unreadable]:

@@ -14,12 +14,12 @@ from webhook.cli.options.namespaces import Namespaces
 from webhook.cli.options.podtemplates import pod_locations
 from webhook.cli.options.release import feature_gates
 from webhook.cli.options.suppressing import check_policies
-from webhook.cli.validate.judge import Ahead, Judge
+from webhook.cli.validate.judge import OTHERS, Ahead, Judge
 from webhook.cli.validate.processes import in_ranges
 from webhook.cli.validate.references import References
 from webhook.documents import Unreadable
 from webhook.documents.selection import KUSTOMIZATIONS
-from webhook.findings import identity, unread
+from webhook.findings import failed, identity, unread
 from webhook.limits import MOST_FINDINGS, MOST_IN_ALL
 from webhook.report import LISTING
 from webhook.report.model import Judged
@@ -156,13 +156,25 @@ class _InOrder:
 
     def take(self, document: Document) -> None:
         """Judge a document now, or postpone it."""
+        try:
+            self._take(document)
+        except OTHERS:
+            raise
+        except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
+            self._references.note_cut(document.source)
+            self._add([failed(error, document)], document)
+
+    def _take(self, document: Document) -> None:
         self._report.files[document.source] = None
         self._report.documents += 1
-        data, judge = document.data, self._judge
-        judge.namespaces.note(data)
+        self._judge.namespaces.note(document.data)
         if document.source in self._full:
             self._references.note(document, "", taken=False)
-            return
+        else:
+            self._now_or_later(document)
+
+    def _now_or_later(self, document: Document) -> None:
+        data, judge = document.data, self._judge
         served = judge.kind_of(data)
         if served and served.until < NEWEST and not self._stated:
             self._removed[f"{data['kind']} of {data['apiVersion']}", served.until] += 1
@@ -177,26 +189,20 @@ class _InOrder:
             self._report.without_claims += 1
             self._references.note_resources(document, self._stated or f"1.{NEWEST}")
             return
-        release = self._release(document, served, judgement)
-        if served is None:
-            if judgement.taken is None:
-                self._references.note_cut(document.source)
-            if judgement.waits:
-                self._put_off(document, None)
-            else:
-                self._add(judgement.findings, document)
-            return
-        self._releases.note(document.source, served)
-        if judgement.waits:
-            self._later.append(_Later(document, served, len(self._found), release))
-        self._add(judgement.findings, document)
-
-    def _release(self, document: Document, served: Served | None, judgement: Judgement) -> str:
-        """Note the references of a document, and return the release that it was judged by."""
         release = self._stated or f"1.{served.until if served else NEWEST}"
+        if judgement.taken is None:
+            self._references.note_cut(document.source)
+        if served:
+            self._releases.note(document.source, served)
+            if judgement.waits:
+                self._later.append(_Later(document, served, len(self._found), release))
+            self._add(judgement.findings, document)
+        elif judgement.waits:
+            self._put_off(document, None)
+        else:
+            self._add(judgement.findings, document)
         if judgement.taken is not None:
             self._references.note(document, release, taken=judgement.taken)
-        return release
 
     def _put_off(self, document: Document, served: Served | None) -> None:
         self._later.append(_Later(document, served, len(self._found)))
@@ -247,7 +253,9 @@ class _InOrder:
             if result is None or document.source in self._full:
                 continue
             beside, judgement = result
-            if judgement.taken is not None:
+            if judgement.taken is None:
+                self._references.note_cut(document.source)
+            else:
                 self._references.note(document, beside, taken=judgement.taken)
             if served is None and judgement.findings is None:
                 self._skip(document)
@@ -268,10 +276,10 @@ class _InOrder:
         judged: list[tuple[str, Judgement] | None] = []
         for document, served, _, release in documents:
             if served is None:
-                judged.append((self._stated or f"1.{NEWEST}", judge.unknown(document, self._stated)))
+                judged.append((self._stated or f"1.{NEWEST}", judge.later(document, self._stated, is_known=False)))
             elif release is None or judge.namespaces.found:
                 beside = release or f"1.{self._releases.beside(document.source, served)}"
-                judged.append((beside, judge(document, beside)))
+                judged.append((beside, judge.later(document, beside, is_known=True)))
             else:
                 judged.append(None)
         return judged

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.api.claimed import is_pod_without_claims
 from webhook.api.versions import GROUP, NEWEST, Served, find
+from webhook.cli.arguments import UsageError
 from webhook.cli.options.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT
 from webhook.documents import Document
 from webhook.engine.manifests import review
-from webhook.findings import Finding, found
+from webhook.findings import Finding, failed, found
 from webhook.limits import MOST_FINDINGS
 from webhook.problem import ERROR, WARNING, Problem
 from webhook.schema import OLDEST
@@ -43,6 +44,13 @@ class Judgement(NamedTuple):
 
 FINE: Final = Judgement(taken=True)
 PASSED: Final = Judgement(passed=True)
+OTHERS: Final = (UsageError, OSError, MemoryError)
+"""Exceptions that are not about an object."""
+
+
+def failure(error: Exception, document: Document) -> Judgement:
+    """Report draguard's own failure on a document, so that all others are judged."""
+    return Judgement([failed(error, document)])
 
 
 class Ahead(Document):
@@ -132,15 +140,35 @@ class Judge:
         Returns:
             The judgement; None if the release depends on other documents.
         """
-        if self._passes(document):
-            return PASSED
-        if served is None:
-            return self.unknown(document, stated)
-        if stated is None and is_everywhere(served):
-            return None
-        return self(document, stated or f"1.{served.until}")
+        try:
+            if self._passes(document):
+                return PASSED
+            if served is None:
+                return self._unknown(document, stated)
+            if stated is None and is_everywhere(served):
+                return None
+            return self._judged(document, stated or f"1.{served.until}")
+        except OTHERS:
+            raise
+        except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
+            return failure(error, document)
 
-    def __call__(self, document: Document, release: str) -> Judgement:
+    def later(self, document: Document, release: str | None, *, is_known: bool) -> Judgement:
+        """Judge a document once all others have been read.
+
+        Args:
+            document: The document.
+            release: The Kubernetes release.
+            is_known: Whether its kind is known.
+        """
+        try:
+            return self._judged(document, release) if is_known and release else self._unknown(document, release)
+        except OTHERS:
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            return failure(error, document)
+
+    def _judged(self, document: Document, release: str) -> Judgement:
         """Judge an object of a known kind."""
         outcome, problems = self._review(document, release)
         if not problems and outcome.change is None:  # as for most objects
@@ -153,7 +181,7 @@ class Judge:
         findings.sort(key=lambda finding: (finding.line, finding.column))
         return Judgement(findings, waits=any(map(_asks_for_namespace, findings)), taken=taken)
 
-    def unknown(self, document: Document, stated: str | None) -> Judgement:
+    def _unknown(self, document: Document, stated: str | None) -> Judgement:
         """Judge an object of an unknown kind, which is skipped unless a policy matches it."""
         outcome, problems = self._review(document, stated)
         findings = self._of_policies(outcome, document)

@@ -11,7 +11,7 @@ from webhook.api.versions import find
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cli.validate.neighbours import Neighbours
 from webhook.cli.validate.processes import in_ranges
-from webhook.findings import Finding, found, identity
+from webhook.findings import Finding, failed, found, identity
 from webhook.inventory import CLAIMS, newest
 from webhook.problem import Path, at
 from webhook.report.summary import counted
@@ -159,28 +159,36 @@ class References:
 
     def _findings(self, noted: Sequence[_Noted]) -> tuple[list[Finding], Counter[str]]:
         """Look up the references of some manifests; count those that were skipped by kind."""
+        skipped: Counter[str] = Counter()
+        findings = list[Finding]()
+        for given in noted:
+            try:
+                findings += self._of(given, skipped)
+            except (OSError, MemoryError):
+                raise
+            except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
+                findings.append(failed(error, given.document))
+        return findings, skipped
+
+    def _of(self, given: _Noted, skipped: Counter[str]) -> Iterator[Finding]:
+        """Look up the references of a manifest."""
         from webhook.references.rules import MEANT, RULES  # noqa: PLC0415 - only here once all manifests are read
 
-        skipped: Counter[str] = Counter()
-        findings = []
-        neighbours = self._neighbours
-        for given in noted:
-            file, context = given.document.source, self._context(given)
-            if given.needs and not context.inventory.knows(given.needs):
-                continue
-            known = context.alike.find(
-                given.obj, partial(self._found, given, context), partial(_has_plain_constants, given, context)
-            )
-            for name, count in known.skipped.items():
-                skipped[name] += count
-            for problem in known.problems:
-                needs = RULES[problem.rule].needs
-                is_beside = file not in self._cut and (neighbours is None or neighbours.beside(file, needs))
-                if needs and not problem.hint.startswith(MEANT) and not is_beside:
-                    skipped[needs[0]] += 1
-                    continue
-                findings.append(_placed(problem, given))
-        return findings, skipped
+        file, context, neighbours = given.document.source, self._context(given), self._neighbours
+        if given.needs and not context.inventory.knows(given.needs):
+            return
+        known = context.alike.find(
+            given.obj, partial(self._found, given, context), partial(_has_plain_constants, given, context)
+        )
+        for name, count in known.skipped.items():
+            skipped[name] += count
+        for problem in known.problems:
+            needs = RULES[problem.rule].needs
+            is_beside = file not in self._cut and (neighbours is None or neighbours.beside(file, needs))
+            if needs and not problem.hint.startswith(MEANT) and not is_beside:
+                skipped[needs[0]] += 1
+            else:
+                yield _placed(problem, given)
 
     def _found(self, given: _Noted, context: Any) -> Found:
         """Look up the references of a manifest; return problems with their places in it."""

@@ -1,0 +1,88 @@
+"""draguard's own failures: one object is reported as not judged, all others are judged."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.command import draguard
+from webhook.cli.validate import judge, references
+from webhook.engine import manifests
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+CLAIM = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: NAME}
+spec: {devices: {requests: [{name: r, exactly: {deviceClassName: c, cuont: 1}}]}}
+"""
+POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: broken}\nspec: {resourceClaims: [{name: a}]}\n"
+
+
+def breaking(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that fails on the object named ``broken``."""
+
+    def broken(*arguments: Any, **options: Any) -> Any:
+        for each in arguments:
+            obj = getattr(each, "obj", each)
+            if isinstance(obj, dict) and obj.get("metadata", {}).get("name") == "broken":
+                message = "the fault\n\x1b[31m of the test"
+                raise LookupError(message)
+        return original(*arguments, **options)
+
+    return broken
+
+
+@pytest.fixture(params=["review", "find", "is_pod_without_claims", "_views"])
+def fault(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Inject a fault into a step: judging, finding the kind, passing over pods, looking up references."""
+    name: str = request.param
+    module = references if name == "_views" else judge
+    if name == "find":
+        monkeypatch.setattr(judge.Judge, "kind_of", breaking(judge.Judge.kind_of))
+    else:
+        monkeypatch.setattr(module, name, breaking(getattr(module, name)))
+    return name
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_one_object_is_reported_and_all_others_are_judged(tmp_path: Path, fault: str, jobs: int) -> None:
+    broken = CLAIM.replace("NAME", "broken")
+    broken = broken.replace("cuont: 1", "count: 1") if fault == "_views" else broken
+    for index, text in enumerate((CLAIM.replace("NAME", "a"), broken, CLAIM.replace("NAME", "b"))):
+        (tmp_path / f"{index}.yaml").write_text(text, encoding="utf-8")
+    done = draguard("validate", "-o", "json", "--jobs", str(jobs), "--ignore", "internal-error", tmp_path)
+    assert done.code == 3
+    found = json.loads(done.out)["findings"]
+    assert [(each["file"][-6:], each["rule"]) for each in found] == [
+        ("0.yaml", "unknown-field"),
+        ("1.yaml", "internal-error"),
+        ("2.yaml", "unknown-field"),
+    ]
+    text = found[1]["message"]
+    assert text.startswith("draguard itself failed on this object: LookupError: the fault (at ")
+    assert ".py:" in text
+
+
+def test_a_later_judgement_fails_alone_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judge, "review", breaking(manifests.review))
+    (tmp_path / "m.yaml").write_text(POD + "---\n" + CLAIM.replace("NAME", "a"), encoding="utf-8")
+    done = draguard("validate", "-o", "sarif", tmp_path)
+    assert done.code == 3
+    (run,) = json.loads(done.out)["runs"]
+    assert {each["ruleId"] for each in run["results"]} == {"internal-error", "unknown-field"}
+    assert run["invocations"][0]["executionSuccessful"] is False
+
+
+def test_nothing_is_fixed_by_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judge, "review", breaking(manifests.review))
+    text = CLAIM.replace("NAME", "broken") + "---\n" + CLAIM.replace("NAME", "a")
+    (tmp_path / "m.yaml").write_text(text, encoding="utf-8")
+    done = draguard("validate", "--fix", "--unsafe-fixes", tmp_path)
+    assert done.code == 3
+    assert "count: 1" in (tmp_path / "m.yaml").read_text(encoding="utf-8")

@@ -1,0 +1,115 @@
+"""The claims that have devices, and the state of the pods that use them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from webhook.deviceselectors.fleet import shortened
+from webhook.inventory.claims import POD, allocation_of
+from webhook.objects import at, items, mapping, name_of, namespace_of, text, texts
+from webhook.simulation.affinity import selects
+from webhook.simulation.binding import has_failed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from webhook.objects import JSONObject
+    from webhook.simulation.cluster import Cluster
+
+_NAMED_MAX: Final = 2
+"""The number of pods of a claim that are named."""
+_ENDED: Final = {"Succeeded", "Failed"}
+FINISHED: Final = "finished"
+TERMINATING: Final = "terminating"
+GONE: Final = "not found"
+UNUSED: Final = "used by no pod"
+
+
+def holder(cluster: Cluster, name: str, devices: int) -> JSONObject:
+    """Describe a claim that has devices which a pod wants.
+
+    Args:
+        cluster: The cluster.
+        name: The claim, as namespace/name.
+        devices: The number of such devices.
+    """
+    namespace, _, claim_name = name.partition("/")
+    claim = cluster.claim(claim_name, namespace)
+    return {"claim": name, "pods": pods_of(claim), "state": _state(cluster, claim), "devices": devices}
+
+
+def pods_of(claim: JSONObject | None) -> list[str]:
+    """Return the consumers that a claim is reserved for, by name."""
+    return [text(each, "name") for each in items(claim, "status", "reservedFor")]
+
+
+def used_by(held: JSONObject) -> str:
+    """Write who uses a claim, such as ``(pod train-0, finished)``; empty if that is unknown.
+
+    Args:
+        held: The claim, as :func:`holder` describes it.
+    """
+    pods, state = held["pods"], held["state"]
+    more = ", …" if len(pods) > _NAMED_MAX else ""
+    who = f"pod {', '.join(pods[:_NAMED_MAX])}{more}" if pods else ""
+    said = ", ".join(filter(None, (who, state)))
+    return f" ({said})" if said else ""
+
+
+def _state(cluster: Cluster, claim: JSONObject | None) -> str:
+    """Return why a claim may soon be released, or never is; empty for one in ordinary use."""
+    if claim is None:
+        return ""
+    consumers = items(claim, "status", "reservedFor")
+    if not consumers:
+        return TERMINATING if at(claim, "metadata", "deletionTimestamp") else UNUSED
+    states = {_state_of(cluster, each, namespace_of(claim)) for each in consumers}
+    return states.pop() if len(states) == 1 else ""
+
+
+def _state_of(cluster: Cluster, consumer: JSONObject, namespace: str) -> str:
+    if text(consumer, "resource") != POD:
+        return ""
+    pod = cluster.inventory.find("Pod", text(consumer, "name"), namespace)
+    if pod is None or (text(pod, "metadata", "uid") and text(pod, "metadata", "uid") != text(consumer, "uid")):
+        return GONE if namespace in cluster.namespaces_of_pods else ""
+    if text(pod, "status", "phase") in _ENDED:
+        return FINISHED
+    return TERMINATING if at(pod, "metadata", "deletionTimestamp") else ""
+
+
+def elsewhere(cluster: Cluster, claim: JSONObject) -> str:
+    """Explain why the devices of an allocated claim cannot be used on a node.
+
+    Args:
+        cluster: The cluster.
+        claim: The claim.
+    """
+    name = f"claim {namespace_of(claim)}/{name_of(claim)}"
+    if failed := _failed(claim):
+        return f"{name}: {failed}"
+    selector = mapping(allocation_of(claim), "nodeSelector")
+    homes = [each.name for each in cluster.nodes if not selector or selects(selector, each.node)]
+    if len(homes) == len(cluster.nodes):
+        return f"{name}: its devices were not ready in time"
+    held = used_by(holder(cluster, f"{namespace_of(claim)}/{name_of(claim)}", 0))
+    return f"{name}{held} has its devices on {shortened(homes) or 'no known node'}"
+
+
+def _failed(claim: JSONObject) -> str:
+    if not has_failed(claim):
+        return ""
+    true = set(_true_conditions(items(claim, "status", "devices")))
+    for result in items(allocation_of(claim), "devices", "results"):
+        device = tuple(text(result, each) for each in ("driver", "pool", "device"))
+        for condition in texts(result, "bindingFailureConditions"):
+            if (*device, condition) in true:
+                return f"condition {condition} of device {'/'.join(device)} is True"
+    return ""
+
+
+def _true_conditions(devices: Iterable[JSONObject]) -> Iterable[tuple[str, ...]]:
+    for each in devices:
+        for condition in items(each, "conditions"):
+            if text(condition, "status") == "True":
+                yield (*(text(each, field) for field in ("driver", "pool", "device")), text(condition, "type"))

@@ -1,0 +1,60 @@
+"""Changes that release claims, with the pods that use them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from webhook.inventory.claims import allocation_of
+from webhook.objects import items, name_of, namespace_of
+from webhook.simulation.change import Change, in_claim, same
+from webhook.simulation.holders import holder, used_by
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from webhook.objects import JSONObject
+    from webhook.simulation.cluster import Cluster
+    from webhook.simulation.rejections import Group
+    from webhook.simulation.verdicts import Needs
+
+_RELEASED_MAX: Final = 6
+"""The number of claims whose release is tried, each alone."""
+
+
+def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator[Change]:
+    """Return the changes that release claims, with the pods that use them.
+
+    Args:
+        cluster: The cluster.
+        needs: The needs of the pod; its own claims may be in use by others, on other nodes.
+        groups: How nodes refuse the pod.
+    """
+    own = {
+        _full_name(claim): index
+        for index, (claim, consumer) in enumerate(zip(needs.claims, needs.consumers, strict=False))
+        if allocation_of(claim) and len(items(claim, "status", "reservedFor")) > consumer.has(claim)
+    }
+    held = {one["claim"]: one["devices"] for g in groups for request in g.requests for one in request["heldBy"]}
+    names = dict.fromkeys((*own, *held, *_on(cluster, {node for g in groups if g.resolvable for node in g.nodes})))
+    for name in list(names)[:_RELEASED_MAX]:
+        namespace, _, claim_name = name.partition("/")
+        claim = cluster.claim(claim_name, namespace)
+        if claim is not None and allocation_of(claim):
+            what = f"once claim {name} is released{used_by(holder(cluster, name, 0))}"
+            edit = in_claim(own[name], _deallocate) if name in own else same
+            yield Change(what, 4, f"claim {name}", edit, released=claim)
+
+
+def _deallocate(claim: JSONObject) -> None:
+    claim["status"] = {}
+
+
+def _on(cluster: Cluster, nodes: Collection[str]) -> Iterator[str]:
+    """Return the claims whose pods run on some nodes."""
+    for claim in cluster.inventory.all("ResourceClaim") if nodes else ():
+        if not cluster.nodes_of(claim).isdisjoint(nodes):
+            yield _full_name(claim)
+
+
+def _full_name(claim: JSONObject) -> str:
+    return f"{namespace_of(claim)}/{name_of(claim)}"
