@@ -155,3 +155,8 @@ def test_an_unknown_field_may_hold_anything(value: object) -> None:
     beta = {"apiVersion": "resource.k8s.io/v1beta1", "kind": "ResourceClaim", "metadata": {"name": "a"}}
     found = validate(beta | {"spec": {"devices": {"requests": requests}}})
     assert [each.rule for each in found if each.level == "error"] == ["unknown-field"]
+
+
+def test_control_characters_of_unknown_fields_are_escaped() -> None:
+    (problem,) = validate(changed(claim(), **{'spec__a"\n\u2028é': 1}))
+    assert problem.message == r'''strict decoding error: unknown field "spec.a\"\n\u2028é"'''

@@ -251,12 +251,41 @@ def test_an_object_that_is_being_deleted_takes_no_finalizers() -> None:
     ]
 
 
-def test_a_generation_does_not_go_down() -> None:
+def test_the_submitted_generation_is_ignored() -> None:
     old = changed(CLAIM, metadata__generation=3)
-    assert said(validate(changed(old, metadata__generation=2), old)) == [
-        ("metadata.generation", "Invalid value: 2: must not be decremented")
-    ]
-    assert validate(changed(old, metadata__generation=...), old) == []
+    assert validate(changed(old, metadata__generation=2), old) == []
+
+
+def test_the_time_to_delete_an_object_stays() -> None:
+    path = "metadata.deletionGracePeriodSeconds"
+    submitted = changed(CLAIM, metadata__deletionGracePeriodSeconds=30)
+    expected = [(path, "Invalid value: 30: field is immutable")]
+    assert said(validate(submitted, CLAIM)) == expected
+    assert said(validate(submitted, CLAIM, subresource="status")) == expected
+
+
+def test_a_status_update_keeps_labels_and_times_of_deletion() -> None:
+    submitted = changed(CLAIM, metadata__labels={"a b": "x"}, metadata__deletionTimestamp="2026-01-01T00:00:00Z")
+    assert validate(submitted, CLAIM, subresource="status", kubernetes="1.30") == []
+    assert {problem.field for problem in validate(submitted, CLAIM, subresource="status", kubernetes="1.29")} == {
+        "metadata.labels",
+        "metadata.deletionTimestamp",
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "prefix", "count"), [("claim", "a_b", 1), ("claim", "a/", 2), ("slice", "a_b", 0), ("slice", "a/%", 2)]
+)
+def test_an_update_checks_the_prefix_of_generated_names(kind: str, prefix: str, count: int) -> None:
+    old = {"claim": CLAIM, "slice": SLICE}[kind]
+    found = validate(changed(old, metadata__generateName=prefix), old, kubernetes="1.30")
+    assert [problem.field for problem in found] == ["metadata.generateName"] * count
+
+
+def test_an_update_names_its_object() -> None:
+    found = said(validate(changed(CLAIM, metadata__name=...), CLAIM))
+    message = "the name of the object (claim based on URL) was undeterminable: name must be provided"
+    assert ("metadata.name", message) in found
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from webhook import formats
 from webhook.api import declarative, gates, warnings
+from webhook.api.core.meta import KEPT_BY_STATUS, METADATA_KEPT_SINCE
 from webhook.api.versions import (
     NEWEST,
     VERSIONS,
@@ -38,16 +39,13 @@ from webhook.schema import (
 from webhook.schema.decoding import apart, refuses
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from webhook.api.core.meta import Object
     from webhook.release import Release
     from webhook.schema.decoding import Misfit
 
     Gates = frozenset[tuple[str, bool]]
-
-METADATA_KEPT_SINCE = 30
-"""From Kubernetes 1.30 a status update keeps the stored metadata (ResetObjectMetaForStatus)."""
 
 _SUPERSEDED_SINCE = 37
 """From Kubernetes 1.37 a handwritten finding goes only if a declarative one says the same."""
@@ -358,10 +356,10 @@ def _less(value: Any, path: Sequence[str | int]) -> Any:
 def _compared(struct: CompiledStruct, obj: dict[str, Any], before: dict[str, Any]) -> list[Problem]:
     from webhook.api.preconditions import is_unconditional, preconditions  # noqa: PLC0415 - of updates only
 
+    refusals = preconditions(obj, before, namespaced=_kind(struct).namespaced)
     if is_unconditional(obj, before) and not _kind(struct).unconditional_update:
         path = Path(("metadata", "resourceVersion"))
-        return [invalid(path, 0, "must be specified for an update").named("resource-version")]
-    refusals = preconditions(obj, before, namespaced=_kind(struct).namespaced)
+        return [*refusals, invalid(path, 0, "must be specified for an update").named("resource-version")]
     refusals += warnings.not_touched(struct, obj, before)
     obj = _prepared(struct, obj, before)
     changes = struct.change(obj, before) if struct.change else ()
@@ -378,14 +376,17 @@ def _validated(struct: CompiledStruct, obj: dict[str, Any]) -> Sequence[Problem]
 
 def _prepared(struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
     """Keep the fields that an update cannot change, as PrepareForUpdate does."""
-    if struct.target.operation == UPDATE:
-        kept = {"status"}
-    else:
-        kept = {"spec"} if struct.target.release < METADATA_KEPT_SINCE else {"spec", "metadata"}
-    prepared = {name: value for name, value in obj.items() if name not in kept} | {
-        name: value for name, value in old.items() if name in kept
-    }
+    prepared = _keeping({"status"} if struct.target.operation == UPDATE else {"spec"}, obj, old)
+    if struct.target.operation == UPDATE_STATUS and struct.target.release >= METADATA_KEPT_SINCE:
+        prepared["metadata"] = _keeping(KEPT_BY_STATUS, obj.get("metadata") or {}, old.get("metadata") or {})
     return _kind(struct).prepare(prepared, old, struct.target)
+
+
+def _keeping(names: Collection[str], new: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
+    """Return new fields, but for some the old ones."""
+    return {name: value for name, value in new.items() if name not in names} | {
+        name: value for name, value in old.items() if name in names
+    }
 
 
 def _homeless(struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:

@@ -20,6 +20,8 @@ def preconditions(obj: dict[str, Any], old: dict[str, Any], *, namespaced: bool)
     if (new.get("name") or "") != (stored.get("name") or ""):
         ours, theirs = new.get("name") or "", stored.get("name") or ""
         message = f"the name of the object ({ours}) does not match the name on the URL ({theirs})"
+        if not ours:
+            message = f"the name of the object ({theirs} based on URL) was undeterminable: name must be provided"
         found.append(refused(BAD_REQUEST, path / "name", message).named("name"))
     if new.get("uid") and new["uid"] != stored.get("uid"):
         message = (

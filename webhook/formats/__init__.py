@@ -21,11 +21,12 @@ from webhook.formats.names import (
     long_name,
     mask_trailing_dash,
     name_prefix,
+    path_segment_prefix,
     prefixed_resource_name,
     short_name,
 )
 from webhook.formats.quantities import Quantity, decode_quantity, parse_quantity, quantity, whole_quantity
-from webhook.formats.timestamps import parse_timestamp, timestamp
+from webhook.formats.timestamps import parse_timestamp, shown_timestamp, timestamp
 from webhook.problem import quoted
 
 __all__ = [
@@ -50,11 +51,13 @@ __all__ = [
     "name_prefix",
     "parse_quantity",
     "parse_timestamp",
+    "path_segment_prefix",
     "prefixed_resource_name",
     "quantity",
     "quoted",
     "semver",
     "short_name",
+    "shown_timestamp",
     "timestamp",
     "uuid",
     "whole_quantity",

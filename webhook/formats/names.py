@@ -165,6 +165,14 @@ def name_prefix(value: str, release: Release) -> Messages:
     return dns_subdomain(mask_trailing_dash(value), release)
 
 
+def path_segment_prefix(value: str) -> Messages:
+    """The start of a name that can be a part of a URL's path.
+
+    Source: apimachinery ``pkg/api/validation/path/name.go``, ``IsValidPathSegmentPrefix``.
+    """
+    return tuple(f"may not contain '{char}'" for char in "/%" if char in value)
+
+
 def mask_trailing_dash(name: str) -> str:
     """Make a prefix such as ``gpu-`` a name that can be checked, by an ``a`` in place of its last two bytes.
 

@@ -116,6 +116,15 @@ def format_timestamp(nanoseconds: int) -> str:
     return (_START + timedelta(seconds=nanoseconds // _NANOSECONDS)).isoformat().removesuffix("+00:00") + "Z"
 
 
+def shown_timestamp(value: str) -> str | None:
+    """Write a valid time as messages of the API server do: like stored ones, and None for Go's zero time."""
+    moment = parse_timestamp(value)
+    try:
+        return format_timestamp(moment) if moment else None
+    except OverflowError:
+        return value
+
+
 def _number(value: str, rest: str, element: _Element) -> tuple[int, str]:
     """Read the next number of the layout, and return the rest."""
     if not rest.startswith(element.prefix):

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from webhook.patterns import Pattern
-from webhook.problem import BAD_REQUEST, ERROR, Advice, Fix, Key, Path, Problem
+from webhook.problem import BAD_REQUEST, ERROR, Advice, Fix, Key, Path, Problem, quoted
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def unknown_field(name: str, known: Iterable[str]) -> Misfit:
     def describe(path: Path) -> str:
         # Go's decoder spells the key of a map like a field.
         spelled = Path(str(step) if isinstance(step, Key) else step for step in path)
-        return f'{STRICT}unknown field "{spelled}"'
+        return f"{STRICT}unknown field {quoted(str(spelled))}"
 
     return Misfit(Path((name,)), UNKNOWN_FIELD, describe, suggest)
 

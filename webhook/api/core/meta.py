@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from webhook import formats
 from webhook.api.core.values import Time, V1Struct
-from webhook.problem import Path, forbidden, invalid, quoted, refused, required, too_long
+from webhook.problem import WARNING, Path, Problem, forbidden, invalid, quoted, refused, required, too_long
 from webhook.schema import (
     CREATE,
     OLDEST,
@@ -25,14 +25,12 @@ from webhook.schema import (
     Struct,
     Text,
     check,
-    compile_struct,
     transition,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from webhook.problem import Problem
     from webhook.release import Release
     from webhook.schema import Target, View
 
@@ -41,6 +39,15 @@ _BYTES = 4
 """The most bytes of a character."""
 _SHORT = 128
 """The most characters of labels and keys that are cached, since objects share them."""
+METADATA_KEPT_SINCE = 30
+"""From Kubernetes 1.30 a status update keeps some of the stored metadata (ResetObjectMetaForStatus)."""
+KEPT_BY_STATUS = frozenset(
+    {
+        *("deletionTimestamp", "generation", "selfLink", "labels", "annotations"),
+        *("finalizers", "ownerReferences", "managedFields"),
+    }
+)
+_IMMUTABLE = "field is immutable"
 STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 
 
@@ -103,7 +110,7 @@ class Metadata(ObjectMeta):
 
 
 class CountedMetadata(Metadata):
-    """The metadata of an object whose generation grows with every change of its spec."""
+    """The metadata of an object whose generation the API server counts."""
 
     counted = True
 
@@ -177,8 +184,10 @@ def object_name(meta: View) -> Iterator[Problem]:
     if not name:
         yield required(meta / "name", "name or generateName is required")
     declarative = meta.target.pick(meta.type.declarative_name)
-    if prefix and not declarative:
-        for detail in formats.name_prefix(prefix, meta.release):
+    if prefix and not (declarative and not meta.name):
+        # Where the name has a declarative rule, the prefix is checked once all else is fine.
+        details = formats.path_segment_prefix(prefix) if declarative else formats.name_prefix(prefix, meta.release)
+        for detail in details:
             yield invalid(meta / "generateName", prefix, detail)
     if name:
         for detail in (formats.long_name if declarative else formats.dns_subdomain)(name, meta.release):
@@ -241,25 +250,56 @@ def _one_owner_in_full(meta: Any, _: Target) -> bool:
 @check(Metadata, given=["ownerReferences"], fine=_one_owner_in_full)
 def owner_references(meta: View) -> Iterator[Problem]:
     """Owner references are complete, name no Event, and have at most one controller."""
-    path = meta / "ownerReferences"
-    controllers = []
-    for owner in meta.ownerReferences:
-        version = owner.apiVersion.rpartition("/")[2]
+    path, controller = meta / "ownerReferences", ""
+    # The API server drops repeated references before it validates.
+    owners = [owner for owner, is_first in _compared(meta.ownerReferences) if is_first]
+    for owner in owners:
+        group, version = _group_and_version(owner.apiVersion)
         for field, value in {"apiVersion": version, "kind": owner.kind, "name": owner.name, "uid": owner.uid}.items():
             if not value:
                 yield invalid(path / field, getattr(owner, field), _must_not_be_empty(field, meta.release))
-        if owner.apiVersion == "v1" and owner.kind == "Event":
+        if (group, version, owner.kind) == ("", "v1", "Event"):
             detail = "/v1, Kind=Event is disallowed from being an owner"
             yield invalid(path, owner.submitted, detail)
-        if owner.controller:
-            controllers.append(owner.name)
-    submitted = [owner.submitted for owner in meta.ownerReferences] if len(controllers) > 1 else None
-    for other in controllers[1:]:
-        detail = (
-            "Only one reference can have Controller set to true. "
-            f'Found "true" in references for {controllers[0]} and {other}'
+        if not owner.controller:
+            continue
+        name = f"{owner.kind}/{owner.name}"
+        if controller:
+            detail = (
+                "Only one reference can have Controller set to true. "
+                f'Found "true" in references for {controller} and {name}'
+            )
+            yield invalid(path, [each.submitted for each in owners], detail)
+        controller = controller or name
+
+
+@check(Metadata, given=["ownerReferences"], fine=lambda meta, _: len(meta.ownerReferences) <= 1)
+def repeated_owner(meta: View) -> Iterator[Problem]:
+    """An owner reference that repeats another one is dropped."""
+    repeated = [owner.uid for owner, is_first in _compared(meta.ownerReferences) if not is_first]
+    if repeated:
+        message = (
+            ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and "
+            "may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
         )
-        yield invalid(path, submitted, detail)
+        yield Problem(WARNING, "", "Dropped", meta / "ownerReferences", message + ", ".join(repeated))
+
+
+def _compared(owners: Iterable[View]) -> Iterator[tuple[View, bool]]:
+    """Tell of each owner reference whether it is the first of its like."""
+    import json  # noqa: PLC0415 - few objects have several owners
+
+    seen = set()
+    for owner in owners:
+        key = json.dumps(owner.canonical, sort_keys=True)
+        yield owner, key not in seen
+        seen.add(key)
+
+
+def _group_and_version(text: str) -> tuple[str, str]:
+    """Read an ``apiVersion`` as apimachinery's ``ParseGroupVersion``; both parts of a malformed one are empty."""
+    group, _, version = text.rpartition("/")
+    return ("", "") if "/" in group else (group, version)
 
 
 def _must_not_be_empty(field: str, release: Release) -> str:
@@ -299,10 +339,19 @@ def finalizers_of_the_deleted(meta: View, old: View) -> Iterator[Problem]:
 
 
 @transition(Metadata, on=[UPDATE, UPDATE_STATUS])
-def generation_decremented(meta: View, old: View) -> Iterator[Problem]:
-    """A generation never decreases; an absent one stays."""
-    if meta.generation and meta.generation < old.generation:
-        yield invalid(meta / "generation", meta.generation, "must not be decremented")
+def deletion_is_requested(meta: View, old: View) -> Iterator[Problem]:
+    """An update does not delete: what tells of the deletion is set by the API server, and then stays."""
+    if "deletionTimestamp" in meta and "deletionTimestamp" not in old:
+        yield invalid(meta / "deletionTimestamp", formats.shown_timestamp(meta.deletionTimestamp), _IMMUTABLE)
+    if "deletionGracePeriodSeconds" in meta and meta.deletionGracePeriodSeconds != old.deletionGracePeriodSeconds:
+        yield invalid(meta / "deletionGracePeriodSeconds", meta.deletionGracePeriodSeconds, _IMMUTABLE)
+
+
+@check(Metadata, on=[UPDATE, UPDATE_STATUS], given=["generateName"])
+def prefix_in_path(meta: View) -> Iterator[Problem]:
+    """A prefix for generated names can be a part of a URL's path."""
+    for detail in formats.path_segment_prefix(meta.generateName):
+        yield invalid(meta / "generateName", meta.generateName, detail)
 
 
 @check(TemplateMetadata, given=ObjectMeta.fields.keys() - {"labels", "annotations"})
@@ -321,6 +370,8 @@ class Object(Struct):
     namespaced: ClassVar[bool] = True
     tagged_since: ClassVar[int | None] = None
     """The first release whose API server runs declarative validation for the kind, beside handwritten rules."""
+    checks_prefix: ClassVar[Mapping[int, bool]] = {OLDEST: False}
+    """Whether an update checks generateName as a create does."""
     unconditional_update: ClassVar[bool] = True
     """Whether an update may leave out the resourceVersion that it is based on."""
 
@@ -336,17 +387,15 @@ class Object(Struct):
 
 
 class CountedObject(Object):
-    """The base of kinds whose generation grows with every change of the spec."""
+    """The base of kinds whose generation the API server counts."""
 
     metadata = Nested(CountedMetadata, "The object's name, labels and annotations.")
 
-    @classmethod
-    def prepare(cls, obj: dict[str, Any], old: dict[str, Any], target: Target) -> dict[str, Any]:
-        """Increment the generation, ignoring the submitted one, if the spec has changed."""
-        metadata = obj.get("metadata") or {}
-        if target.operation != UPDATE or not metadata.get("generation"):
-            return obj
-        spec = compile_struct(cls, target).fields["spec"]
-        if spec.canonical(obj.get("spec")) == spec.canonical(old.get("spec")):
-            return obj
-        return obj | {"metadata": {name: value for name, value in metadata.items() if name != "generation"}}
+
+@check(Object, on=[UPDATE], given=["metadata"])
+def name_prefix(obj: View) -> Iterator[Problem]:
+    """An update of some kinds checks the prefix for a generated name, too."""
+    meta = obj.metadata
+    if meta.generateName and obj.target.pick(obj.type.checks_prefix):
+        for detail in formats.name_prefix(meta.generateName, obj.release):
+            yield invalid(meta / "generateName", meta.generateName, detail)

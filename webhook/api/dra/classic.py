@@ -5,7 +5,7 @@ Rules follow ``pkg/apis/resource/validation/validation.go`` of those releases.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from webhook import formats
 from webhook.api.core.meta import Object, TemplateMetadata
@@ -135,6 +135,8 @@ class ResourceClaimStatus(AllocationStatus):
 class ResourceClaim(Object):
     """A request for a resource, and its allocation."""
 
+    checks_prefix: ClassVar = {OLDEST: True}
+
     spec = Nested(ResourceClaimSpec, "What is claimed.", immutable=True, subresource=MAIN)
     status = Nested(ResourceClaimStatus, "Its allocation, and the pods that it is reserved for.", subresource=STATUS)
 
@@ -192,6 +194,8 @@ class ResourceClaimTemplateSpec(Struct):
 class ResourceClaimTemplate(Object):
     """A template from which every pod gets its own claim."""
 
+    checks_prefix: ClassVar = {OLDEST: True}
+
     spec = Nested(ResourceClaimTemplateSpec, "What the claims look like.", immutable=True)
 
 
@@ -209,6 +213,8 @@ class ResourceClassParametersReference(Struct):
 
 class ResourceClass(Object):
     """A kind of resource, and the driver that provides it."""
+
+    checks_prefix: ClassVar = {OLDEST: True}
 
     namespaced = False
 
@@ -251,6 +257,8 @@ class PodSchedulingContextStatus(Struct):
 
 class PodSchedulingContext(Object):
     """The communication of scheduler and drivers about a pod that waits for claims."""
+
+    checks_prefix: ClassVar = {OLDEST: True}
 
     spec = Nested(PodSchedulingContextSpec, "Where the pod may go.", subresource=MAIN)
     status = Nested(PodSchedulingContextStatus, "Where its claims cannot be allocated.", subresource=STATUS)

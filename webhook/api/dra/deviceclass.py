@@ -60,6 +60,8 @@ class DeviceClassMetadata(CountedMetadata):
 class DeviceClass(CountedObject):
     """A kind of devices, as an administrator offers them."""
 
+    checks_prefix: ClassVar = {OLDEST: True, 35: False}
+
     namespaced = False
     tagged_since = 35
     instead: ClassVar = {

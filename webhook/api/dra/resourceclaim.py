@@ -16,6 +16,7 @@ from webhook.schema import (
     CREATE,
     MAIN,
     NEW,
+    OLDEST,
     STATUS,
     UPDATE_STATUS,
     Array,
@@ -109,6 +110,7 @@ class ResourceClaimSpec(Struct):
 class ResourceClaim(Object):
     """A request for devices, and their allocation."""
 
+    checks_prefix: ClassVar = {OLDEST: True}
     tagged_since = 35
 
     spec = Nested(
@@ -147,6 +149,7 @@ class ResourceClaimTemplateSpec(Struct):
 class ResourceClaimTemplate(Object):
     """A template from which every pod gets its own claim."""
 
+    checks_prefix: ClassVar = {OLDEST: True}
     tagged_since = 37
 
     spec = Nested(ResourceClaimTemplateSpec, "What the claims look like.", immutable=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from webhook.formats import path_segment_prefix
+
 if TYPE_CHECKING:
     from webhook.formats import Messages
 
@@ -40,7 +42,7 @@ def path_segment(value: str) -> Messages:
     """
     if value in {".", ".."}:
         return (f"may not be '{value}'",)
-    return tuple(f"may not contain '{char}'" for char in "/%" if char in value)
+    return path_segment_prefix(value)
 
 
 def is_cel_identifier(value: str) -> bool:
