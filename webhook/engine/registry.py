@@ -12,7 +12,7 @@ import uuid
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.api.core.meta import generated_name
+from webhook.api.core.meta import KEPT_BY_STATUS, generated_name
 from webhook.api.shapes import type_of
 from webhook.api.templates import template_of
 from webhook.objects import metadata_of, text
@@ -31,14 +31,12 @@ _POD_GENERATION: Final = 33
 """From Kubernetes 1.33, pods have generations."""
 _SERVER_SETS: Final = ("uid", "creationTimestamp", "resourceVersion", "generation", "managedFields")
 _DROPPED: Final = frozenset({"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"})
-_RESET: Final = frozenset({"labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp"})
-"""The metadata that an update of the status cannot change (apimachinery ``ResetObjectMetaForStatus``)."""
 _KEPT_BY_STATUS: Final[Mapping[tuple[str, str], AbstractSet[str]]] = {
     ("", "Pod"): frozenset({"ownerReferences", "deletionTimestamp"}),
-    ("resource.k8s.io", "ResourceClaim"): _RESET,
-    ("resource.k8s.io", "DeviceTaintRule"): _RESET,
-    ("resource.k8s.io", "ResourcePoolStatusRequest"): _RESET,
-    ("scheduling.k8s.io", "PodGroup"): _RESET,
+    ("resource.k8s.io", "ResourceClaim"): KEPT_BY_STATUS,
+    ("resource.k8s.io", "DeviceTaintRule"): KEPT_BY_STATUS,
+    ("resource.k8s.io", "ResourcePoolStatusRequest"): KEPT_BY_STATUS,
+    ("scheduling.k8s.io", "PodGroup"): KEPT_BY_STATUS,
     ("apps", "Deployment"): frozenset({"labels"}),
 }
 """The metadata that an update of the status cannot change, by kind (``PrepareForUpdate`` of the strategies)."""

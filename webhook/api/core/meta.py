@@ -6,7 +6,7 @@ Rules follow apimachinery ``pkg/api/validation/objectmeta.go`` and ``pkg/apis/me
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from webhook import formats
 from webhook.api.core.values import Time, V1Struct
@@ -40,13 +40,8 @@ _BYTES = 4
 _SHORT = 128
 """The most characters of labels and keys that are cached, since objects share them."""
 METADATA_KEPT_SINCE = 30
-"""From Kubernetes 1.30 a status update keeps some of the stored metadata (ResetObjectMetaForStatus)."""
-KEPT_BY_STATUS = frozenset(
-    {
-        *("deletionTimestamp", "generation", "selfLink", "labels", "annotations"),
-        *("finalizers", "ownerReferences", "managedFields"),
-    }
-)
+KEPT_BY_STATUS: Final = frozenset({"labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp"})
+"""The metadata that a status update cannot change from 1.30 on (apimachinery ``ResetObjectMetaForStatus``)."""
 _IMMUTABLE = "field is immutable"
 STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 
