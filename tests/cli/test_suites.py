@@ -268,5 +268,5 @@ class TestSchema:
 
 def test_costs_say_what_has_no_bound(new: Path) -> None:
     out = draguard("policy", "check", "--costs", new).out
-    assert "costs at least 2, without bound\nwithout bound: with the largest objects that a request can hold, " in out
+    assert "costs at least 14, without bound\nwithout bound: with the largest objects that a request can hold, " in out
     assert "without bound" not in draguard("policy", "check", new).out

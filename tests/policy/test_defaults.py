@@ -143,7 +143,19 @@ def test_what_go_leaves_out_policies_do_not_see() -> None:
 
 
 def test_a_claim_has_devices_even_if_it_states_none() -> None:
-    assert with_defaults(CLAIM | {"spec": {}})["spec"] == {"devices": {}}
+    assert with_defaults(CLAIM | {"spec": {}})["spec"] == {"devices": {"requests": None}}
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1", "v1beta2"])
+def test_a_claim_without_requests_has_null(version: str) -> None:
+    claim = CLAIM | {"apiVersion": f"resource.k8s.io/{version}"}
+    empty: list[dict[str, Any]] = [{}, {"devices": {}}, {"devices": {"requests": []}}]
+    seen = [with_defaults(claim | {"spec": spec})["spec"]["devices"]["requests"] for spec in empty]
+    assert seen == [None, None, []]
+    expression = "has(object.spec.devices.requests) && object.spec.devices.requests == null"
+    rules = {"resourceRules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}]}
+    manifests = [policy(matchConstraints=rules, validations=[{"expression": expression}]), binding()]
+    assert evaluate(claim | {"spec": {}}, policies=load(manifests)).allowed
 
 
 def test_objects_of_unknown_kinds_stay_as_they_are() -> None:

@@ -136,7 +136,7 @@ class Field:
             the object itself. Like other facts it can be a map by the release that introduced it: ``{33: ""}``.
         gate: The feature gates without which the API server drops the field.
         empty: The API server's message for an empty value, which it does not check further.
-        written: Whether Go writes the field even if it is empty (no ``omitempty``).
+        written: Whether Go writes the field even if it is empty (no ``omitempty``); an absent list or map is null.
         rechecked: When or how an update validates the field again, if not always as if it were new: ``CHANGED``,
             ``STORED`` or ``NEW``.
         rare: Whether the field is so rare that objects with it always take a walk.

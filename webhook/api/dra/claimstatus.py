@@ -149,7 +149,7 @@ class AllocatedDeviceStatus(Struct):
         since=34,
         gate="DRAConsumableCapacity",
     )
-    conditions = conditions(CONDITIONS_MAX_ITEMS)
+    conditions = conditions(CONDITIONS_MAX_ITEMS).but(written=True)
     data = RawObject("The driver's own data, a JSON object.", pointer=True)
     networkData = Nested(NetworkDeviceData, "How a network device can be reached.", pointer=True)
 

@@ -80,6 +80,7 @@ class DeviceClaim(Struct):
         max_items=REQUESTS_MAX_ITEMS,
         unique="name",
         declared=TAGGED,
+        written=True,
     )
     constraints = Array(
         Nested(DeviceConstraint), "What must hold for all of it.", max_items=CONSTRAINTS_MAX_ITEMS, declared=TAGGED

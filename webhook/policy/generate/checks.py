@@ -48,7 +48,10 @@ VARIABLES: Final[Mapping[Scope, Mapping[str, str]]] = {
             "? (has(object.spec.spec.devices) ? [object.spec.spec.devices] : [])\n"
             ": (has(object.spec.devices) ? [object.spec.devices] : [])"
         ),
-        "requests": "variables.devices.all(d, !has(d.requests)) ? [] : variables.devices[0].requests",
+        "requests": (  # null in a claim without requests
+            "variables.devices.all(d, !has(d.requests)) ? []\n"
+            ": optional.ofNonZeroValue(variables.devices[0].requests).orValue([])"
+        ),
         "alternatives": (
             "variables.requests.map(r, has(r.firstAvailable) ? r.firstAvailable : [has(r.exactly) ? r.exactly : r])"
         ),

@@ -52,11 +52,12 @@ class Defaults:
         inlined = [each for each in known.values() if isinstance(each, Inlined)]
         written = zeros(type_).items() | {pair for each in inlined for pair in zeros(each.type).items()}
         fields = {**type_.opaque, **{name: each for name, each in known.items() if not each.inline}}
+        null = {name: None for name, each in fields.items() if each.written and isinstance(each, Array | Map)}
         return _Completion(
             parts={name: part for name, each in fields.items() if (part := self._part(each)) is not None},
             always=[name for name, each in fields.items() if isinstance(each, Nested) and not each.pointer],
             omitted={name for name, each in fields.items() if _is_omitted(each)},
-            written=dict(written),
+            written=null | dict(written),
             defaults=self._defaults(fields),
             inlined=[(each.present, self.of(each.type)) for each in inlined],
             release=self._target.release,
