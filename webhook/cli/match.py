@@ -14,7 +14,7 @@ from webhook.api.versions import release_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel.kubernetes.devices import Refusal, compile_selector
 from webhook.cli.arguments import UsageError
-from webhook.cli.console.lines import show_lines
+from webhook.cli.console.lines import colored, show_lines
 from webhook.cli.console.output import wants_colors
 from webhook.cli.console.reading import read_sources
 from webhook.cli.options.cluster import read_cluster
@@ -117,7 +117,7 @@ def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet, not_us
         print(json.dumps([_as_json(each, found) for each, found in results], indent=2))
     else:
         color = wants_colors(arguments)
-        show_lines(_as_text(results, color=color), color=color)
+        show_lines(_as_text(results, color=color))
     return 0 if len(results) == len(query) and all(_is_fine(found) for _, found in results) else 1
 
 
@@ -197,7 +197,7 @@ def _as_text(results: Sequence[tuple[Question, list[Row]]], *, color: bool) -> I
             outcome = f"{row.outcome:5}"
             if color:
                 code = {TRUE: "32", ERROR: "1;31"}.get(row.outcome, "33")
-                outcome = f"\x1b[{code}m{outcome}\x1b[0m"
+                outcome = colored(outcome, code)
             reason = row.reason if len(row.reason) <= _REASON_MAX else f"{row.reason[:_REASON_MAX]}…"
             because = f": {reason}" if reason else ""
             if row.outcome == TRUE and row.unused:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING, Final, TextIO
 
@@ -10,19 +11,30 @@ from webhook.report.excerpt import printable, uncommanded
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_COLORS: Final = re.compile(r"(\x1b\[(?:[01]|(?:1;)?3[0-7])m)")
-"""The sequences that reports use: they change the colour of text, and nothing else."""
+_MARK: Final = os.urandom(8).hex()
+"""What tells the sequences of :func:`colored` from those in texts of manifests, which cannot know it."""
+_COLORS: Final = re.compile(rf"\x1b{_MARK}(\[[0-9;]+m)")
 
 
-def show_lines(lines: Iterable[str], stream: TextIO | None = None, *, color: bool = False) -> None:
+def colored(text: str, color: str) -> str:
+    """Return a text that :func:`show_lines` prints in a colour.
+
+    Args:
+        text: The text.
+        color: The numbers of the sequence, such as ``1;31``.
+    """
+    return f"\x1b{_MARK}[{color}m{text}\x1b{_MARK}[0m"
+
+
+def show_lines(lines: Iterable[str], stream: TextIO | None = None) -> None:
     """Print texts, each on a line of its own, with unprintable characters and workflow commands escaped.
 
     Args:
-        lines: The texts.
+        lines: The texts; colours are those of :func:`colored`.
         stream: Where to print them; None for standard output.
-        color: Whether sequences that colour text stay.
     """
     for line in lines:
-        texts = _COLORS.split(line) if color else [line]
+        texts = _COLORS.split(line)
         texts[::2] = map(printable, texts[::2])
+        texts[1::2] = (f"\x1b{each}" for each in texts[1::2])
         print(uncommanded("".join(texts)), file=stream)

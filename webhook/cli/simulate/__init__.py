@@ -203,7 +203,7 @@ def _schedule(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, ar
         print(json.dumps(every, indent=2))
     else:
         answers = [found[index] for index in sorted(found)]
-        show_lines(result.answers(answers), color=wants_colors(arguments))
+        show_lines(result.answers(answers))
         if not arguments.quiet:
             print(result.summary(answers))
             print(NOT_SIMULATED)
@@ -261,7 +261,7 @@ def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, argumen
     if arguments.output == "json":
         print(json.dumps({"pod": pod, "pods": found.pods, "nodes": found.nodes, "last": last}, indent=2))
     else:
-        show_lines(result.fit(pod, found, last), color=wants_colors(arguments))
+        show_lines(result.fit(pod, found, last))
         if not arguments.quiet:
             print(NOT_SIMULATED)
     if found.is_cut:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from webhook.cli.console.lines import colored
 from webhook.deviceselectors.fleet import shortened
 from webhook.report.summary import counted
 from webhook.simulation.holders import used_by
@@ -138,7 +139,7 @@ class Text:
             yield f"  note: {note}"
 
     def _in(self, color: str, text: str) -> str:
-        return f"\x1b[{_COLORS[color]}m{text}\x1b[0m" if self._color else text
+        return colored(text, _COLORS[color]) if self._color else text
 
 
 def waits(answer: JSONObject) -> bool:
