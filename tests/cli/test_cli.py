@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import webhook.cli.validate.judge
+import webhook.cli.validate
 import webhook.cli.validate.oldstate
 from tests.command import ROOT, SCRIPT, draguard, process
 from webhook.cli import main
@@ -151,10 +151,10 @@ class TestProcess:
 
 class TestOwnFailure:
     def test_it_is_exit_code_3_with_all_that_a_report_needs(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def broken(*_: object) -> None:
+        def broken(*_: object, **__: object) -> None:
             raise ZeroDivisionError
 
-        monkeypatch.setattr(webhook.cli.validate.judge, "find", broken)
+        monkeypatch.setattr(webhook.cli.validate, "judge_all", broken)
         done = draguard("validate", BAD)
         assert (done.code, done.out) == (3, "")
         assert "ZeroDivisionError" in done.err

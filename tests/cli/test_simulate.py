@@ -291,13 +291,14 @@ class TestSnapshot:
         )
         assert draguard("snapshot").err == ""
 
-    def test_runs_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    def test_runs_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         program = tmp_path / "kubectl"
         program.write_text('#!/bin/sh\necho "asked for $2"\n')
         program.chmod(0o755)
         monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-        assert draguard("snapshot", "--run").code == 0
-        assert "asked for deviceclasses" in capfd.readouterr().out
+        done = draguard("snapshot", "--run")
+        assert done.code == 0
+        assert "asked for deviceclasses" in done.out
 
     def test_without_kubectl(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PATH", str(tmp_path))

@@ -37,8 +37,10 @@ def run(arguments: Namespace) -> int:
     program = which(command[0])
     if program is None:
         raise UsageError(f"{command[0]} is not installed here: run this where it is: {shlex.join(command)}")
+    # What is printed is whole, even if the command is interrupted.
+    done = subprocess.run([program, *command[1:]], stdout=subprocess.PIPE, check=False)  # noqa: S603 - no shell reads it
     sys.stdout.flush()
-    done = subprocess.run([program, *command[1:]], check=False)  # noqa: S603 - no shell reads its arguments
+    sys.stdout.buffer.write(done.stdout)
     return _FAILED if done.returncode else 0
 
 

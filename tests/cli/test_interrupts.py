@@ -1,0 +1,110 @@
+"""Ctrl-C: nothing is half written, what was started ends, and the exit code is 130."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.command import SCRIPT, draguard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FIXABLE = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: a}
+spec: {devices: {requests: [{name: r, exactly: {deviceClassName: c, count: "1"}}]}}
+"""
+BETA = """\
+apiVersion: resource.k8s.io/v1beta1
+kind: ResourceClaim
+metadata: {name: a}
+spec: {devices: {requests: [{name: r, deviceClassName: c}]}}
+"""
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def program(tmp_path: Path, name: str) -> dict[str, str]:
+    """Put a program on the PATH that prints half of its output, notes its process and goes on."""
+    (tmp_path / "bin").mkdir()
+    script = tmp_path / "bin" / name
+    script.write_text(
+        f"#!/bin/sh\n[ \"$1\" = version ] && echo v3.19.0 && exit\necho 'apiVersion: v1'\necho $$ > {tmp_path}/pid\n"
+        "exec sleep 600\n",
+        encoding="utf-8",
+    )
+    script.chmod(0o755)
+    return {**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
+
+
+def interrupted(command: list[str | Path], env: dict[str, str], noted: Path) -> tuple[int, bytes]:
+    """Send SIGINT to a command whose program is running; return its exit code and its output."""
+    running = subprocess.Popen([SCRIPT, *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env)
+    until(lambda: noted.exists() and noted.read_text(encoding="ascii").strip() != "")
+    running.send_signal(signal.SIGINT)
+    out, _ = running.communicate(timeout=60)
+    return running.returncode, out
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+@pytest.mark.process
+class TestPrograms:
+    def test_helm_ends_too(self, tmp_path: Path) -> None:
+        chart = tmp_path / "chart"
+        (chart / "templates").mkdir(parents=True)
+        (chart / "Chart.yaml").write_text("{apiVersion: v2, name: a, version: 1.0.0}", encoding="utf-8")
+        (chart / "templates" / "a.yaml").write_text(FIXABLE, encoding="utf-8")
+        code, out = interrupted(["validate", chart], program(tmp_path, "helm"), tmp_path / "pid")
+        assert (code, out) == (130, b"")
+        pid = int((tmp_path / "pid").read_text(encoding="ascii"))
+        until(lambda: is_gone(pid))
+
+    def test_a_snapshot_is_whole_or_empty(self, tmp_path: Path) -> None:
+        code, out = interrupted(["snapshot", "--run"], program(tmp_path, "kubectl"), tmp_path / "pid")
+        assert (code, out) == (130, b"")
+        pid = int((tmp_path / "pid").read_text(encoding="ascii"))
+        until(lambda: is_gone(pid))
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [(("validate", "--fix"), FIXABLE), (("convert", "--write"), BETA)],
+    ids=["fix", "convert"],
+)
+@pytest.mark.parametrize("step", ["replace", "chmod"])
+def test_a_file_is_written_whole_or_not_at_all(
+    tmp_path: Path, command: tuple[str, ...], text: str, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "m.yaml"
+    file.write_text(text, encoding="utf-8")
+    with monkeypatch.context() as patched:
+
+        def interrupt(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        patched.setattr(Path, step, interrupt)
+        done = draguard(*command, tmp_path)
+    assert done.code == 130
+    assert [each.name for each in tmp_path.iterdir()] == ["m.yaml"]
+    assert file.read_text(encoding="utf-8") == text
+    draguard(*command, tmp_path)
+    assert file.read_text(encoding="utf-8") != text
