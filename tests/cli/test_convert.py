@@ -169,3 +169,14 @@ def test_the_examples_of_the_page_are_what_comes_out() -> None:
     assert len(pairs) == 5
     for before, after in pairs:
         assert draguard("convert", "-q", "-", stdin=before.encode()) == (0, after, "")
+
+
+def test_only_files_with_manifests_are_printed_unless_named(manifests: Path) -> None:
+    (manifests / "values.yaml").write_text("a: 1\n", encoding="utf-8")
+    (manifests / "Chart.yml").write_text("{apiVersion: v2, name: a}\n", encoding="utf-8")
+    done = draguard("convert", manifests)
+    assert "a: 1" not in done.out
+    assert "v2" not in done.out
+    assert done.err.endswith("not read: 2 files without a manifest\n")
+    assert draguard("convert", manifests / "values.yaml").out == "a: 1\n"
+    assert draguard("convert", "-", stdin=b"a: 1\n").out == "a: 1\n"

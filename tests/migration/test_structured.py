@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from webhook import validate
 from webhook.migration.classic import from_classic
+from webhook.migration.parameters import Parameters
 
 V1 = "resource.k8s.io/v1"
 A = 'device.attributes["gpu.example.com"]'
@@ -28,7 +29,7 @@ CASES = (
 
 def result(obj: dict[str, Any]) -> Any:
     """Return the JSON in the advice; None if it has none."""
-    same, (problem,) = from_classic(obj)
+    same, (problem,) = from_classic(obj, Parameters())
     assert same is obj
     assert problem.rule == "no-counterpart"
     start, end = problem.hint.find("{"), problem.hint.rfind("}")
@@ -83,3 +84,60 @@ def test_several_drivers_or_none_are_described() -> None:
     parameters["filters"] *= 2
     assert result(parameters) is None
     assert result({"apiVersion": "resource.k8s.io/v1alpha2", "kind": "ResourceClaimParameters"}) is None
+
+
+class TestClaimsWithTheirParameters:
+    CLAIM: ClassVar[dict[str, Any]] = {
+        "apiVersion": "resource.k8s.io/v1alpha2",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "gpu", "namespace": "a"},
+        "spec": {
+            "resourceClassName": "gpu.example.com",
+            "parametersRef": {"apiGroup": "gpu.example.com", "kind": "GpuParameters", "name": "one"},
+        },
+    }
+    TEMPLATE: ClassVar[dict[str, Any]] = {
+        **CLAIM,
+        "kind": "ResourceClaimTemplate",
+        "spec": {"spec": CLAIM["spec"]},
+    }
+    MADE: ClassVar[dict[str, Any]] = {"generatedFrom": CLAIM["spec"]["parametersRef"]}
+
+    @staticmethod
+    def parameters(namespace: str = "a", selector: str = CASES[0][0], **more: Any) -> dict[str, Any]:
+        return {**claim_parameters(selector), "metadata": {"name": "p", "namespace": namespace}, **more}
+
+    @pytest.mark.parametrize("claim", [CLAIM, TEMPLATE], ids=["claim", "template"])
+    def test_they_become_a_part_of_it(self, claim: dict[str, Any]) -> None:
+        given = self.parameters(**self.MADE)
+        known = Parameters([claim, given])
+        newer, problems = from_classic(claim, known)
+        assert problems == []
+        assert validate({**newer, "apiVersion": V1}) == []
+        spec = newer["spec"].get("spec", newer["spec"])
+        (request,) = spec["devices"]["requests"]
+        assert request["exactly"]["deviceClassName"] == "gpu.example.com"
+        assert CASES[0][1] in request["exactly"]["selectors"][0]["cel"]["expression"]
+        assert spec["devices"]["config"][0]["requests"] == [request["name"]]
+        (problem,) = from_classic(given, known)[1]
+        assert problem.hint.startswith(f"what it says is a part of {claim['kind']} gpu now: delete the object")
+
+    @pytest.mark.parametrize(
+        "given",
+        [
+            parameters(namespace="b", **MADE),
+            parameters(),
+            parameters(selector="attributes.string[model]", **MADE),
+        ],
+        ids=["another namespace", "others", "unclear"],
+    )
+    def test_others_do_not(self, given: dict[str, Any]) -> None:
+        known = Parameters([self.CLAIM, given])
+        _, (problem,) = from_classic(self.CLAIM, known)
+        assert problem.path == ("spec", "parametersRef")
+        assert "is a part of" not in from_classic(given, known)[1][0].hint
+
+    def test_a_claim_may_name_them_themselves(self) -> None:
+        reference = {"apiGroup": "resource.k8s.io", "kind": "ResourceClaimParameters", "name": "p"}
+        claim = {**self.CLAIM, "spec": {**self.CLAIM["spec"], "parametersRef": reference}}
+        assert from_classic(claim, Parameters([self.parameters()]))[1] == []

@@ -12,7 +12,8 @@ from webhook.cli.console.reading import some_paths
 from webhook.cli.options.podtemplates import pod_locations
 from webhook.cli.options.release import kubernetes_versions
 from webhook.cli.options.suppressing import exclusions
-from webhook.documents import STDIN, Document, Selection, parse, read
+from webhook.documents import STDIN, STDIN_NAME, Document, Selection, parse, read
+from webhook.documents.selection import EMPTY
 from webhook.documents.stream import encoding_of
 from webhook.findings import found, unread
 from webhook.migration import Wanted, migrate
@@ -39,6 +40,8 @@ def run(arguments: Namespace) -> int:
     faults: list[Finding] = []
     files: list[Migrated] = []
     selection = Selection(excluded=exclusions(arguments), allow_empty=True)
+    named = {STDIN_NAME if path == STDIN else path for path in paths}
+    printed = ""
     for each in migrate(_documents(read(paths, selection=selection), faults), wanted):
         is_written = arguments.write and each.after != each.before
         faults += _as_written(each) if is_written else each.lost
@@ -46,9 +49,13 @@ def run(arguments: Namespace) -> int:
             _write(each)
         if arguments.diff:
             sys.stdout.writelines(unified(each.name, each.before, each.after))
-        elif not (arguments.write or arguments.check):
-            sys.stdout.write(_joined(each.after, files[-1].after if files else ""))
-        files.append(each)
+        elif not (arguments.write or arguments.check) and (each.is_manifest or each.name in named):
+            sys.stdout.write(_joined(each.after, printed))
+            printed = each.after
+        if each.is_manifest or each.name in named:
+            files.append(each)
+        else:
+            selection.left_out[EMPTY] += 1
     older = [finding for each in files for finding in each.older]
     if arguments.check and not arguments.diff:
         _print(older, sys.stdout)

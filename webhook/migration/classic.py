@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.api.versions import GROUP
-from webhook.migration.structured import of_claim, of_class
+from webhook.migration.parameters import VERSION, Parameters
+from webhook.migration.structured import CLASS, of_claim, of_class
 from webhook.problem import ERROR, Path, Problem
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 NO_COUNTERPART: Final = "no-counterpart"
 """The rule for fields that newer versions cannot express."""
 
-VERSION: Final = f"{GROUP}/v1alpha2"
 _PAGE: Final = "see docs/migrate.md"
 _ON_DEMAND: Final = "WaitForFirstConsumer"
 REQUEST: Final = "request"
@@ -42,20 +41,24 @@ def lost(path: Path, message: str, hint: str) -> Problem:
     return Problem(ERROR, NO_COUNTERPART, "FieldValueNotSupported", path, message, f"{hint}; {_PAGE}")
 
 
-def from_classic(obj: JSONObject) -> tuple[JSONObject, list[Problem]]:
+def from_classic(obj: JSONObject, parameters: Parameters) -> tuple[JSONObject, list[Problem]]:
     """Convert an object of v1alpha2.
 
     Args:
         obj: The object; it is not changed.
+        parameters: The parameters that claims may refer to.
 
     Returns:
         The object in v1, or itself if there is no counterpart; and findings about unconverted parts.
     """
     kind = obj.get("kind")
+    if user := parameters.user(obj) if kind == "ResourceClaimParameters" else "":
+        how = f"what it says is a part of {user} now: delete the object"
+        return obj, [lost(Path(("kind",)), f"{kind} has no counterpart", how)]
     if how := without_counterpart(obj):
         return obj, [lost(Path(("kind",)), f"{kind} has no counterpart", how)]
     change = _CHANGES.get(str(kind))
-    return change(obj) if change else (obj, [])
+    return change(obj, parameters) if change else (obj, [])
 
 
 def without_counterpart(obj: JSONObject) -> str:
@@ -85,7 +88,7 @@ _PARAMETERS: Final = {
 }
 
 
-def _class(obj: JSONObject) -> tuple[JSONObject, list[Problem]]:
+def _class(obj: JSONObject, _: Parameters) -> tuple[JSONObject, list[Problem]]:
     driver = obj.get("driverName")
     if not isinstance(driver, str):
         return obj, [
@@ -108,32 +111,45 @@ def _lost_of_class(obj: JSONObject, driver: str) -> Iterator[Problem]:
         yield lost(Path(("suitableNodes",)), "a DeviceClass chooses no nodes", hint)
 
 
-def _claim(obj: JSONObject) -> tuple[JSONObject, list[Problem]]:
-    spec, problems = _claim_spec(obj.get("spec"), Path(("spec",)))
+def _claim(obj: JSONObject, parameters: Parameters) -> tuple[JSONObject, list[Problem]]:
+    spec, problems = _claim_spec(obj.get("spec"), Path(("spec",)), parameters.devices(obj))
     if obj.get("status"):
         hint = "remove the field: the status is the server's, and the claim will be allocated anew"
         problems.append(lost(Path(("status",)), "the status of a claim that a controller has allocated", hint))
     return (obj if spec is obj.get("spec") else {**obj, "spec": spec}), problems
 
 
-def _template(obj: JSONObject) -> tuple[JSONObject, list[Problem]]:
+def _template(obj: JSONObject, parameters: Parameters) -> tuple[JSONObject, list[Problem]]:
     outer = obj.get("spec")
     if not isinstance(outer, dict):
         return obj, []
-    spec, problems = _claim_spec(outer.get("spec"), Path(("spec", "spec")))
+    spec, problems = _claim_spec(outer.get("spec"), Path(("spec", "spec")), parameters.devices(obj))
     return (obj if spec is outer.get("spec") else {**obj, "spec": {**outer, "spec": spec}}), problems
 
 
-def _claim_spec(spec: Any, path: Path) -> tuple[Any, list[Problem]]:
+def _claim_spec(spec: Any, path: Path, devices: JSONObject | None) -> tuple[Any, list[Problem]]:
+    """Convert the spec of a claim; its parameters, if known, say which devices it wants."""
     name = spec.get("resourceClassName") if isinstance(spec, dict) else None
     if not isinstance(name, str):
         return spec, [lost(path, "a claim without a class", "write spec.devices.requests, each with a deviceClassName")]
-    gone = {"resourceClassName"} | (
-        {"allocationMode"} if spec.get("allocationMode", _ON_DEMAND) == _ON_DEMAND else set()
-    )
+    gone = {"resourceClassName"} | ({"parametersRef"} if devices else set())
+    if spec.get("allocationMode", _ON_DEMAND) == _ON_DEMAND:
+        gone.add("allocationMode")
     changed = {key: value for key, value in spec.items() if key not in gone}
-    changed["devices"] = {"requests": [{"name": REQUEST, "exactly": {"deviceClassName": name}}]}
-    return changed, list(_lost_of_claim(spec, path))
+    changed["devices"] = _of_class(devices, name) or {"requests": [_request(REQUEST, {CLASS: name})]}
+    return changed, list(_lost_of_claim(changed, path))
+
+
+def _of_class(devices: JSONObject | None, name: str) -> JSONObject:
+    """Name the class in all requests of some devices."""
+    requests = [
+        _request(each["name"], {**each["exactly"], CLASS: name}) for each in (devices or {}).get("requests", ())
+    ]
+    return {**(devices or {}), "requests": requests} if requests else {}
+
+
+def _request(name: str, exactly: JSONObject) -> JSONObject:
+    return {"name": name, "exactly": exactly}
 
 
 def _lost_of_claim(spec: JSONObject, path: Path) -> Iterator[Problem]:
@@ -142,11 +158,14 @@ def _lost_of_claim(spec: JSONObject, path: Path) -> Iterator[Problem]:
         yield lost(path / "allocationMode", "no claim is allocated before a pod uses it", hint)
     if spec.get("parametersRef") is not None:
         opaque = json.dumps({"requests": [REQUEST], "opaque": {"driver": "DRIVER", "parameters": {}}})
-        hint = "write what chooses devices into the request's selectors, and the driver's parameters themselves: "
+        hint = (
+            "convert its ResourceClaimParameters with it, if it has any; or write what chooses devices into the "
+            "request's selectors, and the driver's parameters themselves: "
+        )
         yield lost(path / "parametersRef", "a claim refers to no parameters", f"{hint}devices.config: [{opaque}]")
 
 
-_CHANGES: Final[dict[str, Callable[[JSONObject], tuple[JSONObject, list[Problem]]]]] = {
+_CHANGES: Final[dict[str, Callable[[JSONObject, Parameters], tuple[JSONObject, list[Problem]]]]] = {
     "ResourceClass": _class,
     "ResourceClaim": _claim,
     "ResourceClaimTemplate": _template,

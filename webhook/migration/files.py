@@ -10,6 +10,7 @@ from webhook.api.versions import GROUP
 from webhook.documents.rewriting import read_value, rewritten
 from webhook.findings import Finding, found
 from webhook.migration.objects import converted
+from webhook.migration.parameters import Parameters
 from webhook.problem import at
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Migrated(NamedTuple):
         after: Its converted text; the same if there is nothing to convert.
         older: Findings about converted parts.
         lost: Findings about parts that cannot be converted.
+        is_manifest: Whether it has an object of Kubernetes, unlike a chart's values.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Migrated(NamedTuple):
     after: str
     older: list[Finding]
     lost: list[Finding]
+    is_manifest: bool
 
 
 def migrate(documents: Iterable[Document], wanted: Wanted) -> Iterator[Migrated]:
@@ -47,20 +50,29 @@ def migrate(documents: Iterable[Document], wanted: Wanted) -> Iterator[Migrated]
         documents: The objects, file by file.
         wanted: The versions to convert to.
     """
-    for name, of_file in groupby(documents, key=lambda document: document.source):
+    every = list(documents)
+    parameters = Parameters(each.data for each in every)
+    for name, of_file in groupby(every, key=lambda document: document.source):
         text, pieces, end = "", list[str](), 0
+        objects: list[object] = []
         older: list[Finding] = []
         lost: list[Finding] = []
         for (start, stop), group in groupby(of_file, key=lambda document: document.extent):
             together = list(group)
+            objects += (document.data for document in together)
             text = together[0].whole_text
-            results = [converted(document.data, wanted) for document in together]
+            results = [converted(document.data, wanted, parameters) for document in together]
             for document, result in zip(together, results, strict=True):
                 older += (found(problem, document) for problem in result.older)
                 lost += (found(problem, document) for problem in result.lost)
             pieces += text[end:start], _text(text[start:stop], together, results)
             end = stop
-        yield Migrated(name, text, "".join((*pieces, text[end:])), older, lost)
+        is_manifest = any(map(_is_object, objects))
+        yield Migrated(name, text, "".join((*pieces, text[end:])), older, lost, is_manifest)
+
+
+def _is_object(data: object) -> bool:
+    return isinstance(data, dict) and bool(data.get("apiVersion")) and bool(data.get("kind"))
 
 
 def _text(text: str, documents: Sequence[Document], results: Sequence[Converted]) -> str:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from webhook.api.conversion import ConversionError, convert
 from webhook.api.gates import every
 from webhook.api.versions import GROUP, VERSIONS, find, served, target
-from webhook.migration.classic import VERSION as CLASSIC
 from webhook.migration.classic import from_classic, lost
+from webhook.migration.parameters import VERSION as CLASSIC
 from webhook.migration.pods import with_flat_claims
 from webhook.problem import ERROR, Path, Problem
 from webhook.schema import CREATE, compile_struct
@@ -16,6 +16,7 @@ from webhook.schema.decoding import UNKNOWN_FIELD, apart
 from webhook.schema.suggest import instead
 
 if TYPE_CHECKING:
+    from webhook.migration.parameters import Parameters
     from webhook.migration.wanted import Wanted
     from webhook.objects import JSONObject
 
@@ -37,12 +38,13 @@ class Converted(NamedTuple):
     lost: list[Problem]
 
 
-def converted(obj: Any, wanted: Wanted) -> Converted:
+def converted(obj: Any, wanted: Wanted, parameters: Parameters) -> Converted:
     """Convert an object.
 
     Args:
         obj: Any JSON value; only objects of ``resource.k8s.io``, and those that make pods, are converted.
         wanted: The versions to convert to.
+        parameters: The parameters that claims of v1alpha2 may refer to.
     """
     if not isinstance(obj, dict):
         return Converted(obj, [], [])
@@ -56,7 +58,7 @@ def converted(obj: Any, wanted: Wanted) -> Converted:
         return Converted(changed, [_nested(Path((*steps, "source"))) for steps in entries], [])
     if own != CLASSIC:
         return _converted(obj, obj, wanted)
-    newer, problems = from_classic(obj)
+    newer, problems = from_classic(obj, parameters)
     if newer is obj:
         return Converted(obj, [], problems)
     result = _converted(obj, {**newer, "apiVersion": f"{GROUP}/v1"}, wanted)

@@ -1,7 +1,7 @@
 """Translates parameters of v1alpha2 (Kubernetes 1.30) to parts of claims and classes of v1.
 
-Parameters are separate objects, to which claims and classes in any file may refer. So they are not converted in place:
-hints show the parts to add to claims and classes, as JSON, which is valid YAML.
+Parameters are separate objects, to which claims and classes in any file may refer. They become parts of the claims that
+are converted with them; else hints show the parts to add to claims and classes, as JSON, which is valid YAML.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _READ: Final = re.compile(r"""\battributes\.(string|bool|int|version|quantity)\[(["'])([^"'\\]+)\2\]""")
 _ANY_READ: Final = re.compile(r"\battributes\.\w+\[")
+CLASS: Final = "deviceClassName"
+"""The field of a request that names its class."""
 _MOST: Final = 8
 """The most requests, filters or parameters to show."""
 
@@ -36,7 +38,7 @@ def of_claim(parameters: JSONObject) -> JSONObject | None:
             if not expression:
                 return None
             of_driver.append(f"request-{len(requests)}")
-            exactly = {"deviceClassName": "CLASS", "selectors": [{"cel": {"expression": expression}}]}
+            exactly = {CLASS: "CLASS", "selectors": [{"cel": {"expression": expression}}]}
             requests.append({"name": of_driver[-1], "exactly": exactly})
             config += _opaque(name, request.get("vendorParameters"), of_driver[-1:])
         config += _opaque(name, driver.get("vendorParameters"), of_driver)

@@ -34,8 +34,9 @@ Without --to, objects get the newest version that all releases given by --kubern
 .draguard.yaml serve, or else the newest of all. A kind that the version lacks, such as a
 DeviceTaintRule in v1beta1, gets the newest version that the releases serve.
 
-Claims and classes of v1alpha2 (Kubernetes 1.26 to 1.30) are converted as far as it goes. What newer
-versions cannot say stays where it is, and is an error that says what to write instead.
+Claims and classes of v1alpha2 (Kubernetes 1.27 to 1.30) are converted as far as it goes; their
+ResourceClaimParameters, if given, too. What newer versions cannot say stays where it is, and is an
+error that says what to write instead. Files without manifests, such as values.yaml, are not printed.
 docs/migrate.md describes the migration from 1.30 to 1.34.
 
 Helm templates are not YAML: convert what they render, or edit them by hand.
