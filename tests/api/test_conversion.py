@@ -107,8 +107,8 @@ def test_a_converted_object_is_what_the_server_gives_in_that_version(one: Base, 
 @pytest.mark.parametrize("base", [base for base in BASES if base.stored], ids=named)
 def test_a_new_object_has_what_the_server_adds(base: Base) -> None:
     completed, stored = with_defaults(base.submitted, Release(base.release)), base.stored[0]
-    if "/c-first" in base.name:  # the storage does not tell an empty list from null
-        del completed["spec"]["devices"]["requests"]
+    if "/c-first" in base.name and not completed["spec"]["devices"]["requests"]:
+        del completed["spec"]["devices"]["requests"]  # the storage does not tell an empty list from null
     if base.name in {"ResourceClaim/c-status", "ResourceClaim/c-classic-status"} or "status" in base.submitted:
         completed, stored = ({k: v for k, v in each.items() if k != "status"} for each in (completed, stored))
     assert plain(completed) == plain(stored)
