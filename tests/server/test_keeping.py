@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 import json
 import socket
+import subprocess
+import sys
 import time
-import weakref
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -17,12 +18,12 @@ from tests.serving import echo, eventually, exchange, post, serving
 from webhook.admission import Call, ReviewOptions, answer
 from webhook.documents import Document, read
 from webhook.policy.load import load
-from webhook.server import Reloaded, create_app
+from webhook.server import create_app
 from webhook.server.http.inline import ExceededError, Inline
-from webhook.server.keeping import keep, kept_survivors
+from webhook.server.keeping import kept_survivors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from tests.serving import Served
@@ -37,9 +38,8 @@ class Cyclic:
 
 
 @pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    yield
-    gc.unfreeze()
+def _without_objects_of_other_tests() -> None:
+    gc.freeze()
 
 
 def test_what_survives_a_full_collection_is_not_looked_at_again() -> None:
@@ -84,25 +84,36 @@ def test_a_review_that_takes_too_long_is_interrupted_after_what_it_collects() ->
     assert done["start"] == done["stop"]
 
 
-def test_the_cache_is_released_when_it_is_replaced(tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    file.write_text("1", encoding="utf-8")
-    made: list[weakref.ref[Cyclic]] = []
+RELEASING = """
+import gc, sys, weakref
+from pathlib import Path
+from webhook.server import Reloaded
+from webhook.server.keeping import keep, kept_survivors
 
-    def make() -> Cyclic:
-        value = Cyclic()
-        made.append(weakref.ref(value))
-        return value
+class Cyclic:
+    def __init__(self):
+        self.itself = self
+        made.append(weakref.ref(self))
 
-    reloaded = Reloaded("values", lambda: [str(file)], make)
-    with kept_survivors():
-        keep()
-        for number in range(3):
-            file.write_text(f"{number} anew", encoding="utf-8")
-            reloaded.follow()
-            gc.collect()
-    assert [each() is not None for each in made] == [False, False, False, True]
-    assert reloaded.value is made[-1]()
+made = []
+file = Path(sys.argv[1])
+file.write_text("1")
+reloaded = Reloaded("values", lambda: [str(file)], Cyclic)
+with kept_survivors():
+    keep()
+    for number in range(3):
+        file.write_text(f"{number} again")
+        reloaded.follow()
+        gc.collect()
+print([each() is reloaded.value for each in made], [each() is None for each in made])
+"""
+
+
+@pytest.mark.process
+def test_a_value_is_released_when_it_is_replaced(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", RELEASING, str(tmp_path / "file")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{[False, False, False, True]} {[True, True, True, False]}\n"
 
 
 def own() -> Counter[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from webhook.problem import Path, Problem, invalid, not_supported, null, required, too_long, too_many_characters
@@ -256,7 +257,7 @@ def _problem_test(
     def test(text: str) -> Sequence[Problem]:
         if not (problems := checked_by(text, target)):
             return NOTHING
-        return [problem if problem.rule else problem.named(rule) for problem in problems]
+        return [problem if problem.rule else problem.named(rule) for problem in islice(problems, target.enough)]
 
     return test
 

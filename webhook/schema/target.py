@@ -40,7 +40,7 @@ class Target:
         replaced: The types that differ in this version: those of the newest version, and their replacements.
         stored: Whether the validated value is already stored, for which some rules are milder.
         declarative: Whether declarative validation decides where handwritten rules say the same in other words.
-        enough: The number of findings about one list, map or rule after which the search ends.
+        enough: The number of findings about one list, map or text, or of one rule, after which the search ends.
         validates: Whether values are validated, not only decoded.
         strict: Whether unknown fields are reported; if not, they are ignored.
         thorough: Whether unvalidated parts are decoded, too: a server has done that before it calls webhooks.
