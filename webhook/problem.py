@@ -7,9 +7,10 @@ and the way a rejected value is shown.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import current
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -65,5 +64,5 @@ def test_a_question_says_all_that_it_was_given() -> None:
     assert outcome(expression, {"authorizer": authorizer}) is True
     account = User("system:serviceaccount:ns:sa", ("system:serviceaccounts", "system:serviceaccounts:ns"))
     assert asked == [
-        ResourceCheck(replace(authorizer, user=account), "apps", "deployments", "scale", "n", "x", "a=b", "c=d", "list")
+        ResourceCheck(authorizer._replace(user=account), "apps", "deployments", "scale", "n", "x", "a=b", "c=d", "list")
     ]

@@ -13,13 +13,14 @@ Pure: no I/O except a log line for unexpected exceptions.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from webhook.admission.decisions import ReviewOptions, decide
 from webhook.admission.enforcement import AUDIT, DENY, MODES, WARN, Enforcement, Mode
 from webhook.admission.record import MALFORMED, Call, Endpoint, Record
 from webhook.admission.requests import API_VERSION, MalformedReviewError, parse, parse_head, request_in
 from webhook.admission.responses import as_review
+from webhook.records import NamedTuple
 
 __all__ = [
     "AUDIT",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from webhook.admission.enforcement import AUDIT, DENY, WARN, Enforcement, milder
 from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, Found
@@ -22,6 +22,7 @@ from webhook.admission.responses import (
 from webhook.budget import INLINE, REVIEW, Budget, BudgetExceededError, DeadlineExceededError, enter, leave
 from webhook.engine import prescheduled, reviews
 from webhook.problem import BAD_REQUEST, ERROR, Problem
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -5,11 +5,12 @@ Follows upstream's ``consumable_capacity.go``. Amounts are in nanos.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.devices import amount
 from webhook.formats import decode_quantity, parse_quantity, whole_quantity
 from webhook.formats.quantities import BINARY_SI
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

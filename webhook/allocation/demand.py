@@ -6,12 +6,13 @@ order and words.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.capacity import take
 from webhook.allocation.constraints import Attribute, Distinct, DistinctDevices, DistinctLists, Match, MatchLists
 from webhook.allocation.deriving import Derived
 from webhook.allocation.nodes import terms
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence

@@ -11,12 +11,13 @@ from collections import defaultdict
 from hashlib import blake2b
 from itertools import count
 from sys import intern
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from webhook.formats import decode_quantity, parse_quantity, whole_quantity
 from webhook.formats.quantities import BINARY_SI, DECIMAL_SI
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence

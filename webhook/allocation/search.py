@@ -8,7 +8,7 @@ branches that cannot succeed are cut (``bounds``), unless upstream's steps are t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from webhook.allocation.bounds import Bounds, can_be_cut
 from webhook.allocation.counters import Counters
@@ -16,6 +16,7 @@ from webhook.allocation.demand import LIMIT, Complaint, Stop
 from webhook.allocation.memory import Memories, Place
 from webhook.allocation.state import Pick, State
 from webhook.budget import check_deadline
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence

@@ -5,7 +5,7 @@ Follows upstream's ``isSelectable`` and k8s.io/dynamic-resource-allocation ``cel
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import current
 from webhook.cel.cache import Cache
@@ -22,6 +22,7 @@ from webhook.cel.kubernetes.devices import (
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.syntax.reads import reads
 from webhook.cel.types.values import NONE, DefaultingMap, Optional, type_of
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence

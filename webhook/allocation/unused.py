@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from webhook.allocation.pools import whole
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

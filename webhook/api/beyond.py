@@ -8,9 +8,10 @@ only the rules that may read it.
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.problem import Path, at
+from webhook.records import NamedTuple
 from webhook.schema.decoding import GATE_OFF, ONCE_DECODED, UNKNOWN_FIELD, apart
 from webhook.schema.suggest import misspelt, opaque_part
 

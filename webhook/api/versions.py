@@ -9,8 +9,9 @@ import re
 import sys
 from functools import cache, cached_property, lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from webhook.records import NamedTuple
 from webhook.release import Release, span
 from webhook.schema import CREATE, OLDEST, Array, Map, Nested, Target, compile_struct
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from webhook.cel.types.values import Value
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from webhook.cel.cost.calls import CostFunction
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 Implementation = Callable[..., Value]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Overload:
+class Overload(NamedTuple):
     """One signature of a function.
 
     Args:

@@ -11,7 +11,7 @@ import tempfile
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -27,6 +27,7 @@ from webhook.certificates.issuing import (
     pem,
     sign,
 )
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import make_parser
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from argparse import Namespace

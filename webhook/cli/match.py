@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from webhook.allocation import Features
 from webhook.allocation.devices import Catalog
@@ -25,6 +25,7 @@ from webhook.documents import Unreadable
 from webhook.findings import unread
 from webhook.inventory import CLAIMS, Inventory, MalformedError
 from webhook.objects import items, name_of, namespace_of, text
+from webhook.records import NamedTuple
 from webhook.references.requests import requests_of
 from webhook.references.rules import listed
 from webhook.report.model import Report

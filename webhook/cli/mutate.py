@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from webhook.api.templates import pod_template
 from webhook.cli.console.reading import read_sources, some_paths
@@ -14,6 +14,7 @@ from webhook.documents.dump import dump
 from webhook.engine import prescheduled
 from webhook.findings import Finding, found, identity, unread
 from webhook.problem import ERROR, WARNING, Path, Problem
+from webhook.records import NamedTuple
 from webhook.report.text import as_text
 
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ import os
 import ssl
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from webhook.cluster.errors import ClusterError, Conflict, NotFound
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation import Features
 from webhook.allocation.devices import Catalog
@@ -19,6 +19,7 @@ from webhook.deviceselectors.groups import Groups
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.witnesses import limits
 from webhook.objects import mapping, text
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -7,9 +7,10 @@ small numbers thus group contents, however many devices there are and however th
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.selecting import named
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence

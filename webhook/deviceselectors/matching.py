@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from webhook.api import gates
 from webhook.api.judgement import judge
 from webhook.api.versions import NEWEST, release_of
 from webhook.deviceselectors.fleet import ERROR, TRUE, Fleet
 from webhook.problem import ERROR as REFUSED
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

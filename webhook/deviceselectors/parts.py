@@ -7,7 +7,7 @@ and the one that it wanted: ``memory is 40Gi, wanted >= 80Gi``.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.cache import Cache
 from webhook.cel.checker.scope import Checked
@@ -18,6 +18,7 @@ from webhook.cel.kubernetes.semver import Semver
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.syntax.ast import Call, Comprehension, Expression, Ident, ListExpression, Literal, Select
 from webhook.cel.types.base import BOOL
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from webhook.cel.errors import Issues
 from webhook.cel.syntax.ast import Call, Literal
 from webhook.cel.syntax.lexer import tokenize
 from webhook.deviceselectors.parts import label, ordering, read_of
 from webhook.formats import decode_quantity
+from webhook.records import NamedTuple
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import chain, combinations
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.errors import CelError
 from webhook.cel.kubernetes import quantity, semver
@@ -18,6 +18,7 @@ from webhook.cel.syntax.reads import reads
 from webhook.cel.types.values import DefaultingMap
 from webhook.deviceselectors.parts import AND, NOT, OR, compared, read_of
 from webhook.formats import parse_quantity
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

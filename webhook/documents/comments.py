@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from yaml.events import ScalarEvent
 
 from webhook.documents.events import PARSER_ERRORS, parser_of
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ computes positions only for errors, which makes it twice as fast as PyYAML's loa
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from yaml.events import (
     AliasEvent,
@@ -25,6 +25,7 @@ from webhook.documents.content import Composed, Fault
 from webhook.documents.events import PARSER_ERRORS, fault_of, parser_of
 from webhook.documents.limits import MAX_ALIASED, MAX_DEPTH, MAX_VALUES, too_deep, too_many_values
 from webhook.documents.scalars import KEY_STARTS, MERGE_KEY, ScalarError, plain, plain_key, tagged, tagged_key
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

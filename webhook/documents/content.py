@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
+
+from webhook.records import NamedTuple
 
 
 class Fault(Exception):  # noqa: N818 - what is wrong with the text, not with the program

@@ -8,13 +8,14 @@ import os
 import stat
 import sys
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from webhook.documents.ignored import Ignored
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.selection import BROKEN_LINK, EMPTY, NO_OBJECT, SUFFIXES, Selection, mentions_objects
 from webhook.documents.source import STDIN, STDIN_NAME, Unreadable
 from webhook.documents.stream import Document, parse, too_large
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from webhook.documents.content import Fault
 from webhook.documents.limits import MAX_DEPTH, MAX_VALUES, too_deep, too_many_values
 from webhook.documents.scalars import integer
+from webhook.records import NamedTuple
 
 TOKEN: Final = re.compile(r'[{}\[\]:,]|"[^"\\]*(?:\\.[^"\\]*)*"|[^\s{}\[\]:,"]+', re.DOTALL)
 """A token of valid JSON."""

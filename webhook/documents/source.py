@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from webhook.documents.limits import MAX_EXCERPT
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from webhook.problem import Fix

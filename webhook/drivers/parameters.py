@@ -7,13 +7,14 @@ Types, fields, lists, enums, patterns, formats, limits, ``x-kubernetes-int-or-st
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook import formats
 from webhook.cel.errors import CelError
 from webhook.cel.regex.re2 import matches
+from webhook.patterns import Pattern
 from webhook.problem import Advice, Fix, shown
+from webhook.records import NamedTuple
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
@@ -272,7 +273,7 @@ def _parses(parse: Callable[[str], object], value: str) -> bool:
     return True
 
 
-_MAC: Final = re.compile(r"[0-9A-Fa-f]{2}([:-])(?:[0-9A-Fa-f]{2}\1){4,18}[0-9A-Fa-f]{2}")
+_MAC: Final = Pattern(r"[0-9A-Fa-f]{2}([:-])(?:[0-9A-Fa-f]{2}\1){4,18}[0-9A-Fa-f]{2}")
 _FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
     "cidr": _is_network,
     "ip": _is_address,

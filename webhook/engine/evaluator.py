@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from webhook.engine.mutation import mutate_request
 from webhook.policy.change.difference import difference
 from webhook.policy.evaluation.authorizer import DENY_ALL
 from webhook.policy.evaluation.request import request_of_review
 from webhook.policy.evaluation.validate import validate
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

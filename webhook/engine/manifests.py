@@ -6,13 +6,14 @@ if it can be decoded. Policies are optional.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from webhook.api.claimed import is_pod_without_claims
 from webhook.api.judgement import judge
 from webhook.api.templates import makes_pods, pod_template
 from webhook.api.versions import find
 from webhook.problem import NOT_DECODED, WARNING, Path, Problem
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,11 +15,12 @@ believed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from webhook.api.templates import pod_template
 from webhook.formats import dns_subdomain, label_value
 from webhook.problem import Key, Path, Problem, forbidden, quoted
+from webhook.records import NamedTuple
 from webhook.release import Release
 
 if TYPE_CHECKING:

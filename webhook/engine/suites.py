@@ -29,7 +29,7 @@ A suite is a document beside the policies::
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.versions import NEWEST, find, release_of, target
 from webhook.engine.allowing import why_allowed
@@ -45,6 +45,7 @@ from webhook.policy.manifest.kinds import kind_of, meant
 from webhook.policy.manifest.versions import is_policy
 from webhook.policy.tools.coverage import Coverage, Covered
 from webhook.problem import ERROR, Path
+from webhook.records import NamedTuple
 from webhook.schema import CREATE, compile_struct
 from webhook.schema.decoding import WRONG_TYPE, apart
 from webhook.spelling import nearest

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import re
 from importlib import resources
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
+
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

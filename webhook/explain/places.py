@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from webhook.api.versions import VERSIONS, Served
 from webhook.explain.general import EVERY_FIELD, EVERY_OBJECT
+from webhook.records import NamedTuple
 from webhook.references import every_rule
 from webhook.schema import Array, Declared, Field, Map, Nested, Parsed, Struct, declared
 

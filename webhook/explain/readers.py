@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from functools import cache
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from webhook.explain.places import Stated, declared_at, rules_at
+from webhook.records import NamedTuple
 from webhook.schema import IMMUTABLE
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from webhook.documents import Document
 from webhook.documents.edits import Edit, OverlapError, apply
@@ -12,6 +12,7 @@ from webhook.fixing.nodes import find, tree_of
 from webhook.fixing.references import References
 from webhook.fixing.scalars import key, quoted, rewritten, wrapped
 from webhook.fixing.structure import nested, removed, unwrapped
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence

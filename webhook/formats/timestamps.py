@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate
-from typing import NamedTuple
 
 from webhook.formats.names import FINE, Messages
 from webhook.patterns import Pattern
+from webhook.records import NamedTuple
 
 _LAYOUT = "2006-01-02T15:04:05Z07:00"
 

@@ -5,9 +5,10 @@ Follows ``resourceclaim/claim.go`` (Name, IsForPod) and the controller that make
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.objects import at, items, mapping, name_of, namespace_of, text
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from webhook.inventory import Inventory

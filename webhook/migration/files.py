@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from webhook.api.versions import GROUP
 from webhook.documents.rewriting import read_value, rewritten
@@ -12,6 +12,7 @@ from webhook.findings import Finding, found
 from webhook.migration.objects import converted
 from webhook.migration.parameters import Parameters
 from webhook.problem import at
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

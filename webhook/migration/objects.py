@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.conversion import ConversionError, convert
 from webhook.api.gates import every
@@ -11,6 +11,7 @@ from webhook.migration.classic import from_classic, lost
 from webhook.migration.parameters import VERSION as CLASSIC
 from webhook.migration.pods import with_flat_claims
 from webhook.problem import ERROR, Path, Problem
+from webhook.records import NamedTuple
 from webhook.schema import CREATE, compile_struct
 from webhook.schema.decoding import UNKNOWN_FIELD, apart
 from webhook.schema.suggest import instead

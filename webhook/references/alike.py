@@ -6,11 +6,12 @@ Most claims of a repository differ by their names, and some by a constant in a s
 from __future__ import annotations
 
 import marshal
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.versions import find
 from webhook.inventory import CLAIMS
 from webhook.objects import name_of
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections import Counter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation import Result
 from webhook.budget import current
@@ -15,6 +15,7 @@ from webhook.inventory.claims import allocation_of, source
 from webhook.inventory.extended import ExtendedResources
 from webhook.inventory.resources import amounts, container_requests
 from webhook.objects import at, items, mapping, namespace_of, text
+from webhook.records import NamedTuple
 from webhook.references.requests import devices_path, field_of, requests_of
 from webhook.references.rules import finding, listed, rule
 

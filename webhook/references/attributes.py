@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.syntax.ast import Call, Literal
 from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.parts import read_of
 from webhook.objects import text
 from webhook.problem import Advice, Fix
+from webhook.records import NamedTuple
 from webhook.references.requests import drivers_of
 from webhook.references.rules import finding, in_expression, listed, rule
 from webhook.references.selecting import OTHER_HOLDER, SELECTING, held_elsewhere, reads_of, selectors_of

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from webhook.objects import items, mapping, text
 from webhook.problem import Advice
+from webhook.records import NamedTuple
 from webhook.references.rules import finding, in_place, listed
 
 if TYPE_CHECKING:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import current, work
 from webhook.inventory.objects import CLAIMS, without_nulls
 from webhook.objects import items, mapping, text
 from webhook.problem import WARNING, Advice, Fix, Path, Problem
+from webhook.records import NamedTuple
 from webhook.references.alike import Alike
 from webhook.spelling import nearest
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from webhook.deviceselectors.parts import Parts, parts_of
 from webhook.deviceselectors.reads import reads
 from webhook.inventory import CLAIMS
 from webhook.objects import items, text
+from webhook.records import NamedTuple
 from webhook.references.requests import requests_of
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from webhook import formats
 from webhook.api.dra.device import ONE_VALUE
@@ -17,6 +17,7 @@ from webhook.drivers import driver_of_class
 from webhook.formats.quantities import without_byte
 from webhook.objects import text
 from webhook.problem import Advice, Fix
+from webhook.records import NamedTuple
 from webhook.references.requests import drivers_of
 from webhook.references.rules import finding, in_expression, rule
 from webhook.references.selecting import SELECTING, reads_of, selectors_of

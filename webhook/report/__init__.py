@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

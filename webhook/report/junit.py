@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from webhook.problem import ERROR
+from webhook.records import NamedTuple
 from webhook.report import Format
 from webhook.report.excerpt import full_text, line_of, place_of
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from webhook.records import NamedTuple
 from webhook.schema.fields import Field, name_of
 from webhook.schema.target import OLDEST, Target
 

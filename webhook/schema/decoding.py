@@ -6,10 +6,11 @@ Texts follow sigs.k8s.io/json (``internal/golang/encoding/json/decode.go``) and 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from webhook.patterns import Pattern
 from webhook.problem import BAD_REQUEST, ERROR, Advice, Fix, Key, Path, Problem, quoted
+from webhook.records import NamedTuple
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:

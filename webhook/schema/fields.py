@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from webhook.problem import Path, Problem, invalid
+from webhook.records import NamedTuple
 from webhook.schema.target import OLDEST, Target
 
 if TYPE_CHECKING:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from operator import attrgetter
 from types import GenericAlias
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 from msgspec import Meta, MsgspecError, convert, defstruct
 
+from webhook.records import NamedTuple
 from webhook.schema.collections import Array, Map
 from webhook.schema.nested import Nested
 from webhook.schema.scalars import WIDEST, Anything, Int, Parsed, Scalar, Text

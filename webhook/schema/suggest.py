@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from webhook.problem import Advice, Fix, Path
+from webhook.records import NamedTuple
 from webhook.schema.collections import Array, Map
 from webhook.schema.nested import Nested
 from webhook.schema.target import STATUS

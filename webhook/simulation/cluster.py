@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation import Allocator, Features
 from webhook.api import gates
@@ -12,6 +12,7 @@ from webhook.api.versions import NEWEST, patch_of, release_of
 from webhook.inventory.claims import POD, allocation_of
 from webhook.inventory.extended import ExtendedResources
 from webhook.objects import items, name_of, namespace_of, text
+from webhook.records import NamedTuple
 from webhook.simulation.nodeallocatable import NodeAllocatable
 from webhook.simulation.nodes import Demand, NodeState
 

@@ -6,10 +6,11 @@ nodeunschedulable, nodename, tainttoleration, nodeaffinity, nodeports, noderesou
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from webhook.inventory.resources import NATIVE, PODS, amounts, requests
 from webhook.objects import at, items, mapping, number, text
+from webhook.records import NamedTuple
 from webhook.simulation.affinity import BLOCKING, UNSCHEDULABLE, tolerates, wants
 
 if TYPE_CHECKING:

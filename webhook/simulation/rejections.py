@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.across import conflict, constraint, spread
 from webhook.allocation.devices import Content
@@ -14,6 +14,7 @@ from webhook.deviceselectors.parts import Blame, parts_of
 from webhook.deviceselectors.thresholds import amount
 from webhook.inventory.extended import resource_of
 from webhook.objects import at, items, name_of, namespace_of, text
+from webhook.records import NamedTuple
 from webhook.simulation.holders import elsewhere, holder
 from webhook.simulation.shortages import Shortages
 from webhook.simulation.taints import Taint, taint_of

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import DeadlineExceededError
 from webhook.objects import name_of
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ Omits affinity to other pods, topology spread, volumes, preemption, and all scor
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from webhook.allocation import Result
 from webhook.inventory.claims import (
@@ -21,6 +21,7 @@ from webhook.inventory.claims import (
 )
 from webhook.inventory.extended import leftover
 from webhook.objects import items, mapping, name_of, namespace_of, text
+from webhook.records import NamedTuple
 from webhook.simulation import binding, conditions, creation
 from webhook.simulation.affinity import named
 from webhook.simulation.nodes import Demand

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from itertools import combinations, islice
 from time import monotonic
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from webhook.budget import Budget, DeadlineExceededError, current, limited
+from webhook.records import NamedTuple
 from webhook.simulation import later, ofclaims, ofextended, ofnodes, releases
 from webhook.simulation.affinity import named
 from webhook.simulation.verdicts import Round, Verdicts

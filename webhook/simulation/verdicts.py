@@ -7,13 +7,14 @@ pods or devices have changed are checked again.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from webhook.allocation import Failure
 from webhook.budget import check_deadline
 from webhook.inventory.claims import allocation_of, uid_of
 from webhook.inventory.resources import is_extended
 from webhook.objects import items, mapping, text
+from webhook.records import NamedTuple
 from webhook.simulation.affinity import selects
 from webhook.simulation.binding import is_unavailable
 from webhook.simulation.cluster import EVERYWHERE

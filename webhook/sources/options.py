@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import NEWEST, VERSIONS
 from webhook.documents.selection import KUSTOMIZATIONS
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,12 +7,13 @@ around it, equals its own. If there is none, or several, or it comes from elsewh
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents import Document, parse
 from webhook.documents.files import open_regular
 from webhook.documents.limits import MAX_BYTES
 from webhook.problem import at
+from webhook.records import NamedTuple
 from webhook.sources.options import kustomization_of
 
 if TYPE_CHECKING:

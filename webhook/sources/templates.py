@@ -10,9 +10,10 @@ import re
 from collections import Counter
 from difflib import SequenceMatcher
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from webhook.documents.limits import MAX_EXCERPT
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from webhook.findings import NOTE, UNREADABLE
 from webhook.problem import ERROR, WARNING
+from webhook.records import NamedTuple
 from webhook.suppression.names import check, names, names_in
 
 if TYPE_CHECKING:

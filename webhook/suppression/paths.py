@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from webhook.findings import Finding, Suppression
 from webhook.problem import WARNING, Path, Problem
+from webhook.records import NamedTuple
 from webhook.suppression.names import names
 from webhook.suppression.statements import UNUSED, finding_at
 

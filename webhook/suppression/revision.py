@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import os
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from webhook.documents import parse
 from webhook.documents.files import open_regular
 from webhook.documents.git import command, environment, repository
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.selection import SUFFIXES
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence

@@ -8,12 +8,13 @@ document: ``# draguard: ignore[unknown-field] the driver reads it``. An annotati
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.findings import Finding, Identity, Suppression, found, identity
 from webhook.limits import MOST_FINDINGS
 from webhook.patterns import Pattern
 from webhook.problem import WARNING, Key, Path, Problem
+from webhook.records import NamedTuple
 from webhook.suppression.names import is_known, names, names_in, suggestion
 
 if TYPE_CHECKING:

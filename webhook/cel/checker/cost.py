@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from webhook.budget import current
 from webhook.cel.cost.calls import LIST_COST, MAP_COST, STRUCT_COST
@@ -11,6 +11,7 @@ from webhook.cel.syntax import ast
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Kind
 from webhook.cel.types.values import size_of as size_of_value
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,11 +20,11 @@ called only with values of the declared types. Values of an opaque type are of a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.types.values import Struct, Value
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -57,8 +57,7 @@ class Function:
         self.overloads = overloads
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StructType:
+class StructType(NamedTuple):
     """A type with typed fields, which expressions may select and, if it can be made, construct.
 
     Args:
@@ -80,8 +79,7 @@ class StructType:
         return Struct(self.type, fields) if self.make is None else self.make(fields)
 
 
-@dataclass(frozen=True, slots=True)
-class Validator:
+class Validator(NamedTuple):
     """A check of an expression whose types are known.
 
     Args:
@@ -94,8 +92,7 @@ class Validator:
     function: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Library:
+class Library(NamedTuple):
     """A bundle of declarations that an environment includes together.
 
     Args:
@@ -114,17 +111,16 @@ class Library:
     name: str
     functions: tuple[Function, ...] = ()
     macros: tuple[Macro, ...] = ()
-    variables: Mapping[str, Type] = field(default_factory=lambda: _NOTHING)
+    variables: Mapping[str, Type] = _NOTHING
     types: tuple[Type, ...] = ()
     structs: tuple[StructType, ...] = ()
     validators: tuple[Validator, ...] = ()
-    call_costs: Mapping[str, CallCost] = field(default_factory=lambda: _NOTHING)
-    call_estimates: Mapping[str, CallEstimateFunction] = field(default_factory=lambda: _NOTHING)
+    call_costs: Mapping[str, CallCost] = _NOTHING
+    call_estimates: Mapping[str, CallEstimateFunction] = _NOTHING
     optional_syntax: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EnvironmentOptions:
+class EnvironmentOptions(NamedTuple):
     """The options of cel-go's environments.
 
     Args:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from webhook.cel.checker.declarations import EnvironmentOptions, Library, Signature, StructType
 from webhook.cel.checker.inference import type_parameters
 from webhook.cel.types import base as types
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -28,8 +28,7 @@ _COMPARISONS: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
 _NUMERIC: Final = frozenset({types.INT, types.UINT, types.DOUBLE})
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Checked:
+class Checked(NamedTuple):
     """An expression that was parsed and, unless checking was left out, type-checked.
 
     Args:
@@ -134,7 +133,7 @@ class Scope:
         return extended
 
     def _change(self, options: dict[str, Any]) -> None:
-        self.options = dataclasses.replace(self.options, **options)
+        self.options = self.options._replace(**options)
         self._signatures = {}
 
     def signatures(self, function: str, arity: int, *, member: bool) -> tuple[Signature, ...]:
@@ -178,7 +177,7 @@ class Scope:
             while above is None and (rest := rest.rpartition(".")[0]):
                 above = self.structs.get(rest)
             if above is not None and above.family:
-                return dataclasses.replace(above, type=types.struct(name))
+                return above._replace(type=types.struct(name))
         return declared
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from webhook.cel.cost.calls import REGEX_FACTOR, STRING_FACTOR
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from webhook.cel.types.base import Type

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import math
-from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from webhook.budget import work
 from webhook.cel.checker.declarations import Validator
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime import conversions, temporal
+from webhook.cel.runtime.decimals import positional
 from webhook.cel.runtime.operators import must_fit
 from webhook.cel.syntax import ast
 from webhook.cel.types import base as types
 from webhook.cel.types.base import DYN, Kind, list_of
 from webhook.cel.types.values import Duration, Timestamp, UInt, Value, from_key, type_of
+from webhook.later import Module
 
 if TYPE_CHECKING:
+    import json
     from collections.abc import Callable, Iterable
 
     from webhook.cel.errors import Issues
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.types.base import Type
+else:
+    json = Module("json")
 
 _DEFAULT_PRECISION: Final = 6
 _MAX_PRECISION: Final = 1000
@@ -209,7 +212,7 @@ class _Plain(Formatter):
             entries = sorted((self._string(from_key(key)), self._string(each)) for key, each in value.items())
             return f"{{{_joined(f'{key}: {each}' for key, each in entries)}}}"
         if type(value) is float:
-            return _infinite(value) or _positional(value)
+            return _infinite(value) or positional(value)
         return _scalar(value)
 
     def _decimal(self, value: Value) -> str:
@@ -224,10 +227,6 @@ def _infinite(number: float) -> str:
     if math.isnan(number):
         return "NaN"
     return "" if math.isfinite(number) else "Infinity" if number > 0 else "-Infinity"
-
-
-def _positional(number: float) -> str:
-    return f"{Decimal(repr(number)):f}".removesuffix(".0")
 
 
 def _scalar(value: Value) -> str:  # noqa: PLR0911  # one return for each type

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +13,7 @@ from webhook.cel.ext.formatting import PLAIN, WITH_LOCALE, format_validator
 from webhook.cel.overloads import Overload
 from webhook.cel.runtime.operators import must_fit
 from webhook.cel.types.base import INT, STRING, list_of
+from webhook.patterns import Pattern
 
 if TYPE_CHECKING:
     from webhook.cel.overloads import Implementation
@@ -38,7 +38,7 @@ _QUOTED: Final = str.maketrans(
         '"': '\\"',
     }
 )
-_SURROGATES: Final = re.compile("[\ud800-\udfff]")
+_SURROGATES: Final = Pattern("[\ud800-\udfff]")
 _PLAIN_FORMAT_SINCE: Final = 4
 _REVERSE_SINCE: Final = 3
 

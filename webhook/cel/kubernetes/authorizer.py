@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 from webhook.cel.checker.declarations import Function, Library
@@ -11,6 +10,7 @@ from webhook.cel.ext.strings import GO_SPACE
 from webhook.cel.overloads import Overload
 from webhook.cel.types.base import BOOL, STRING, Type, struct
 from webhook.formats import dns_label, dns_subdomain
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,8 +23,7 @@ RESOURCE_CHECK: Final = struct(f"{_PREFIX}ResourceCheck")
 DECISION: Final = struct(f"{_PREFIX}Decision")
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(NamedTuple):
     """The user of a request.
 
     Args:
@@ -38,7 +37,6 @@ class User:
     uid: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Decision:
     """A decision of the authorizer.
 
@@ -48,29 +46,26 @@ class Decision:
         error: The error, if there was one.
     """
 
+    __slots__ = ("allowed", "error", "reason")
     cel_type: ClassVar[Type] = DECISION
 
-    allowed: bool
-    reason: str = ""
-    error: str = ""
+    def __init__(self, allowed: bool, reason: str = "", error: str = "") -> None:  # noqa: FBT001 - the decision itself
+        self.allowed = allowed
+        self.reason = reason
+        self.error = error
 
 
-@dataclass(frozen=True, slots=True)
-class PathCheck:
+class PathCheck(NamedTuple):
     """A check of a path that is not a resource, `/healthz`."""
-
-    cel_type: ClassVar[Type] = PATH_CHECK
 
     authorizer: AuthorizerValue
     path: str
     verb: str = ""
+    cel_type: Type = PATH_CHECK
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceCheck:
+class ResourceCheck(NamedTuple):
     """A check of resources of an API group."""
-
-    cel_type: ClassVar[Type] = RESOURCE_CHECK
 
     authorizer: AuthorizerValue
     group: str
@@ -81,6 +76,7 @@ class ResourceCheck:
     field_selector: str = ""
     label_selector: str = ""
     verb: str = ""
+    cel_type: Type = RESOURCE_CHECK
 
 
 class Authorize(Protocol):
@@ -90,8 +86,7 @@ class Authorize(Protocol):
         """Decides one check."""
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorizerValue:
+class AuthorizerValue(NamedTuple):
     """The value of `authorizer`.
 
     Args:
@@ -99,18 +94,15 @@ class AuthorizerValue:
         authorize: Decides.
     """
 
-    cel_type: ClassVar[Type] = AUTHORIZER
-
     user: User
     authorize: Authorize
+    cel_type: Type = AUTHORIZER
 
 
-@dataclass(frozen=True, slots=True)
-class _GroupCheck:
-    cel_type: ClassVar[Type] = GROUP_CHECK
-
+class _GroupCheck(NamedTuple):
     authorizer: AuthorizerValue
     group: str
+    cel_type: Type = GROUP_CHECK
 
 
 def _path(authorizer: AuthorizerValue, path: str) -> PathCheck:
@@ -126,7 +118,7 @@ def _service_account(authorizer: AuthorizerValue, namespace: str, name: str) -> 
     if dns_label(namespace, 0):
         raise EvaluationError("Invalid service account namespace")
     groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
-    return replace(authorizer, user=User(f"system:serviceaccount:{namespace}:{name}", groups))
+    return authorizer._replace(user=User(f"system:serviceaccount:{namespace}:{name}", groups))
 
 
 def _resource(group: _GroupCheck, resource: str) -> ResourceCheck:
@@ -136,7 +128,7 @@ def _resource(group: _GroupCheck, resource: str) -> ResourceCheck:
 
 
 def _check(question: PathCheck | ResourceCheck, verb: str) -> Decision:
-    return question.authorizer.authorize(replace(question, verb=verb))
+    return question.authorizer.authorize(question._replace(verb=verb))
 
 
 def _member(
@@ -147,7 +139,7 @@ def _member(
 
 def _narrowing(name: str, id_: str, field: str) -> Function:
     def narrow(question: ResourceCheck, value: str) -> ResourceCheck:
-        return replace(question, **{field: value})  # type: ignore[arg-type]  # all of these fields are texts
+        return question._replace(**{field: value})  # type: ignore[arg-type]  # all of these fields are texts
 
     return _member(name, id_, (RESOURCE_CHECK, STRING), RESOURCE_CHECK, narrow)
 

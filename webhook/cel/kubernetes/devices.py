@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from webhook.budget import current, work
 from webhook.cel.cache import Cache
@@ -23,6 +23,7 @@ from webhook.cel.kubernetes.semver import SEMVER
 from webhook.cel.overloads import Overload
 from webhook.cel.runtime.operators import equal
 from webhook.cel.types.base import ANY, BOOL, DYN, INT, STRING, Type, declared_name, list_of, map_of, struct
+from webhook.records import NamedTuple
 from webhook.release import Release
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from webhook.cel import ext
 from webhook.cel.checker.declarations import EnvironmentOptions, Library, StructType
@@ -30,6 +30,7 @@ from webhook.cel.types.base import (
     map_of,
     struct,
 )
+from webhook.records import NamedTuple
 from webhook.release import Release
 
 CALL_LIMIT: Final = 1_000_000

@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from webhook import formats
 from webhook.cel.checker.declarations import Function, Library
-from webhook.cel.kubernetes import gourl
 from webhook.cel.overloads import Overload
 from webhook.cel.types.base import STRING, Type, list_of, optional_of, struct
 from webhook.cel.types.values import NONE, Optional, only_class
+from webhook.later import Module
+from webhook.patterns import Pattern
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Callable
 
+    from webhook.cel.kubernetes import gourl
     from webhook.release import Release
+else:
+    dt = Module("datetime")
+    gourl = Module("webhook.cel.kubernetes.gourl")
 
 FORMAT: Final = struct("kubernetes.NamedFormat")
 
 _UUID: Final = r"(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$"
 _TIME: Final = r"^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$"
-_is_uuid = re.compile(_UUID.removesuffix("$") + r"\Z").match
-_match_time = re.compile(_TIME.removesuffix("$") + r"\Z").match
-_match_date = re.compile("([0-9]{4})-([0-9]{2})-([0-9]{2})").fullmatch
+_UUID_TEXT: Final = Pattern(_UUID)
+_TIME_TEXT: Final = Pattern(_TIME)
+_DATE_TEXT: Final = Pattern("([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _BASE64_SIGN = "[A-Za-z0-9+/]"
-_is_base64 = re.compile(
+_BASE64_TEXT: Final = Pattern(
     f"(?:{_BASE64_SIGN}{{4}})*(?:{_BASE64_SIGN}{{2}}==|{_BASE64_SIGN}{{3}}=|{_BASE64_SIGN}{{4}})"
-).fullmatch
-_is_dns_1035_label = re.compile("[a-z]([-a-z0-9]*[a-z0-9])?").fullmatch
+)
+_DNS_1035_TEXT: Final = Pattern("[a-z]([-a-z0-9]*[a-z0-9])?")
 _DNS_1035_LABEL_MAX = 63
 _NO_DNS_1035_LABEL = (
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
@@ -71,7 +75,7 @@ class Format:
 def _dns_1035_label(text: str) -> formats.Messages:
     too_long = len(text.encode(errors="surrogatepass")) > _DNS_1035_LABEL_MAX
     length = (f"must be no more than {_DNS_1035_LABEL_MAX} characters",) if too_long else ()
-    return length if _is_dns_1035_label(text) else (*length, _NO_DNS_1035_LABEL)
+    return length if _DNS_1035_TEXT.fullmatch(text) else (*length, _NO_DNS_1035_LABEL)
 
 
 def _uri(text: str) -> formats.Messages:
@@ -83,7 +87,7 @@ def _uri(text: str) -> formats.Messages:
 
 
 def _is_date(text: str) -> bool:
-    match = _match_date(text)
+    match = _DATE_TEXT.fullmatch(text)
     if match is None:
         return False
     year, month, day = map(int, match.groups())
@@ -98,12 +102,16 @@ def _is_datetime(text: str) -> bool:
     parts = text.lower().split("t")
     if len(text.encode(errors="surrogatepass")) < _SHORTEST_DATETIME or len(parts) == 1 or not _is_date(parts[0]):
         return False
-    match = _match_time(parts[1])
+    match = _TIME_TEXT.fullmatch(parts[1])
     return match is not None and match[1] <= "23" and match[2] <= "59" and match[3] <= "59"
 
 
 def _checked(holds: Callable[[str], object], message: str) -> Callable[[str], formats.Messages]:
     return lambda text: () if holds(text) else (message,)
+
+
+def _matching(pattern: Pattern, message: str) -> Callable[[str], formats.Messages]:
+    return _checked(lambda text: pattern.fullmatch(text), message)  # noqa: PLW0108 - compiles it on first use
 
 
 def _prefix(validate: Callable[[str], formats.Messages]) -> Callable[[str], formats.Messages]:
@@ -133,8 +141,8 @@ def _named(release: Release) -> dict[str, Format]:
         "dns1035LabelPrefix": Format("DNS1035LabelPrefix", _prefix(_dns_1035_label), 30),
         "labelValue": Format("LabelValue", label_value, 40),
         "uri": Format("URI", _uri, 1103),
-        "uuid": Format("uuid", _checked(_is_uuid, "does not match the UUID format"), len(_UUID)),
-        "byte": Format("byte", _checked(_is_base64, "invalid base64"), 84),
+        "uuid": Format("uuid", _matching(_UUID_TEXT, "does not match the UUID format"), len(_UUID)),
+        "byte": Format("byte", _matching(_BASE64_TEXT, "invalid base64"), 84),
         "date": Format("date", _checked(_is_date, "invalid date"), len(_TIME)),
         "datetime": Format("datetime", _checked(_is_datetime, "invalid datetime"), len(_TIME)),
     }

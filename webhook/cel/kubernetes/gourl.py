@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
 from webhook.cel.kubernetes import netip
 from webhook.formats import quoted
+from webhook.patterns import Pattern
+from webhook.records import NamedTuple
 
 
 def _bytes(text: str) -> frozenset[int]:
@@ -17,11 +17,11 @@ def _bytes(text: str) -> frozenset[int]:
 
 _ALPHANUMERIC: Final = _bytes("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
 _UNRESERVED: Final = _ALPHANUMERIC | _bytes("-_.~")
-_ESCAPE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
-_SCHEME: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*:")
-_PORT: Final = re.compile(rb"(:[0-9]*)?")
-_CONTROL: Final = re.compile(rb"[\x00-\x1f\x7f]")
-_USER_INFO: Final = re.compile(rb"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*")
+_ESCAPE: Final = Pattern(rb"%([0-9A-Fa-f]{2})")
+_SCHEME: Final = Pattern(rb"[A-Za-z][A-Za-z0-9+.-]*:")
+_PORT: Final = Pattern(rb"(:[0-9]*)?")
+_CONTROL: Final = Pattern(rb"[\x00-\x1f\x7f]")
+_USER_INFO: Final = Pattern(rb"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*")
 _FIRST_WIDE: Final = 0x80
 _PERCENT: Final = b"%25"
 
@@ -41,8 +41,7 @@ _VALID_PATH: Final = Part.PATH.value | _bytes("!'()*[]%")
 _VALID_FRAGMENT: Final = Part.FRAGMENT.value | _bytes("'[]%")
 
 
-@dataclass(frozen=True, slots=True)
-class URL:
+class URL(NamedTuple):
     """A URL, by its parts; where an escaped form and a plain one may differ, the escaped one is kept too."""
 
     scheme: str = ""
@@ -139,7 +138,8 @@ def unescape(data: bytes, part: Part) -> bytes:
         position += 1
     if part is Part.QUERY:
         data = data.replace(b"+", b" ")
-    return _ESCAPE.sub(lambda match: bytes((int(match[1], 16),)), data)
+    found: bytes = _ESCAPE.sub(lambda match: bytes((int(match[1], 16),)), data)
+    return found
 
 
 def _check_escape(escaped: bytes, part: Part) -> None:
@@ -182,7 +182,7 @@ def parse(text: str) -> URL:
         unescape(_data(fragment), Part.FRAGMENT)
     except ValueError as error:
         raise ValueError(f"parse {quoted(shown)}: {error}") from None
-    return replace(url, raw_fragment=_data(fragment))
+    return url._replace(raw_fragment=_data(fragment))
 
 
 def _data(text: str) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import string
 from functools import lru_cache
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final
 
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError
@@ -12,6 +12,7 @@ from webhook.cel.overloads import Overload
 from webhook.cel.types.base import BOOL, INT, STRING, Type, struct
 from webhook.cel.types.values import INT_MAX, UINT_MAX, only_class
 from webhook.formats import quoted
+from webhook.records import NamedTuple
 
 SEMVER: Final = struct("kubernetes.Semver")
 _PARTS: Final = 3

@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError
-from webhook.cel.kubernetes import gourl
 from webhook.cel.overloads import Overload
 from webhook.cel.types.base import BOOL, STRING, Type, list_of, map_of, struct
 from webhook.cel.types.values import only_class
+from webhook.later import Module
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from webhook.cel.kubernetes import gourl
+else:
+    gourl = Module("webhook.cel.kubernetes.gourl")
 
 URL_TYPE: Final = struct("kubernetes.URL")
 

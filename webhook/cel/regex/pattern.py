@@ -7,7 +7,7 @@ syntax: only the names of groups and of Unicode classes are rewritten for it.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from webhook.cel.regex.stack import (
     CAPTURE,
@@ -19,6 +19,7 @@ from webhook.cel.regex.stack import (
     Stack,
 )
 from webhook.cel.regex.unicode import ASCII, unicode_class
+from webhook.records import NamedTuple
 
 _TOO_MANY_DIGITS: Final = 5
 _MAX_RUNE: Final = 0x10FFFF

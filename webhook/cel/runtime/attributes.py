@@ -8,7 +8,7 @@ Links are paid for in advance, and refunded if they are not reached.
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.meter import caught
@@ -17,6 +17,7 @@ from webhook.cel.runtime.writer import NOT_CONSTANT, Operand
 from webhook.cel.syntax import ast
 from webhook.cel.types.base import Type
 from webhook.cel.types.values import NONE, Optional, UInt, Value, go_type, type_of
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from webhook.cel.cost.calls import of_argument, of_both, of_search, of_smaller
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
@@ -19,6 +19,7 @@ from webhook.cel.runtime.meter import SHARE, Meter, caught, count_built, count_b
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
 from webhook.cel.types.base import STRING, UNKNOWN_KINDS, Kind, Type, list_of
 from webhook.cel.types.values import INT_MAX, INT_MIN, PLAIN_CLASSES, Optional, Value, from_key, python_type, type_of
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

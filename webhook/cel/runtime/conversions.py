@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from decimal import Decimal
 from typing import Final, NoReturn
 
 from webhook.budget import work
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime import temporal
+from webhook.cel.runtime.decimals import digits_of, positional
 from webhook.cel.types.values import INT_MAX, INT_MIN, NANOS, UINT_MAX, Duration, Timestamp, UInt
+from webhook.patterns import Pattern
 
-_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
-_DIGITS: Final = re.compile(r"[0-9]+")
-_DOUBLE: Final = re.compile(
+_INTEGER: Final = Pattern(r"[+-]?[0-9]+")
+_DIGITS: Final = Pattern(r"[0-9]+")
+_DOUBLE: Final = Pattern(
     r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?|nan"
     r"|0x(?:[0-9a-f]+(?:\.[0-9a-f]*)?|\.[0-9a-f]+)p[+-]?[0-9]+)",
     re.IGNORECASE,
@@ -164,11 +165,10 @@ def double_to_string(value: float) -> str:
         return "NaN"
     if math.isinf(value):
         return "+Inf" if value > 0 else "-Inf"
-    sign, digits, exponent = Decimal(repr(value)).as_tuple()
-    assert isinstance(exponent, int)  # noqa: S101  # the number is finite
+    digits, exponent = digits_of(value)
     point = len(digits) + exponent - 1
     if value == 0 or -4 <= point < _EXPONENT_FROM:  # noqa: PLR2004  # %g
-        return f"{Decimal(repr(value)):f}".removesuffix(".0")
-    mantissa = "".join(map(str, digits)).rstrip("0")
+        return positional(value)
+    mantissa = digits.rstrip("0")
     fraction = f".{mantissa[1:]}" if len(mantissa) > 1 else ""
-    return f"{'-' if sign else ''}{mantissa[0]}{fraction}e{'-' if point < 0 else '+'}{abs(point):02d}"
+    return f"{'-' if value < 0 else ''}{mantissa[0]}{fraction}e{'-' if point < 0 else '+'}{abs(point):02d}"

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
-from decimal import Decimal
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel.errors import EvaluationError
+from webhook.cel.runtime.decimals import positional
 from webhook.cel.types.values import INT_MAX, INT_MIN, NANOS, Duration, Timestamp
+from webhook.later import Module
+from webhook.patterns import Pattern
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Callable
+else:
+    dt = Module("datetime")
 
-_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _DAY: Final = 86_400
 _CYCLE_YEARS: Final = 400
-_CYCLE: Final = dt.timedelta(days=146_097)
+_CYCLE_DAYS: Final = 146_097
 """The period after which dates fall on the same days of the week again."""
 _UNITS: Final = {
     "ns": 1,
@@ -29,9 +32,9 @@ _UNITS: Final = {
     "m": 60 * NANOS,
     "h": 3600 * NANOS,
 }  # Go reads both signs for micro
-_DURATION_PART: Final = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")  # see above
-_TIMESTAMP: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)", re.ASCII)
-_OFFSET: Final = re.compile(r"([+-]?)(\d{1,2}):(\d{1,2})", re.ASCII)
+_DURATION_PART: Final = Pattern(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")  # see above
+_TIMESTAMP: Final = Pattern(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)", re.ASCII)
+_OFFSET: Final = Pattern(r"([+-]?)(\d{1,2}):(\d{1,2})", re.ASCII)
 _MAX_OFFSET_HOURS: Final = 24
 _MAX_DIGITS: Final = 30
 _MAX_FRACTION: Final = 18
@@ -59,11 +62,12 @@ def parse_duration(text: str) -> Duration | None:
 def format_duration(duration: Duration) -> str:
     """The duration in seconds: `5400s`, `0.5s`."""
     seconds = duration.nanos // NANOS if duration.nanos >= 0 else -(-duration.nanos // NANOS)
-    return f"{_plain(float(seconds) + (duration.nanos - seconds * NANOS) / 1e9)}s"
+    return f"{positional(float(seconds) + (duration.nanos - seconds * NANOS) / 1e9)}s"
 
 
-def _plain(number: float) -> str:
-    return f"{Decimal(repr(number)):f}".removesuffix(".0")
+@cache
+def _epoch() -> dt.datetime:
+    return dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def parse_timestamp(text: str) -> Timestamp | None:
@@ -81,7 +85,7 @@ def parse_timestamp(text: str) -> Timestamp | None:
     if year == 0:
         raise EvaluationError("timestamp overflow")
     try:
-        delta = dt.datetime(year, month, day, hour, minute, second, tzinfo=dt.UTC) - _EPOCH
+        delta = dt.datetime(year, month, day, hour, minute, second, tzinfo=dt.UTC) - _epoch()
     except ValueError:
         return None
     seconds = delta.days * _DAY + delta.seconds - offset
@@ -92,7 +96,7 @@ def parse_timestamp(text: str) -> Timestamp | None:
 def format_timestamp(timestamp: Timestamp) -> str:
     """The timestamp in RFC 3339 format, in its own zone, without zeros at the end of the fraction."""
     seconds, nanos = divmod(timestamp.nanos, NANOS)
-    moment = _EPOCH + dt.timedelta(seconds=seconds + timestamp.offset)
+    moment = _epoch() + dt.timedelta(seconds=seconds + timestamp.offset)
     fraction = f".{nanos:09d}".rstrip("0").rstrip(".") if nanos else ""
     hours, minutes = divmod(abs(timestamp.offset) // 60, 60)
     zone = f"{'-' if timestamp.offset < 0 else '+'}{hours:02d}:{minutes:02d}" if timestamp.offset else "Z"
@@ -114,15 +118,15 @@ def _zone(name: str) -> dt.tzinfo:
 
 def _local(timestamp: Timestamp, zone: str) -> tuple[dt.datetime, int]:
     """The date and time in a zone, and the years to add: Python has neither a year 0 nor a year 10000."""
-    moment = _EPOCH + dt.timedelta(seconds=timestamp.nanos // NANOS)
+    moment = _epoch() + dt.timedelta(seconds=timestamp.nanos // NANOS)
     try:
         known = _zone(zone)
     except (KeyError, ValueError, OSError):  # no such zone is a KeyError
         raise EvaluationError(f"unknown time zone {zone}") from None
     if moment.year == 1:
-        return (moment + _CYCLE).astimezone(known), -_CYCLE_YEARS
+        return (moment + dt.timedelta(days=_CYCLE_DAYS)).astimezone(known), -_CYCLE_YEARS
     if moment.year == dt.MAXYEAR:
-        return (moment - _CYCLE).astimezone(known), _CYCLE_YEARS
+        return (moment - dt.timedelta(days=_CYCLE_DAYS)).astimezone(known), _CYCLE_YEARS
     return moment.astimezone(known), 0
 
 

@@ -6,7 +6,9 @@ import re
 from functools import cache
 from itertools import accumulate, compress
 from string import ascii_letters
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
+
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from webhook.cel.errors import Issues

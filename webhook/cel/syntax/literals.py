@@ -7,9 +7,10 @@ import re
 from typing import Final
 
 from webhook.cel.types.values import INT_MAX, INT_MIN, UINT_MAX, UInt
+from webhook.patterns import Pattern
 
 _SIMPLE: Final = dict(zip("abfnrtv\\'\"`?", "\a\b\f\n\r\t\v\\'\"`?", strict=True))
-_ESCAPES: Final = re.compile(r"\\(?:x(..)|X(..)|u(.{4})|U(.{8})|([0-3]..)|(.))", re.DOTALL)
+_ESCAPES: Final = Pattern(r"\\(?:x(..)|X(..)|u(.{4})|U(.{8})|([0-3]..)|(.))", re.DOTALL)
 _SURROGATES: Final = range(0xD800, 0xE000)
 _MAX_CODE_POINT: Final = 0x10FFFF
 
@@ -51,7 +52,8 @@ def parse_string(text: str) -> str:
     body, raw = _body(text)
     if raw or "\\" not in body:
         return body
-    return _ESCAPES.sub(_character, body)
+    found: str = _ESCAPES.sub(_character, body)
+    return found
 
 
 def parse_bytes(text: str) -> bytes:

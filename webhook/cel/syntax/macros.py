@@ -6,10 +6,10 @@ The expansion of a macro decides types, errors and costs, so it is cel-go's, nod
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.syntax import ast
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from webhook.cel.syntax.ast import Expression
@@ -82,8 +82,7 @@ ANY_ARITY: Final = -1
 Expander = Callable[[Builder, "Expression | None", "list[Expression]"], "Expression | None"]
 
 
-@dataclass(frozen=True, slots=True)
-class Macro:
+class Macro(NamedTuple):
     """A call that is rewritten while parsing.
 
     Args:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import argparse
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from webhook.cli.arguments.parsing import Parser, subcommand
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from typing import NamedTuple
 
+from webhook.records import NamedTuple
 from webhook.report import FORMATS
 from webhook.spelling import nearest
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from webhook.api.versions import NEWEST, release_of
 from webhook.cli.arguments import UsageError
@@ -21,6 +21,7 @@ from webhook.policy.evaluation.request import DEFAULT_USER
 from webhook.policy.load import load
 from webhook.policy.manifest.model import DENY
 from webhook.problem import ERROR, WARNING, Path, Problem
+from webhook.records import NamedTuple
 from webhook.report.summary import counted
 from webhook.report.text import as_text
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from webhook.cli.arguments import UsageError
 from webhook.cli.arguments.configured import NO_CONFIG
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

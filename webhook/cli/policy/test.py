@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.expressions import located
@@ -22,6 +22,7 @@ from webhook.engine.suites import SuiteError, run_suite
 from webhook.findings import Finding, found, unread
 from webhook.policy.manifest.versions import is_policy
 from webhook.problem import ERROR, WARNING, Path, Problem
+from webhook.records import NamedTuple
 from webhook.report.model import Report, SuiteRun, Tested
 
 if TYPE_CHECKING:

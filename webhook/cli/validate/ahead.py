@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from webhook.cli.validate import processes
 from webhook.cli.validate.judge import Ahead, failure
 from webhook.documents import Unreadable
 from webhook.documents.files import no_manifest, read_found
 from webhook.documents.shares import Packer, Reader, Unpacker, shares, sized
+from webhook.records import NamedTuple
 from webhook.suppression.statements import NAME
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import os
 import sys
 from contextlib import nullcontext, redirect_stdout
 from io import BytesIO
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.lines import show_lines
@@ -16,6 +16,7 @@ from webhook.documents import STDIN, STDIN_NAME
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.stream import encoding_of
 from webhook.problem import cut
+from webhook.records import NamedTuple
 from webhook.report.excerpt import place_of
 from webhook.report.summary import counted
 

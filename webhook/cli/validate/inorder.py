@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from functools import cached_property
 from itertools import chain, starmap
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import NEWEST
 from webhook.cli.options.driverprofiles import read_profiles
@@ -21,6 +21,7 @@ from webhook.documents import Unreadable
 from webhook.documents.selection import KUSTOMIZATIONS
 from webhook.findings import failed, identity, unread
 from webhook.limits import MOST_FINDINGS, MOST_IN_ALL
+from webhook.records import NamedTuple
 from webhook.report import LISTING
 from webhook.report.model import Judged
 from webhook.report.summary import counted

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.claimed import is_pod_without_claims
 from webhook.api.versions import GROUP, NEWEST, Served, find
@@ -13,6 +13,7 @@ from webhook.engine.manifests import review
 from webhook.findings import Finding, failed, found
 from webhook.limits import MOST_FINDINGS
 from webhook.problem import ERROR, WARNING, Problem
+from webhook.records import NamedTuple
 from webhook.schema import OLDEST
 from webhook.schema.decoding import ONCE_DECODED
 

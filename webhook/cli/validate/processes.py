@@ -10,7 +10,9 @@ import gc
 import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
+
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

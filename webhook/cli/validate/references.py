@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.templates import pod_template
 from webhook.api.versions import find
@@ -14,6 +14,7 @@ from webhook.cli.validate.processes import in_ranges
 from webhook.findings import Finding, failed, found, identity
 from webhook.inventory import CLAIMS, newest
 from webhook.problem import Path, at
+from webhook.records import NamedTuple
 from webhook.report.summary import counted
 
 if TYPE_CHECKING:

@@ -5,13 +5,14 @@ Follows apiserver ``pkg/admission/plugin/cel/activation.go``, ``condition.go`` a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from webhook.cel import CostLimitExceededError, EvaluationError
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.cel.types.base import struct
 from webhook.objects import metadata_of
 from webhook.policy.manifest.expressions import Failure
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,11 +5,12 @@ Follows apiserver ``pkg/admission/plugin/webhook/matchconditions/matcher.go``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.kubernetes.environments import MATCH_CONDITIONS_LIMIT
 from webhook.policy.evaluation.activation import Evaluation, OutOfBudgetError, resource_value
 from webhook.problem import aggregate
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,11 +5,12 @@ Follows apiserver ``pkg/admission/plugin/policy/matching/matching.go`` and ``plu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.objects import labels_of
 from webhook.policy.evaluation.request import CREATE, UPDATE
 from webhook.policy.manifest.versions import GROUP
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

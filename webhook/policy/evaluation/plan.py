@@ -7,11 +7,12 @@ matter, too, it lists the policies that may match, and each request is matched a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from webhook.policy.evaluation.matcher import is_exempt, match
 from webhook.policy.evaluation.params import ConfigurationError, Fault, check_param_kind, collect_params
 from webhook.policy.evaluation.verdict import Decision
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

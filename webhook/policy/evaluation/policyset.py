@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from webhook.objects import text
 from webhook.policy.evaluation.clusterobjects import ClusterObjects
@@ -12,6 +12,7 @@ from webhook.policy.evaluation.quickpath import QuickPath
 from webhook.policy.manifest.kinds import kind_of
 from webhook.policy.manifest.model import MUTATING, VALIDATING
 from webhook.problem import ERROR
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

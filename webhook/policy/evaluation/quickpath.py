@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel import Meter
 from webhook.cel.kubernetes.environments import CALL_LIMIT
@@ -14,6 +14,7 @@ from webhook.policy.evaluation.plan import Candidate, Invocation, keep
 from webhook.policy.evaluation.quick import evaluate_quickly, is_of
 from webhook.policy.evaluation.request import request_of_review
 from webhook.policy.evaluation.setting import Setting
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,7 +5,7 @@ Follows apiserver ``pkg/admission/plugin/policy/validating`` (dispatcher.go, val
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
 from webhook.policy.evaluation.activation import TRUE, Evaluation, OutOfBudgetError
@@ -16,6 +16,7 @@ from webhook.policy.evaluation.params import ConfigurationError
 from webhook.policy.evaluation.session import Session
 from webhook.policy.evaluation.verdict import Decision, Verdict, code_of, forbidden
 from webhook.policy.manifest.model import DENY, VALIDATING, WARN
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

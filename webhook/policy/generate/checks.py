@@ -6,7 +6,9 @@ An expression sees an object with the API server's defaults, after it was decode
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
+
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,7 +6,7 @@ Follows apiserver ``pkg/admission/plugin/cel/compile.go`` and ``composition.go``
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
 from webhook.cel import Checked, CompileError, Environment, Program, ProgramError
@@ -14,6 +14,7 @@ from webhook.cel.cache import Cache
 from webhook.cel.kubernetes.environments import admission_environment, variable_type, with_variables
 from webhook.cel.types import base as types
 from webhook.problem import ERROR, Path, Problem, invalid
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.versions import NEWEST, VERSIONS
+from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.spelling import nearest
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.policy.manifest.kinds import Kind, cohabitants, kind_of
 from webhook.policy.manifest.selectors import EVERYTHING, Selector, selector_of
 from webhook.problem import Path
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from webhook.cel import CelError, Joint
 from webhook.policy.manifest.expressions import CompiledExpression, Compiler
 from webhook.policy.manifest.model import MUTATING
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

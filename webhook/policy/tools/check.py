@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import NEWEST
 from webhook.cel import CelError, Meter
@@ -18,6 +18,7 @@ from webhook.policy.manifest.programs import compile_policy
 from webhook.policy.tools.literals import literal_warnings
 from webhook.policy.tools.typecheck import type_warnings
 from webhook.problem import ERROR, NOT_DECODED, WARNING, Path, Problem, at, quoted
+from webhook.records import NamedTuple
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:

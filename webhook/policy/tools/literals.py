@@ -6,7 +6,7 @@ The API server reads the operations of a JSON Patch, their paths and the values 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.shapes import schema_of
 from webhook.cel.syntax.ast import Literal, StructExpression
@@ -15,6 +15,7 @@ from webhook.policy.change.patch import OPERATIONS
 from webhook.policy.manifest.expressions import CompiledExpression
 from webhook.policy.tools.typecheck import TypeWarning, kinds_to_check
 from webhook.problem import quoted
+from webhook.records import NamedTuple
 from webhook.schema.derive.shape import BOOLEAN, INTEGER, STRING, ListOf, MapOf, Scalar, Structure
 from webhook.spelling import nearest
 

@@ -8,7 +8,7 @@ mutations of mutating policies; here they are checked in the same way.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from webhook.api.shapes import schema_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
@@ -18,6 +18,7 @@ from webhook.cel.types import base as types
 from webhook.policy.manifest.hints import hint_of
 from webhook.policy.manifest.kinds import Resource
 from webhook.policy.manifest.model import MUTATING
+from webhook.records import NamedTuple
 from webhook.schema.derive.shape import (
     BOOLEAN,
     BYTES,

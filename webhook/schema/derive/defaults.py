@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from webhook.records import NamedTuple
 from webhook.schema.collections import Array, Map
 from webhook.schema.derive.conversion import for_each, zeros
 from webhook.schema.fields import Default

@@ -5,8 +5,9 @@ Fields are those of all releases, including those that are not judged (``Struct.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
+from webhook.records import NamedTuple
 from webhook.schema.collections import Array, Map
 from webhook.schema.nested import Nested
 from webhook.schema.scalars import Anything as SomeValue

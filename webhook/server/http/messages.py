@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 from functools import lru_cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from httptools import parse_url
+
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,10 +13,11 @@ import threading
 import time
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import uvloop
 
+from webhook.records import NamedTuple
 from webhook.server.errors import ServerError
 from webhook.server.http.acceptor import Acceptor
 from webhook.server.http.connection import Connection
