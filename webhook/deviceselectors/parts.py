@@ -6,7 +6,6 @@ and the one that it wanted: ``memory is 40Gi, wanted >= 80Gi``.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.cache import Cache
@@ -18,13 +17,17 @@ from webhook.cel.kubernetes.semver import Semver
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.syntax.ast import Call, Comprehension, Expression, Ident, ListExpression, Literal, Select
 from webhook.cel.types.base import BOOL
+from webhook.later import Module
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
+    import json
     from collections.abc import Iterator, Mapping
 
     from webhook.cel.runtime.program import Program
     from webhook.release import Release
+else:
+    json = Module("json")
 
 AND: Final = "_&&_"
 OR: Final = "_||_"

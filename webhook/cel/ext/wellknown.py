@@ -6,8 +6,6 @@ stands for, a wrapper to the value inside, a `Value` to JSON.
 
 from __future__ import annotations
 
-import base64
-import struct
 from typing import TYPE_CHECKING, Final
 
 from webhook.budget import work
@@ -17,11 +15,17 @@ from webhook.cel.runtime import temporal
 from webhook.cel.types import base as types
 from webhook.cel.types.base import nullable
 from webhook.cel.types.values import NANOS, UINT_MAX, Duration, Timestamp, UInt, Value, from_key
+from webhook.later import Module
 
 if TYPE_CHECKING:
+    import base64
+    import struct
     from collections.abc import Callable, Mapping
 
     from webhook.cel.types.base import Type
+else:
+    base64 = Module("base64")
+    struct = Module("struct")
 
 _MAX_EXACT: Final = 2**53
 _INT32: Final = 2**31

@@ -34,7 +34,8 @@ _PATTERNS: Final = {
 }
 # The most frequent tokens come first, recognized by their first characters: names that are not string prefixes, marks.
 _FREQUENT: Final = r"[AC-QS-Zac-qs-z_][A-Za-z0-9_]*|[\t \r\n\f]+|\.(?![0-9])|[()\[\]{},:?]"
-_WORD: Final = re.compile("|".join((_FREQUENT, *_PATTERNS.values(), ".")))
+_OTHERS: Final = (pattern for kind, pattern in _PATTERNS.items() if kind not in {"STRING", "BYTES"})
+_WORD: Final = re.compile("|".join((_FREQUENT, rf"[bB]?(?:{_STRING})", *_OTHERS, ".")))
 """A token, or else a single character that no token begins with."""
 _WRONG: Final = "WRONG"
 _KINDS: Final = {
