@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 from unittest import mock
 
 from tests.allocation.clusters import ALL, CLASSES, DRIVER
-from webhook.allocation import Allocator, search
+from webhook.allocation import Allocator, memory, search
 
 Json = dict[str, Any]
 
@@ -42,3 +43,29 @@ def test_counting_the_steps_of_a_packing_ends() -> None:
     with mock.patch.object(search, "MOST_VISITS", 50_000):
         answer = Allocator(CLASSES, _packing(40), features=ALL).allocate({"metadata": {"name": "a"}}, [claim])
         assert answer.timed_out
+
+
+def test_remembered_states_take_no_more_than_their_bytes() -> None:
+    most, exactly = 1 << 14, {"deviceClassName": "any", "allocationMode": "ExactCount", "count": WANTED}
+    claim: Json = {"metadata": {"name": "c"}, "spec": {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}}
+    made: list[memory.Memories] = []
+    searching = memory.Memories.__init__
+
+    def keep(self: memory.Memories, *parts: Any) -> None:
+        searching(self, *parts)
+        made.append(self)
+
+    allocator = Allocator(CLASSES, _packing(40), features=ALL)
+    with (
+        mock.patch.object(memory.Memories, "__init__", keep),
+        mock.patch.object(memory, "_MOST", most),
+        mock.patch.object(search, "MOST_VISITS", 50_000),
+    ):
+        allocator.allocate({"metadata": {"name": "a"}}, [claim])
+    sizes = [sum(map(_bytes, each._known.items())) for each in made]  # noqa: SLF001 - nothing else tells
+    assert most / 3 < max(sizes) < 2 * most
+
+
+def _bytes(value: Any) -> int:
+    inner = sum(map(_bytes, value)) if isinstance(value, tuple | frozenset) else 0
+    return sys.getsizeof(value) + inner

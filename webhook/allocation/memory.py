@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from webhook.allocation.view import NodeView
 
 
-_MOST: Final = 50_000
-"""How many states are remembered."""
+_MOST: Final = 64 << 20
+"""The bytes that the states of one search may take."""
+_STATE, _PART = 200, 48
+"""The bytes of a state beside its parts, and about those of a part: a tuple, a number, and the reference to it."""
 _TRIAL, _WORTH = 2_000, 20
 """One state in twenty must be known, from so many on."""
 
@@ -72,6 +74,7 @@ class Memories:
         self._view = view
         self._state = state
         self._known: dict[Hashable, Memory] = {}
+        self._size = 0
         self._sought = 0
         self._found = 0
         self.leaves_traces = leaves_traces(demand, view)
@@ -101,8 +104,10 @@ class Memories:
 
     def note(self, key: Hashable, code: int, steps: int, visits: int) -> None:
         """Remember how the search ended from a state."""
-        if len(self._known) < _MOST:
-            self._known[key] = Memory(code, steps, visits, self._state.save() if self.leaves_traces else None)
+        if self._size < _MOST:
+            after = self._state.save() if self.leaves_traces else None
+            self._known[key] = Memory(code, steps, visits, after)
+            self._size += _STATE + _PART * (_parts(key) + _parts(after))
 
     def key(self, place: Place, claim: int) -> Hashable:
         """Return the key of a state.
@@ -225,6 +230,13 @@ class Memories:
         content = self._view.devices[index].content
         constraints = self._state.constraints[ask.claim]
         return tuple([constraints[number].attribute.of(content) for number in ask.constraints])
+
+
+def _parts(value: Any) -> int:
+    """Count what a state consists of, in all depths."""
+    if not isinstance(value, tuple | frozenset):
+        return 1
+    return 1 + sum(map(_parts, value))
 
 
 def _asks(demand: Demand, position: int) -> Iterable[Ask]:
