@@ -142,6 +142,18 @@ FORMS = [
     'device.capacity["gpu.example.com"].memory.isGreaterThan(quantity({0}))',
     'device.attributes["gpu.example.com"].version.isLessThan(semver({0}))',
     MODEL + '.startsWith("a") && {0} == {1}',
+    MODEL + " == {0} || " + MODEL + " == {1}",
+    MODEL + " in [{0}, {1}]",
+    MODEL + " in [{0}] && " + MODEL + " in [{1}]",
+    MODEL + " in [{0}] && " + MODEL + " != {1}",
+    MODEL + ".startsWith({0}) && " + MODEL + ".endsWith({1})",
+    MODEL + ".startsWith({0}) || " + MODEL + ".contains({1})",
+    "!(" + MODEL + " in [{0}]) || " + MODEL + " == {1}",
+    MODEL + " == {0} || " + MODEL + " != {1}",
+    MODEL + " <= {0} || " + MODEL + " > {1}",
+    "device.driver in [{0}] || device.driver == {1}",
+    "(device.driver) == {0}",
+    "device.driver.startsWith({0})",
 ]
 CONSTANTS = [
     ('"a"', '"a"'),

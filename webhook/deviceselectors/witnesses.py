@@ -76,8 +76,8 @@ def conflict_of(selectors: Sequence[Parts]) -> Conflict | None:
         selectors: The selectors, which must all hold.
     """
     for path, conditions in by_value(selectors).items():
-        if len(conditions) == 1 and not _is_compound(conditions[0].part):
-            continue  # a single comparison holds for some value
+        if len(conditions) == 1 and _holds_for_some(conditions[0], selectors):
+            continue
         values = _values(conditions, selectors)
         known = [each for each in conditions if values.limited_by or _is_understood(each.part)]
         if not values.tried or not known:
@@ -107,8 +107,21 @@ def always_holds(parts: Parts) -> bool:
     if len(parts.all) != 1 or not _is_compound(parts.root) or not _is_understood(parts.root):
         return False
     for path, conditions in by_value([parts]).items():
+        if len(path) == _NAMED and not _may_hold_without(parts.root):
+            return False
         return all(_holding(conditions[0], path, _around(conditions, [parts]), [parts]))
     return False
+
+
+def _may_hold_without(node: Expression) -> bool:
+    """Tell whether a condition can be true for a device without the value: reading it is an error.
+
+    ``in []`` does not read it.
+    """
+    if isinstance(node, Call) and _is_compound(node):
+        return any(map(_may_hold_without, node.arguments))
+    is_empty = isinstance(node, ListExpression) and not node.elements
+    return is_empty or isinstance(node, Literal) or (isinstance(node, Select) and node.test)
 
 
 def by_value(selectors: Sequence[Parts]) -> Mapping[Path, list[Condition]]:
@@ -139,6 +152,11 @@ def _least(
 
 def _is_compound(node: Expression) -> bool:
     return isinstance(node, Call) and node.function in {*_BOOLEANS, "@in"}
+
+
+def _holds_for_some(condition: Condition, selectors: Sequence[Parts]) -> bool:
+    """Tell whether a single condition certainly holds for some value; to evaluate it, it would be compiled."""
+    return not _is_compound(condition.part) or bool(_only(condition.part, selectors[condition.selector]))
 
 
 def _is_understood(node: Expression) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webhook.cel.syntax.ast import Select
-from webhook.deviceselectors.parts import compared, parts_of, read_of
+from webhook.cel.syntax.ast import Call, Select
+from webhook.deviceselectors.parts import OR, compared, parts_of, read_of
 from webhook.deviceselectors.reads import drivers
 from webhook.deviceselectors.witnesses import by_value
 from webhook.objects import text
@@ -50,9 +50,19 @@ def _is_indifferent(selector: Selector, context: Context) -> bool:
 
 
 def _is_plain(part: Expression) -> bool:
-    """Tell whether a part compares a value of the device with a constant, or tests whether it exists."""
+    """Tell whether a part compares a value of the device with constants, or tests whether it exists."""
+    if isinstance(part, Call) and part.function == OR:
+        return all(map(_is_choice, part.arguments))
     subject, _ = compared(part)
     return _is_presence(part) or bool(drivers([part])) or (subject is not None and read_of(subject) is not None)
+
+
+def _is_choice(part: Expression) -> bool:
+    """Tell whether a part is true for some values that it names, and false for others."""
+    if isinstance(part, Call) and part.function == OR:
+        return all(map(_is_choice, part.arguments))
+    subject, wish = compared(part)
+    return subject is not None and read_of(subject) is not None and wish.startswith(("== ", "one of ", "to "))
 
 
 def _is_presence(part: Expression) -> bool:

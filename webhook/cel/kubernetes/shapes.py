@@ -2,7 +2,8 @@
 
 Generated manifests request one model or size after the other: each of their selectors has another constant. If the API
 server accepts one, it accepts all: for a constant alone on the right of a comparison, checks look only at its type and
-length, and ``quantity`` and ``semver`` read theirs only when called.
+length. So they do for those in a list after ``in``, and for what ``startsWith``, ``endsWith`` and ``contains`` take.
+``quantity`` and ``semver`` read theirs only when called.
 """
 
 from __future__ import annotations
@@ -20,19 +21,26 @@ _CALLS: Final = {
     "semver": rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}",
 }
 """Constants that these functions accept, so that they are not errors."""
+_TEXT: Final = "\"[ !#-&(-~]*\"|'[ !#-&(-~]*'"
+_INTEGER: Final = "[0-9]{1,9}"
+_ELEMENT: Final = rf"(?:{_TEXT}|{_INTEGER})"
+_LIST: Final = rf"\[\s*{_ELEMENT}(?:\s*,\s*{_ELEMENT})*\s*\]"
 _CONSTANTS: Final = (
-    *(rf"{sign}\s*{quote}([ !#-&(-~]*){quote}{_ALONE}" for sign in ("==", "!=") for quote in _QUOTES),
-    *(rf"{sign}\s*([0-9]{{1,9}}){_ALONE}" for sign in ("==", "!=", "<=", ">=", "<", ">")),
+    *(rf"{sign}\s*({_TEXT}){_ALONE}" for sign in ("==", "!=")),
+    *(rf"{sign}\s*({_INTEGER}){_ALONE}" for sign in ("==", "!=", "<=", ">=", "<", ">")),
     *(rf"{name}\(\s*{quote}({text}){quote}\s*\)" for name, text in _CALLS.items() for quote in _QUOTES),
+    rf"\.(?:startsWith|endsWith|contains)\(\s*({_TEXT})\s*\)",
+    rf"in(?<![\w.]in)\s*({_LIST}){_ALONE}",
 )
-_KEPT: Final = (rf"\.driver\s*[=!]=\s*{quote}[^{quote}]*{quote}" for quote in _QUOTES)
+_STRINGS: Final = tuple(f"{quote}[^{quote}]*{quote}" for quote in _QUOTES)
+_KEPT: Final = rf"\.driver\b(?:[^&|\"']|{'|'.join(_STRINGS)})*"
 """Drivers are known by name, and findings about a selector depend on them."""
-_STRINGS: Final = (f"{quote}[^{quote}]*{quote}" for quote in _QUOTES)
-_blanks: Final = re.compile("|".join((*_KEPT, *_CONSTANTS, *_STRINGS)))
+_blanks: Final = re.compile("|".join((_KEPT, *_CONSTANTS, *_STRINGS)))
 """Finds constants, and skips strings.
 
 Each alternative begins with a character, not a set, so that `re` skips all others.
 """
+_elements: Final = re.compile(f"({_TEXT})|{_INTEGER}")
 _is_odd: Final = re.compile("""[\\\\`\0]|//|\"{3}|'{3}""").search
 """Finds text that makes it unclear where strings end."""
 
@@ -59,9 +67,15 @@ def _shape(expression: str) -> str | None:
 
 
 def _blank(found: re.Match[str]) -> str:
-    """Replace a constant by its type and length."""
+    """Replace a constant by its type and length; in a list, each."""
     kind = found.lastindex
     if kind is None:
         return found[0]
     before, (start, end) = found.start(), found.span(kind)
-    return f"{found[0][: start - before]}\0{kind} {end - start}\0{found[0][end - before :]}"
+    is_list = found[kind][0] == "["
+    shape = _elements.sub(_length, found[kind]) if is_list else end - start
+    return f"{found[0][: start - before]}\0{kind} {shape}\0{found[0][end - before :]}"
+
+
+def _length(element: re.Match[str]) -> str:
+    return f"{element.lastindex} {len(element[0])}"
