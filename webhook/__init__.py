@@ -262,17 +262,21 @@ def simulate(
         scheduler would not try the pod or still waits; ``claims``: the allocation of each of its claims that has one,
         by the claim's name; ``candidates``: the equally good nodes, from which the scheduler picks one at random;
         ``why``: ``reason`` (a sentence), ``nodes`` (groups of nodes that reject the pod for the same reason), ``help``
-        (changes that help, and how many nodes each opens), ``tried`` (how many changes were tried) and ``notes``.
+        (changes that help, and how many nodes each opens), ``tried`` (how many changes were tried), ``allTried``
+        (whether there was time for all) and ``notes``: which name was probably meant, what was not simulated, and what
+        the API server refuses of the pod, of its workload, or of the claims and templates that it names. It is
+        simulated nevertheless; objects without ``apiVersion`` or with a status are not judged.
 
     Raises:
         ValueError: An object cannot be decoded, or ``kubernetes`` or a feature gate is not known.
     """
     from webhook import arguments, simulation  # noqa: PLC0415 - `import webhook` stays cheap
+    from webhook.references.pending import annotator  # noqa: PLC0415
 
     _check_settings(kubernetes, feature_gates)
     arguments.check_iterable("objects", objects)
     arguments.check_iterable("pods", pods)
-    return simulation.simulate(objects, pods, kubernetes=kubernetes, feature_gates=feature_gates)
+    return simulation.simulate(objects, pods, kubernetes=kubernetes, feature_gates=feature_gates, annotator=annotator)
 
 
 def _check_settings(kubernetes: Any, feature_gates: Any) -> None:

@@ -18,9 +18,14 @@ from webhook.simulation.scheduler import Placement, Scheduler
 from webhook.simulation.workloads import pods_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 __all__ = ["DEFAULT_RELEASE", "Cluster", "Inventory", "Placement", "Scheduler", "Settings", "simulate"]
+
+
+def _without_notes(*_: object) -> Callable[[Placement, dict[str, Any]], list[str]]:
+    """Make an annotator that has no notes."""
+    return lambda *_: []
 
 
 def simulate(
@@ -29,18 +34,39 @@ def simulate(
     *,
     kubernetes: str | None = None,
     feature_gates: Mapping[str, bool] | None = None,
+    annotator: Callable[..., Callable[[Placement, dict[str, Any]], list[str]]] = _without_notes,
 ) -> list[dict[str, Any]]:
-    """Schedule pods into a cluster; see :func:`webhook.simulate`."""
-    inventory = Inventory(_listed(objects))
+    """Schedule pods into a cluster; see :func:`webhook.simulate`.
+
+    Args:
+        objects: The cluster's objects.
+        pods: The pods, or workloads that make them.
+        kubernetes: The release of the scheduler.
+        feature_gates: Gates that differ from the release's defaults.
+        annotator: Returns a function that returns further notes about a placement, as
+            :func:`webhook.references.pending.annotator` does.
+    """
+    given = list(_listed(objects))
+    inventory = Inventory(given)
     nodes = inventory.all("Node")
     running = Running(inventory.running())
-    workloads = ({"apiVersion": "v1", "kind": "Pod", **each} for each in _listed(pods))
-    made = (pod for each in workloads for pod in pods_of(each, nodes, running))
-    given = [taken for pod in made if (taken := inventory.take(pod))]
+    workloads = list(_listed(pods))
+    made = ((each, pod) for each in workloads for pod in pods_of(_typed(each), nodes, running))
+    wanted = [(each, taken) for each, pod in made if (taken := inventory.take(pod))]
     scheduler = Scheduler(Cluster(inventory, Settings.of(kubernetes, feature_gates)))
-    tell = Answers(scheduler)
-    answers = {index: tell.of(scheduler.schedule(given[index])) for index in in_order(given, inventory)}
-    return [answers[index] for index in range(len(given))]
+    tell, notes = Answers(scheduler), annotator(scheduler.cluster, given, feature_gates)
+    answers: dict[int, dict[str, Any]] = {}
+    for index in in_order([pod for _, pod in wanted], inventory):
+        submitted, pod = wanted[index]
+        placement = scheduler.schedule(pod)
+        answers[index] = tell.of(placement)
+        answers[index]["why"]["notes"] += notes(placement, submitted)
+    return [answers[index] for index in range(len(wanted))]
+
+
+def _typed(pod: dict[str, Any]) -> dict[str, Any]:
+    """Return a pod with its type; a workload has it already."""
+    return {"apiVersion": "v1", "kind": "Pod", **pod}
 
 
 def _listed(objects: Iterable[Any]) -> Iterator[dict[str, Any]]:

@@ -19,13 +19,13 @@ from webhook.cli.console.reading import read_sources
 from webhook.cli.options.cluster import malformed, read_cluster
 from webhook.cli.options.refused import Refused
 from webhook.cli.options.release import feature_gates, kubernetes
-from webhook.cli.simulate.references import References
 from webhook.cli.simulate.report import Text, waits
 from webhook.documents import STDIN, Unreadable
 from webhook.findings import unread
 from webhook.inventory import Inventory, MalformedError
 from webhook.inventory.claims import POD
 from webhook.objects import items, name_of, namespace_of, text
+from webhook.references.pending import References
 from webhook.references.rules import listed
 from webhook.report.model import Report
 from webhook.report.text import as_text
@@ -226,8 +226,7 @@ def _answers(scheduler: Scheduler, pods: Sequence[JSONObject], arguments: Namesp
             for index in in_order(pods, cluster.inventory):
                 placement = scheduler.schedule(pods[index])
                 answer = tell.of(placement)
-                if placement.node is None:
-                    answer["why"]["notes"] += references.notes(placement)
+                answer["why"]["notes"] += references.notes(placement)
                 found[index] = answer
     return found
 

@@ -1,0 +1,137 @@
+"""What is wrong with pending pods and their claims, beside the scheduler's own words."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from webhook.engine.manifests import review
+from webhook.inventory import CLAIMS
+from webhook.inventory.claims import allocation_of, source
+from webhook.objects import items, mapping, name_of, namespace_of, text
+from webhook.problem import ERROR
+from webhook.references.hints import hint_of
+from webhook.references.lookup import every_rule
+from webhook.references.rules import Context
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from webhook.objects import JSONObject
+    from webhook.simulation import Cluster
+    from webhook.simulation.scheduler import Placement
+
+_CAUSES: Final = (
+    "claim-not-found",
+    "template-not-found",
+    "class-not-found",
+    "extended-resource-unknown",
+    "not-published",
+)
+"""The rules about causes of pending pods for which the scheduler has no hint."""
+_SOURCES: Final = {
+    "ResourceClaim": "resourceClaimName",
+    "ResourceClaimTemplate": "resourceClaimTemplateName",
+}
+_OF_NAMESPACES: Final = "admin-access"
+"""How the rules start that depend on the labels of a namespace."""
+_REFUSALS_MAX: Final = 10
+"""The number of refusals of an object that are named."""
+
+
+class References:
+    """Adds to the scheduler's messages which name was probably meant.
+
+    Args:
+        cluster: The cluster that pods are scheduled into.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        settings = cluster.settings
+        self._context = Context(cluster.inventory, settings.release, settings.gates)
+
+    def notes(self, placement: Placement) -> list[str]:
+        """Report references of a pending pod or its claims to objects that do not exist.
+
+        Args:
+            placement: The pod, with its claims.
+        """
+        return list(dict.fromkeys(self._notes(placement))) if placement.node is None else []
+
+    def _notes(self, placement: Placement) -> Iterator[str]:
+        claims = [("ResourceClaim", claim) for claim in placement.claims if not allocation_of(claim)]
+        for kind, obj in (("Pod", placement.pod), *claims):
+            for rule in map(every_rule().__getitem__, _CAUSES):
+                if kind in rule.kinds:
+                    for problem in rule.check(obj, self._context):
+                        yield ": ".join(filter(None, (problem.message, problem.hint)))
+
+
+class Refusals:
+    """Finds what the API server refuses, so that it can never be in a cluster.
+
+    Objects without ``apiVersion`` or with a status are not judged: they are not what a client submits.
+
+    Args:
+        cluster: The cluster, which may have the objects' Namespaces.
+        objects: The objects, as they were given; only claims and templates matter.
+        feature_gates: The gates that differ from the release's defaults.
+    """
+
+    def __init__(
+        self, cluster: Cluster, objects: Iterable[JSONObject], feature_gates: Mapping[str, bool] | None
+    ) -> None:
+        self._cluster = cluster
+        self._gates = feature_gates
+        self._claims = {
+            (text(each, "kind"), namespace_of(each), name_of(each)): each
+            for each in objects
+            if text(each, "kind") in CLAIMS
+        }
+        self._known: dict[int, list[str]] = {}
+
+    def notes(self, placement: Placement, submitted: JSONObject) -> list[str]:
+        """Return the refusals of a pod, and of the claims and templates that it names, in the API server's words.
+
+        Args:
+            placement: The pod.
+            submitted: The pod, or the workload that makes it, as it was given.
+        """
+        namespace = namespace_of(placement.pod)
+        named = [
+            self._claims.get((kind, namespace, source(entry, field)))
+            for entry in items(placement.pod, "spec", "resourceClaims")
+            for kind, field in _SOURCES.items()
+        ]
+        found: list[str] = []
+        for each in (submitted, *filter(None, named)):
+            if id(each) not in self._known:
+                self._known[id(each)] = list(islice(self._of(each), _REFUSALS_MAX))
+            found += self._known[id(each)]
+        return found
+
+    def _of(self, obj: JSONObject) -> Iterator[str]:
+        if not text(obj, "apiVersion") or mapping(obj, "status"):
+            return
+        namespace = self._cluster.inventory.find("Namespace", namespace_of(obj))
+        labels = None if namespace is None else mapping(namespace, "metadata", "labels")
+        release = str(self._cluster.settings)
+        for problem in review(obj, kubernetes=release, feature_gates=self._gates, namespace_labels=labels).problems:
+            if problem.level == ERROR and (namespace or not problem.rule.startswith(_OF_NAMESPACES)):
+                hint = problem.hint or hint_of(problem, obj).hint
+                what = f"the API server refuses {text(obj, 'kind')} {name_of(obj)}: {problem}"
+                yield f"{what} ({hint})" if hint else what
+
+
+def annotator(
+    cluster: Cluster, objects: Iterable[JSONObject], feature_gates: Mapping[str, bool] | None
+) -> Callable[[Placement, JSONObject], list[str]]:
+    """Return a function that returns the notes about a pod and its claims.
+
+    Args:
+        cluster: The cluster that pods are scheduled into.
+        objects: The cluster's objects, as they were given.
+        feature_gates: The gates that differ from the release's defaults.
+    """
+    references, refusals = References(cluster), Refusals(cluster, objects, feature_gates)
+    return lambda placement, submitted: [*refusals.notes(placement, submitted), *references.notes(placement)]
