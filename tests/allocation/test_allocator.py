@@ -107,6 +107,18 @@ def test_until_1_35_the_order_of_pools_is_that_of_a_map() -> None:
     assert not answer(slices[:1], claim(request()), release=35).depends_on_order
 
 
+def test_until_1_35_the_order_matters_only_to_a_request_with_a_choice() -> None:
+    slices = [
+        resource_slice(device("d0", attributes={"kind": {"string": kind}}), name=kind, pool=kind) for kind in ("b", "a")
+    ]
+    kinds = [{"cel": {"expression": f'device.attributes["{DRIVER}"].kind == "{kind}"'}} for kind in ("a", "b")]
+    each = [request(f"r{number}", selectors=[kind]) for number, kind in enumerate(kinds)]
+    assert not answer(slices, claim(*each), release=35).depends_on_order
+    assert not answer(slices, claim(request(count=3)), release=35).depends_on_order
+    broken = {"cel": {"expression": f'device.attributes["{DRIVER}"].unknown == 1'}}
+    assert answer(slices, claim(request(selectors=[broken])), release=35).depends_on_order
+
+
 @pytest.mark.parametrize(
     ("selector", "detail"),
     [

@@ -309,6 +309,32 @@ class TestSnapshot:
         assert "--without secrets: give one of" in draguard("snapshot", "--without", "secrets").err
 
 
+class TestTime:
+    def test_it_is_said_which_pods_are_left_out(self) -> None:
+        done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--timeout", "1e-9")
+        assert done.code == 1
+        pods = ", ".join(f"team-y/inference-XXXXX-{number}" for number in range(3))
+        over = "1e-09 seconds were over; give fewer pods, or a longer --timeout"
+        assert done.err == f"not simulated: 3 of 3 pods ({pods}): {over}\n"
+        assert "pending" not in done.out
+
+    def test_json_has_them_all(self) -> None:
+        found = simulated(DEPLOYMENT, "--cluster", CLUSTER, "--timeout", "1e-9")
+        assert [each["why"]["reason"] for each in found] == ["not simulated: 1e-09 seconds were over"] * 3
+        assert found[0].keys() == simulated(DEPLOYMENT, "--cluster", CLUSTER)[0].keys()
+        assert found[0]["why"].keys() == simulated(DEPLOYMENT, "--cluster", CLUSTER)[0]["why"].keys()
+
+    def test_fit_says_that_more_may_fit(self) -> None:
+        done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--fit", "--timeout", "1e-9")
+        assert (done.code, done.err) == (1, "more pods may fit: 1e-09 seconds were over; give a longer --timeout\n")
+
+    @pytest.mark.parametrize("time", ["0", "-1", "soon", "inf", "nan"])
+    def test_the_time_is_a_positive_number(self, time: str) -> None:
+        done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, f"--timeout={time}")
+        assert done.code == 2
+        assert f"{time!r} is not a positive number of seconds" in done.err
+
+
 class TestText:
     """Reports of unusual outcomes."""
 
@@ -386,6 +412,39 @@ class TestText:
         text = self.result(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
         missing = "there is no attribute gpu.example.com/x, which a constraint is about; 2 are wanted"
         assert f"0 with the same gpu.example.com/x: {missing}" in text
+
+    def test_nodes_without_devices(self, tmp_path: Path) -> None:
+        objects = (clusters.device_class(), clusters.node("new"), clusters.claim())
+        text = self.result(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
+        assert "  new, request r: 0 devices: no ResourceSlice has devices for the node\n" in text
+
+    def test_requests_that_compete(self, tmp_path: Path) -> None:
+        claims = clusters.claim("c", count=2), clusters.claim("other")
+        objects = (clusters.device_class(), clusters.node("a"), clusters.devices("a", 2), *claims)
+        text = self.result(tmp_path, *objects, clusters.pod(claims={"gpu": "c", "other": "other"}))
+        both = "requests r of claim default/c and r of claim default/other"
+        why = "each request alone could be met, but not all of them together"
+        assert f"  a: {why}: {both} want 3 devices, and 2 are left for them together\n" in text
+
+    def test_a_gate_that_is_off(self, tmp_path: Path) -> None:
+        bound = clusters.devices("a", 1, bindingConditions=["attached"], bindingFailureConditions=["failed"])
+        objects = (clusters.device_class(), clusters.node("a"), bound, clusters.claim())
+        gate = ("--feature-gates", "DRADeviceBindingConditions=false")
+        text = self.result(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}), options=gate)
+        assert "0 selected: it has binding conditions, and the feature gate DRADeviceBindingConditions is off\n" in text
+
+    def test_a_device_that_failed_is_given_back_and_waited_for_again(self, tmp_path: Path) -> None:
+        ready = clusters.devices("a", 1, bindingConditions=["attached"], bindingFailureConditions=["failed"])
+        claim = clusters.allocated("c", "a", "d0", "p")
+        (result,) = claim["status"]["allocation"]["devices"]["results"]
+        result |= {"bindingConditions": ["attached"], "bindingFailureConditions": ["failed"]}
+        failed = {"type": "failed", "status": "True", "reason": "r", "message": "", "lastTransitionTime": None}
+        where = {name: result[name] for name in ("driver", "pool", "device")}
+        claim["status"]["devices"] = [{**where, "conditions": [failed]}]
+        objects = (clusters.device_class(), clusters.node("a"), ready, claim)
+        text = self.result(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
+        assert "deallocation of ResourceClaim completed" in text
+        assert "  waiting for binding conditions for device on node a\n" in text
 
     def test_counters_that_devices_share(self, tmp_path: Path) -> None:
         consumed = [{"counterSet": "set", "counters": {"memory": {"value": "2Gi"}}}]

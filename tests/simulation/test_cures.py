@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pytest
@@ -11,13 +12,15 @@ from tests.simulation.clusters import allocated, claim, device_class, devices, n
 from webhook import simulate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from webhook.objects import JSONObject
 
 GPU: Final = 'device.attributes["gpu.example.com"]'
 MEMORY: Final = 'device.capacity["gpu.example.com"].memory.compareTo(quantity("{}")) >= 0'
 TAINT: Final = {"key": "broken", "effect": "NoSchedule"}
+ROOT: Final = "resource.kubernetes.io/pcieRoot"
+XID: Final = {"key": "xid", "value": "79", "effect": "NoExecute"}
 NODES: Final = [node("a"), node("b", labels={"zone": "b"})]
 COUNTERS: Final = [{"name": "gpu", "counters": {"slices": {"value": "4"}}}]
 
@@ -59,6 +62,85 @@ def requesting(**fields: Any) -> Callable[[JSONObject], object]:
     return lambda found: found["c"]["spec"]["devices"]["requests"][0]["exactly"].update(fields)
 
 
+def rooted(name: str, *roots: str, **fields: Any) -> JSONObject:
+    """Make devices of a driver, each at its own PCIe root."""
+    made = devices("a", len(roots), **fields)
+    made["metadata"]["name"], made["spec"]["driver"] = name, name
+    for each, root in zip(made["spec"]["devices"], roots, strict=True):
+        each["attributes"] = {ROOT: {"string": root}}
+    return made
+
+
+def pair() -> JSONObject:
+    """Make a claim for devices of two drivers."""
+    made = claim(deviceClassName="any", selectors=[selector('device.driver == "gpu"')])
+    exactly = {"deviceClassName": "any", "selectors": [selector('device.driver == "nic"')]}
+    made["spec"]["devices"]["requests"].append({"name": "nic", "exactly": exactly})
+    made["spec"]["devices"]["constraints"] = [{"requests": ["r", "nic"], "matchAttribute": ROOT}]
+    return made
+
+
+def mig(*profiles: str) -> list[JSONObject]:
+    """Make partitions of a GPU with 8 slices of memory; the digit of a profile tells how many it consumes."""
+    parts: list[JSONObject] = []
+    for number, profile in enumerate(profiles):
+        amounts = {"slices": {"value": profile[0]}, "memory": {"value": f"{profile[0]}0Gi"}}
+        consumed = [{"counterSet": "gpu", "counters": amounts}]
+        attributes = {"profile": {"string": profile}}
+        parts.append({"name": f"d{number}", "attributes": attributes, "consumesCounters": consumed})
+    made = sliced(devices("a"), resourceSliceCount=2)
+    sets = [{"name": "gpu", "counters": {"slices": {"value": "8"}, "memory": {"value": "80Gi"}}}]
+    spec = {key: value for key, value in made["spec"].items() if key != "devices"}
+    return [
+        {**made, "spec": {**spec, "devices": parts}},
+        {**made, "metadata": {"name": "counters"}, "spec": {**spec, "sharedCounters": sets}},
+    ]
+
+
+def requesting_both(first: str, second: str) -> JSONObject:
+    """Make a claim with two requests."""
+    made = claim(selectors=[selector(first)])
+    exactly = {"deviceClassName": "gpu", "selectors": [selector(second)]}
+    made["spec"]["devices"]["requests"].append({"name": "s", "exactly": exactly})
+    return made
+
+
+def held_by_other(driver: str, device: str) -> JSONObject:
+    """Make a claim that has a device of a driver."""
+    made = allocated("held", "a", device)
+    made["status"]["allocation"]["devices"]["results"][0]["driver"] = driver
+    return made
+
+
+def gpus_with(*taints: list[JSONObject]) -> JSONObject:
+    """Make devices with taints of their own."""
+    made = gpus(count=len(taints))
+    for each, given in zip(made["spec"]["devices"], taints, strict=True):
+        each["taints"] = given
+    return made
+
+
+def ended(name: str) -> JSONObject:
+    """Make a pod that has finished."""
+    return {**pod(name, nodeName="a"), "apiVersion": "v1", "status": {"phase": "Succeeded"}}
+
+
+def two(first: JSONObject, second: JSONObject) -> list[JSONObject]:
+    """Name two claims of a pod."""
+    return [{**first, "metadata": {"name": "c"}}, {**second, "metadata": {"name": "other"}}]
+
+
+PROFILE: Final = f'{GPU}.profile == "{{}}"'
+RULE: Final[JSONObject] = {
+    "apiVersion": "resource.k8s.io/v1alpha3",
+    "kind": "DeviceTaintRule",
+    "metadata": {"name": "rule"},
+    "spec": {"deviceSelector": {"pool": "a"}, "taint": XID},
+}
+ANY: Final = {"kind": "DeviceClass", "metadata": {"name": "any"}, "spec": {}}
+EXTENDED: Final = device_class("extended", extendedResourceName="example.com/gpu")
+
+
 class Story(NamedTuple):
     """A pod that stays pending.
 
@@ -68,6 +150,7 @@ class Story(NamedTuple):
         proposed: The first cure.
         cure: Applies it to the objects, by name.
         wanted: The pod.
+        options: The scheduler.
     """
 
     objects: list[JSONObject]
@@ -75,6 +158,7 @@ class Story(NamedTuple):
     proposed: str
     cure: Callable[[JSONObject], object]
     wanted: JSONObject = pod(claims={"gpu": "c"})
+    options: Mapping[str, Any] = MappingProxyType({})
 
 
 STORIES: Final = {
@@ -156,6 +240,72 @@ STORIES: Final = {
         "once claim default/held is released (used by no pod)",
         lambda found: found["held"].pop("status"),
     ),
+    "partitions of one size need several counters": Story(
+        [
+            *mig("8g", "4g", "4g", "1g"),
+            allocated("held", "a", "d3", "old"),
+            claim(selectors=[selector(PROFILE.format("8g"))]),
+        ],
+        "gpu lacks slices (7 left, 8 consumed) and memory (70Gi left, 80Gi consumed)",
+        'with profile = "4g" in request r',
+        requesting(selectors=[selector(PROFILE.format("4g"))]),
+    ),
+    "partitions of two requests need more than there is": Story(
+        [*mig("6g", "4g", "4g"), requesting_both(PROFILE.format("6g"), PROFILE.format("4g"))],
+        "requests r and s consume at least 10 of counter slices, of which 8 is left and 100Gi of counter memory",
+        'with profile = "4g" in request r',
+        requesting(selectors=[selector(PROFILE.format("4g"))]),
+    ),
+    "no GPU and NIC left at the same root": Story(
+        [ANY, rooted("gpu", "p0", "p1"), rooted("nic", "p1", "p2"), held_by_other("nic", "d0"), pair()],
+        f"the devices left have no {ROOT} in common: request r p0, p1; request nic p2",
+        f"without the constraint matchAttribute: {ROOT}",
+        lambda found: found["c"]["spec"]["devices"].pop("constraints"),
+    ),
+    "two claims want the same device": Story(
+        [gpus(), *two(claim(count=2), claim())],
+        "requests r of claim default/c and r of claim default/other want 3 devices, and 2 are left for them together",
+        "with count 1 in request r of claim default/c",
+        requesting(count=1),
+        pod(claims={"gpu": "c", "other": "other"}),
+    ),
+    "each device has a taint of its own": Story(
+        [gpus_with([TAINT], [XID]), claim(count=2)],
+        "is not tolerated",
+        "if request r tolerates broken:NoSchedule and xid=79:NoExecute",
+        requesting(tolerations=[{"key": each["key"], "operator": "Exists"} for each in (TAINT, XID)]),
+    ),
+    "a rule taints the devices": Story(
+        [gpus(), RULE, claim(tolerations=[{"key": "broken", "operator": "Exists"}])],
+        "taint xid=79:NoExecute is not tolerated",
+        "if request r tolerates xid=79:NoExecute",
+        requesting(tolerations=[{"key": "xid", "operator": "Equal", "value": "79", "effect": "NoExecute"}]),
+        options={"kubernetes": "1.35", "feature_gates": {"DRADeviceTaints": True, "DRADeviceTaintRules": True}},
+    ),
+    "a pod that has finished holds the device": Story(
+        [gpus(count=1), allocated("held", "a", "d0", "old"), ended("old"), claim()],
+        "'state': 'finished'",
+        "once claim default/held is released (pod old, finished)",
+        lambda found: found["held"].pop("status"),
+    ),
+    "an extended resource is in use": Story(
+        [gpus(count=1), EXTENDED, allocated("held", "a", "d0", "old")],
+        "extended resource example.com/gpu",
+        "once claim default/held is released (pod old)",
+        lambda found: found["held"].pop("status"),
+        pod(requests={"example.com/gpu": "1"}),
+    ),
+    "a shared claim is on a node that is full": Story(
+        [
+            gpus(),
+            allocated("c", "a", "d0", "old"),
+            {**pod("old", {"gpu": "c"}, {"cpu": "5"}, nodeName="a"), "apiVersion": "v1"},
+        ],
+        "claim default/c (pod old) has its devices on a",
+        "with cpu 3 in place of 4",
+        lambda found: found["p"]["spec"]["containers"][0]["resources"]["requests"].update(cpu="3"),
+        pod(claims={"gpu": "c"}, requests={"cpu": "4"}),
+    ),
     "the pool is incomplete": Story(
         [sliced(gpus(), resourceSliceCount=2), claim()],
         "gpu.example.com/a",
@@ -192,7 +342,8 @@ def test_the_first_cure_cures(story: Story) -> None:
     around = [device_class(), *NODES]
 
     def answer() -> JSONObject:
-        (result,) = simulate([*around, *(each for name, each in found.items() if name != "p")], [found["p"]])
+        objects = [each for name, each in found.items() if name != "p"]
+        (result,) = simulate([*around, *objects], [found["p"]], **story.options)
         return result
 
     before = answer()

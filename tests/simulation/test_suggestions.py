@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
@@ -240,3 +240,46 @@ class TestBounds:
         objects = [node("a", {"taints": [DEDICATED]}), tainted("b", "x")]
         monkeypatch.setattr("webhook.simulation.suggestions._FILTERED_MAX", 1)
         assert suggested(objects, pod()) == {"if the pod tolerates dedicated=ml:NoSchedule": 1}
+
+    def test_there_is_a_time_for_changes(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("webhook.simulation.suggestions._SECONDS", 0.0)
+        (answer,) = simulate([tainted("b", "x")], [pod()])
+        assert (answer["why"]["help"], answer["why"]["allTried"]) == ([], False)
+        monkeypatch.undo()
+        (answer,) = simulate([tainted("b", "x")], [pod()])
+        assert (len(answer["why"]["help"]), answer["why"]["allTried"]) == (1, True)
+
+
+class TestTheCluster:
+    RULE: ClassVar[JSONObject] = {
+        "apiVersion": "resource.k8s.io/v1alpha3",
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": "rule"},
+        "spec": {"deviceSelector": {"pool": "a"}, "taint": {"key": "xid", "effect": "NoExecute"}},
+    }
+    RULES: ClassVar[JSONObject] = {
+        "kubernetes": "1.35",
+        "feature_gates": {"DRADeviceTaints": True, "DRADeviceTaintRules": True},
+    }
+
+    def test_a_rule_may_be_deleted_but_is_not_to_be_ignored(self) -> None:
+        other = {
+            **self.RULE,
+            "metadata": {"name": "other"},
+            "spec": {**self.RULE["spec"], "deviceSelector": {"pool": "b"}},
+        }
+        objects = [device_class(), devices("a"), devices("b"), node("a"), node("b"), self.RULE, other, claim()]
+        assert suggested(objects, pod(claims={"gpu": "c"}), **self.RULES) == {
+            "if request r tolerates xid:NoExecute": 2,
+            "once DeviceTaintRule rule is deleted": 1,
+            "once DeviceTaintRule other is deleted": 1,
+        }
+
+    def test_claims_of_others_are_released_from_their_nodes(self) -> None:
+        shared = allocated("c", "a", "d0", "old")
+        running = {**pod("old", {"gpu": "c"}, {"cpu": "5"}, nodeName="a"), "apiVersion": "v1"}
+        objects = [device_class(), devices("a"), devices("b"), node("a"), node("b"), shared, running]
+        assert suggested(objects, pod(claims={"gpu": "c"}, requests={"cpu": "4"})) == {
+            "with cpu 3 in place of 4": 1,
+            "once claim default/c is released (pod old)": 2,
+        }

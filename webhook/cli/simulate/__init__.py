@@ -205,7 +205,8 @@ def _schedule(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, ar
         answers = [found[index] for index in sorted(found)]
         show_lines(result.answers(answers))
         if not arguments.quiet:
-            print(result.summary(answers))
+            if answers or not left:
+                print(result.summary(answers))
             print(NOT_SIMULATED)
     if left:
         names = listed([f"{namespace_of(pod)}/{name_of(pod)}" for pod in left])
