@@ -71,7 +71,7 @@ def test_the_story_shows_what_draguard_says(tmp_path: Path, monkeypatch: pytest.
     Path("examples").symlink_to(ROOT / "examples")
     story = (ROOT / "docs" / "simulate.md").read_text(encoding="utf-8")
     result = re.findall(r"^\$ (.*)\n((?:(?!```|\$).*\n)*)", story, re.MULTILINE)
-    assert [each.split()[0] for each, _ in result] == ["draguard", "draguard", "sed", "draguard", "draguard"]
+    assert [each.split()[0] for each, _ in result] == ["draguard", "draguard", "sed", *["draguard"] * 3]
     for command, said in result:
         if command.startswith("sed"):
             edited = Path("examples/simulate/deployment.yaml").read_text(encoding="utf-8").replace("80Gi", "40Gi")

@@ -258,7 +258,7 @@ STORIES: Final = {
     ),
     "no GPU and NIC left at the same root": Story(
         [ANY, rooted("gpu", "p0", "p1"), rooted("nic", "p1", "p2"), held_by_other("nic", "d0"), pair()],
-        f"the devices left have no {ROOT} in common: request r p0, p1; request nic p2",
+        f"the devices left have no {ROOT} in common: request r has p0, p1; request nic has p2",
         f"without the constraint matchAttribute: {ROOT}",
         lambda found: found["c"]["spec"]["devices"].pop("constraints"),
     ),

@@ -74,7 +74,7 @@ def _unequal(attribute: Attribute, funnels: Sequence[Funnel]) -> str:
     found = [_values(attribute, each) for each in funnels]
     if any(all(_has(each, value, funnel) for each, funnel in zip(found, funnels, strict=True)) for value in found[0]):
         return ""
-    left = "; ".join(f"{_named([funnel])} {_listed(each)}" for each, funnel in zip(found, funnels, strict=True))
+    left = "; ".join(f"{_named([funnel])} has {_listed(each)}" for each, funnel in zip(found, funnels, strict=True))
     return f"the devices left have no {attribute.name} in common: {left}"
 
 

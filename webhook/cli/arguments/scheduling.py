@@ -40,7 +40,7 @@ scheduler picks one at random; here it is the first.
 
 JSON output is a list with an object for each pod: namespace, name, node, condition (of type
 PodScheduled), claims (allocations by name), candidates (nodes that suit it equally well), why (reason,
-nodes, help, tried, notes). With --fit it is one object: pod, pods, nodes, last. More keys may come, none will
+nodes, help, tried, allTried, notes). With --fit it is one object: pod, pods, nodes, last. More keys may come, none will
 go.
 """
 
