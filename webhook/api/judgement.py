@@ -90,7 +90,7 @@ def judge(
     token = enter(Budget(REVIEW, is_offline=True))
     try:
         if old is None and _often(struct).is_fine(obj):
-            found = _homeless(struct, obj)
+            found = _namespace_refusals(struct, obj)
         else:
             misfits, problems = _walked(struct, obj, old)
             found = _judged(struct, obj, old, misfits, problems)
@@ -163,7 +163,7 @@ def judge_admitted(
     stated = None if feature_gates is None else frozenset(feature_gates.items())
     struct, older = _plan(obj["apiVersion"], obj["kind"], operation, kubernetes, stated)
     if old is None and _often(struct).is_fine(obj):
-        return _homeless(struct, obj)
+        return _namespace_refusals(struct, obj)
     misfits, problems = _walked(struct, obj, old)
     if misfits:
         struct = _as_decoded(struct, misfits, obj, older)
@@ -244,7 +244,7 @@ def _new(
     struct: CompiledStruct, obj: dict[str, Any], dropped: Sequence[Misfit], problems: Sequence[Problem]
 ) -> list[Problem]:
     """Judge the creation of a decodable object."""
-    found = _homeless(struct, obj)
+    found = _namespace_refusals(struct, obj)
     if dropped:
         found = [*warnings.gates_off(dropped, struct.target), *found]
         obj = _without(obj, dropped)
@@ -389,7 +389,7 @@ def _keeping(names: Collection[str], new: dict[str, Any], old: dict[str, Any]) -
     }
 
 
-def _homeless(struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
+def _namespace_refusals(struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
     """Find a namespace that cannot exist, as NamespaceLifecycle does before validation."""
     namespace = (obj.get("metadata") or {}).get("namespace")
     if not namespace or not _kind(struct).namespaced:

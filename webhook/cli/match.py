@@ -171,10 +171,10 @@ def _requests(given: Sequence[tuple[str, JSONObject]], inventory: Inventory) -> 
 
 
 def _is_fine(found: Sequence[Row]) -> bool:
-    return any(map(_is_had, found)) and not any(row.outcome == ERROR for row in found)
+    return any(map(_is_usable, found)) and not any(row.outcome == ERROR for row in found)
 
 
-def _is_had(row: Row) -> bool:
+def _is_usable(row: Row) -> bool:
     return row.outcome == TRUE and not row.unused
 
 
@@ -182,7 +182,7 @@ def _as_json(query: Question, found: Sequence[Row]) -> JSONObject:
     return {
         **query.about,
         "devices": sum(row.devices for row in found),
-        "matching": sum(row.devices for row in filter(_is_had, found)),
+        "matching": sum(row.devices for row in filter(_is_usable, found)),
         "rows": [{**row._asdict(), "nodes": list(row.nodes)} for row in found],
     }
 
@@ -190,7 +190,7 @@ def _as_json(query: Question, found: Sequence[Row]) -> JSONObject:
 def _as_text(results: Sequence[tuple[Question, list[Row]]], *, color: bool) -> Iterator[str]:
     for query, found in results:
         total = sum(row.devices for row in found)
-        matching = sum(row.devices for row in filter(_is_had, found))
+        matching = sum(row.devices for row in filter(_is_usable, found))
         yield f"{_title(query.about)}: {matching} of {total} devices match"
         width = max((len(row.model) for row in found), default=0)
         digits = len(str(total))

@@ -58,7 +58,7 @@ class Pair:
                     raise ClusterError(f"the pair in the Secret is refused, the one in use kept: {fault}")
                 self._turn_to(new)
             finally:
-                self._sweep()
+                self._remove_unused()
         except OSError as error:
             raise ClusterError(
                 f"cannot write to {self.directory}: {error.strerror}: give a directory that can be written"
@@ -69,7 +69,7 @@ class Pair:
             _link(self.directory / name, f"{_DATA}/{name}")
         _link(self.directory / _DATA, new.name)
 
-    def _sweep(self) -> None:
+    def _remove_unused(self) -> None:
         """Remove unused files: the previous pair or the remains of a crash."""
         current = os.path.realpath(self.directory / _DATA)
         for path in self.directory.glob("..?*"):

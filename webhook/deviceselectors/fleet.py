@@ -232,10 +232,10 @@ class Fleet:
         for is_class, selectors in ((True, of_class), (False, own)):
             for index, selector in enumerate(selectors):
                 if self._selectors.chooser((selector,), ()).choose(content) is False:
-                    return Choice(FALSE, is_class, index, self._blame(selector, content))
+                    return Choice(FALSE, is_class, index, self._reason(selector, content))
         return Choice(FALSE)
 
-    def _blame(self, selector: JSONObject, content: Content) -> str:
+    def _reason(self, selector: JSONObject, content: Content) -> str:
         current().spend(_BLAME)
         parts = parts_of(text(selector, "cel", "expression"), self.release, self.gates)
         bindings = self.bindings(content)
@@ -248,11 +248,11 @@ class Fleet:
         except EvaluationError:
             return None
 
-    def culprit(self, selector: JSONObject, content: Content) -> Expression | None:
+    def first_false_part(self, selector: JSONObject, content: Content) -> Expression | None:
         """Return the part of a selector that is false or fails for a device; None if it is unknown."""
         parts = parts_of(text(selector, "cel", "expression"), self.release, self.gates)
         bindings = self.bindings(content)
-        return parts.culprit(bindings)[0] if parts and bindings else None
+        return parts.first_false_part(bindings)[0] if parts and bindings else None
 
     def most_on_a_node(self, groups: Sequence[Group]) -> tuple[int, str]:
         """Return the largest number of devices of some groups on a node, and the node."""

@@ -1,7 +1,7 @@
 """A selector split into parts: which part is false for a device, and the value it saw.
 
-``a && b`` is true if both parts are; the first that is not is the culprit. A comparison reports the value that it saw
-and the one that it wanted: ``memory is 40Gi, wanted >= 80Gi``.
+``a && b`` is true if both parts are; the first one that is not rejects the device. A comparison reports the value that
+it saw and the one that it wanted: ``memory is 40Gi, wanted >= 80Gi``.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Parts:
             program = self._programs[id(part)] = self._environment.program(checked)
         return program.evaluate(bindings, meter=Meter(MAX_COST))
 
-    def culprit(self, bindings: Mapping[str, Any]) -> tuple[Expression | None, str]:
+    def first_false_part(self, bindings: Mapping[str, Any]) -> tuple[Expression | None, str]:
         """Return the part that made the selector false or fail for a device, with the error, if there is one.
 
         Args:
@@ -151,7 +151,7 @@ class Parts:
         Args:
             bindings: The device, as expressions see it.
         """
-        part, failed = self.culprit(bindings)
+        part, failed = self.first_false_part(bindings)
         return Blame(failed) if part is None or failed else self._why_false(part, bindings)
 
     def wanted(self) -> str:

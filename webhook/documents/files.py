@@ -289,11 +289,11 @@ def _expand(path: str, selection: Selection | None) -> Iterator[Found | Unreadab
         yield Found(path, is_named=True)
     elif os.path.isdir(path):  # noqa: PTH112 - the name is shown as given
         complaint = f"no manifest in this directory: none ends in {', '.join(SUFFIXES)}"
-        yield from _or_else(_walk(path, selection), path, complaint, selection)
+        yield from _expect_some(_walk(path, selection), path, complaint, selection)
     elif os.path.lexists(path):
         yield Found(path, is_named=True)
     elif glob.has_magic(path):
-        yield from _or_else(_glob(path, selection), path, "no manifest matches", selection)
+        yield from _expect_some(_glob(path, selection), path, "no manifest matches", selection)
     else:
         yield Unreadable(_shown(path), 0, 0, "no such file or directory")
 
@@ -307,7 +307,7 @@ def top_of(path: str) -> str:
     return "/".join(steps[:first]) or ("/" if path.startswith("/") else ".")
 
 
-def _or_else(
+def _expect_some(
     found: Iterator[str | Unreadable], path: str, complaint: str, selection: Selection | None
 ) -> Iterator[Found | Unreadable]:
     """Report an error if nothing is found: a misspelt directory must not pass for a valid one."""

@@ -79,7 +79,7 @@ class _Read:
         problems = validate_policy(obj, self._served_by(obj), beyond_decoding=self._by_cluster)
         self._findings += [Finding(each, problem) for problem in problems]
         if any(problem.level == ERROR for problem in problems):
-            self._refused.add(_stood_for(obj))
+            self._refused.add(_intended_policy(obj))
             return
         read, taken = self._binding(each) if obj["kind"].endswith("Binding") else self._policy(each)
         if taken is read:
@@ -124,7 +124,7 @@ class _Read:
                 yield Hook(policy, programs, tuple(bound), programs.uses, quick_of(policy, programs))
 
 
-def _stood_for(obj: JSONObject) -> Name:
+def _intended_policy(obj: JSONObject) -> Name:
     """Return the kind and name of the policy that a refused manifest would have defined or bound."""
     kind: str = obj["kind"]
     if not kind.endswith("Binding"):

@@ -104,7 +104,7 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
             advice = Advice(f"ask first: {safe.strip()}", Fix("replace", safe, safe=False))
         elif "no such overload" in fault.detail:
             advice = Advice(_of_types(fleet, first.content, each.parts))
-        part = fleet.culprit(each.own[each.place], first.content)
+        part = fleet.first_false_part(each.own[each.place], first.content)
         yield finding(each.path, message, advice, "Fails", None if part is None else _failing_at(part, fault.detail))
 
 
@@ -181,7 +181,7 @@ def _nothing(
         all_ = sum(reasons.values())
         some = f"all {all_} devices" if count == all_ else f"{count} of {all_} devices"
         message += f": on {'the only device' if all_ == 1 else some}, {reason}"
-    part = fleet.culprit(own[index], examples[index, reason]) if examples else None
+    part = fleet.first_false_part(own[index], examples[index, reason]) if examples else None
     character = None if part is None else start_of(part)
     advice = _mistyped(reason, values, text(own[index], "cel", "expression"))
     yield finding((*path, index, "cel", "expression"), message, advice, "SelectsNothing", character)

@@ -162,7 +162,7 @@ class Explainer:
                             taints[several] = taints.get(several, 0) + 1
                         for name in reason.holders:
                             holders[name] |= self._held(name, reason)
-                    blames.update(self._blames(funnel, reasons))
+                    blames.update(self._obstacles(funnel, reasons))
                     for one in each.unused:
                         unused[one.pool] = {"pool": one.pool, "devices": one.devices, "why": one.why}
         blame, values = _most_common(blames)
@@ -208,14 +208,14 @@ class Explainer:
                 return [text(each, "cel", "expression") for each in selectors]
         return []
 
-    def _blames(self, funnel: Funnel, reasons: Sequence[DeviceReason]) -> Iterator[Blame]:
+    def _obstacles(self, funnel: Funnel, reasons: Sequence[DeviceReason]) -> Iterator[Blame]:
         """Describe the obstacles at the first stage that leaves too few devices."""
         wanted = 1 if funnel.wanted is None else funnel.wanted
         for stage in _STAGES[1:]:
             if getattr(funnel, stage) >= wanted:
                 continue
             blamed = {_BLAMED[stage], "counters"} if stage == "enough" else {_BLAMED[stage], "node"}
-            yield from (self._blame(funnel, reason) for reason in reasons if reason.stage in blamed - {"in use"})
+            yield from (self._first_false(funnel, reason) for reason in reasons if reason.stage in blamed - {"in use"})
             return
         constrained = funnel.constrained
         if constrained is not None and constrained < wanted:
@@ -224,7 +224,7 @@ class Explainer:
         elif funnel.together is not None:
             yield Blame(funnel.together.text)
 
-    def _blame(self, funnel: Funnel, reason: DeviceReason) -> Blame:
+    def _first_false(self, funnel: Funnel, reason: DeviceReason) -> Blame:
         """Describe the obstacle to the use of a device."""
         if reason.stage in {"selector", "class"}:
             return self._met(reason, self._selectors(funnel, of_class=reason.stage == "class"))

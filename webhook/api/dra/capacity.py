@@ -147,7 +147,7 @@ def _steps(bounds: View, total: Value, least: Value, values: list[Value]) -> Ite
         # The API server divides by it: the request handler panics, and the connection is closed.
         yield refused("InternalError", path, "Internal error: runtime error: integer divide by zero")
         return
-    yield from _off_the_steps(path, step, least, values, Value.value)
+    yield from _between_steps(path, step, least, values, Value.value)
 
 
 def _guarded_steps(bounds: View, total: Value, default: Value) -> Iterator[Problem]:
@@ -170,7 +170,7 @@ def _guarded_steps(bounds: View, total: Value, default: Value) -> Iterator[Probl
         yield from wrong
         return
     checked = [values[name] for name in ("default", "max") if name in values]
-    yield from _off_the_steps(path, step, least, checked, Value.thousandths if in_thousandths else Value.value)
+    yield from _between_steps(path, step, least, checked, Value.thousandths if in_thousandths else Value.value)
 
 
 def _beyond_64_bits(bounds: View, values: Mapping[str, Value]) -> Iterator[Problem]:
@@ -181,7 +181,7 @@ def _beyond_64_bits(bounds: View, values: Mapping[str, Value]) -> Iterator[Probl
             yield invalid(bounds / name, str(value), f"must not be larger than {_LARGEST.value()}")
 
 
-def _off_the_steps(
+def _between_steps(
     path: Path, step: Value, least: Value, values: Iterable[Value], count: Callable[[Value], int | None]
 ) -> Iterator[Problem]:
     for value in values:

@@ -10,7 +10,7 @@ from itertools import islice, repeat
 from typing import TYPE_CHECKING, Final
 
 from webhook.budget import work
-from webhook.cel.runtime.meter import SHARE, Meter, hasten
+from webhook.cel.runtime.meter import SHARE, Meter, check_sooner
 from webhook.cel.runtime.operators import MISSING, contains, equal
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Comparison:
                 return False
             count -= _STRIDE
         work(1 + count // _PER_UNIT)
-        self._hasten(1 + count // _PER_UNIT)
+        self._check_sooner(1 + count // _PER_UNIT)
         for one, other in pairs:
             is_equal = self.equal(one, other) if type(one) in CONTAINERS else equal(one, other, otherwise=True)
             if not is_equal:
@@ -80,11 +80,11 @@ class Comparison:
         is_container = type(item) in CONTAINERS
         for start in range(0, len(container), _STRIDE):
             elements = container[start : start + _STRIDE] if len(container) > _STRIDE else container
-            self._hasten(1 + len(elements) // _PER_UNIT)
+            self._check_sooner(1 + len(elements) // _PER_UNIT)
             for each in elements:
                 if self.equal(item, each) if is_container else equal(item, each):
                     return True
         return False
 
-    def _hasten(self, steps: int) -> None:
-        self.mark = hasten(self._meter, self._left, self.mark, steps)
+    def _check_sooner(self, steps: int) -> None:
+        self.mark = check_sooner(self._meter, self._left, self.mark, steps)

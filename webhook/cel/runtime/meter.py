@@ -55,7 +55,7 @@ def look(meter: Meter, left: int) -> int:
     return left - SHARE if left > SHARE else 0
 
 
-def hasten(meter: Meter, left: int, mark: int, steps: int) -> int:
+def check_sooner(meter: Meter, left: int, mark: int, steps: int) -> int:
     """Brings the next check of the clock nearer, for work that takes longer than it costs; gives its mark.
 
     Args:

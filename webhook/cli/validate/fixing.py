@@ -119,14 +119,14 @@ def _mended(
     left = list(fixing.left(last))
     shown = left[:_SHOWN]
     if arguments.diff:
-        shown = [(_as_it_is(finding, texts, last.texts), why) for finding, why in shown]
+        shown = [(_in_old_text(finding, texts, last.texts), why) for finding, why in shown]
     unapplied = [_unapplied(finding, why) for finding, why in shown]
     if len(left) > _SHOWN:
         unapplied.append(f"and {len(left) - _SHOWN} more fixes were not applied")
     return _Mended(last.texts, gone(first, last), fixing.more(last), unapplied), report
 
 
-def _as_it_is(finding: Finding, texts: dict[str, str], mended: dict[str, str]) -> Finding:
+def _in_old_text(finding: Finding, texts: dict[str, str], mended: dict[str, str]) -> Finding:
     """Return a finding of the mended files with the line of the file as it is."""
     from webhook.cli.console.diff import line_before  # noqa: PLC0415 - needed only for --diff
 

@@ -184,7 +184,7 @@ class _InOrder:
         else:
             judgement = judge.alone(document, served, self._stated)
         if judgement is None:
-            self._put_off(document, served)
+            self._defer(document, served)
             return
         if judgement.passed:
             self._report.without_claims += 1
@@ -199,13 +199,13 @@ class _InOrder:
                 self._later.append(_Later(document, served, len(self._found), release))
             self._add(judgement.findings, document)
         elif judgement.waits:
-            self._put_off(document, None)
+            self._defer(document, None)
         else:
             self._add(judgement.findings, document)
         if judgement.taken is not None:
             self._references.note(document, release, taken=judgement.taken)
 
-    def _put_off(self, document: Document, served: Served | None) -> None:
+    def _defer(self, document: Document, served: Served | None) -> None:
         self._later.append(_Later(document, served, len(self._found)))
         self._found.append(())
 

@@ -92,9 +92,9 @@ def mutate(
     mutator = _Mutator(session)
     try:
         if session.request.operation != DELETE:
-            mutator.ask_all()
+            mutator.evaluate_all()
         if not mutator.errors:
-            mutator.give_to(webhooks)
+            mutator.run_webhooks(webhooks)
     except DecodingError as error:
         message = f"Internal error occurred: {error}"
         decisions = tuple(mutator.decisions)
@@ -142,7 +142,7 @@ class _Mutator:
         self._invoked: set[Key] = set()
         self._touched = False
 
-    def ask_all(self) -> None:
+    def evaluate_all(self) -> None:
         """Evaluate every policy that matches the request; those that cannot be evaluated come first."""
         invocations = list(self._session.invocations(MUTATING))
         for invocation in invocations:
@@ -152,8 +152,8 @@ class _Mutator:
             if not invocation.fault:
                 self._evaluate(invocation)
 
-    def give_to(self, webhooks: Webhooks) -> None:
-        """Let webhooks change the object, then reinvoke policies that ask for it.
+    def run_webhooks(self, webhooks: Webhooks) -> None:
+        """Let webhooks change the object, then reinvoke policies that require it.
 
         A policy that was skipped because its conditions did not hold is not reinvoked, whatever has changed.
         """
@@ -198,7 +198,7 @@ class _Mutator:
                     continue
                 changed = _changed(obj, mutation, outcome.value, self._session.policies, bindings)
             except (OutOfBudgetError, MutationError, DecodingError) as error:
-                self._bear(error, invocation, mutation)
+                self._record(error, invocation, mutation)
                 continue
             self._touched = True
             self.decisions.append(
@@ -229,7 +229,7 @@ class _Mutator:
         if after != before:
             self.object = after
 
-    def _bear(self, error: Exception, invocation: Invocation, mutation: Mutation) -> None:
+    def _record(self, error: Exception, invocation: Invocation, mutation: Mutation) -> None:
         """Record an error; raise it if it ends the request, whatever the failure policy is."""
         ends = isinstance(error, DecodingError) and invocation.hook.policy.strongest == DENY
         self._failed(invocation, str(error), mutation, INTERNAL if ends else INVALID)

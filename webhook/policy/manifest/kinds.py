@@ -132,7 +132,7 @@ Source: kubernetes ``pkg/kubeapiserver/default_storage_factory_builder.go`` (Add
 """
 
 
-def cohabitants(group: str, resource: str) -> frozenset[tuple[str, str]]:
+def served_as(group: str, resource: str) -> frozenset[tuple[str, str]]:
     """List all groups and names under which the API server serves a resource, including its own."""
     pair = group, resource
     stored = _COHABITANTS.get(pair, pair)
@@ -248,7 +248,7 @@ class Kinds:
 
     def _stored_as(self, known: Known) -> list[Resource]:
         """List all resources that the release serves for a kind's stored objects, the core group first."""
-        together = (self._by_resource.get(pair) for pair in sorted(cohabitants(known.group, known.resource)))
+        together = (self._by_resource.get(pair) for pair in sorted(served_as(known.group, known.resource)))
         return [
             Resource(each.group, version, each.resource) for each in together if each for version in self._served(each)
         ]

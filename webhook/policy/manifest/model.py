@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.policy.manifest.kinds import Kind, cohabitants, kind_of
+from webhook.policy.manifest.kinds import Kind, kind_of, served_as
 from webhook.policy.manifest.selectors import EVERYTHING, Selector, selector_of
 from webhook.problem import Path
 from webhook.records import NamedTuple
@@ -263,7 +263,7 @@ def _named_by(rules: tuple[Rule, ...]) -> frozenset[tuple[str, str]] | None:
     pairs = {(group, name) for rule in rules for group in rule.groups for name, _ in rule.resources}
     if not rules or any("*" in pair for pair in pairs):
         return None
-    return frozenset(each for pair in pairs for each in cohabitants(*pair))
+    return frozenset(each for pair in pairs for each in served_as(*pair))
 
 
 def _rule_of(rule: Mapping[str, Any]) -> Rule:

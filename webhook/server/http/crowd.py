@@ -89,7 +89,7 @@ class Crowd:
         self._unread[member] = size
         while self.unread_bytes > self._unread_limit:
             slowest = next(iter(self._unread))
-            self._tell("unread", slowest, f"{self.unread_bytes} bytes of answers are unread")
+            self._count_closed("unread", slowest, f"{self.unread_bytes} bytes of answers are unread")
             self.has_read(slowest)
             slowest.abort()
 
@@ -99,10 +99,10 @@ class Crowd:
 
     def _close_idlest(self, members: Mapping[Member, None], newcomer: Member, which: str) -> None:
         goes = next((member for member in members if not member.is_busy and member is not newcomer), newcomer)
-        self._tell("idle", goes, f"{len(members)} are open {which}")
+        self._count_closed("idle", goes, f"{len(members)} are open {which}")
         self.leave(goes)
         goes.abort()
 
-    def _tell(self, why: str, member: Member, reason: str) -> None:
+    def _count_closed(self, why: str, member: Member, reason: str) -> None:
         self.closed[why] += 1
         _log.warning("closed a connection of %s to make room: %s", member.address, reason)

@@ -10,7 +10,7 @@ _LARGE: Final = 1 << 17
 _M_MMAP_THRESHOLD: Final = -3  # <malloc.h>
 
 
-def give_back() -> None:
+def return_freed_memory() -> None:
     """Return large blocks of memory to the system as soon as they are free.
 
     By default, glibc keeps blocks as large as any that was freed: 500 long answers, read or not, leave 200 MB in pieces

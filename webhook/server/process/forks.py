@@ -67,7 +67,7 @@ class Forks:
             self._nursery = os.fork()
             if self._nursery == 0:
                 self._control.close()
-                _as_child(lambda: _nurse(theirs, review, follow))
+                _as_child(lambda: _fork_workers(theirs, review, follow))
         self._control.settimeout(0)
 
     def fork(self) -> socket.socket:
@@ -116,7 +116,7 @@ def _as_child(work: Callable[[], None]) -> NoReturn:
         os._exit(code)
 
 
-def _nurse(control: socket.socket, review: Callable[[bytes, Call], Answer], follow: Callable[[], None]) -> None:
+def _fork_workers(control: socket.socket, review: Callable[[bytes, Call], Answer], follow: Callable[[], None]) -> None:
     """Fork workers until the other end is closed, then kill them all."""
     os.setsid()  # a group of its own, which a terminal's signals do not reach
     while True:

@@ -27,7 +27,7 @@ from webhook.server.http.limits import Limits
 from webhook.server.http.pages import Pages
 from webhook.server.http.port import Port
 from webhook.server.keeping import keep, kept_survivors
-from webhook.server.process.allocating import give_back
+from webhook.server.process.allocating import return_freed_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -153,7 +153,7 @@ def serve(
             _log.info("listening on %s", url)
             ready(url)
 
-        give_back()
+        return_freed_memory()
         keep()
         stack.enter_context(kept_survivors())
         Server(
