@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, PODS, POLICY, binding, policy
+from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, PODS, POLICY, binding, mutating, policy
 from webhook.api.versions import NEWEST
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.policy.tools.check import check_policies
@@ -77,6 +77,28 @@ def test_rules_that_match_nothing_are_found(rule: dict[str, Any], finding: tuple
 )
 def test_rules_of_unknown_groups_are_left_alone(rule: dict[str, Any]) -> None:
     assert found(rules=[PODS | rule]) == []
+
+
+@pytest.mark.parametrize(
+    ("versions", "match_policy", "others"),
+    [
+        (["v1"], "Equivalent", "v1beta2, v1beta1"),
+        (["v1", "v1beta2", "v1beta1"], "Equivalent", ""),
+        (["*"], "Equivalent", ""),
+        (["v1"], "Exact", ""),
+        (["v9"], "Equivalent", ""),
+    ],
+)
+def test_versions_in_which_objects_cannot_be_changed_are_found(
+    versions: list[str], match_policy: str, others: str
+) -> None:
+    rule = {"apiGroups": ["resource.k8s.io"], "operations": ["CREATE"], "resources": ["resourceclaims"]}
+    constraints = {"resourceRules": [rule | {"apiVersions": versions}], "matchPolicy": match_policy}
+    manifests = mutating("m", "Object{metadata: Object.metadata{labels: {'a': 'b'}}}", matchConstraints=constraints)
+    result = check_policies(manifests, Release(36))
+    warned = [each.problem.message for each in result.findings if each.problem.rule == "unchangeable-version"]
+    said = f"the policy matches resourceclaims in {others}, too, and fails there: "
+    assert warned == ([f"{said}the API server cannot convert changed objects"] if others else [])
 
 
 def test_conditions_that_never_change_are_found() -> None:
@@ -189,7 +211,10 @@ def changed(*expressions: str, rules: list[dict[str, Any]]) -> list[tuple[str, s
     mutations = [
         {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": each}} for each in expressions
     ]
-    spec = MUTATING["spec"] | {"matchConstraints": {"resourceRules": rules}, "mutations": mutations}
+    spec = MUTATING["spec"] | {
+        "matchConstraints": {"resourceRules": rules, "matchPolicy": "Exact"},
+        "mutations": mutations,
+    }
     spec = {name: each for name, each in spec.items() if name not in {"variables", "matchConditions"}}
     problems = [each.problem for each in check_policies([MUTATING | {"spec": spec}, MUTATING_BINDING]).findings]
     return [(each.rule, each.hint) for each in problems]
@@ -226,7 +251,7 @@ EXACTLY = "Object.spec.devices.requests.exactly"
 
 def patched(patch: str) -> list[tuple[str, str, str]]:
     mutations = [{"patchType": "JSONPatch", "jsonPatch": {"expression": f" [JSONPatch{{{patch}}}]"}}]
-    spec = {"matchConstraints": {"resourceRules": [CLAIMS]}, "mutations": mutations}
+    spec = {"matchConstraints": {"resourceRules": [CLAIMS], "matchPolicy": "Exact"}, "mutations": mutations}
     changing = MUTATING | {"spec": {"failurePolicy": "Fail", "reinvocationPolicy": "Never"} | spec}
     problems = [each.problem for each in check_policies([changing, MUTATING_BINDING]).findings]
     return [(each.message, each.hint, f" [JSONPatch{{{patch}}}]"[each.character or 0 :]) for each in problems]

@@ -425,11 +425,29 @@ CLAIMS = [
 ]
 
 
-def test_an_object_is_changed_in_the_version_of_the_policy_and_stays_in_its_own() -> None:
-    rules = [CLAIMS[0] | {"operations": ["CREATE"]}]
-    patch = "[JSONPatch{op: 'replace', path: '/spec/devices/requests/0/exactly/count', value: 4}]"
+@pytest.mark.parametrize(
+    "mutation",
+    [
+        label("a", "'1'"),
+        "[JSONPatch{op: 'replace', path: '/spec/devices/requests/0/exactly/count', value: 4}]",
+        "[JSONPatch{op: 'test', path: '/kind', value: 'other'}]",
+    ],
+)
+def test_an_object_cannot_be_changed_in_another_version_than_its_own(mutation: str) -> None:
+    constraints = {"resourceRules": [CLAIMS[0] | {"operations": ["CREATE"]}]}
+    verdict = made(mutating("m", mutation, matchConstraints=constraints), obj=BETA)
+    assert verdict.message == (
+        "policy 'm' with binding 'm' denied request: "
+        "converting (v1.ResourceClaim) to (v1beta1.ResourceClaim): unknown conversion"
+    )
+    ignored = made(mutating("m", mutation, matchConstraints=constraints, failurePolicy="Ignore"), obj=BETA)
+    assert (ignored.allowed, ignored.object) == (True, BETA)
+
+
+def test_an_object_is_changed_in_the_version_in_which_it_was_sent() -> None:
+    rules = [CLAIMS[0] | {"operations": ["CREATE"], "apiVersions": ["v1", "v1beta1"]}]
+    patch = "[JSONPatch{op: 'replace', path: '/spec/devices/requests/0/count', value: 4}]"
     verdict = made(mutating("m", patch, matchConstraints={"resourceRules": rules}), obj=BETA)
-    assert verdict.object["apiVersion"] == "resource.k8s.io/v1beta1"
     assert verdict.object["spec"]["devices"]["requests"][0]["count"] == 4
 
 

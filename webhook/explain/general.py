@@ -110,6 +110,7 @@ OF_POLICIES: Mapping[str, str] = {
     "param-without-kind": "A binding has a paramRef, but its policy has no paramKind: the parameters are not used.",
     "binding-without-params": "A policy has a paramKind, but its binding has no paramRef: params is null.",
     "unknown-resource": "A rule of a policy names a resource that its API group does not have.",
+    "unchangeable-version": "A mutating policy matches a resource in versions in which it cannot change objects.",
     "unserved-version": "A rule of a policy names a version in which the release does not serve the resource.",
     "never-applies": "A match condition is false for every object, so the policy never applies.",
     "no-condition": "A match condition is true for every object.",

@@ -26,7 +26,6 @@ from webhook.policy.evaluation.params import ConfigurationError
 from webhook.policy.evaluation.request import DELETE
 from webhook.policy.evaluation.session import Session
 from webhook.policy.evaluation.verdict import INVALID, Decision, Verdict
-from webhook.policy.manifest.kinds import kind_of
 from webhook.policy.manifest.model import DENY, MUTATING, WARN
 
 if TYPE_CHECKING:
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from webhook.policy.evaluation.plan import Invocation
     from webhook.policy.evaluation.policyset import PolicySet
     from webhook.policy.evaluation.request import Request
+    from webhook.policy.manifest.kinds import Kind
     from webhook.policy.manifest.model import Mutation
     from webhook.release import Release
     from webhook.schema.derive.shape import Structure
@@ -197,6 +197,7 @@ class _Mutator:
                     self._failed(invocation, outcome.error, mutation)
                     continue
                 changed = _changed(obj, mutation, outcome.value, self._session.policies, bindings)
+                self._expect_own_version(matched.kind)
             except (OutOfBudgetError, MutationError, DecodingError) as error:
                 self._record(error, invocation, mutation)
                 continue
@@ -212,22 +213,24 @@ class _Mutator:
                 )
             )
             obj = changed
-        self._keep(invocation, before, obj)
+            self.object = obj
         if policy.reinvoked:
             self._invoked.add(_key(invocation))
 
-    def _keep(self, invocation: Invocation, before: JSONObject | None, obj: JSONObject | None) -> None:
-        """Keep a changed object, in the version in which it was sent."""
-        if before is None or obj is None or obj == before:
-            return
-        own = kind_of(text(before, "apiVersion"), text(before, "kind"))
-        try:
-            after = convert(obj, own)
-        except ConfigurationError as error:
-            self._unconfigured(invocation, error.fault)
-            return
-        if after != before:
-            self.object = after
+    def _expect_own_version(self, kind: Kind) -> None:
+        """Make sure that a policy matches the version in which the object was sent.
+
+        The API server cannot convert a mutated object of its own kinds back from another version (dispatcher.go,
+        ConvertToVersion).
+
+        Raises:
+            MutationError: It matches another version.
+        """
+        sent = self._session.request.kind
+        if kind != sent and not self._session.policies.kinds.is_custom(kind):
+            raise MutationError(
+                f"converting ({kind.version}.{kind.kind}) to ({sent.version}.{sent.kind}): unknown conversion"
+            )
 
     def _record(self, error: Exception, invocation: Invocation, mutation: Mutation) -> None:
         """Record an error; raise it if it ends the request, whatever the failure policy is."""

@@ -13,7 +13,7 @@ from webhook.policy.evaluation.policyset import Finding, Given
 from webhook.policy.load import load
 from webhook.policy.manifest.expressions import CompiledExpression
 from webhook.policy.manifest.kinds import Resource
-from webhook.policy.manifest.model import policy_of
+from webhook.policy.manifest.model import MUTATING, policy_of
 from webhook.policy.manifest.programs import compile_policy
 from webhook.policy.tools.literals import literal_warnings
 from webhook.policy.tools.typecheck import type_warnings
@@ -87,6 +87,7 @@ def check_policies(given: Iterable[Given | JSONObject], release: Release = NEWES
         programs = compile_policy(policy, release)
         problems = [
             *_unmatched(policy, policies.kinds),
+            *_unchangeable(policy, policies.kinds),
             *_param_kind(policy, policies),
             *_constants(policy, programs),
             *_unused(policy),
@@ -167,6 +168,35 @@ def _unknown_resources(rule: Rule, path: Path, kinds: Kinds) -> Iterator[Problem
             versions = ", ".join(sorted(rule.versions))
             message = f"Kubernetes 1.{kinds.release} does not serve {name} in {versions}: the rule matches nothing"
             yield _warning("unserved-version", path / "apiVersions", message, _served(found, kinds))
+
+
+def _unchangeable(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
+    """Find resources in versions that a mutating policy matches, but cannot change (mutating/dispatcher.go)."""
+    if policy.kind != MUTATING or policy.match.is_exact:
+        return
+    rules = [rule for rule in policy.match.rules if not {"*"} & (rule.groups | rule.versions)]
+    path = Path(("spec", "matchConstraints", "resourceRules"))
+    seen = set()
+    for index, rule in enumerate(policy.match.rules):
+        for resource in (Resource(group, "", name) for group in sorted(rule.groups) for name, _ in rule.resources):
+            kind = kinds.kind_of(resource)
+            if rule not in rules or kind is None or kind in seen or kinds.is_custom(kind):
+                continue
+            seen.add(kind)
+            listed = {
+                version
+                for each in rules
+                if resource.group in each.groups and any(name == resource.resource for name, _ in each.resources)
+                for version in each.versions
+            }
+            served = kinds.versions(kind)
+            if listed.intersection(served) and (others := [version for version in served if version not in listed]):
+                message = (
+                    f"the policy matches {resource.resource} in {', '.join(others)}, too, and fails there: "
+                    "the API server cannot convert changed objects"
+                )
+                hint = "list these versions, too, or set matchPolicy: Exact"
+                yield _warning("unchangeable-version", path / index / "apiVersions", message, hint)
 
 
 def _group_meant(group: str, kinds: Kinds) -> str:
