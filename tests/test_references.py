@@ -297,3 +297,38 @@ spec:
     (found,) = json.loads(draguard("validate", "--output", "json", "-", stdin=manifests.encode()).out)["findings"]
     assert message in found["message"]
     assert found["hint"] == hint
+
+
+@pytest.mark.parametrize(
+    ("values", "is_found"),
+    [
+        (("A", "B"), True),
+        (("A", "redacted"), False),
+        (("<REDACTED>",), False),
+        (("xxx", "x"), False),
+        (("x", "**"), True),
+    ],
+)
+def test_nothing_is_concluded_from_values_that_were_taken_out_of_slices(
+    values: tuple[str, ...], *, is_found: bool
+) -> None:
+    devices = ", ".join(
+        f"{{name: d{index}, attributes: {{model: {{string: '{value}'}}}}}}" for index, value in enumerate(values)
+    )
+    manifests = f"""
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {{name: gpu}}
+spec: {{selectors: [cel: {{expression: 'device.attributes["g.example.com"].model == "C"'}}]}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {{name: s}}
+spec:
+  driver: g.example.com
+  pool: {{name: s, generation: 1, resourceSliceCount: 1}}
+  nodeName: node-a
+  devices: [{devices}]
+"""
+    found = json.loads(draguard("validate", "--output", "json", "-", stdin=manifests.encode()).out)["findings"]
+    assert [each["rule"] for each in found] == ["selects-nothing"] * is_found

@@ -143,7 +143,8 @@ def _is_class(obj: JSONObject) -> bool:
 def selects_nothing(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """No device of the cluster meets the selectors of a request, or of a class.
 
-    Pods with such a claim stay pending. The reason shown is that of most devices; `draguard match` shows all.
+    Pods with such a claim stay pending. The reason shown is that of most devices; `draguard match` shows all. There is no
+    finding if it depends on values that were taken out of the slices, and replaced by `redacted` or the like.
     """
     fleet = context.fleet
     if fleet is None or not fleet.contents:
@@ -174,6 +175,8 @@ def _nothing(
         if not choice.of_class:
             reasons[choice.place, choice.reason] += group.devices
             examples.setdefault((choice.place, choice.reason), group.content)
+    if any(_TAKEN_OUT.search(why) for _, why in reasons):
+        return
     ((index, reason), count) = max(reasons.items(), key=lambda pair: pair[1], default=((0, ""), 0))
     values = _values([why for place, why in reasons if place == index], reason.partition(" is ")[0])
     message = f"no device meets the selectors of {who}"
@@ -189,6 +192,10 @@ def _nothing(
 
 _BLAMED_MOST: Final = 200
 """For how many different devices, the most frequent first, the reason of their rejection is determined."""
+_TAKEN_OUT: Final = re.compile(
+    r' is "[\[<({]?(?:redacted|removed|masked|anonymi[sz]ed|hidden|x{3,}|\*{3,})[\])>}]?"', re.IGNORECASE
+)
+"""A reason that says nothing: a published slice has something in place of the device's own value."""
 _UNQUOTED: Final = re.compile(r'(\S+) is [^"\s]\S*, wanted (?:[=!<>]+ |one of \[)?+"([^"]*)')
 _QUOTED: Final = re.compile(r'(\S+) is ".*", wanted (?:[=!<>]+ |one of \[)?+([^"\s]+)')
 _RESPELT: Final = re.compile(r'\S+ is ".*", wanted "(.*)"')
