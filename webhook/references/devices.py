@@ -143,8 +143,8 @@ def _is_class(obj: JSONObject) -> bool:
 def selects_nothing(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """No device of the cluster meets the selectors of a request, or of a class.
 
-    Pods with such a claim stay pending. The reason shown is that of most devices; `draguard match` shows all. There is no
-    finding if it depends on values that were taken out of the slices, and replaced by `redacted` or the like.
+    Pods with such a claim stay pending. The reason shown is that of most devices; `draguard match` shows all. There is
+    no finding if it depends on values that were taken out of the slices, and replaced by `redacted` or the like.
     """
     fleet = context.fleet
     if fleet is None or not fleet.contents:
