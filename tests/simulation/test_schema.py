@@ -38,11 +38,11 @@ def test_it_is_one_and_is_printed() -> None:
 
 def pending() -> list[JSONObject]:
     """Return a pod's answers in clusters that refuse it for different reasons."""
-    small = {"capacity": {"memory": {"value": "9Gi"}}}
+    small: dict[str, Any] = {"capacity": {"memory": {"value": "9Gi"}}}
     wanted = selector('device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0')
-    tainted = {"taints": [{"key": "k", "effect": "NoSchedule"}]}
+    tainted: dict[str, Any] = {"taints": [{"key": "k", "effect": "NoSchedule"}]}
     counters = [{"name": "set", "counters": {"memory": {"value": "4Gi"}}}]
-    consumed = {"consumesCounters": [{"counterSet": "set", "counters": {"memory": {"value": "8Gi"}}}]}
+    consumed: dict[str, Any] = {"consumesCounters": [{"counterSet": "set", "counters": {"memory": {"value": "8Gi"}}}]}
     partitions = devices("a", **consumed)
     shared = devices("a")
     shared["metadata"]["name"] = "shared"
