@@ -21,15 +21,17 @@ DOCUMENTS = 10_000
 FILES = 1_000
 START_UPS = 20
 
-CLAIM = """\
-apiVersion: resource.k8s.io/v1alpha2
+METADATA = """\
 kind: ResourceClaim
 metadata:
   name: claim-{number}
   namespace: default
   labels:
     app.kubernetes.io/name: cats
-spec:
+"""
+CLAIM = f"""\
+apiVersion: resource.k8s.io/v1alpha2
+{METADATA}spec:
   resourceClassName: resource.example.com
   allocationMode: WaitForFirstConsumer
   parametersRef:
@@ -37,15 +39,9 @@ spec:
     kind: ClaimParameters
     name: large-black-cat-claim-parameters
 """
-SELECTING = """\
+SELECTING = f"""\
 apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata:
-  name: claim-{number}
-  namespace: default
-  labels:
-    app.kubernetes.io/name: cats
-spec:
+{METADATA}spec:
   devices:
     requests:
     - name: cat
@@ -53,7 +49,7 @@ spec:
         deviceClassName: cats.example.com
         selectors:
         - cel:
-            expression: device.attributes["cats.example.com"].breed == "breed-{number}"
+            expression: device.attributes["cats.example.com"].breed == "breed-{{number}}"
 """
 """A claim whose selector differs from all others."""
 

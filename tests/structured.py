@@ -14,6 +14,18 @@ LABELLED = {"resource.kubernetes.io/admin-access": "true", "resource.k8s.io/admi
 
 REQUEST: dict[str, Any] = {"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}
 RESULT: dict[str, Any] = {"request": "gpu", "driver": "gpu.example.com", "pool": "node-1", "device": "gpu-0"}
+CLAIM = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: claim, namespace: default}
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly:
+        deviceClassName: gpu.example.com
+"""
+"""A manifest of a claim."""
 
 
 def claim(*requests: dict[str, Any], version: str = "v1", **devices: Any) -> dict[str, Any]:

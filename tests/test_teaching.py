@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.command import draguard
-from tests.structured import claim
+from tests.structured import CLAIM, claim
 from webhook import validate
 from webhook.api.judgement import judge
 from webhook.cli.validate.changes import changed
@@ -20,17 +20,6 @@ from webhook.report.text import folded
 if TYPE_CHECKING:
     from pathlib import Path
 
-CLAIM = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: claim, namespace: default}
-spec:
-  devices:
-    requests:
-    - name: gpu
-      exactly:
-        deviceClassName: gpu.example.com
-"""
 SELECTED = CLAIM + "        selectors:\n        - cel: {expression: EXPRESSION}\n"
 
 

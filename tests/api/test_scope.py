@@ -9,21 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.command import Done, draguard
+from tests.policies import POLICY
+from tests.structured import CLAIM
 from webhook import validate
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-CLAIM = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: claim, namespace: default}
-spec:
-  devices:
-    requests:
-    - name: gpu
-      exactly: {deviceClassName: gpu.example.com}
-"""
 WRONG = CLAIM.replace("name: claim", "name: A")
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: pod}\nspec:\n  containers: [{name: UPPER, image: image}]\n"
 DEPLOYMENT = """\
@@ -89,23 +81,9 @@ class TestPods:
         assert "pod-update" in {each["rule"] for each in found}
 
     def test_policies_apply_to_all_pods(self, tmp_path: Path) -> None:
-        policy = """\
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: never}
-spec:
-  matchConstraints:
-    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]
-  validations: [{expression: "false"}]
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: never}
-spec: {policyName: never, validationActions: [Deny]}
-"""
-        write(tmp_path, {"policies/p.yaml": policy, "a/a.yaml": POD})
+        write(tmp_path, {"policies/p.yaml": POLICY.format(expression="'false'"), "a/a.yaml": POD})
         done = report("--policies", tmp_path / "policies", tmp_path / "a")
-        assert [each["policy"]["name"] for each in done["findings"]] == ["never"]
+        assert [each["policy"]["name"] for each in done["findings"]] == ["names"]
         assert done["summary"]["withoutClaims"] == 0
 
 
@@ -347,7 +325,7 @@ class TestNeighbours:
         selector = (
             '        selectors: [{cel: {expression: \'device.attributes["gpu.example.com"].model == "H100"\'}}]\n'
         )
-        claim = CLAIM.replace("exactly: {", "exactly:\n        ").replace("com}", "com") + selector
+        claim = CLAIM + selector
         files = {
             "a/a.yaml": claim,
             "a/b.yaml": CLASS.replace("CLASS", "gpu.example.com"),
