@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
 import pytest
 
-from tests.simulation.clusters import claim, device_class, devices, node, pod
+from tests.simulation.clusters import allocated, claim, device_class, devices, node, pod
 from webhook import simulate
+
+if TYPE_CHECKING:
+    from webhook.objects import JSONObject
 
 GPU = "example.com/gpu"
 GATES = {"DRAExtendedResource": True}
@@ -45,6 +51,45 @@ class TestNodesWithTheResource:
         one = pod(claims={"c": "c"}, requests={GPU: "1"})
         (answer,) = simulate(self.OBJECTS, [one], kubernetes="1.34", feature_gates=GATES)
         assert answer["node"] == "a"
+
+
+class TestPodsThatWaitForTheirDevices:
+    """Their claims for extended resources have been made, and devices must become ready before they are bound."""
+
+    @staticmethod
+    def answer(*conditions: str, uid: str = "1") -> JSONObject:
+        waiting = pod(requests={GPU: "1"})
+        waiting["metadata"]["uid"] = "1"
+        made = allocated("p-extended-resources-abcde", "a")
+        made["metadata"] |= {
+            "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
+            "ownerReferences": [{"kind": "Pod", "name": "p", "uid": "1", "controller": True}],
+        }
+        allocation = made["status"]["allocation"]
+        allocation["allocationTimestamp"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        (result,) = allocation["devices"]["results"]
+        result |= {"bindingConditions": ["attached"], "bindingFailureConditions": ["failed"]}
+        found = [{"type": each, "status": "True"} for each in conditions]
+        made["status"] |= {
+            "reservedFor": [{"resource": "pods", "name": "p", "uid": uid}],
+            "devices": [{"driver": result["driver"], "pool": "a", "device": "d0", "conditions": found}],
+        }
+        objects = [device_class(extendedResourceName=GPU), devices("a"), node("b"), node("a"), made]
+        (answer,) = simulate(objects, [waiting])
+        return answer
+
+    def test_are_not_tried_again(self) -> None:
+        answer = self.answer()
+        assert answer["condition"] is None
+        assert answer["why"]["reason"] == "waiting for binding conditions for device on node a"
+        assert list(answer["claims"]) == ["p-extended-resources-abcde"]
+
+    @pytest.mark.parametrize(("conditions", "uid"), [(("failed",), "1"), ((), "2")])
+    def test_are_tried_again_if_the_devices_failed_or_are_not_theirs(
+        self, conditions: tuple[str, ...], uid: str
+    ) -> None:
+        message = self.answer(*conditions, uid=uid)["condition"]["message"]
+        assert "2 cannot schedule extended resource claim. deletion of ResourceClaim completed" in message
 
 
 class TestClassesWithTheSameResource:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.simulation.clusters import allocated, claim, device_class, devices, node, pod, selector, template
+from tests.simulation.clusters import DRIVER, allocated, claim, device_class, devices, node, pod, selector, template
 from webhook import simulate
 
 if TYPE_CHECKING:
@@ -397,6 +397,34 @@ class TestHelp:
         (answer,) = simulate([*objects, claim(count=2)], [pod(claims={"gpu": "c"})])
         (help_,) = answer["why"]["help"]
         assert help_["change"] == "with count 1 in request r and if request r tolerates k:NoSchedule"
+
+    def test_nodes_that_fail_with_different_errors_are_noted(self) -> None:
+        wanted = claim(selectors=[selector(f'device.attributes["{DRIVER}"].model == "x"')])
+        sized = claim(selectors=[selector(f'device.attributes["{DRIVER}"].size == "x"')])
+        both = {
+            **wanted,
+            "spec": {
+                "devices": {
+                    "requests": [
+                        {
+                            "name": "r",
+                            "exactly": {
+                                "deviceClassName": "gpu",
+                                "selectors": [
+                                    *wanted["spec"]["devices"]["requests"][0]["exactly"]["selectors"],
+                                    *sized["spec"]["devices"]["requests"][0]["exactly"]["selectors"],
+                                ],
+                            },
+                        }
+                    ]
+                }
+            },
+        }
+        other = devices("b", 1, attributes={"model": {"string": "x"}})
+        (answer,) = simulate([device_class(), devices("a"), other, *NODES, both], [pod(claims={"gpu": "c"})])
+        assert answer["condition"]["message"].endswith("selector #0: CEL runtime error: no such key: model")
+        note = "nodes fail with different errors, and the scheduler reports the one that it meets first"
+        assert answer["why"]["notes"] == [note]
 
     def test_a_newer_release(self) -> None:
         bound = devices("a", 1, bindingConditions=["attached"], bindingFailureConditions=["failed"])

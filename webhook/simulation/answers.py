@@ -22,6 +22,7 @@ NOT_SIMULATED: Final = (
     "not simulated: affinity to other pods, topology spread, volumes, preemption, and all scores but those of devices"
 )
 _ORDER: Final = "the scheduler could also decide otherwise: the answer depends on the order in which it sees slices"
+_ERRORS: Final = "nodes fail with different errors, and the scheduler reports the one that it meets first"
 
 
 class Answers:
@@ -95,6 +96,8 @@ class Answers:
         notes = list(placement.notes)
         if placement.uncertain:
             notes.append(_ORDER)
+        if placement.verdicts is not None and len(set(placement.verdicts.errors.values())) > 1:
+            notes.append(_ERRORS)
         settings = self._cluster.settings
         if placement.node is None and placement.verdicts is not None and settings.has_binding_conditions:
             notes += [

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.allocation import Result
 from webhook.inventory.claims import (
+    POD,
     Blocked,
     Consumer,
     Use,
@@ -23,7 +24,7 @@ from webhook.inventory.extended import leftover
 from webhook.objects import items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.simulation import binding, conditions, creation
-from webhook.simulation.affinity import named
+from webhook.simulation.affinity import named, selects
 from webhook.simulation.nodes import Demand
 from webhook.simulation.verdicts import Needs, Round, Verdicts
 
@@ -164,6 +165,10 @@ class Scheduler:
             condition = conditions.before_filter(reason, nodes, conditions.NOTHING_TO_DEALLOCATE, pod)
             return Placement(pod, None, condition, claims, reason=reason), False
         verdicts, round_ = self.filter(pod, uses)
+        left = round_.needs.leftover
+        if left is not None and self._is_being_bound(pod, left):
+            home = next((each.name for each in cluster.nodes if _is_usable_on(each.node, left)), "")
+            return Placement(pod, None, None, (*claims, left), reason=_waits_on(home)), False
         uncertain = bool(verdicts.uncertain)
         placement = Placement(pod, None, None, claims, verdicts=verdicts, needs=round_.needs, uncertain=uncertain)
         if verdicts.errors:
@@ -177,6 +182,12 @@ class Scheduler:
         refusals = [v.refusal for v in verdicts.by_node.values() if v.refusal is not None]
         absent = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
         return placement._replace(condition=conditions.refused(refusals, nodes, said, pod, absent)), again
+
+    def _is_being_bound(self, pod: JSONObject, claim: JSONObject) -> bool:
+        """Tell whether a pod only waits for the devices of its claim for extended resources."""
+        if not self.cluster.settings.has_binding_conditions or not _consumer(pod).has(claim):
+            return False
+        return binding.waits(claim) and not binding.is_unavailable(claim)
 
     def _missing_classes(self, claims: Sequence[JSONObject]) -> Iterator[str]:
         for claim in claims:
@@ -221,9 +232,7 @@ class Scheduler:
         for claim, allocation in zip(pending, allocations, strict=False):
             given.setdefault(id(claim), allocation)  # a claim that the pod names twice keeps its first devices
         made = [
-            Use("", claim, Consumer("pods", name_of(placement.pod), uid_of(placement.pod)))
-            for claim in pending[len(pending) - 1 :]
-            if round_.made_on(node)
+            Use("", claim, _consumer(placement.pod)) for claim in pending[len(pending) - 1 :] if round_.made_on(node)
         ]
         bound: list[JSONObject] = []
         before: list[JSONObject] = []
@@ -249,8 +258,7 @@ class Scheduler:
         cluster.bind(placement.pod, needs.demand.with_more(taken) if taken else needs.demand, node)
         placement = placement._replace(claims=tuple({id(c): c for c in bound}.values()))
         if cluster.settings.has_binding_conditions and any(map(binding.waits, bound)):
-            reason = f"waiting for binding conditions for device on node {names[0]}"
-            return placement._replace(reason=reason)
+            return placement._replace(reason=_waits_on(names[0]))
         return placement._replace(node=names[0], condition=conditions.SCHEDULED)
 
     def _unbound(
@@ -285,6 +293,19 @@ def requested_classes(claim: JSONObject) -> Iterator[tuple[str, str]]:
             yield name, text(exactly, "deviceClassName")
         for alternative in items(request, "firstAvailable"):
             yield f"{name}/{text(alternative, 'name')}", text(alternative, "deviceClassName")
+
+
+def _consumer(pod: JSONObject) -> Consumer:
+    return Consumer(POD, name_of(pod), uid_of(pod))
+
+
+def _is_usable_on(node: JSONObject, claim: JSONObject) -> bool:
+    selector = mapping(allocation_of(claim), "nodeSelector")
+    return not selector or selects(selector, node)
+
+
+def _waits_on(node: str) -> str:
+    return f"waiting for binding conditions for device on node {node}"
 
 
 def _is_repeated(claim: JSONObject, bound: Sequence[JSONObject]) -> bool:

@@ -210,9 +210,10 @@ class Round:
 
 def _failure(failure: Failure) -> Verdict:
     if failure.scope == "abort":
-        return Verdict(Refusal((failure.error or "",)), error=failure.error or "", by_devices=True)
-    reason = failure.error or "cannot allocate all claims"
-    return Verdict(Refusal((reason,)), by_devices=True, uncertain=failure.depends_on_order)
+        error, reason = failure.error or "", failure.error or ""
+    else:
+        error, reason = "", failure.error or "cannot allocate all claims"
+    return Verdict(Refusal((reason,)), error=error, by_devices=True, uncertain=failure.depends_on_order)
 
 
 def _score(claims: Sequence[JSONObject], devices: Sequence[Sequence[tuple[str, str, str, str]]]) -> int:
