@@ -80,29 +80,20 @@ def review(
     problems = [] if known else judge(obj, kubernetes=kubernetes) or _misspelt(obj)
     if problems:
         return Outcome(obj, problems)
+    options: dict[str, Any] = {
+        "kubernetes": kubernetes,
+        "feature_gates": feature_gates,
+        "namespace_labels": namespace_labels,
+        "beyond_decoding": beyond_decoding,
+    }
     if not known and rules:
-        problems = _in_pods(
-            obj,
-            pod_locations,
-            kubernetes=kubernetes,
-            feature_gates=feature_gates,
-            namespace_labels=namespace_labels,
-            beyond_decoding=beyond_decoding,
-        )
+        problems = _in_pods(obj, pod_locations, **options)
     subresource = "" if old is None else subresource
     change = sender.change(obj, old, subresource, kubernetes=kubernetes if known else None) if sender else None
     allowed = change is not None and change.mutation.verdict.allowed
     sent = change.manifest if change and allowed else obj
     if known and rules:
-        problems = judge(
-            sent,
-            old,
-            kubernetes=kubernetes,
-            subresource=subresource,
-            feature_gates=feature_gates,
-            namespace_labels=namespace_labels,
-            beyond_decoding=beyond_decoding,
-        )
+        problems = judge(sent, old, subresource=subresource, **options)
     warnings = never_runs(sent) if rules and old is None and makes_pods(obj.get("apiVersion"), obj.get("kind")) else ()
     if sender is None or change is None or not allowed or any(each.reason in NOT_DECODED for each in problems):
         return Outcome(sent, problems, change, warnings=warnings)

@@ -146,10 +146,9 @@ def serve(
             else None
         )
 
-        def announce() -> None:
+        def announce(url: str) -> None:
             if beside:
                 _log.info("metrics and probes on %s", url_of(beside[1], "http"))
-            url = url_of(listener)
             _log.info("listening on %s", url)
             ready(url)
 
@@ -165,7 +164,7 @@ def serve(
             beside=beside,
             chores=chores,
             tick=tick,
-            ready=lambda _url: announce(),
+            ready=announce,
         ).run()
 
 
