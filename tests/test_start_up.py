@@ -58,6 +58,18 @@ def test_one_valid_claim_needs_no_heavy_module(claim: str, tmp_path: Path) -> No
     assert not HEAVY & imported("validate", str(file))
 
 
+def test_a_selector_needs_few_modules_of_the_standard_library(tmp_path: Path) -> None:
+    file = tmp_path / "claim.yaml"
+    selector = """\
+        selectors:
+        - cel:
+            expression: device.attributes["cats.example.com"].breed == "tabby"
+"""
+    file.write_text(CLAIM_V1 + selector, encoding="utf-8")
+    unneeded = {"dataclasses", "inspect", "json", "decimal", "datetime", "base64", "yaml", "msgspec", "re2"}
+    assert not unneeded & imported("validate", str(file))
+
+
 def test_a_classic_claim_needs_no_other_types(tmp_path: Path) -> None:
     file = tmp_path / "claim.yaml"
     file.write_text(CLAIM.format(number=1), encoding="utf-8")
@@ -77,6 +89,7 @@ def test_help_declares_no_options_of_commands() -> None:
         "webhook",
         "webhook.limits",
         "webhook.patterns",
+        "webhook.records",
         "webhook.spelling",
         "webhook.cli",
         "webhook.cli.arguments",
@@ -122,7 +135,7 @@ def test_one_valid_claim_needs_nothing_of_others(claim: str, tmp_path: Path) -> 
     assert sum(name.startswith("webhook") for name in modules) <= MOST
 
 
-MOST = 130
+MOST = 131
 """Modules of draguard that validating a claim imports: each costs about a tenth of a millisecond."""
 
 

@@ -193,7 +193,7 @@ _TOO_DEEP = refused(BAD_REQUEST, Path(), "the object is nested too deeply").name
 
 def _walked(struct: CompiledStruct, obj: dict[str, Any], old: object) -> tuple[Sequence[Misfit], Sequence[Problem]]:
     """Decode an object, and validate it if it is new; an update is validated once it is prepared."""
-    return _apart(struct if old is None else struct.decoding, obj)
+    return apart(struct.walk(obj)) if old is None else _apart(struct.decoding, obj)
 
 
 _often = cache(Often)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 
 from webhook.formats.names import FINE, Messages
@@ -52,7 +51,6 @@ _MONTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _DAYS_BEFORE = (0, *accumulate(_MONTHS))
 _FEBRUARY = 2
 _NANOSECONDS = 10**9
-_START = datetime(1, 1, 1, tzinfo=UTC)
 _ESCAPES = {
     **{byte: f"\\x{byte:02x}" for byte in (*range(0x20), *range(0x80, 0x100))},
     ord('"'): r"\"",
@@ -113,7 +111,10 @@ def format_timestamp(nanoseconds: int) -> str:
     Raises:
         OverflowError: The time zone has moved it out of the years 1 to 9999.
     """
-    return (_START + timedelta(seconds=nanoseconds // _NANOSECONDS)).isoformat().removesuffix("+00:00") + "Z"
+    from datetime import datetime, timedelta  # noqa: PLC0415 - few objects have timestamps
+
+    start = datetime(1, 1, 1)  # noqa: DTZ001 - in UTC, as the text says
+    return (start + timedelta(seconds=nanoseconds // _NANOSECONDS)).isoformat() + "Z"
 
 
 def shown_timestamp(value: str) -> str | None:

@@ -8,6 +8,7 @@ predicate (``fine=``); a value with the fields of a rule without one needs a clo
 from __future__ import annotations
 
 from functools import cache, lru_cache
+from itertools import chain
 from operator import attrgetter
 from types import GenericAlias
 from typing import TYPE_CHECKING, Annotated, Any, Final, cast
@@ -20,7 +21,7 @@ from webhook.schema.nested import Nested
 from webhook.schema.scalars import WIDEST, Anything, Int, Parsed, Scalar, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator, Mapping
+    from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
     from webhook.release import Release
     from webhook.schema.compiled import CompiledStruct
@@ -93,27 +94,31 @@ def planned(struct: CompiledStruct) -> Callable[[object], bool]:
 @cache
 def plan_of(struct: CompiledStruct) -> type | None:
     """Make the msgspec type whose values are fine; None if only a walk can tell."""
-    unstated = [rule for rule in struct.rules("checks") if rule.fine is None]
-    if struct.inline or not all(rule.given for rule in unstated):
+    inlined = [cast("CompiledStruct", struct.fields[name].struct) for name in struct.inline]
+    parts = [struct, *inlined]
+    unstated = [rule for part in parts for rule in part.rules("checks") if rule.fine is None]
+    # An inlined struct with a field that may not be missing is there in all that is planned.
+    if not all(part.absent for part in inlined) or not all(rule.given for rule in unstated):
         return None
-    rare = {name for name, field in struct.stated.items() if field.rare}
-    left_out = rare.union(struct.gated, *(rule.given for rule in unstated))
-    plans = {name: plan for name, plan in _fields(struct) if name not in left_out}
-    members = frozenset().union(*(union.members for union in struct.rules("unions")))
-    needed = {name for name, _ in struct.absent}
+    known = {name: plan for part in parts for name, plan in _fields(part)}
+    rare = {name for part in parts for name, field in part.stated.items() if field.rare or name in part.gated}
+    left_out = rare.union(*(rule.given for rule in unstated))
+    plans = {name: plan for name, plan in known.items() if name not in left_out}
+    members = frozenset().union(*(union.members for part in parts for union in part.rules("unions")))
+    needed = {name for part in parts for name, _ in part.absent}
     fields = [
         (name, plan.type) if name in needed else (name, plan.type if name in members else plan.type | None, None)
         for name, plan in plans.items()
     ]
     # Fields that are not planned are None: no planned value has them.
-    namespace: dict[str, Any] = dict.fromkeys(struct.type.fields.keys() - plans.keys())
+    namespace: dict[str, Any] = {name: None for part in parts for name in part.type.fields if name not in plans}
+    namespace |= dict.fromkeys(struct.inline, property(lambda value: value))
     if not struct.target.strict:  # where unknown fields are ignored, those that are known but not planned must not be
-        known = [name for name, _ in _fields(struct) if name in left_out]
-        fields += [(name, _NOTHING, None) for name in known]
-        namespace = {name: value for name, value in namespace.items() if name not in known}
+        fields += [(name, _NOTHING, None) for name in known.keys() & left_out]
+        namespace = {name: value for name, value in namespace.items() if name not in left_out}
     if struct.type.box:
         namespace["__getattr__"] = _boxed(struct.type.box)
-    if examine := _examination(struct, plans, needed):
+    if examine := _examination(parts, plans, needed):
         namespace["__post_init__"] = examine
     return defstruct(
         struct.type.__name__,
@@ -131,24 +136,24 @@ def _boxed(box: str) -> Callable[[Any, str], Any]:
 
 
 def _examination(
-    struct: CompiledStruct, plans: Mapping[str, _Planned], needed: Container[str]
+    parts: Sequence[CompiledStruct], plans: Mapping[str, _Planned], needed: Container[str]
 ) -> Callable[[Any], None] | None:
-    """Make the check of a struct with the right shape; None if there is nothing to check.
+    """Make the check of a struct, and of those inlined in it, with the right shape; None if there is nothing to check.
 
     Its source is generated field by field, as in dataclasses: a loop takes several times as long, and a slice has
     thousands of structs. Only names of declared fields become part of the source.
     """
-    scope: dict[str, Any] = {"LookCloserError": _LookCloserError, "target": struct.target}
+    scope: dict[str, Any] = {"LookCloserError": _LookCloserError, "target": parts[0].target}
     tests = []
     for name, plan in plans.items():
         if plan.wrong:
             scope[f"wrong_{name}"] = plan.wrong
             given = "" if name in needed else f"value.{name} is not None and "
             tests.append(given + plan.whole.format(wrong=f"wrong_{name}", value=f"value.{name}"))
-    for union in struct.rules("unions"):
+    for union in chain.from_iterable(part.rules("unions") for part in parts):
         members = sorted(union.members & plans.keys())
         tests.append(f"({' '.join(f'value.{name},' for name in members)}).count(None) != {len(members) - 1}")
-    for number, rule in enumerate(struct.rules("checks")):
+    for number, rule in enumerate(chain.from_iterable(part.rules("checks") for part in parts)):
         if rule.fine:
             scope[f"fine_{number}"] = rule.fine
             given = " or ".join(f"value.{name} is not None" for name in sorted(rule.given & plans.keys()))
@@ -164,7 +169,8 @@ def _examination(
 def _fields(struct: CompiledStruct) -> Iterator[tuple[str, _Planned]]:
     known = struct.target
     for name, field in struct.stated.items():
-        yield name, _planned(field, known if struct.checks(name) else known.decoding, struct.names)
+        if name not in struct.inline:
+            yield name, _planned(field, known if struct.checks(name) else known.decoding, struct.names)
     for name, field in struct.type.opaque.items():
         yield name, _planned(field, known.decoding, struct.names) if known.thorough else _Planned(Any)
 

@@ -169,5 +169,7 @@ class FlatDeviceRequest(Named):
     firstAvailable = DeviceRequest.fields["firstAvailable"]
 
 
-check(FlatDeviceRequest, since=33, until=34)(exactly_or_first_available)
-check(FlatDeviceRequest, since=35, mutes=("exactly", "firstAvailable"))(exactly_or_first_available)
+check(FlatDeviceRequest, since=33, until=34, fine=_exactly_or_not)(exactly_or_first_available)
+check(FlatDeviceRequest, since=35, mutes=("exactly", "firstAvailable"), fine=_exactly_or_not)(
+    exactly_or_first_available
+)
