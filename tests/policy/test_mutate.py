@@ -555,6 +555,26 @@ def test_all_misspelt_fields_of_known_kinds_are_named(obj: dict[str, Any], path:
     assert verdict.message == (said and f"Internal error occurred: {said}")
 
 
+def test_a_changed_object_is_decoded_before_it_is_seen_again() -> None:
+    patch = (
+        "[JSONPatch{op: 'add', path: '/spec/containers/0/args', value: []}, "
+        "JSONPatch{op: 'add', path: '/metadata/labels/none', value: null}, "
+        "JSONPatch{op: 'add', path: '/spec/containers/-', value: "
+        "{'name': dyn('d'), 'image': dyn('i'), 'command': dyn([null]), 'ports': dyn([null])}}]"
+    )
+    seen = "object.spec.containers.map(c, c.map(k, k).sort().join(' ')).join('; ') + '|' + object.metadata.labels.none"
+    annotate = f"Object{{metadata: Object.metadata{{annotations: {{'seen': {seen}}}}}}}"
+    fields = "image imagePullPolicy name resources terminationMessagePath terminationMessagePolicy"
+    again = f"Object{{metadata: Object.metadata{{annotations: {{'n': {seen}}}}}}}"
+    verdict = made(mutating("m", patch, annotate), mutating("n", again))
+    annotations, (first, added) = verdict.object["metadata"]["annotations"], verdict.object["spec"]["containers"]
+    assert added == {"name": "d", "image": "i", "command": [""], "ports": [{}]}
+    assert annotations["seen"] == annotations["n"]
+    assert annotations["seen"].partition("; ")[2] == f"command {fields.replace('name ', 'name ports ')}|"
+    assert "args" not in annotations["seen"]
+    assert first["args"] == []
+
+
 def test_what_was_no_better_before_is_not_the_patchs_fault() -> None:
     before = CONFIG | {"data": {"a": 3}}
     patch = "[JSONPatch{op: 'add', path: '/data/b', value: 'c'}]"

@@ -19,6 +19,7 @@ from webhook.schema.derive.shape import (
     BYTES,
     INT_OR_STRING,
     INTEGER,
+    QUANTITY,
     SET,
     STRING,
     TIMESTAMP,
@@ -30,13 +31,14 @@ from webhook.schema.derive.shape import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from webhook.objects import JSONObject
     from webhook.schema.derive.shape import Shape
 
 _UNKNOWN: Final = ": field not declared in schema"
 _DUPLICATE: Final = ": duplicate entries for key "
+_ZEROS: Final[Mapping[str, Any]] = {STRING: "", INTEGER: 0, BOOLEAN: False, QUANTITY: "0"}
 _STRINGS: Final = frozenset({STRING, TIMESTAMP, BYTES})
 
 
@@ -98,6 +100,32 @@ def _fractions(value: Any, shape: Shape) -> Iterator[str]:
             item = shape.field(name) if isinstance(shape, Structure) else shape.item
             if item is not None and type(each) is not str:
                 yield from _fractions(each, item)
+
+
+def without_nulls(value: Any, shape: Shape) -> Any:
+    """Replace nulls as decoding into Go's types does: fields are left out, items are the zero values of their types.
+
+    Args:
+        value: The value.
+        shape: Its shape.
+    """
+    if isinstance(value, dict):
+        if isinstance(shape, Structure):
+            fields = ((name, each, shape.field(name) or Anything()) for name, each in value.items() if each is not None)
+            return {name: without_nulls(each, field) for name, each, field in fields}
+        if isinstance(shape, MapOf):
+            return {key: _item_without_nulls(each, shape.item) for key, each in value.items()}
+    if isinstance(value, list) and isinstance(shape, ListOf):
+        return [_item_without_nulls(each, shape.item) for each in value]
+    return value
+
+
+def _item_without_nulls(value: Any, shape: Shape) -> Any:
+    if value is not None:
+        return without_nulls(value, shape)
+    if isinstance(shape, Scalar):
+        return _ZEROS.get(shape.kind)
+    return {} if isinstance(shape, Structure) else None
 
 
 def _expect_typed(obj: JSONObject, schema: Structure, which: str, tolerated: tuple[str, ...] = ()) -> None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.api.conversion import with_defaults
 from webhook.api.shapes import schema_of
 from webhook.budget import BudgetExceededError, current
 from webhook.cel import EvaluationError
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
 from webhook.objects import metadata_of, text
 from webhook.policy.change.decoding import DecodingError, expect_decodable
-from webhook.policy.change.merge import MergeError, apply, expect_whole_numbers
+from webhook.policy.change.merge import MergeError, apply, expect_whole_numbers, without_nulls
 from webhook.policy.change.native import MismatchError, Natives, check_names, configuration_of, to_json
 from webhook.policy.change.patch import PatchError, TestFailedError, apply_patch
 from webhook.policy.evaluation.activation import Evaluation, OutOfBudgetError
@@ -134,7 +135,8 @@ class _Mutator:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self.object = session.request.object
+        self._sent = self.object = session.request.object
+        self._decoded: tuple[JSONObject | None, JSONObject | None] = None, None
         self.decisions: list[Decision] = []
         self.errors: list[Decision] = []
         self.warnings: list[str] = []
@@ -173,12 +175,12 @@ class _Mutator:
         """Evaluate a policy; if it is not due, its conditions are evaluated nevertheless, and may fail."""
         policy, programs, matched = invocation.hook.policy, invocation.hook.programs, invocation.matched
         assert matched is not None  # noqa: S101 - it has matched
-        before = self.object
-        if self._session.holds_quickly(invocation, before, changes=True) is False:
+        seen = self._as_decoded(self.object)
+        if self._session.holds_quickly(invocation, seen, changes=True) is False:
             return
         try:
-            obj = convert(before, matched.kind)
-            bindings = self._session.bindings(invocation, obj)
+            obj = convert(self.object, matched.kind)
+            bindings = self._session.bindings(invocation, convert(seen, matched.kind))
         except ConfigurationError as error:
             self._unconfigured(invocation, error.fault)
             return
@@ -190,7 +192,8 @@ class _Mutator:
         for mutation, program in zip(policy.mutations, programs.mutations, strict=True):
             if obj is None:
                 break
-            evaluation = Evaluation(bindings | {"object": obj}, programs.variables, POLICY_LIMIT, self._session.meter)
+            bindings = bindings | {"object": self._as_decoded(obj)}
+            evaluation = Evaluation(bindings, programs.variables, POLICY_LIMIT, self._session.meter)
             try:
                 outcome = evaluation.evaluate(program)
                 if outcome.error:
@@ -216,6 +219,14 @@ class _Mutator:
             self.object = obj
         if policy.reinvoked:
             self._invoked.add(_key(invocation))
+
+    def _as_decoded(self, obj: JSONObject | None) -> JSONObject | None:
+        """Return an object as expressions see it: after each change, the API server decodes it and sets defaults."""
+        if obj is None or obj is self._sent or schema_of(text(obj, "apiVersion"), text(obj, "kind")) is None:
+            return obj
+        if obj is not self._decoded[0]:
+            self._decoded = obj, with_defaults(obj, self._session.policies.release)
+        return self._decoded[1]
 
     def _expect_own_version(self, kind: Kind) -> None:
         """Make sure that a policy matches the version in which the object was sent.
@@ -311,7 +322,7 @@ def _changed(
         raise MutationError(str(error)) from None
     except (MismatchError, EvaluationError) as error:
         raise MutationError(f"type mismatch: {error}" if isinstance(error, MismatchError) else str(error)) from None
-    return _without_nulls(changed) if schema and _has_null(changed) else changed
+    return without_nulls(changed, schema) if schema and _has_null(changed) else changed
 
 
 def _configuration(obj: JSONObject, value: Struct, natives: Natives) -> JSONObject:
@@ -355,10 +366,3 @@ def _has_null(value: Any) -> bool:
         if _has_null(each):
             return True
     return False
-
-
-def _without_nulls(value: Any) -> Any:
-    """Leave out nulls, as decoding into Go's types does."""
-    if isinstance(value, dict):
-        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
-    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
