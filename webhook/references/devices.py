@@ -13,7 +13,7 @@ from webhook.inventory import CLAIMS
 from webhook.objects import items, mapping, text
 from webhook.problem import Advice, Fix
 from webhook.references.requests import devices_path, field_of, requests_of
-from webhook.references.rules import finding, in_expression, instead, listed, rule
+from webhook.references.rules import NOTE, finding, in_expression, instead, listed, rule
 from webhook.references.selecting import OTHER_HOLDER, SELECTING, held_elsewhere, reads_of, selectors_of
 from webhook.spelling import nearest
 
@@ -267,6 +267,26 @@ def capacity_not_published(claim: JSONObject, context: Context) -> Iterator[Prob
                 bare = name.rpartition("/")[2]
                 hint = f'did you mean "{bare}"?' if bare in known else instead(name, known, "capacities")
                 yield finding((*request.path, "capacity", "requests", name), message, hint)
+
+
+@rule("whole-device", *CLAIMS, level=NOTE, beside_devices=True)
+def whole_device(claim: JSONObject, context: Context) -> Iterator[Problem]:
+    """A request asks for a part of a device's capacity, but no device of its class can be shared.
+
+    It gets a device with at least that capacity, and all of it: only devices with ``allowMultipleAllocations`` are
+    shared.
+    """
+    fleet = context.fleet
+    if fleet is None:
+        return
+    for request in requests_of(claim):
+        device_class = context.inventory.find("DeviceClass", text(request.content, "deviceClassName"))
+        if device_class is None or not mapping(request.content, "capacity", "requests"):
+            continue
+        contents = fleet.of_class(items(device_class, "spec", "selectors"))
+        if contents and not any(each.is_shared for each in contents):
+            message = f'request "{request.name}" gets a whole device: none of the class can be shared'
+            yield finding((*request.path, "capacity", "requests"), message, reason="WholeDevice")
 
 
 @rule("constraint-not-published", *CLAIMS, beside_devices=True)
