@@ -29,6 +29,8 @@ WARNING = "warning"
 """The API server accepts the object, but it cannot work, or not as written."""
 
 BAD_REQUEST = "BadRequest"
+DUPLICATE = "FieldValueDuplicate"
+"""The reason of findings about what is repeated."""
 NOT_DECODED = frozenset({BAD_REQUEST, "NotFound"})
 """The reasons of errors about an object that cannot be decoded: nothing else is found in it."""
 
@@ -193,7 +195,7 @@ def forbidden(path: Path, detail: str) -> Problem:
 
 def duplicate(path: Path, value: object) -> Problem:
     """Report a value that repeats an earlier one."""
-    return _error("FieldValueDuplicate", path, f"Duplicate value: {shown(value)}", "duplicate")
+    return _error(DUPLICATE, path, f"Duplicate value: {shown(value)}", "duplicate")
 
 
 def not_found(path: Path, value: object, detail: str = "") -> Problem:
@@ -204,11 +206,16 @@ def not_found(path: Path, value: object, detail: str = "") -> Problem:
 def not_supported(path: Path, value: str, supported: Iterable[str], release: Release) -> Problem:
     """Report a value outside an enumeration."""
     names = ", ".join(quoted(name) for name in supported)
-    # The types of enumerations are Go's own: since 1.34 ``field.Error`` shows their values as JSON, not by %q.
-    text = Verbatim(_to_json().encode(value).translate(GO_JSON_ESCAPES)) if release >= _AS_JSON_SINCE else value
-    return _error(
-        "FieldValueNotSupported", path, f"Unsupported value: {shown(text)}: supported values: {names}", "enum"
-    )
+    text = shown(of_own_type(value, release))
+    return _error("FieldValueNotSupported", path, f"Unsupported value: {text}: supported values: {names}", "enum")
+
+
+def of_own_type(text: str, release: Release) -> str:
+    """Return a text whose Go type has a name of its own, such as one of an enumeration, as messages show it.
+
+    Since 1.34 ``field.Error`` shows such texts as JSON, not by %q.
+    """
+    return Verbatim(_to_json().encode(text).translate(GO_JSON_ESCAPES)) if release >= _AS_JSON_SINCE else text
 
 
 def too_long(path: Path, limit: int, release: Release, *, in_bytes: bool = False) -> Problem:

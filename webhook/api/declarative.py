@@ -9,18 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from webhook.formats import decode_quantity
-from webhook.problem import ERROR, Key, Path, at, duplicate
-from webhook.schema import Array, Inlined, Map, Nested, Parsed, Text
+from webhook.problem import DUPLICATE, ERROR, at, duplicate
+from webhook.schema import Array, Inlined, Map, Nested, Parsed
 from webhook.schema.derive.defaults import Defaults
+from webhook.schema.tagged import declaration, is_declarative
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from webhook.problem import Problem
-    from webhook.schema import CompiledStruct, Field, Struct, StructFields, Target
-
-_OF_LISTS = {"FieldValueTooMany", "FieldValueTooLong"}
-_DUPLICATE = "FieldValueDuplicate"
+    from webhook.schema import CompiledStruct, Field, Struct, Target
 
 
 def arranged(found: Iterable[Problem], struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
@@ -57,7 +55,7 @@ def unchanged(
 
 
 def _is_unchanged(problem: Problem, obj: Any, old: Any) -> bool:
-    path = problem.path[:-1] if problem.reason == _DUPLICATE else problem.path
+    path = problem.path[:-1] if problem.reason == DUPLICATE else problem.path
     for step in path:
         try:
             obj, old = obj[step], old[step]
@@ -67,49 +65,11 @@ def _is_unchanged(problem: Problem, obj: Any, old: Any) -> bool:
     return bool(obj == old)
 
 
-def is_declarative(problem: Problem, struct: CompiledStruct) -> bool:
-    """Tell whether a finding comes from a declarative rule."""
-    holder, field = _declaration(problem.path, struct)
-    if problem.path and isinstance(problem.path[-1], int | Key):
-        return _repeats(problem, holder, field) or (holder is not None and problem.rule in holder.type.tagged)
-    if field is None or not field.declarative:
-        return False
-    if isinstance(field, Array):
-        return problem.reason in _OF_LISTS
-    return isinstance(field, Text) or (isinstance(field, Nested) and problem.reason == "FieldValueInvalid")
-
-
-def _declaration(path: Path, struct: CompiledStruct) -> tuple[StructFields | None, Field | None]:
-    """Return the struct that a path leads to, if any, and the last field on the path."""
-    holder: StructFields | None = struct
-    field: Field | None = None
-    for step in path:
-        if isinstance(step, int | Key):
-            continue
-        holder, field = _member(holder, step) if holder else (None, None)
-    return holder, field
-
-
-def _member(struct: StructFields, name: str) -> tuple[StructFields | None, Field | None]:
-    for inline in struct.inline:
-        inner = struct.fields[inline].struct
-        if inner and name in inner.stated:
-            return _member(inner, name)
-    compiled = struct.fields.get(name)
-    return (compiled.struct if compiled else None), struct.stated.get(name)
-
-
-def _repeats(problem: Problem, holder: StructFields | None, field: Field | None) -> bool:
-    if problem.reason != _DUPLICATE or not isinstance(field, Array) or not field.declarative:
-        return False
-    return holder is not None or field.unique is not None
-
-
 def _worded(problem: Problem, struct: CompiledStruct, obj: dict[str, Any], defaults: Defaults) -> Problem:
     """Show a repeated item as a whole; the path is that of the requested version."""
     problem = problem._replace(spelled=None)
-    holder, _ = _declaration(problem.path, struct)
-    if problem.reason != _DUPLICATE or holder is None:
+    holder, _ = declaration(problem.path, struct)
+    if problem.reason != DUPLICATE or holder is None:
         return problem
     value = at(obj, problem.path) or {}
     shown = _ordered(defaults.of(holder.type)(value), holder.type, struct.target)

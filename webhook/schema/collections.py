@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from webhook.problem import Advice, Fix, Key, Path, Problem, duplicate, invalid, required, too_many
+from webhook.problem import DUPLICATE, Advice, Fix, Key, Path, Problem, duplicate, invalid, required, too_many
 from webhook.schema.decoding import UNKNOWN_FIELD, Misfit, apart, refuses, under, wrong_type
 from webhook.schema.fields import EMPTY, NOTHING, CompiledField, Field, most
 
@@ -28,6 +28,7 @@ LONG_KEY_CUT_SINCE = 32
 
 
 _EMPTY: Mapping[str, Any] = {}
+_OWN_REASONS = frozenset({"FieldValueTooMany", "FieldValueTooLong", DUPLICATE})
 
 
 class Array(Field):
@@ -65,6 +66,10 @@ class Array(Field):
         self.list_type, self.list_map_keys = "map" if list_map_keys else list_type, list_map_keys
         self.item, self.max_items, self.unique, self.at_item = item, max_items, unique, at_item
         self.skips_repeated, self.size_ends_list, self.required_detail = skips_repeated, size_ends_list, required_detail
+
+    def states(self, problem: Problem) -> bool:
+        """Tell whether the list's own rules can find a problem: its size, repeated items."""
+        return problem.reason in _OWN_REASONS
 
     def type_name(self, package: str) -> str:
         """Name the Go slice."""

@@ -6,10 +6,11 @@ from functools import cache, cached_property, partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from webhook.problem import Path, Problem
+from webhook.problem import Key, Path, Problem
 from webhook.schema.declarations import Declared, Struct, declared
 from webhook.schema.decoding import EMBEDDED_SINCE, Misfit, apart, gated_field, refuses, under, unknown_field, within
 from webhook.schema.fields import NEW, NOTHING, STORED, Default
+from webhook.schema.tagged import is_declarative
 from webhook.schema.target import UPDATE, UPDATE_STATUS
 from webhook.schema.view import view_of
 
@@ -255,11 +256,24 @@ class CompiledStruct:
                 for first in findings:
                     problems = [*problems, *self._named(rule, chain((first,), findings))]
                     if found is not None:
-                        _mute(rule, found)
+                        self._mute(rule, found)
                     break
             return problems
 
         return find
+
+    def _mute(self, rule: Declared, found: dict[str, Sequence[Problem]]) -> None:
+        """Leave out findings in fields, but not those of declarative rules."""
+        for name in rule.mutes:
+            field, _, inner = name.partition(".")
+            kept = [
+                each
+                for each in found.pop(field, NOTHING)
+                if (inner and not _is_within(each.path, inner))
+                or (self.target.declarative and is_declarative(each, self))
+            ]
+            if kept:
+                found[field] = kept
 
     def _named(self, rule: Declared, problems: Iterable[Problem]) -> list[Problem]:
         return [problem.named(rule.name) for problem in islice(problems, self.target.enough)]
@@ -319,9 +333,8 @@ def compile_struct(type_: type[Struct], target: Target) -> CompiledStruct:
     return struct
 
 
-def _mute(rule: Declared, found: dict[str, Any]) -> None:
-    for name in rule.mutes:
-        found.pop(name, None)
+def _is_within(path: Path, field: str) -> bool:
+    return any(step == field and not isinstance(step, Key) for step in path)
 
 
 def _found_in(inlined: Iterable[tuple[str, Walk]], value: dict[str, Any]) -> list[Found]:

@@ -112,7 +112,8 @@ def check(
         since: The first Kubernetes 1.x release that has the rule.
         until: The last release that has it.
         on: The operations to which the rule applies, if not all.
-        mutes: Fields whose other findings are muted where the rule finds something.
+        mutes: Fields whose other findings are muted where the rule finds something; ``devices.nodeName`` mutes those in
+            a field of the items of a list.
         given: Fields of which at least one must be present for the rule to run: most objects have few of the possible
             fields.
         fine: A predicate that tells quickly that the rule finds nothing in a struct with valid fields and one of

@@ -197,6 +197,11 @@ class Field:
             return self
         return self.but(**declared, declarative=True)
 
+    def states(self, problem: Problem) -> bool:
+        """Tell whether the rules at the field itself, as opposed to those behind it, can find a problem."""
+        del problem
+        return False
+
     def limits(self) -> list[str]:
         """Describe the declared limits of the field, for ``draguard explain``."""
         facts = {"required": self.required, "immutable": self.immutable, "not empty": bool(self.empty)}

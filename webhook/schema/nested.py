@@ -57,6 +57,10 @@ class Nested(Field):
         found: type[Struct] = getattr(import_module(module), name)
         return found
 
+    def states(self, problem: Problem) -> bool:
+        """Tell whether a rule at the struct can find a problem: that it changes, or how many of its fields are set."""
+        return problem.reason == "FieldValueInvalid"
+
     def type_name(self, package: str) -> str:
         """Name the Go struct with its package."""
         return f"{self.type.package or package}.{self.type.go_name or self.type.__name__}"

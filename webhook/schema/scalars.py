@@ -168,6 +168,11 @@ class Text(Scalar):
         self.max_length, self.max_bytes, self.max_characters = max_length, max_bytes, max_characters
         self.required_if_given = required_if_given
 
+    def states(self, problem: Problem) -> bool:
+        """Tell whether the text's own rules can find a problem: nothing lies behind it."""
+        del problem
+        return True
+
     def limits(self) -> list[str]:
         """Describe the declared limits of the text."""
         facts = Field.limits(self) + most(self.max_length or self.max_bytes, "bytes")

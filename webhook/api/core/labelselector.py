@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from webhook import formats
 from webhook.api.core.values import V1Struct
-from webhook.problem import forbidden, invalid, required
+from webhook.problem import forbidden, invalid, of_own_type, required
 from webhook.schema import Array, Map, Nested, Text, check
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ def requirement(each: View) -> Iterator[Problem]:
         if each.values:
             yield forbidden(path, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
     else:
-        yield invalid(each / "operator", each.operator, "not a valid selector operator")
+        shown = of_own_type(each.operator, each.release)
+        yield invalid(each / "operator", shown, "not a valid selector operator")
     for detail in formats.label_key(each.key, each.release):
         yield invalid(each / "key", each.key, detail)
     for index, value in enumerate(each.values):

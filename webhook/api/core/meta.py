@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from webhook import formats
 from webhook.api.core.values import Time, V1Struct
-from webhook.problem import WARNING, Path, Problem, forbidden, invalid, quoted, refused, required, too_long
+from webhook.problem import WARNING, Path, Problem, Verbatim, forbidden, invalid, quoted, refused, required, too_long
 from webhook.schema import (
     CREATE,
     OLDEST,
@@ -237,7 +237,7 @@ def negative_generation(meta: View) -> Iterator[Problem]:
 def _one_owner_in_full(meta: Any, _: Target) -> bool:
     owners = meta.ownerReferences
     return len(owners) <= 1 and all(
-        each.apiVersion and each.apiVersion[-1] != "/" and each.kind and each.kind != "Event" and each.name and each.uid
+        _group_and_version(each.apiVersion or "")[1] and each.kind and each.kind != "Event" and each.name and each.uid
         for each in owners
     )
 
@@ -286,7 +286,7 @@ def _compared(owners: Iterable[View]) -> Iterator[tuple[View, bool]]:
 
     seen = set()
     for owner in owners:
-        key = json.dumps(owner.canonical, sort_keys=True)
+        key = json.dumps(owner.canonical or {}, sort_keys=True)
         yield owner, key not in seen
         seen.add(key)
 
@@ -337,9 +337,21 @@ def finalizers_of_the_deleted(meta: View, old: View) -> Iterator[Problem]:
 def deletion_is_requested(meta: View, old: View) -> Iterator[Problem]:
     """An update does not delete: what tells of the deletion is set by the API server, and then stays."""
     if "deletionTimestamp" in meta and "deletionTimestamp" not in old:
-        yield invalid(meta / "deletionTimestamp", formats.shown_timestamp(meta.deletionTimestamp), _IMMUTABLE)
+        yield invalid(meta / "deletionTimestamp", _shown_time(meta), _IMMUTABLE)
     if "deletionGracePeriodSeconds" in meta and meta.deletionGracePeriodSeconds != old.deletionGracePeriodSeconds:
         yield invalid(meta / "deletionGracePeriodSeconds", meta.deletionGracePeriodSeconds, _IMMUTABLE)
+
+
+def _shown_time(meta: View) -> str | None:
+    """Return the time of the deletion as messages show it; Go's zero time is null."""
+    text = formats.shown_timestamp(meta.deletionTimestamp)
+    if meta.release >= _TIME_AS_JSON_SINCE:
+        return text
+    return Verbatim((text or _ZERO_TIME).replace("T", " ").replace("Z", " +0000 UTC"))
+
+
+_TIME_AS_JSON_SINCE = 34
+_ZERO_TIME = "0001-01-01T00:00:00Z"
 
 
 @check(Metadata, on=[UPDATE, UPDATE_STATUS], given=["generateName"])
@@ -352,8 +364,10 @@ def prefix_in_path(meta: View) -> Iterator[Problem]:
 @check(TemplateMetadata, given=ObjectMeta.fields.keys() - {"labels", "annotations"})
 def only_labels_and_annotations(meta: View) -> Iterator[Problem]:
     """A template names no object: of its metadata only labels and annotations are taken over."""
-    for field in ObjectMeta.fields:
-        if field not in {"labels", "annotations"} and getattr(meta, field):
+    for field, declared in ObjectMeta.fields.items():
+        # An empty list is set, too, and so is what a pointer points at.
+        is_set = field in meta if declared.pointer or isinstance(declared, Array) else getattr(meta, field)
+        if field not in {"labels", "annotations"} and is_set:
             # The API server derives the name from Go's: UID becomes uID.
             spelled = Path(("uID",)) if field == "uid" else None
             yield forbidden(meta / field, "cannot be set")._replace(spelled=spelled)

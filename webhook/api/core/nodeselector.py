@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook import formats
 from webhook.api.core.values import V1Struct
-from webhook.problem import Fix, forbidden, invalid, required
+from webhook.problem import Fix, forbidden, invalid, of_own_type, required
 from webhook.schema import Array, Nested, Text, check
 
 if TYPE_CHECKING:
@@ -82,7 +82,8 @@ _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 
 def _no_operator(requirement: View, known: Sequence[str]) -> Problem:
     operator = requirement.operator
-    problem = invalid(requirement / "operator", operator, "not a valid selector operator")
+    shown = of_own_type(operator, requirement.release)
+    problem = invalid(requirement / "operator", shown, "not a valid selector operator")
     near = next((each for each in known if each.lower() == str(operator).lower()), None)
     return problem._replace(hint=f'did you mean "{near}"?', fix=Fix("replace", near)) if near else problem
 

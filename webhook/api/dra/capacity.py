@@ -50,7 +50,7 @@ class DeviceCapacity(Struct):
     plain = "value"
     shorthand: ClassVar = {str: "value", int: "value"}
 
-    value = Quantity("How much there is.")
+    value = Quantity("How much there is.", default="0")
     requestPolicy = Nested(
         CapacityRequestPolicy,
         "How much of it a request may take.",
@@ -63,7 +63,7 @@ class DeviceCapacity(Struct):
 class Counter(Struct):
     """Something that can be counted."""
 
-    value = Quantity("How much there is.")
+    value = Quantity("How much there is.", default="0")
 
 
 def request_policy(capacity: View) -> Iterator[Problem]:

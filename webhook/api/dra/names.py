@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from webhook import formats
 from webhook.patterns import Pattern
-from webhook.problem import Path, invalid, required, too_long, type_invalid
+from webhook.problem import Path, invalid, of_own_type, required, too_long, type_invalid
 from webhook.schema import OLDEST, Text
 
 if TYPE_CHECKING:
@@ -118,11 +118,12 @@ def fully_qualified_name(text: str, target: Target) -> Iterator[Problem]:
     if "/" in text:
         return
     if target.release >= _PARTS_INVALID_SINCE:
-        yield invalid(Path(), text, "a fully qualified name must be a domain and a name separated by a slash")
+        shown = of_own_type(text, target.release)
+        yield invalid(Path(), shown, "a fully qualified name must be a domain and a name separated by a slash")
     elif target.release < _DOMAIN_NAMED_SINCE:
         yield required(Path(("domain",)), "must include a prefix")
     elif text:
-        yield invalid(Path(), text, "must include a domain")
+        yield invalid(Path(), of_own_type(text, target.release), "must include a domain")
 
 
 def attribute_of_a_domain(text: str, target: Target) -> Iterator[Problem]:

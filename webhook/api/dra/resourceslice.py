@@ -150,26 +150,43 @@ def one_node_selector_term(spec: View) -> Iterator[Problem]:
         yield invalid(spec.nodeSelector / "nodeSelectorTerms", terms, spec.target.pick(_ONE_TERM))
 
 
-# Devices that select their own nodes are rare.
-@check(ResourceSliceSpec, since=33, given=["devices"], fine=lambda spec, _: not spec.perDeviceNodeSelection)
+DEVICE_NODE_FIELDS = "nodeName", "nodeSelector", "allNodes"
+_NODE_FIELDS = frozenset(DEVICE_NODE_FIELDS)
+
+
+def _nodes_of_slice(spec: Any, _: Target) -> bool:
+    return not spec.perDeviceNodeSelection  # devices that select their own nodes are rare
+
+
+@check(ResourceSliceSpec, since=33, given=["devices"], fine=_nodes_of_slice)
 def nodes_of_each_device(spec: View) -> Iterator[Problem]:
-    """With perDeviceNodeSelection each device selects its nodes in exactly one way; without it, no device may."""
-    per_device, devices = spec.perDeviceNodeSelection, spec.contents("devices")
-    if (not per_device and all(map(_NODE_FIELDS.isdisjoint, devices))) or _only_size_counts(devices, spec.release):
+    """With perDeviceNodeSelection each device selects its nodes in exactly one way."""
+    if spec.perDeviceNodeSelection and not _only_size_counts(spec.contents("devices"), spec.release):
+        for device in spec.devices:
+            yield from _nodes_of_device(device)
+
+
+@check(
+    ResourceSliceSpec,
+    since=33,
+    given=["devices"],
+    mutes=[f"devices.{name}" for name in DEVICE_NODE_FIELDS],
+    fine=_nodes_of_slice,
+)
+def own_nodes_of_device(spec: View) -> Iterator[Problem]:
+    """Without perDeviceNodeSelection no device selects its nodes."""
+    devices = spec.contents("devices")
+    if spec.perDeviceNodeSelection or all(map(_NODE_FIELDS.isdisjoint, devices)):
+        return
+    if _only_size_counts(devices, spec.release):
         return
     for device in spec.devices:
-        if per_device:
-            yield from _nodes_of_device(device)
-        elif any(name in device for name in DEVICE_NODE_FIELDS):
+        if any(name in device for name in DEVICE_NODE_FIELDS):
             detail = (
                 "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true "
                 "in the ResourceSlice spec"
             )
             yield invalid(device.path, null(device.release), detail)
-
-
-DEVICE_NODE_FIELDS = "nodeName", "nodeSelector", "allNodes"
-_NODE_FIELDS = frozenset(DEVICE_NODE_FIELDS)
 
 
 def _nodes_of_device(device: View) -> Iterator[Problem]:

@@ -1,0 +1,45 @@
+"""Which findings come from declarative rules, whose tags (``+k8s:``) stand at the fields of Go's types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.problem import DUPLICATE, Key
+
+if TYPE_CHECKING:
+    from webhook.problem import Path, Problem
+    from webhook.schema.fields import Field, StructFields
+
+
+def is_declarative(problem: Problem, struct: StructFields) -> bool:
+    """Tell whether a finding in a struct comes from a declarative rule."""
+    holder, field = declaration(problem.path, struct)
+    if problem.path and isinstance(problem.path[-1], int | Key):
+        return _repeats(problem, holder, field) or (holder is not None and problem.rule in holder.type.tagged)
+    return field is not None and field.declarative and field.states(problem)
+
+
+def declaration(path: Path, struct: StructFields) -> tuple[StructFields | None, Field | None]:
+    """Return the struct that a path leads to, if any, and the last field on the path."""
+    holder: StructFields | None = struct
+    field: Field | None = None
+    for step in path:
+        if isinstance(step, int | Key):
+            continue
+        holder, field = _member(holder, step) if holder else (None, None)
+    return holder, field
+
+
+def _member(struct: StructFields, name: str) -> tuple[StructFields | None, Field | None]:
+    for inline in struct.inline:
+        inner = struct.fields[inline].struct
+        if inner and name in inner.stated:
+            return _member(inner, name)
+    compiled = struct.fields.get(name)
+    return (compiled.struct if compiled else None), struct.stated.get(name)
+
+
+def _repeats(problem: Problem, holder: StructFields | None, field: Field | None) -> bool:
+    if problem.reason != DUPLICATE or field is None or not field.declarative:
+        return False
+    return field.states(problem) and (holder is not None or getattr(field, "unique", None) is not None)
