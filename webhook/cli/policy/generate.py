@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 _ACTIONS: Final = {"deny": ["Deny"], "warn": ["Warn"], "audit": ["Audit"]}
 
+_TOO_LATE: Final = {"count-of-zero": "The count 0 is the default by then, 1."}
+"""Rules about what defaults replace, and what the object has by then."""
+
 
 def run(arguments: Namespace) -> int:
     """Print the policies, or the list of rules."""
@@ -69,9 +72,11 @@ def _listed() -> Iterator[str]:
     yield "\nLimits of your own (--limit NAME=NUMBER):"
     yield from (f"  {name:{width}}  {check.doc.format(limit='NUMBER')}" for name, check in LIMITS.items())
     beyond = every_rule()
-    others = sorted(set(beyond) - set(CHECKS))
-    yield "\nRules that CEL cannot state, because they look at other objects or evaluate selectors:"
+    others = sorted(set(beyond) - set(CHECKS) - set(_TOO_LATE))
+    yield "\nRules that CEL cannot state, because they look at other objects, at drivers, or into selectors:"
     yield from (f"  {name}" for name in others)
+    yield "\nRules about what the API server has replaced before policies see the object:"
+    yield from (f"  {name:{width}}  {why}" for name, why in _TOO_LATE.items())
     by_server = [
         name for name, rule in rules(kinds(), None).items() if rule.places and name not in CHECKS and name not in beyond
     ]
