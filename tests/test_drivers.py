@@ -240,6 +240,29 @@ spec: {{selectors: [{{cel: {{expression: 'true && "{driver}" == device.driver'}}
         assert found == ([(hint, 5)] if hint else [])
 
 
+def test_each_read_of_an_expression_has_its_finding() -> None:
+    device = 'device.attributes["gpu.nvidia.com"]'
+    conditions = ["produtName == 'a'", "brnd == 'b'", "uuid == 3", "gpuModuleID == 3", "produtName == 3"]
+    expression = " && ".join(f"{device}.{each}" for each in ("type == 'gpu'", *conditions))
+    text = f"""
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {{name: a}}
+spec:
+  selectors:
+  - cel:
+      expression: >-
+        device.driver == "gpu.nvidia.com" && {expression}
+"""
+    done = json.loads(draguard("validate", "-o", "json", "-", stdin=text.encode()).out)
+    assert sorted(each["rule"] for each in done["findings"]) == [
+        "attribute-not-of-driver",
+        "attribute-not-of-driver",
+        "attribute-optional",
+        "attribute-type",
+    ]
+
+
 class TestCommand:
     def test_show_lists_and_prints_profiles(self) -> None:
         listed = draguard("driver", "show").out
@@ -255,6 +278,25 @@ class TestCommand:
         assert yaml.safe_load(made.out)["devices"]["device"]["attributes"]["model"] == "string"
         done = draguard("validate", "--driver-profile", tmp_path / "made.yaml", "-", stdin=CLAIM.encode())
         assert done.code == 0
+
+    def test_a_profile_names_the_classes_with_devices_of_one_kind(self) -> None:
+        device = "{{name: {0}, attributes: {{type: {{string: {0}}}}}}}"
+        objects = [
+            f"apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {{name: {name}}}\n"
+            f"spec: {{selectors: [cel: {{expression: '{expression}'}}]}}"
+            for name, expression in {
+                "gpu": 'device.attributes["g.example.org"].type == "gpu"',
+                "any": 'device.driver == "g.example.org"',
+                "none": "false",
+            }.items()
+        ]
+        objects.append(
+            "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s}\n"
+            "spec: {driver: g.example.org, nodeName: node-a, pool: {name: pool, generation: 1, resourceSliceCount: 1}, "
+            f"devices: [{device.format('gpu')}, {device.format('mig')}]}}"
+        )
+        made = yaml.safe_load(draguard("driver", "from-cluster", "-", stdin="\n---\n".join(objects).encode()).out)
+        assert made["classes"] == {"gpu": "gpu"}
 
     def test_without_slices_there_is_none(self) -> None:
         done = draguard("driver", "from-cluster", "-", stdin=CLAIM.encode())

@@ -272,9 +272,19 @@ def test_a_path_that_does_not_exist_is_found() -> None:
     assert rest.startswith(f'"{path}"')
 
 
+@pytest.mark.parametrize("rest", ['"a"', "object.metadata.name", '"a/" + string(1) + "/b"'])
+def test_the_constant_start_of_a_path_is_looked_at(rest: str) -> None:
+    ((message, hint, shown),) = patched(f'op: "add", path: "/spec/devces/requests/" + {rest}, value: []')
+    assert 'the path "/spec/devces/requests" cannot work' in message
+    assert hint == 'did you mean "devices"?'
+    assert shown.startswith('"/spec/devces/requests/" + ')
+
+
 @pytest.mark.parametrize(
     "path",
     [
+        '"/spec/devic" + "es/requests"',
+        '"/spec/devices/" + object.metadata.name',
         '"/spec/devices/requests/-"',
         '"/spec/devices/requests/0/exactly/tolerations/0/key"',
         '"/metadata/labels/example.com~1team"',

@@ -158,7 +158,9 @@ class TestCommand:
 
     def test_the_list_says_what_cel_cannot_do(self) -> None:
         listed = draguard("policy", "generate", "--list").out
-        assert "before policies see the object:\n  count-of-zero        The count 0 is the default by then, 1.\n" in listed
+        assert (
+            "before policies see the object:\n  count-of-zero        The count 0 is the default by then, 1.\n" in listed
+        )
         can, server = listed.index("container-claims"), listed.index("the API server itself enforces them")
         assert can < listed.index("  template-not-found") < server < listed.index("  dns-label")
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from webhook.api.gates import enabled
+from webhook.api.versions import NEWEST
 from webhook.cli.arguments import UsageError
 from webhook.cli.options.cluster import read_cluster
+from webhook.deviceselectors.fleet import Fleet
 from webhook.documents.dump import dump
 from webhook.drivers import built_in, profile_of, published, text_of
+from webhook.objects import items, name_of
 from webhook.report.model import Report
 from webhook.spelling import nearest
 
@@ -41,7 +45,13 @@ def _from_cluster(paths: list[str]) -> int:
     inventory = read_cluster(paths, report)
     if report.findings:
         raise UsageError(f"driver from-cluster: {report.findings[0].problem.message}")
-    profiles: list[dict[str, Any]] = published(inventory.all("ResourceSlice"))
+    slices = inventory.all("ResourceSlice")
+    fleet = Fleet(slices, NEWEST, enabled(NEWEST))
+    classes = {
+        name_of(each): [(device.driver, device.raw) for device in fleet.of_class(items(each, "spec", "selectors"))]
+        for each in inventory.all("DeviceClass")
+    }
+    profiles: list[dict[str, Any]] = published(slices, classes)
     if not profiles:
         raise UsageError("driver from-cluster: there are no ResourceSlices; `draguard snapshot` prints what to collect")
     sys.stdout.write(dump(profiles))

@@ -6,34 +6,50 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from webhook.objects import JSONObject
+
+    Selected = tuple[str, JSONObject]
+    """A device, after its driver."""
 
 _KIND: Final = "type"
 """The attribute by which drivers distinguish several kinds of devices."""
 
 
-def published(slices: Iterable[JSONObject]) -> list[JSONObject]:
+def published(
+    slices: Iterable[JSONObject], classes: Mapping[str, Iterable[Selected]] | None = None
+) -> list[JSONObject]:
     """Write a profile for each driver.
 
     Args:
         slices: ResourceSlices of v1.
+        classes: The devices that each device class selects.
     """
     devices: dict[str, list[JSONObject]] = {}
     for each in slices:
         spec = each.get("spec") or {}
         if isinstance(driver := spec.get("driver"), str):
             devices.setdefault(driver, []).extend(spec.get("devices") or ())
-    return [_profile(driver, found) for driver, found in sorted(devices.items()) if found]
+    of_class = {
+        name: {(driver, _kind_of(driver, each)) for driver, each in found} for name, found in (classes or {}).items()
+    }
+    return [_profile(driver, found, of_class) for driver, found in sorted(devices.items()) if found]
 
 
-def _profile(driver: str, devices: list[JSONObject]) -> JSONObject:
+def _kind_of(driver: str, device: JSONObject) -> str:
+    return str(_attributes(driver, device).get(_KIND, {}).get("string") or "device")
+
+
+def _profile(driver: str, devices: list[JSONObject], of_class: Mapping[str, set[tuple[str, str]]]) -> JSONObject:
     kinds: dict[str, list[JSONObject]] = {}
     for device in devices:
-        stated = _attributes(driver, device).get(_KIND, {}).get("string")
-        kinds.setdefault(str(stated or "device"), []).append(device)
+        kinds.setdefault(_kind_of(driver, device), []).append(device)
     profile: JSONObject = {"driver": driver, "source": f"what {len(devices)} devices of a cluster have"}
+    # A class of several kinds says nothing about a device.
+    alone = {name: next(iter(pairs)) for name, pairs in sorted(of_class.items()) if len(pairs) == 1}
+    if classes := {name: kind for name, (whose, kind) in alone.items() if whose == driver}:
+        profile["classes"] = classes
     if len(kinds) > 1:
         profile["kindAttribute"] = _KIND
     profile["devices"] = {kind: _kind(driver, found) for kind, found in sorted(kinds.items())}

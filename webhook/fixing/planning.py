@@ -58,7 +58,8 @@ class Planner:
             if fix is None:
                 continue
             own = (each.file, each.document, *each.within, *steps[: -1 if fix.change == "nest" else None])
-            together[(fix.change, fix.value if fix.change == "nest" else "", *own)].append(each)
+            what = repr(fix.value) if fix.change in {"nest", "replace"} else ""
+            together[(fix.change, what, *own)].append(each)
         made = (Plan(tuple(group), self._edits(group)) for group in together.values())
         return [each for each in made if any(each.edits.values())]
 

@@ -11,7 +11,7 @@ from webhook.references.rules import RULES, Context, Rule
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from webhook.objects import JSONObject
     from webhook.problem import Path, Problem
@@ -30,18 +30,26 @@ def look(obj: JSONObject, kind: str, context: Context, skipped: Counter[str] | N
         skipped: Counts the lookups skipped because no object of the kind is known, by kind.
     """
     _declare_rules(obj, kind, context)
-    said_by: dict[Path, str] = {}
+    said: dict[Path, dict[int | None, Rule]] = {}
     for each in _rules(kind, len(RULES), has_devices=context.fleet is not None):
         for problem in each.check(obj, context):
-            if said_by.get(problem.path, each.name) != each.name:  # rules are ordered by how much they explain
+            if _is_explained(problem, each, said.get(problem.path, {})):
                 continue
             if each.beside_devices or problem.path[-1:] == ("expression",):
-                said_by[problem.path] = each.name
+                said.setdefault(problem.path, {})[problem.character] = each
             if each.needs and not any(map(context.inventory.knows, each.needs)):
                 if skipped is not None:
                     skipped[each.needs[0]] += 1
                 continue
             yield problem._replace(rule=each.name, level=each.level)
+
+
+def _is_explained(problem: Problem, rule: Rule, said: Mapping[int | None, Rule]) -> bool:
+    """Tell whether another rule, which explains more, has found something there: rules are in this order."""
+    others = {place: each for place, each in said.items() if each.name != rule.name}
+    if rule.of_reads and all(each.of_reads for each in others.values()):
+        return problem.character in others
+    return bool(others)
 
 
 @cache

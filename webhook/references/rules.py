@@ -142,6 +142,7 @@ class Rule(NamedTuple):
         check: The function that checks an object.
         doc: Its text, for ``draguard explain``.
         beside_devices: Whether it applies only where devices are known.
+        of_reads: Whether each finding is about one read of an expression, so that those about other reads stand, too.
     """
 
     name: str
@@ -151,13 +152,19 @@ class Rule(NamedTuple):
     check: Callable[[JSONObject, Context], Iterator[Problem]]
     doc: str
     beside_devices: bool
+    of_reads: bool
 
 
 RULES: Final[dict[str, Rule]] = {}
 
 
 def rule(
-    name: str, *kinds: str, needs: tuple[str, ...] = (), level: str = WARNING, beside_devices: bool = False
+    name: str,
+    *kinds: str,
+    needs: tuple[str, ...] = (),
+    level: str = WARNING,
+    beside_devices: bool = False,
+    of_reads: bool = False,
 ) -> Callable[[Check], Check]:
     """Declare a rule; ``draguard explain`` shows its docstring.
 
@@ -167,10 +174,11 @@ def rule(
         needs: The kinds of which one must be known.
         level: The level of its findings.
         beside_devices: Whether it applies only where devices are known.
+        of_reads: Whether each finding is about one read of an expression.
     """
 
     def declare(check: Check) -> Check:
-        RULES[name] = Rule(name, kinds, needs, level, check, check.__doc__ or "", beside_devices)
+        RULES[name] = Rule(name, kinds, needs, level, check, check.__doc__ or "", beside_devices, of_reads)
         return check
 
     return declare

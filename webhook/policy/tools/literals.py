@@ -9,7 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.shapes import schema_of
-from webhook.cel.syntax.ast import Literal, StructExpression
+from webhook.cel.syntax.ast import Call, Literal, StructExpression
 from webhook.cel.types.values import UInt
 from webhook.policy.change.patch import OPERATIONS
 from webhook.policy.manifest.expressions import CompiledExpression
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _TAKEN: Final[Mapping[str, tuple[type, ...]]] = {STRING: (str,), INTEGER: (int, float), BOOLEAN: (bool,)}
 """The constants that fields take; whole numbers may be written with a point."""
+_PATHS: Final = frozenset({"path", "from"})
 _NAMES: Final[Mapping[type, str]] = {str: "string", bool: "bool", int: "int", float: "double", UInt: "uint"}
 
 
@@ -74,21 +75,35 @@ def _faults(structs: Iterable[StructExpression], schema: Structure | None) -> It
     for struct in structs:
         shape = None if schema is None else _below(schema, struct.name.split(".")[1:])
         for entry in struct.entries:
+            if struct.name == "JSONPatch" and entry.key in _PATHS and schema and (start := _start(entry.value)):
+                yield from _of_path(*start, schema)
             if not isinstance(entry.value, Literal):
                 continue
             offset, value = entry.value.offset, entry.value.value
             if struct.name == "JSONPatch":
-                yield from _of_operation(entry.key, value, offset, schema)
+                yield from _of_operation(entry.key, value, offset)
             elif isinstance(shape, Structure):
                 yield from _of_field(entry.key, value, offset, shape)
 
 
-def _of_operation(field: str, value: Any, offset: int, schema: Structure | None) -> Iterator[_Fault]:
+def _of_operation(field: str, value: Any, offset: int) -> Iterator[_Fault]:
     if field == "op" and value not in OPERATIONS:
         text = f"op must be one of {', '.join(OPERATIONS)}, but is {quoted(value)}"
         yield _Fault(offset, text, _did_you_mean(value, OPERATIONS))
-    elif field in {"path", "from"} and schema and value.startswith("/"):
-        yield from _of_path(value, offset, schema)
+
+
+def _start(path: Expression) -> tuple[str, int] | None:
+    """Return the steps with which a path begins, whatever the object, and their offset; None if it has none.
+
+    In ``"/spec/containers/" + string(…)`` they are those before the last slash.
+    """
+    first = path
+    while isinstance(first, Call) and first.function == "_+_":
+        first = first.arguments[0]
+    if not isinstance(first, Literal) or not isinstance(first.value, str) or not first.value.startswith("/"):
+        return None
+    text: str = first.value if first is path else first.value.rpartition("/")[0]
+    return (text, first.offset) if text else None
 
 
 def _of_path(path: str, offset: int, schema: Structure) -> Iterator[_Fault]:
