@@ -382,3 +382,34 @@ class TestCommand:
         done = draguard("validate", "--diff", UNSAFE, link)
         assert (done.code, done.out) == (2, "")
         assert "a symbolic link" in done.err
+
+
+SHARED = """\
+apiVersion: v1
+kind: List
+items:
+- apiVersion: resource.k8s.io/v1
+  kind: ResourceClaim
+  metadata: {name: a}
+  spec: &spec
+    devices: {requests: [{name: r, exactly: {deviceClassName: c, count: "1"}}]}
+- apiVersion: resource.k8s.io/v1
+  kind: ResourceClaim
+  metadata: {name: b}
+  spec: *spec
+- apiVersion: resource.k8s.io/v1
+  kind: ResourceClaim
+  metadata: {name: c}
+  spec: {devices: {requests: [{name: r, exactly: {deviceClassName: c, count: "1"}}]}}
+"""
+
+
+def test_only_fixes_that_can_be_applied_are_counted(tmp_path: Path) -> None:
+    file = tmp_path / "m.yaml"
+    file.write_text(SHARED, encoding="utf-8")
+    assert draguard("validate", file).out.endswith("3 errors\nfixable: 1 with --fix\n")
+    fixes = [each["fix"] for each in json.loads(draguard("validate", "-o", "json", file).out)["findings"]]
+    assert sorted(map(str, fixes)) == ["None", "None", "safe"]
+    done = draguard("validate", "--fix", file)
+    assert "fixed 1 finding in 1 file; 2 left" in done.out
+    assert done.out.count("the text cannot be changed in place") == 2

@@ -101,6 +101,12 @@ class Document:
         """Whether the document is read as JSON, not as YAML."""
         return self.origin.is_json
 
+    @property
+    def shares_texts(self) -> bool:
+        """Whether parts of the document may be written elsewhere, behind anchors and aliases."""
+        text, (start, end) = self.origin.source.text, self.extent
+        return text.find("&", start, end) >= 0 and text.find("*", start, end) >= 0
+
     def misread_key(self, path: Sequence[str | int]) -> str:
         """Explain a field's key that YAML reads as a boolean, such as ``n``; empty for all others."""
         if self.is_json or path[-1:] not in _BOOLEANS:

@@ -105,8 +105,9 @@ def judge_all(
     )
     judge = Judge(old, arguments.subresource, sender, gates, namespaces=namespaces)
     judge.all_pods, judge.pod_locations = arguments.all_pods, locations
+    judge.tries_fixes = references.tries_fixes = bool(arguments.fix or arguments.diff or arguments.unsafe_fixes)
     order = _InOrder(judge, references, stated, report)
-    jobs = 1 if arguments.fix or arguments.diff else arguments.jobs
+    jobs = 1 if judge.tries_fixes else arguments.jobs
     order.is_listed = any(each.format in LISTING for each in arguments.output)
     for document in documents(judge):
         if isinstance(document, Unreadable):

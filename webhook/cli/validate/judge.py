@@ -95,6 +95,8 @@ class Judge:
         self.namespaces = namespaces
         self.all_pods = False
         """Whether rules are applied to pods without claims, too."""
+        self.tries_fixes = False
+        """Whether fixes are applied, so that none need be tested."""
         self.pod_locations: Locations | None = None
         """Where kinds of other projects keep their pods, in addition to the known ones."""
 
@@ -177,7 +179,7 @@ class Judge:
         taken = not any(problem.level == ERROR for problem in problems)
         del problems[MOST_FINDINGS + 1 :]  # locating each of a million takes minutes
         findings = [_placed(_hinted(problem, outcome.object, document), document, release) for problem in problems]
-        findings = [self._brief(finding, document, outcome.object) for finding in findings]
+        findings = [self._brief(self._fixable(each, document), document, outcome.object) for each in findings]
         findings += self._of_policies(outcome, document)
         findings.sort(key=lambda finding: (finding.line, finding.column))
         return Judgement(findings, waits=any(map(_asks_for_namespace, findings)), taken=taken)
@@ -221,6 +223,14 @@ class Judge:
             beyond_decoding=True,
             pod_locations=self.pod_locations,
         )
+
+    def _fixable(self, finding: Finding, document: Document) -> Finding:
+        """Leave out a fix that cannot be applied, unless it is tried, and the reason is told."""
+        if self.tries_fixes or finding.problem.fix is None:
+            return finding
+        from webhook.cli.validate.fixable import with_possible_fix  # noqa: PLC0415 - few findings have fixes
+
+        return with_possible_fix(finding, document)
 
     def _brief(self, finding: Finding, document: Document, obj: Any) -> Finding:
         """Describe the changes within an immutable field, which the API server shows as a whole."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.api.templates import pod_template
 from webhook.api.versions import find
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
+from webhook.cli.validate.fixable import with_possible_fix
 from webhook.cli.validate.neighbours import Neighbours
 from webhook.cli.validate.processes import in_ranges
 from webhook.findings import Finding, failed, found, identity
@@ -65,6 +66,8 @@ class References:
         pod_locations: Locations | None = None,
         profiles: Mapping[str, Profile] | None = None,
     ) -> None:
+        self.tries_fixes = False
+        """Whether fixes are applied, so that none need be tested."""
         self._locations, self._profiles = pod_locations, profiles
         self._inventory = inventory
         self._gates = gates
@@ -189,7 +192,8 @@ class References:
             if needs and not problem.hint.startswith(MEANT) and not is_beside:
                 skipped[needs[0]] += 1
             else:
-                yield _placed(problem, given)
+                found_there = _placed(problem, given)
+                yield found_there if self.tries_fixes else with_possible_fix(found_there, given.document)
 
     def _found(self, given: _Noted, context: Any) -> Found:
         """Look up the references of a manifest; return problems with their places in it."""
