@@ -286,7 +286,7 @@ def shown(value: object) -> str:
     return text.translate(GO_JSON_ESCAPES)
 
 
-def cut(text: str, limit: int = SHOWN) -> str:
+def cut(text: str, limit: int) -> str:
     """Shorten a text, and note by how much."""
     return text if len(text) <= limit else text[:limit] + _left_out(len(text) - limit)
 

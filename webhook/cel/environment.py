@@ -39,7 +39,6 @@ class Environment(Scope):
         libraries: The libraries beside the standard library.
         variables: Variables and their types.
         options: The options of the environment.
-        standard: Whether to include CEL's standard library; only tests omit it.
     """
 
     def __init__(
@@ -48,9 +47,8 @@ class Environment(Scope):
         *,
         variables: Mapping[str, Type] | None = None,
         options: EnvironmentOptions | None = None,
-        standard: bool = True,
     ) -> None:
-        super().__init__((*((STANDARD,) if standard else ()), *libraries), variables=variables, options=options)
+        super().__init__((STANDARD, *libraries), variables=variables, options=options)
 
     def parse(self, text: str) -> Checked:
         """Parses an expression without checking its types.

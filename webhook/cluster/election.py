@@ -7,7 +7,6 @@ unchanged; a leader stops leading well before others may take its place.
 from __future__ import annotations
 
 import logging
-import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +37,7 @@ class Election:
         clock: A monotonic clock, in seconds.
     """
 
-    def __init__(self, api: Api, lease: Ref, identity: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, api: Api, lease: Ref, identity: str, clock: Callable[[], float]) -> None:
         self._api = api
         self._lease = lease
         self._identity = identity

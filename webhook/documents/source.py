@@ -96,7 +96,7 @@ class Source:
     def _length(self, number: int) -> int:
         return (self._starts[number] if number < len(self._starts) else len(self.text)) - self._starts[number - 1]
 
-    def unreadable(self, offset: int, message: str, hint: str = "") -> Unreadable:
+    def unreadable(self, offset: int, message: str, hint: str) -> Unreadable:
         """Report a reading error, with its line."""
         place = self.position(offset)
         shown = self._length(place.line) <= MAX_EXCERPT

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _CLAIMS = ("spec", "resourceClaims")
 
 
-def with_flat_claims(obj: JSONObject, locations: Locations | None = None) -> tuple[JSONObject, list[Steps]]:
+def with_flat_claims(obj: JSONObject, locations: Locations | None) -> tuple[JSONObject, list[Steps]]:
     """Return an object whose pods name their claims without ``source``.
 
     Args:

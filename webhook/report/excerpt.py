@@ -109,7 +109,7 @@ def shortened(text: str) -> str:
     return f"{text[:head]} […] {text[head + 5 - MAX_MESSAGE :]}"
 
 
-def excerpt(line: str, at: int, most: int = MAX_LINE) -> tuple[str, str, str]:
+def excerpt(line: str, at: int, most: int) -> tuple[str, str, str]:
     """Split a line into the text before, at and after a finding, and cut it to fit into some columns."""
     match = re.match(_UNDERLINED, line[at:])  # compiled only once something is found
     end = at + match.end() if match else at

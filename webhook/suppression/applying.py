@@ -58,7 +58,7 @@ class Suppressions:
         documents: Iterable[Document | Unreadable],
         reason: str,
         *,
-        has_settings: bool = False,
+        has_settings: bool,
     ) -> None:
         """Suppress findings that an earlier revision has, too, including those about its suppressions.
 

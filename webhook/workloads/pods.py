@@ -42,9 +42,7 @@ def pods_in(obj: JSONObject, more: Locations | None = None) -> Iterator[PodsIn]:
         yield from PODS[group](obj)
 
 
-def as_template(
-    obj: JSONObject, value: Any, steps: Steps, *, is_mixed: bool = False, is_known: bool = True
-) -> PodsIn | None:
+def as_template(obj: JSONObject, value: Any, steps: Steps, *, is_mixed: bool, is_known: bool = True) -> PodsIn | None:
     """Make a PodTemplate of a pod template or a pod spec; None if the value is neither.
 
     Args:

@@ -67,10 +67,10 @@ def of_regex(arguments: Sequence[Value], _: Value) -> int:
     return math.ceil((1 + size_of(arguments[0])) * STRING_FACTOR) * math.ceil(size_of(arguments[1]) * REGEX_FACTOR)
 
 
-def of_product(factor: float, base: int = 0) -> CostFunction:
-    """A cost that grows with the product of the sizes of the first two arguments."""
+def of_product(factor: float) -> CostFunction:
+    """A cost that grows with the product of the sizes of the first two arguments; the least is 1."""
 
     def cost(arguments: Sequence[Value], _: Value) -> int:
-        return math.ceil(size_of(arguments[0]) * size_of(arguments[1]) * factor) + base
+        return math.ceil(size_of(arguments[0]) * size_of(arguments[1]) * factor) + 1
 
     return cost

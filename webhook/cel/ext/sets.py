@@ -46,7 +46,7 @@ def _function(name: str, implementation: Implementation, factor: int) -> Functio
         (_LIST, _LIST),
         BOOL,
         implementation,
-        cost=cost.of_product(factor, base=1),
+        cost=cost.of_product(factor),
         estimate=_estimate(factor),
     )
     return Function(f"sets.{name}", overload)

@@ -165,7 +165,7 @@ def compile_selector(
 
 
 def cost_of_derived_attribute(
-    expression: str, release: Release, gates: frozenset[str] = frozenset(), *, stored: bool = False
+    expression: str, release: Release, gates: frozenset[str], *, stored: bool
 ) -> Refusal | int:
     """The estimated cost of a derived attribute, or the API server's refusal of the expression.
 
@@ -185,7 +185,7 @@ def cost_of_derived_attribute(
 
 
 def compile_derived_attribute(
-    expression: str, release: Release, gates: frozenset[str] = frozenset(), *, stored: bool = False
+    expression: str, release: Release, gates: frozenset[str], *, stored: bool
 ) -> Selector | Refusal:
     """Compiles the expression of a derived attribute, whose value must be one that an attribute can have.
 
@@ -271,7 +271,7 @@ _NAMED_RESOURCES_LIBRARY: Final = Library(
 
 
 @lru_cache(maxsize=64)
-def selector_environment(release: Release, gates: frozenset[str] = frozenset(), *, stored: bool = False) -> Environment:
+def selector_environment(release: Release, gates: frozenset[str] = frozenset(), *, stored: bool) -> Environment:
     """The environment of selectors.
 
     Args:

@@ -382,7 +382,7 @@ def has(container: Value, field: str, *, strict: bool = False) -> bool:
     return find_present(container, field, strict=strict) is not MISSING
 
 
-def find_present(container: Value, key: Value, *, strict: bool = False) -> Value:
+def find_present(container: Value, key: Value, *, strict: bool) -> Value:
     """The value under a key or index, for `container[?key]`; strict as in `has`."""
     tester = getattr(container, "cel_has", None)
     if tester is not None and not tester(key):

@@ -54,7 +54,7 @@ def completed(request: Request, release: Release = NEWEST) -> Request:
     return request._replace(object=None if obj is None else with_defaults(obj, release, old), old_object=old)
 
 
-def defaulted(request: Request, release: Release = NEWEST) -> Request:
+def defaulted(request: Request, release: Release) -> Request:
     """Return a request whose object has the defaults of its type again, after policies have changed it.
 
     Args:

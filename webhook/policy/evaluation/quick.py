@@ -77,9 +77,7 @@ Step = tuple[Quick, "JSONObject | None"]
 """The quick evaluation of a policy, and its parameters."""
 
 
-def evaluate_quickly(
-    steps: Iterable[Step], bindings: dict[str, Any], meter: Meter, *, changes: bool = False
-) -> bool | None:
+def evaluate_quickly(steps: Iterable[Step], bindings: dict[str, Any], meter: Meter, *, changes: bool) -> bool | None:
     """Tell whether all validations of the last of several policies hold; False if it does not apply.
 
     Args:

@@ -49,7 +49,7 @@ _BOUNDS = (1000, 250, 60, 20)
 """The maximum characters of a text; smaller ones are for lines that would be too long with larger ones."""
 
 
-def configure(style: Format = "auto", level: str = "info") -> None:
+def configure(style: Format, level: str = "info") -> None:
     """Log to standard error from now on.
 
     Args:
