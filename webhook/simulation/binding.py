@@ -25,15 +25,18 @@ _TIMEOUT: Final = timedelta(minutes=10)
 _FAILED: Final = 'running PreBind plugin "DynamicResources": '
 _UNMAPPED_FAILS_SINCE: Final = 35
 """From this release on, an empty claim for extended resources is an error (patchPodExtendedResourceClaimStatus)."""
+_WHOLE_SINCE: Final = 35
+"""From this release on, a duplicate consumer as a whole is rejected; before, its UID."""
 
 
-def refusal(claim: JSONObject, consumer: Consumer, namespace: str, *, timestamps: bool) -> str:
+def refusal(claim: JSONObject, consumer: Consumer, namespace: str, release: Release, *, timestamps: bool) -> str:
     """Explain why the API server would not let the scheduler reserve an allocated claim; empty if it would.
 
     Args:
         claim: The claim, as it is when it is reserved.
         consumer: The consumer that it is reserved for.
         namespace: The claim's namespace.
+        release: The Kubernetes release, as the minor of 1.x.
         timestamps: Whether the scheduler adds the time of allocation where it is missing.
     """
     reserved = items(claim, "status", "reservedFor")
@@ -43,7 +46,8 @@ def refusal(claim: JSONObject, consumer: Consumer, namespace: str, *, timestamps
     if len(reserved) >= CONSUMERS_MAX:
         complaints.append(f"status.reservedFor: Too many: {len(reserved) + 1}: must have at most {CONSUMERS_MAX} items")
     elif consumer.has(claim):
-        complaints.append(f'status.reservedFor[{len(reserved)}]: Duplicate value: "{consumer.uid}"')
+        place = f"status.reservedFor[{len(reserved)}]{'.uid' if release < _WHOLE_SINCE else ''}"
+        complaints.append(f'{place}: Duplicate value: "{consumer.uid}"')
     if not complaints:
         return ""
     name = name_of(claim)

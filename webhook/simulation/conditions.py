@@ -49,6 +49,17 @@ def nowhere() -> Condition:
     return unschedulable("no nodes available to schedule pods")
 
 
+def conflicting(nodes: int) -> Condition:
+    """Return the condition of a pod whose node affinity contradicts itself: each term requires two nodes at once.
+
+    ``not found`` is the state of the plugin DynamicResources, which had no turn before.
+
+    Args:
+        nodes: The number of nodes.
+    """
+    return unschedulable(f"0/{nodes} nodes are available: pod affinity terms conflict. not found")
+
+
 def before_filter(reason: str, nodes: int, claims: str, pod: JSONObject) -> Condition:
     """Return the condition of a pod that the scheduler rejected before it looked at any node.
 

@@ -122,7 +122,9 @@ def _fitting(cluster: Cluster, other: Cluster, needs: Needs) -> int:
 def are_reservable(needs: Needs, settings: Settings) -> bool:
     """Tell whether the API server lets the scheduler reserve the claims that have devices already (PreBind)."""
     return not any(
-        binding.refusal(claim, consumer, namespace_of(claim), timestamps=settings.has_binding_conditions)
+        binding.refusal(
+            claim, consumer, namespace_of(claim), settings.release, timestamps=settings.has_binding_conditions
+        )
         for claim, consumer in zip(needs.claims, needs.consumers, strict=False)
         if allocation_of(claim) and not consumer.has(claim)
     )

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from webhook.simulation.conditions import Condition
 
 _FILTER_FAILED: Final = 'running "DynamicResources" filter plugin: '
+_CONFLICT: Final = "each term of its node affinity requires nodes of different names"
 _SHARED_MAX: Final = 64
 """The number of shapes of pods that are remembered."""
 
@@ -159,11 +160,8 @@ class Scheduler:
         cluster = self.cluster
         claims = tuple(use.claim for use in uses)
         nodes = len(cluster.nodes)
-        if not nodes:
-            return Placement(pod, None, conditions.nowhere(), claims), False
-        for reason in self._missing_classes(claims):
-            condition = conditions.before_filter(reason, nodes, conditions.NOTHING_TO_DEALLOCATE, pod)
-            return Placement(pod, None, condition, claims, reason=reason), False
+        if early := self._before_filter(pod, claims):
+            return early, False
         verdicts, round_ = self.filter(pod, uses)
         left = round_.needs.leftover
         if left is not None and self._is_being_bound(pod, left):
@@ -182,6 +180,18 @@ class Scheduler:
         refusals = [v.refusal for v in verdicts.by_node.values() if v.refusal is not None]
         absent = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
         return placement._replace(condition=conditions.refused(refusals, nodes, said, pod, absent)), again
+
+    def _before_filter(self, pod: JSONObject, claims: tuple[JSONObject, ...]) -> Placement | None:
+        """Return the placement of a pod that is rejected before any node is checked (PreFilter); None for others."""
+        nodes = len(self.cluster.nodes)
+        if not nodes:
+            return Placement(pod, None, conditions.nowhere(), claims)
+        if named(mapping(pod, "spec")) == frozenset():
+            return Placement(pod, None, conditions.conflicting(nodes), claims, reason=_CONFLICT)
+        for reason in self._missing_classes(claims):
+            condition = conditions.before_filter(reason, nodes, conditions.NOTHING_TO_DEALLOCATE, pod)
+            return Placement(pod, None, condition, claims, reason=reason)
+        return None
 
     def _is_being_bound(self, pod: JSONObject, claim: JSONObject) -> bool:
         """Tell whether a pod only waits for the devices of its claim for extended resources."""
@@ -250,7 +260,9 @@ class Scheduler:
                 timestamps = False
             else:
                 timestamps = cluster.settings.has_binding_conditions and not _is_repeated(claim, bound)
-            error = binding.refusal(claim, use.consumer, namespace_of(placement.pod), timestamps=timestamps)
+            error = binding.refusal(
+                claim, use.consumer, namespace_of(placement.pod), cluster.settings.release, timestamps=timestamps
+            )
             if error:
                 return self._unbound(placement, uses, [*bound, claim], before, error)
             bound.append(cluster.reserve(claim, use.consumer))
