@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from webhook.inventory import Inventory
+import pytest
+
+from webhook.inventory import Inventory, MalformedError
 
 
 def test_what_is_held_in_an_older_version_is_returned_in_the_newest() -> None:
@@ -18,3 +20,23 @@ def test_what_is_held_in_an_older_version_is_returned_in_the_newest() -> None:
     ]
     exactly = {"deviceClassName": "gpu.example.com"}
     assert all(each and each["spec"]["devices"]["requests"][0]["exactly"] == exactly for each in found)
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta2", "v1beta1"])
+def test_slices_of_1_34_have_devices_and_counters(version: str) -> None:
+    """They stay in a cluster that is upgraded, although later API servers reject such slices."""
+    counters = {"consumesCounters": [{"counterSet": "set", "counters": {"memory": {"value": "1Gi"}}}]}
+    device = {"name": "d0", "basic": counters} if version == "v1beta1" else {"name": "d0", **counters}
+    spec = {
+        "driver": "gpu.example.com",
+        "nodeName": "a",
+        "pool": {"name": "a", "generation": 1, "resourceSliceCount": 1},
+        "devices": [device],
+        "sharedCounters": [{"name": "set", "counters": {"memory": {"value": "1Gi"}}}],
+    }
+    made = {"apiVersion": f"resource.k8s.io/{version}", "kind": "ResourceSlice", "metadata": {"name": "s"}}
+    (found,) = Inventory([{**made, "spec": spec}]).all("ResourceSlice")
+    assert found["spec"]["devices"] == [{"name": "d0", **counters}]
+    del spec["pool"]
+    with pytest.raises(MalformedError, match=r"ResourceSlice s: spec\.pool"):
+        Inventory([{**made, "spec": spec}])

@@ -369,8 +369,8 @@ class TestClaimsNamedTwice:
     @pytest.mark.parametrize(("kubernetes", "place"), [("1.34", "[1].uid"), ("1.35", "[1]"), ("1.36", "[1]")])
     def test_cannot_be_reserved_twice(self, kubernetes: str, place: str) -> None:
         reason = (
-            'running PreBind plugin "DynamicResources": add reservation to claim default/c: ResourceClaim.resource.k8s.io '
-            f'"c" is invalid: status.reservedFor{place}: Duplicate value: "UID:p"'
+            'running PreBind plugin "DynamicResources": add reservation to claim default/c: '
+            f'ResourceClaim.resource.k8s.io "c" is invalid: status.reservedFor{place}: Duplicate value: "UID:p"'
         )
         assert message([*GPU, *NODES, claim()], pod(claims={"x": "c", "y": "c"}), kubernetes=kubernetes) == reason
 

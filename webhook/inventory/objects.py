@@ -259,9 +259,20 @@ def _vouched(obj: JSONObject) -> JSONObject:
         MalformedError: No API server would have stored it; fields of later releases are accepted.
     """
     obj = without_nulls(obj)
-    if (problem := _refused(obj, None)) and _refused(obj, _STORED_BY):
-        raise MalformedError(f"{obj['kind']} {name_of(obj)}: {problem.path}: {problem.message}")
+    for each in _parts(obj):
+        if (problem := _refused(each, None)) and _refused(each, _STORED_BY):
+            raise MalformedError(f"{obj['kind']} {name_of(obj)}: {problem.path}: {problem.message}")
     return obj
+
+
+def _parts(obj: JSONObject) -> Iterator[JSONObject]:
+    """Return the devices and the counters of a slice as two slices: up to 1.34, one slice had both."""
+    spec: Any = obj.get("spec")
+    if obj["kind"] != "ResourceSlice" or not isinstance(spec, dict) or not {"devices", "sharedCounters"} <= spec.keys():
+        yield obj
+        return
+    for name in ("devices", "sharedCounters"):
+        yield {**obj, "spec": {key: value for key, value in spec.items() if key != name}}
 
 
 _STORED_BY: Final = "1.36"
