@@ -30,6 +30,8 @@ _NUMBERS: Final = frozenset({"NUM_INT", "NUM_FLOAT"})
 _OPERAND: Final = frozenset(
     {"[", "{", "(", ".", "-", "!", *_CONSTANTS, *_NUMBERS, "NUM_UINT", "STRING", "BYTES", "IDENTIFIER"}
 )
+_NEGATED: Final = _OPERAND - {"!"}
+"""What can follow a minus before an operand."""
 _OPENING: Final = frozenset({"(", "[", "{"})
 _OPENED_CALL: Final = _OPERAND | {")"}
 _OPENED_INDEX: Final = _OPERAND | {"?"}
@@ -89,7 +91,7 @@ def parse(
     tokens = tokenize(text, issues)
     budget.spend(len(tokens.kinds) * _COST_OF_TOKEN + (len(text) if issues.found else 0))
     parser = _Parser(
-        TokenStream(tokens, issues),
+        TokenStream(tokens, issues, text),
         issues,
         macros,
         budget,
@@ -224,9 +226,14 @@ class _Parser:
             return self._member(self._primary())
         offset = tokens.offset
         odd = False
-        while tokens.kind == mark:
+        while tokens.kind == mark and (mark == "!" or tokens.ahead(1) in _NEGATED):
             tokens.advance()
             odd = not odd
+        if tokens.kind == "-" and tokens.ahead(1) not in _NUMBERS:
+            tokens.no_alternative()
+            return ast.Failed(offset)
+        if mark == "!":
+            tokens.unwanted(_OPERAND)
         operand = self._member(self._primary())
         if not odd:
             return operand
@@ -459,6 +466,10 @@ class _Parser:
         if optional:
             tokens.advance()
         if tokens.kind not in _FIELD:
+            if optional:
+                offset = tokens.offset
+                tokens.mismatched(_FIELD)
+                return self._report(offset, "unsupported ident kind")
             tokens.no_field()
             return ast.Failed(dot)
         at = tokens.offset

@@ -36,10 +36,12 @@ class TokenStream:
     Args:
         tokens: The tokens.
         issues: Takes the errors.
+        source: The text.
     """
 
-    def __init__(self, tokens: Tokens, issues: Issues) -> None:
+    def __init__(self, tokens: Tokens, issues: Issues, source: str) -> None:
         self._kinds, self._texts, self._offsets = tokens
+        self._source = source
         self._issues = issues
         self._is_recovering = False
         self._recoveries = 0
@@ -143,31 +145,47 @@ class TokenStream:
         self._error(f"mismatched input '{self._shown}' expecting {_listed(expected)}")
         self._skip()
 
+    def unwanted(self, expected: frozenset[str]) -> None:
+        """Reports the next token after a repeated operator, and skips to an expected one or to one that can follow."""
+        if self.kind not in expected:
+            self._error(f"extraneous input '{self._shown}' expecting {_listed(expected)}")
+            self._skip(expected)
+
     def no_field(self) -> None:
         """Reports a token other than a name after a dot."""
-        text = "" if self.kind == END else self._shown
-        if self.kind in {"true", "false", "null"}:
-            self._error(f"mismatched input '{text}' expecting IDENTIFIER")
+        text = self._text(self.at - 1, self.at)
+        if text in {".true", ".false", ".null"}:
+            self._error(f"mismatched input '{text[1:]}' expecting IDENTIFIER")
         else:
-            self._error(f"no viable alternative at input '.{text}'")
+            self._error(f"no viable alternative at input '{text}'")
         self._step()
         self._skip()
 
-    def _error(self, message: str) -> None:
+    def no_alternative(self) -> None:
+        """Reports that the token after the next one fits no construct that begins with the next one."""
+        self._error(f"no viable alternative at input '{self._text(self.at, self.at + 1)}'", self.at + 1)
+        self._skip()
+
+    def _text(self, first: int, last: int) -> str:
+        """The text from one token to another, with the white space between them."""
+        end = self._offsets[last] + (0 if self._kinds[last] == END else len(self._texts[last]))
+        return escape(self._source[self._offsets[first] : end])
+
+    def _error(self, message: str, at: int | None = None) -> None:
         if not self._is_recovering:
-            self._issues.report(self.offset, f"Syntax error: {message}")
+            self._issues.report(self._offsets[self.at if at is None else at], f"Syntax error: {message}")
         self._is_recovering = True
 
     def _can_follow(self) -> frozenset[str]:
         return _AFTER_OPERAND | (self.follow[-1] if self.follow else {END})
 
-    def _skip(self) -> None:
+    def _skip(self, expected: frozenset[str] = frozenset()) -> None:
         self._recoveries += 1
         if self._recoveries > limits.MAX_RECOVERIES:
             self._is_recovering = False
             self._error(f"error recovery attempt limit exceeded: {limits.MAX_RECOVERIES}")
             raise StopParsingError
-        stop = _AFTER_OPERAND.union({END}, *self.follow)
+        stop = _AFTER_OPERAND.union({END}, expected, *self.follow)
         while self.kind not in stop:
             self._step()
 
