@@ -128,7 +128,32 @@ def messages(text: str, environment: Environment = PLAIN) -> list[tuple[int, int
         ("a.", [(1, 3, "Syntax error: no viable alternative at input '.'")]),
         (".1a", [(1, 3, "Syntax error: extraneous input 'a' expecting <EOF>")]),
         (". b.", [(1, 5, "Syntax error: no viable alternative at input '.'")]),
-        (".+", [(1, 2, "Syntax error: no viable alternative at input '.+'")]),
+        (".+", [
+            (1, 2, "Syntax error: no viable alternative at input '.+'"),
+            (1, 3, f"Syntax error: mismatched input '<EOF>' expecting {OPERAND}"),
+        ]),
+        ("a . [", [(1, 5, "Syntax error: no viable alternative at input '. ['")]),
+        (". true", [(1, 3, "Syntax error: no viable alternative at input '. true'")]),
+        (". ?", [
+            (1, 3, "Syntax error: no viable alternative at input '. ?'"),
+            (1, 4, "Syntax error: mismatched input '<EOF>' expecting {IDENTIFIER, ESC_IDENTIFIER}"),
+            (1, 4, "unsupported ident kind"),
+        ]),
+        ("a.?1", [
+            (1, 4, "Syntax error: mismatched input '1' expecting {IDENTIFIER, ESC_IDENTIFIER}"),
+            (1, 4, "unsupported ident kind"),
+        ]),
+        ("! ) a", [(1, 3, f"Syntax error: extraneous input ')' expecting {OPERAND}")]),
+        ("! - a", [(1, 5, "Syntax error: no viable alternative at input '- a'")]),
+        ("-", [
+            (1, 2, "Syntax error: no viable alternative at input '-'"),
+            (1, 2, f"Syntax error: mismatched input '<EOF>' expecting {OPERAND}"),
+        ]),
+        ("1 - -  )", [
+            (1, 8, "Syntax error: no viable alternative at input '-  )'"),
+            (1, 8, f"Syntax error: mismatched input ')' expecting {OPERAND}"),
+        ]),
+        ("1 - )", [(1, 5, f"Syntax error: mismatched input ')' expecting {OPERAND}")]),
         ("self.true == 1", [(1, 6, "Syntax error: mismatched input 'true' expecting IDENTIFIER")]),
         ('"\\xFh"', [
             (1, 1, "Syntax error: token recognition error at: '\"\\xFh'"),

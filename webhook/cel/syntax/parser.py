@@ -36,6 +36,7 @@ _OPENING: Final = frozenset({"(", "[", "{"})
 _OPENED_CALL: Final = _OPERAND | {")"}
 _OPENED_INDEX: Final = _OPERAND | {"?"}
 _FIELD: Final = frozenset({"IDENTIFIER", "ESC_IDENTIFIER"})
+_AFTER_DOT: Final = _FIELD | {"?"}
 _OR, _AND, _RELATION, _SUM, _PRODUCT = range(5)
 """The precedence of operators."""
 _OPERATORS: Final = {
@@ -299,11 +300,11 @@ class _Parser:
         start = tokens.offset
         dot = ""
         if tokens.kind == ".":
+            if tokens.ahead(1) != "IDENTIFIER":
+                tokens.no_alternative()  # the dot is then read as one after an operand
+                return ast.Failed(start)
             tokens.advance()
             dot = "."
-            if tokens.kind != "IDENTIFIER":
-                tokens.no_field()
-                return ast.Failed(start)
         offset = tokens.offset
         text = tokens.take()
         name = dot + text
@@ -449,6 +450,9 @@ class _Parser:
 
     def _dot(self, operand: Expression) -> Expression:
         tokens = self._tokens
+        if tokens.ahead(1) not in _AFTER_DOT:
+            tokens.no_field()
+            return ast.Failed(tokens.offset)
         dot = tokens.advance()
         if tokens.kind != "IDENTIFIER":
             return self._special_field(operand, dot)
@@ -466,12 +470,9 @@ class _Parser:
         if optional:
             tokens.advance()
         if tokens.kind not in _FIELD:
-            if optional:
-                offset = tokens.offset
-                tokens.mismatched(_FIELD)
-                return self._report(offset, "unsupported ident kind")
-            tokens.no_field()
-            return ast.Failed(dot)
+            offset = tokens.offset
+            tokens.mismatched(_FIELD)
+            return self._report(offset, "unsupported ident kind")
         at = tokens.offset
         field = self._field_name(at)
         if not optional:

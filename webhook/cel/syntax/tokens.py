@@ -138,6 +138,7 @@ class TokenStream:
             return False
         self._error(f"extraneous input '{self._shown}' expecting {_listed(expected)}")
         self._step()
+        self._is_recovering = False
         return True
 
     def mismatched(self, expected: frozenset[str]) -> None:
@@ -149,22 +150,25 @@ class TokenStream:
         """Reports the next token after a repeated operator, and skips to an expected one or to one that can follow."""
         if self.kind not in expected:
             self._error(f"extraneous input '{self._shown}' expecting {_listed(expected)}")
-            self._skip(expected)
+            self._skip(stop=_AFTER_OPERAND | expected)
 
     def no_field(self) -> None:
-        """Reports a token other than a name after a dot."""
-        text = self._text(self.at - 1, self.at)
-        if text in {".true", ".false", ".null"}:
-            self._error(f"mismatched input '{text[1:]}' expecting IDENTIFIER")
-        else:
-            self._error(f"no viable alternative at input '{text}'")
+        """Reports a token other than a name after a dot, and skips to one that can follow the operand."""
+        self._no_alternative()
         self._step()
-        self._skip()
+        self._skip(stop=_AFTER_OPERAND - {".", "["})
 
     def no_alternative(self) -> None:
         """Reports that the token after the next one fits no construct that begins with the next one."""
-        self._error(f"no viable alternative at input '{self._text(self.at, self.at + 1)}'", self.at + 1)
+        self._no_alternative()
         self._skip()
+
+    def _no_alternative(self) -> None:
+        text, at = self._text(self.at, self.at + 1), self.at + 1
+        if text in {".true", ".false", ".null"}:
+            self._error(f"mismatched input '{text[1:]}' expecting IDENTIFIER", at)
+        else:
+            self._error(f"no viable alternative at input '{text}'", at)
 
     def _text(self, first: int, last: int) -> str:
         """The text from one token to another, with the white space between them."""
@@ -179,13 +183,13 @@ class TokenStream:
     def _can_follow(self) -> frozenset[str]:
         return _AFTER_OPERAND | (self.follow[-1] if self.follow else {END})
 
-    def _skip(self, expected: frozenset[str] = frozenset()) -> None:
+    def _skip(self, stop: frozenset[str] = _AFTER_OPERAND) -> None:
         self._recoveries += 1
         if self._recoveries > limits.MAX_RECOVERIES:
             self._is_recovering = False
             self._error(f"error recovery attempt limit exceeded: {limits.MAX_RECOVERIES}")
             raise StopParsingError
-        stop = _AFTER_OPERAND.union({END}, expected, *self.follow)
+        stop = stop.union({END}, *self.follow)
         while self.kind not in stop:
             self._step()
 
