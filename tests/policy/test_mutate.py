@@ -162,6 +162,13 @@ def test_an_error_is_what_the_failure_policy_says(mutation: str, text: str) -> N
     [
         ("{op: 'add', path: '/spec/nope', value: 1}", 'strict decoding error: unknown field "spec.nope"'),
         (
+            "{op: 'add', path: '/kind', value: 'Bod'}",
+            (
+                'no kind "Bod" is registered for version "v1" in scheme '
+                '"k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"'
+            ),
+        ),
+        (
             "{op: 'add', path: '/spec/containers/0/name', value: 1}",
             "json: cannot unmarshal number into Go struct field Container.spec.containers.name of type string",
         ),

@@ -33,7 +33,7 @@ _UNITS: Final = {
     "h": 3600 * NANOS,
 }  # Go reads both signs for micro
 _DURATION_PART: Final = Pattern(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")  # see above
-_TIMESTAMP: Final = Pattern(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)", re.ASCII)
+_TIMESTAMP: Final = Pattern(r"(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)", re.ASCII)
 _OFFSET: Final = Pattern(r"([+-]?)(\d{1,2}):(\d{1,2})", re.ASCII)
 _MAX_OFFSET_HOURS: Final = 24
 _MAX_DIGITS: Final = 30

@@ -6,13 +6,14 @@ Known kinds are decoded as on submission, with all their fields; of Kubernetes' 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from webhook.api.core.meta import Object
 from webhook.api.shapes import type_of
 from webhook.api.versions import VERSIONS
 from webhook.objects import text
 from webhook.policy.manifest.kinds import kind_of
+from webhook.problem import quoted
 from webhook.schema import CREATE, Target, compile_struct
 from webhook.schema.decoding import STRICT, UNKNOWN_FIELD, apart
 from webhook.schema.derive.whole import whole
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from webhook.policy.evaluation.policyset import PolicySet
     from webhook.release import Release
     from webhook.schema.decoding import Misfit
+
+
+_SCHEME: Final = '"k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"'
 
 
 class DecodingError(Exception):
@@ -43,6 +47,12 @@ def expect_decodable(obj: JSONObject, before: JSONObject, policies: PolicySet) -
     Raises:
         DecodingError: It cannot be decoded.
     """
+    own, kind = (kind_of(text(each, "apiVersion"), text(each, "kind")) for each in (before, obj))
+    if own != kind and kind.kind and policies.kinds.has_group(own.group) and policies.kinds.find(kind) is None:
+        version = kind.api_version
+        raise DecodingError(
+            f"no kind {quoted(kind.kind)} is registered for version {quoted(version)} in scheme {_SCHEME}"
+        )
     decode = _decoder(before, policies)
     found = decode(obj)
     if not found:
