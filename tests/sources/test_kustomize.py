@@ -179,3 +179,26 @@ def test_what_a_program_says_is_shown_without_its_log(
     assert message in found["message"]
     assert hint in found["hint"]
     assert "command failed" not in found["message"]
+
+
+@pytest.mark.parametrize("has_repository", [True, False])
+def test_bases_far_away_are_named(path: Path, tmp_path: Path, *, has_repository: bool) -> None:
+    program(path, "kustomize", PRINTS)
+    around = tmp_path / "around"
+    for name, bases in {
+        "around/overlays/prod": "../../base, ../near, ../gone, https://example.com/x",
+        "around/overlays/near": "",
+        "around/base": "../../far",
+        "far": "../around/base, ../farther.yaml",
+    }.items():
+        (tmp_path / name).mkdir(parents=True, exist_ok=True)
+        (tmp_path / name / "kustomization.yaml").write_text(f"resources: [{bases}]\n", encoding="utf-8")
+    (tmp_path / "farther.yaml").touch()
+    if has_repository:
+        (around / ".git").mkdir()
+    expected = [tmp_path / "far"] if has_repository else [around / "base", tmp_path / "far"]
+    overlay = around / "overlays/prod"
+    noted = [each for each in draguard("validate", overlay).out.splitlines() if each.startswith("note: ")]
+    head = f"note: {overlay}/kustomization.yaml has a base outside its repository, or the directory around it: "
+    assert noted == [f"{head}{each}" for each in expected]
+    assert draguard("simulate", overlay, "--cluster", overlay).err.count(head) == len(expected)

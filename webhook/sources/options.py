@@ -31,6 +31,10 @@ def _ignore(_seconds: int) -> None:
     """Show no progress."""
 
 
+def _overlook(_remark: str) -> None:
+    """Show no remarks."""
+
+
 class RenderOptions(NamedTuple):
     """The options of rendering charts.
 
@@ -41,6 +45,7 @@ class RenderOptions(NamedTuple):
         release: The cluster's release.
         progress: Opens a context with a function that is called repeatedly with the seconds that a program has run.
         texts: Receives the rendered texts, by the file of the template or the kustomization.
+        note: Called with each remark.
     """
 
     values: Sequence[str] = ()
@@ -49,6 +54,7 @@ class RenderOptions(NamedTuple):
     release: Release = NEWEST
     progress: Progress = lambda: nullcontext(_ignore)
     texts: dict[str, list[str]] | None = None
+    note: Callable[[str], None] = _overlook
 
     @property
     def kubernetes(self) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.documents import Document, Selection, Unreadable, parse
 from webhook.documents.stream import SOURCE
+from webhook.sources.bases import outside
 from webhook.sources.capabilities import as_served
 from webhook.sources.kustomize import failed
 from webhook.sources.options import RenderOptions, SourceError, is_chart, kustomization_of
@@ -162,6 +163,9 @@ def _by_template(printed: str) -> Mapping[str, str]:
 
 
 def _kustomization(file: str, command: Sequence[str], options: RenderOptions) -> Iterator[Document | Unreadable]:
+    directory = file.rpartition("/")[0]
+    for base in outside(directory):
+        options.note(f"note: {file} has a base outside its repository, or the directory around it: {base}")
     try:
         printed = run(command, options.progress)
     except ProgramError as error:

@@ -54,11 +54,18 @@ def read_sources(
     if not paths:
         return ()
     release = release_of(kubernetes) if kubernetes else NEWEST
-    options = RenderOptions(tuple(arguments.helm_values), tuple(arguments.helm_set), namespace, release)
+    values, sets = tuple(arguments.helm_values), tuple(arguments.helm_set)
+    options = RenderOptions(values, sets, namespace, release, note=_note)
     try:
         return read(paths, options=options)
     except SourceError as error:
         raise UsageError(str(error)) from error
+
+
+def _note(remark: str) -> None:
+    from webhook.cli.console.lines import show_lines  # noqa: PLC0415 - few commands render
+
+    show_lines([remark], sys.stderr)
 
 
 def check_charts(arguments: Namespace, paths: Iterable[str]) -> None:

@@ -80,6 +80,7 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
             has_settings=bool(configuration) and old.has(configuration.file),
         )
     report.left_out = manifests.left_out
+    report.remarks += manifests.notes
     suppress(report, suppressed, arguments)
     manifests.place(report)
     if arguments.policies:

@@ -54,6 +54,8 @@ class Manifests:
         self._read: list[Document | Unreadable] | None = None
         self._shared: Shared | None = None
         self._texts: dict[str, list[str]] = {}
+        self.notes: dict[str, None] = {}
+        """Remarks on what was rendered."""
         self.stdin: BinaryIO | None = None
         """The stream to read instead of the process's standard input."""
 
@@ -105,6 +107,7 @@ class Manifests:
             release,
             self._progress,
             self._texts,
+            lambda remark: self.notes.update({remark: None}),
         )
         try:
             shared = self._ahead() if judge else None

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.api.templates import pod_template
 from webhook.api.versions import find
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
-from webhook.cli.validate.fixable import with_possible_fix
 from webhook.cli.validate.neighbours import Neighbours
 from webhook.cli.validate.processes import in_ranges
 from webhook.findings import Finding, failed, found, identity
@@ -192,8 +191,15 @@ class References:
             if needs and not problem.hint.startswith(MEANT) and not is_beside:
                 skipped[needs[0]] += 1
             else:
-                found_there = _placed(problem, given)
-                yield found_there if self.tries_fixes else with_possible_fix(found_there, given.document)
+                yield self._fixable(_placed(problem, given), given.document)
+
+    def _fixable(self, finding: Finding, document: Document) -> Finding:
+        """Leave out a fix that cannot be applied, unless it is tried, and the reason is told."""
+        if self.tries_fixes or finding.problem.fix is None:
+            return finding
+        from webhook.cli.validate.fixable import with_possible_fix  # noqa: PLC0415 - few findings have fixes
+
+        return with_possible_fix(finding, document)
 
     def _found(self, given: _Noted, context: Any) -> Found:
         """Look up the references of a manifest; return problems with their places in it."""

@@ -1,0 +1,58 @@
+"""The directories of a kustomization's bases, of which some may be far from it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from webhook.documents import Document, parse
+from webhook.documents.files import open_regular
+from webhook.documents.git import repository
+from webhook.documents.limits import MAX_BYTES
+from webhook.sources.options import kustomization_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_FIELDS: Final = ("resources", "bases", "components")
+"""The fields of a kustomization that name other kustomizations."""
+_MOST: Final = 200
+"""The most kustomizations that are followed."""
+
+
+def outside(directory: str) -> list[str]:
+    """List the bases of a kustomization, and theirs, that are outside its surroundings.
+
+    These are the git repository that it is in, or else the directory around it: users expect that bases beside an
+    overlay are read.
+
+    Args:
+        directory: The directory of the kustomization.
+    """
+    top = os.path.realpath(directory)
+    around = repository(top) or os.path.dirname(top)  # noqa: PTH120 - pathlib takes longer to import
+    inside = f"{around.rstrip('/')}/"
+    seen: dict[str, None] = {top: None}
+    pending = [top]
+    while pending and len(seen) < _MOST:
+        for base in _bases(pending.pop()):
+            if base not in seen:
+                seen[base] = None
+                pending.append(base)
+    return [base for base in seen if base != around and not base.startswith(inside)]
+
+
+def _bases(directory: str) -> Iterator[str]:
+    """Return the real paths of the directories that a kustomization names."""
+    try:
+        with open(kustomization_of(directory), "rb", opener=open_regular) as opened:
+            data = opened.read(MAX_BYTES)
+    except OSError:  # kustomize itself reports it
+        return
+    for document in parse(data):
+        if isinstance(document, Document) and isinstance(document.data, dict):
+            for field in _FIELDS:
+                listed = document.data.get(field)
+                for path in listed if isinstance(listed, list) else ():
+                    if isinstance(path, str) and os.path.isdir(named := os.path.join(directory, path)):  # noqa: PTH112, PTH118
+                        yield os.path.realpath(named)
