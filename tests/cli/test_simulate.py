@@ -422,7 +422,7 @@ class TestText:
         claims = clusters.claim("c", count=2), clusters.claim("other")
         objects = (clusters.device_class(), clusters.node("a"), clusters.devices("a", 2), *claims)
         text = self.result(tmp_path, *objects, clusters.pod(claims={"gpu": "c", "other": "other"}))
-        both = "requests r of claim default/c and r of claim default/other"
+        both = "request r of claim default/c and request r of claim default/other"
         why = "each request alone could be met, but not all of them together"
         assert f"  a: {why}: {both} want 3 devices, and 2 are left for them together\n" in text
 

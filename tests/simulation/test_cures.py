@@ -252,7 +252,7 @@ STORIES: Final = {
     ),
     "partitions of two requests need more than there is": Story(
         [*mig("6g", "4g", "4g"), requesting_both(PROFILE.format("6g"), PROFILE.format("4g"))],
-        "requests r and s consume at least 10 of counter slices, of which 8 is left and 100Gi of counter memory",
+        "request r and request s consume at least 10 of counter slices, of which 8 is left and 100Gi of counter memory",
         'with profile = "4g" in request r',
         requesting(selectors=[selector(PROFILE.format("4g"))]),
     ),
@@ -264,7 +264,7 @@ STORIES: Final = {
     ),
     "two claims want the same device": Story(
         [gpus(), *two(claim(count=2), claim())],
-        "requests r of claim default/c and r of claim default/other want 3 devices, and 2 are left for them together",
+        "r of claim default/c and request r of claim default/other want 3 devices, and 2 are left for them together",
         "with count 1 in request r of claim default/c",
         requesting(count=1),
         pod(claims={"gpu": "c", "other": "other"}),
@@ -287,6 +287,12 @@ STORIES: Final = {
         "'state': 'finished'",
         "once claim default/held is released (pod old, finished)",
         lambda found: found["held"].pop("status"),
+    ),
+    "all devices are wanted, and one is tainted": Story(
+        [gpus_with([], [TAINT]), claim(allocationMode="All")],
+        "taint broken:NoSchedule is not tolerated",
+        "with allocationMode ExactCount in place of All in request r",
+        requesting(allocationMode="ExactCount", count=1),
     ),
     "an extended resource is in use": Story(
         [gpus(count=1), EXTENDED, allocated("held", "a", "d0", "old")],

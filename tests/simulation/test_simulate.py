@@ -240,6 +240,11 @@ class TestClaims:
         gates = {"DRAWorkloadResourceClaims": True, "GenericWorkload": True}
         assert nodes(objects, *pods, feature_gates=gates) == ["a", "a", "a"]
         assert nodes(objects, *pods) == ["a", "a", "b"]
+        large = [pod(name, {"gpu": "t"}, {"cpu": "5"}, schedulingGroup={"podGroupName": "g"}) for name in ("p", "q")]
+        first, second = simulate(objects, large, feature_gates=gates)
+        assert (first["node"], second["node"]) == ("a", None)  # the claim keeps its devices for the first pod
+        details = {tuple(each["nodes"]): each["details"] for each in second["why"]["nodes"]}
+        assert details[("b",)] == ["claim default/g-gpu-XXXXX (PodGroup g) has its devices on a"]
 
     @pytest.mark.parametrize(
         ("release", "gates", "note"),

@@ -9,10 +9,12 @@ from webhook.allocation.demand import Stop
 from webhook.allocation.devices import quantity_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from webhook.allocation.constraints import Attribute, Value
     from webhook.allocation.explain import Funnel
+
+    Title = Callable[[Funnel], str]
 
 _VALUES_MAX: Final = 4
 """The number of values of a request's devices that are named."""
@@ -20,16 +22,17 @@ _MATCHED_MAX: Final = 64
 """The number of devices wanted up to which the requests that compete for the same ones are looked for."""
 
 
-def conflict(funnels: Sequence[Funnel]) -> str:
+def conflict(funnels: Sequence[Funnel], title: Title) -> str:
     """Return why the requests of a node cannot be met together; empty if that is not simple to tell.
 
     Alternatives of ``firstAvailable`` are left out, as any of them would do.
 
     Args:
         funnels: The devices of the node that are left for each request.
+        title: Returns the name of a request, such as ``request gpu``.
     """
-    asked = [each for each in funnels if each.ask.parent is None]
-    return next((text for look in _LOOKS for text in look(asked)), "")
+    requests = [each for each in funnels if each.ask.parent is None]
+    return next((text for look in _LOOKS for text in look(requests, title)), "")
 
 
 def spread(funnel: Funnel) -> str:
@@ -56,7 +59,7 @@ def constraint(funnel: Funnel) -> str:
     return f"{'the same' if issubclass(kind, Match) else 'different'} {attribute.name}"
 
 
-def _of_constraints(funnels: Sequence[Funnel]) -> Iterator[str]:
+def _of_constraints(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
     """Look for constraints that no choice of devices satisfies for all requests that they are about."""
     concerned: dict[tuple[int, int], list[Funnel]] = {}
     for each in funnels:
@@ -66,15 +69,15 @@ def _of_constraints(funnels: Sequence[Funnel]) -> Iterator[str]:
         if len(about) > 1:
             kind, attribute = about[0].constraint(number)
             look = _unequal if issubclass(kind, Match) else _indistinct
-            if text := look(attribute, about):
+            if text := look(attribute, about, title):
                 yield text
 
 
-def _unequal(attribute: Attribute, funnels: Sequence[Funnel]) -> str:
+def _unequal(attribute: Attribute, funnels: Sequence[Funnel], title: Title) -> str:
     found = [_values(attribute, each) for each in funnels]
     if any(all(_has(each, value, funnel) for each, funnel in zip(found, funnels, strict=True)) for value in found[0]):
         return ""
-    left = "; ".join(f"{_named([funnel])} has {_listed(each)}" for each, funnel in zip(found, funnels, strict=True))
+    left = "; ".join(f"{title(funnel)} has {_listed(each)}" for each, funnel in zip(found, funnels, strict=True))
     return f"the devices left have no {attribute.name} in common: {left}"
 
 
@@ -86,11 +89,11 @@ def _has(values: dict[Value, int], wanted: Value, funnel: Funnel) -> bool:
     return sum(alike) >= funnel.least
 
 
-def _indistinct(attribute: Attribute, funnels: Sequence[Funnel]) -> str:
+def _indistinct(attribute: Attribute, funnels: Sequence[Funnel], title: Title) -> str:
     values = {value for each in funnels for value in _values(attribute, each)}
     if len(values) >= len(funnels) or any(isinstance(value, frozenset) for value in values):
         return ""
-    return f"{_named(funnels)} want different {attribute.name}, and the devices left have {_listed(values)}"
+    return f"{_joined(funnels, title)} want different {attribute.name}, and the devices left have {_listed(values)}"
 
 
 def _values(attribute: Attribute, funnel: Funnel) -> dict[Value, int]:
@@ -116,7 +119,7 @@ def _written(value: Value) -> str:
     return " or ".join(sorted(str(each) for _, each in value)) if isinstance(value, frozenset) else str(value[1])
 
 
-def _of_devices(funnels: Sequence[Funnel]) -> Iterator[str]:
+def _of_devices(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
     """Look for requests that compete for fewer devices than they want together."""
     rivals = [
         each
@@ -145,11 +148,11 @@ def _of_devices(funnels: Sequence[Funnel]) -> Iterator[str]:
             competing = [rivals[n] for n in sorted({wanted[place], *(wanted[holder[device]] for device in seen)})]
             if len(competing) > 1:
                 total = sum(each.least for each in competing)
-                yield f"{_named(competing)} want {total} devices, and {len(seen)} are left for them together"
+                yield f"{_joined(competing, title)} want {total} devices, and {len(seen)} are left for them together"
             return
 
 
-def _of_counters(funnels: Sequence[Funnel]) -> Iterator[str]:
+def _of_counters(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
     """Look for counters of which all devices of the requests consume more than is left, whichever are chosen."""
     needed: dict[str, int] = {}
     left: dict[str, dict[tuple[int, str], int]] = {}
@@ -175,14 +178,12 @@ def _of_counters(funnels: Sequence[Funnel]) -> Iterator[str]:
             f"{quantity_text(needed[name])} of counter {name}, of which {quantity_text(remains[name])} is left"
             for name in short
         ]
-        yield f"{_named(drawing[short[0]])} consume at least {' and '.join(texts)}"
+        yield f"{_joined(drawing[short[0]], title)} consume at least {' and '.join(texts)}"
 
 
-def _named(funnels: Sequence[Funnel]) -> str:
-    """Name requests; with their claims, if there are several."""
-    several = len({each.claim for each in funnels}) > 1
-    names = [f"{each.request} of claim {each.claim}" if several else each.request for each in funnels]
-    return f"request {names[0]}" if len(names) == 1 else f"requests {', '.join(names[:-1])} and {names[-1]}"
+def _joined(funnels: Sequence[Funnel], title: Title) -> str:
+    *first, last = map(title, funnels)
+    return f"{', '.join(first)} and {last}"
 
 
 _LOOKS: Final = (_of_devices, _of_constraints, _of_counters)

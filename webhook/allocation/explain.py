@@ -150,8 +150,8 @@ class Funnel:
 
     @property
     def least(self) -> int:
-        """The number of devices that it wants at least; for all devices, those that it selects."""
-        return self._stages[2].bit_count() if self.wanted is None else self.wanted
+        """The number of devices that it wants; for all devices, those that it selects, and at least one."""
+        return max(1, self._stages[2].bit_count()) if self.wanted is None else self.wanted
 
     def left(self, pool: int) -> Available:
         """Return the remaining counters of a pool, by its place."""
@@ -227,9 +227,8 @@ class Funnel:
     @property
     def is_met(self) -> bool:
         """Whether the request could be met, if it were the only one, as far as numbers tell."""
-        wanted = 1 if self.wanted is None else self.wanted
         limits = (self.enough, self.constrained)
-        return all(each is None or each >= wanted for each in limits) and self.together is None
+        return all(each is None or each >= self.least for each in limits) and self.together is None
 
     @property
     def together(self) -> Together | None:

@@ -102,8 +102,8 @@ def _request(index: int, container: JSONObject, resource: str, device_class: str
     }
 
 
-def resource_of(pod: JSONObject, request: str) -> str:
-    """Return the extended resource that a request of a pod's claim for such resources stands for.
+def resource_of(pod: JSONObject, request: str) -> tuple[str, str]:
+    """Return the container and the extended resource that a request of a pod's claim for such resources stands for.
 
     Args:
         pod: The pod.
@@ -112,7 +112,8 @@ def resource_of(pod: JSONObject, request: str) -> str:
     _, container, _, number = request.split("-")
     spec = mapping(pod, "spec")
     containers = [*items(spec, "initContainers"), *items(spec, "containers")]
-    return sorted(container_requests(containers[int(container)]))[int(number)]
+    found = containers[int(container)]
+    return text(found, "name"), sorted(container_requests(found))[int(number)]
 
 
 def leftover(pod: JSONObject, claims: Iterable[JSONObject]) -> JSONObject | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from webhook.deviceselectors.fleet import shortened
-from webhook.inventory.claims import POD, allocation_of
+from webhook.inventory.claims import POD, POD_GROUP, allocation_of
 from webhook.objects import at, items, mapping, name_of, namespace_of, text, texts
 from webhook.simulation.affinity import selects
 from webhook.simulation.binding import has_failed
@@ -39,8 +39,8 @@ def holder(cluster: Cluster, name: str, devices: int) -> JSONObject:
 
 
 def pods_of(claim: JSONObject | None) -> list[str]:
-    """Return the consumers that a claim is reserved for, by name."""
-    return [text(each, "name") for each in items(claim, "status", "reservedFor")]
+    """Return the pods that a claim is reserved for, by name."""
+    return [text(each, "name") for each in items(claim, "status", "reservedFor") if text(each, "resource") == POD]
 
 
 def used_by(held: JSONObject) -> str:
@@ -57,7 +57,7 @@ def used_by(held: JSONObject) -> str:
 
 
 def _state(cluster: Cluster, claim: JSONObject | None) -> str:
-    """Return why a claim may soon be released, or never is; empty for one in ordinary use."""
+    """Return why a claim may soon be released, or never is, or its PodGroup; empty for one in ordinary use."""
     if claim is None:
         return ""
     consumers = items(claim, "status", "reservedFor")
@@ -68,6 +68,8 @@ def _state(cluster: Cluster, claim: JSONObject | None) -> str:
 
 
 def _state_of(cluster: Cluster, consumer: JSONObject, namespace: str) -> str:
+    if text(consumer, "resource") == POD_GROUP:
+        return f"PodGroup {text(consumer, 'name')}"
     if text(consumer, "resource") != POD:
         return ""
     pod = cluster.inventory.find("Pod", text(consumer, "name"), namespace)

@@ -121,7 +121,7 @@ class Explainer:
         if attempt is None:
             return reasons, verdict.unavailable
         funnels = self._funnels(attempt, node)
-        return reasons, tuple(each.key for each in funnels), self._conflict(funnels)
+        return reasons, tuple(each.key for each in funnels), _conflict(funnels, round_.needs)
 
     def _group(self, nodes: Sequence[int], verdict: Verdict, round_: Round) -> Group:
         names = tuple(self._cluster.nodes[each].name for each in nodes)
@@ -133,12 +133,7 @@ class Explainer:
             return Group(names, reasons, (), resolvable, details)
         funnels = self._funnels(attempt, nodes[0])
         requests = tuple(self._request(funnel, attempt, nodes, round_.needs) for funnel in funnels)
-        return Group(names, reasons, requests, details=tuple(filter(None, [self._conflict(funnels)])))
-
-    @staticmethod
-    def _conflict(funnels: Sequence[Funnel]) -> str:
-        """Return why requests that could each be met alone cannot be met together; empty if one cannot be met."""
-        return conflict(funnels) if len(funnels) > 1 and all(each.is_met for each in funnels) else ""
+        return Group(names, reasons, requests, details=tuple(filter(None, [_conflict(funnels, round_.needs)])))
 
     def _funnels(self, attempt: Attempt, node: int) -> list[Funnel]:
         return attempt.explain(self._cluster.nodes[node].node)
@@ -210,7 +205,7 @@ class Explainer:
 
     def _obstacles(self, funnel: Funnel, reasons: Sequence[DeviceReason]) -> Iterator[Blame]:
         """Describe the obstacles at the first stage that leaves too few devices."""
-        wanted = 1 if funnel.wanted is None else funnel.wanted
+        wanted = funnel.least
         for stage in _STAGES[1:]:
             if getattr(funnel, stage) >= wanted:
                 continue
@@ -304,11 +299,25 @@ def _either(values: Sequence[str]) -> str:
     return f"{', '.join(values[:-1])} or {values[-1]}"
 
 
+def _conflict(funnels: Sequence[Funnel], needs: Needs) -> str:
+    """Return why requests that could each be met alone cannot be met together; empty if one cannot be met."""
+    if len(funnels) < 2 or not all(each.is_met for each in funnels):  # noqa: PLR2004 - it takes two
+        return ""
+    names = Counter(each.request for each in funnels)
+
+    def title(funnel: Funnel) -> str:
+        subject = _subject(funnel, needs)
+        return f"{subject} of claim {funnel.claim}" if names[funnel.request] > 1 else subject
+
+    return conflict(funnels, title)
+
+
 def _subject(funnel: Funnel, needs: Needs) -> str:
     """Name a request; an extended resource that devices provide has no request that its user wrote."""
     if funnel.claim in {f"{namespace_of(each)}/{name_of(each)}" for each in needs.claims}:
         return f"request {funnel.request}"
-    return f"extended resource {resource_of(needs.pod, funnel.request)}"
+    container, resource = resource_of(needs.pod, funnel.request)
+    return f"extended resource {resource} of container {container}"
 
 
 def requests(claim: JSONObject | None) -> list[tuple[str, JSONObject]]:

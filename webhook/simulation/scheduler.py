@@ -215,7 +215,8 @@ class Scheduler:
         for index in unavailable:
             claim, consumer = uses[index].claim, uses[index].consumer
             reserved = items(claim, "status", "reservedFor")
-            if not reserved or (len(reserved) == 1 and consumer.has(claim)):
+            is_own = consumer.resource == POD and consumer.has(claim)  # a PodGroup's other pods may use its claim
+            if not reserved or (len(reserved) == 1 and is_own):
                 self.cluster.deallocate(claim)
                 return conditions.DEALLOCATED, True
         if needs.leftover is not None:

@@ -195,7 +195,7 @@ def _group(group: JSONObject) -> Iterator[str]:
 
 def _funnel(request: JSONObject) -> tuple[str, bool]:
     """Describe the remaining devices of a node after each step, up to the one that leaves too few."""
-    wanted = 1 if request["wanted"] is None else request["wanted"]
+    wanted = max(1, request["selected"]) if request["wanted"] is None else request["wanted"]
     selecting = f"with {request['selecting']}" if request["selecting"] else "selected"
     steps = (
         ("seen", ""),
