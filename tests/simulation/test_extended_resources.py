@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -47,10 +47,48 @@ class TestNodesWithTheResource:
         assert list(failed["claims"]) == ["c"]
         assert other["node"] == "a"
 
-    def test_bound_them_in_1_34(self) -> None:
-        one = pod(claims={"c": "c"}, requests={GPU: "1"})
-        (answer,) = simulate(self.OBJECTS, [one], kubernetes="1.34", feature_gates=GATES)
-        assert answer["node"] == "a"
+
+class TestKubernetes134:
+    """The first release with extended resources had rules of its own."""
+
+    CLASS = device_class(extendedResourceName=GPU)
+    IMPLICIT = "deviceclass.resource.kubernetes.io/gpu"
+
+    @staticmethod
+    def answer(*objects: JSONObject, **spec: Any) -> JSONObject:
+        (answer,) = simulate(objects, [pod(**spec)], kubernetes="1.34", feature_gates=GATES)
+        return answer
+
+    def test_devices_provide_what_a_node_does_not_state(self) -> None:
+        assert self.answer(self.CLASS, devices("a"), node("a"), requests={GPU: "1"})["node"] == "a"
+
+    def test_a_node_that_states_zero_has_none(self) -> None:
+        answer = self.answer(self.CLASS, devices("a"), node("a", None, None, **{GPU: "0"}), requests={GPU: "1"})
+        assert f"1 Insufficient {GPU}" in answer["condition"]["message"]
+
+    def test_a_pod_with_claims_wants_devices_beside_the_resources_of_the_node(self) -> None:
+        objects = [self.CLASS, node("a", None, None, **{GPU: "1"}), claim()]
+        wanted: dict[str, Any] = {"claims": {"c": "c"}, "requests": {GPU: "1"}}
+        refused = self.answer(devices("a"), *objects, **wanted)
+        assert "1 cannot allocate all claims" in refused["condition"]["message"]
+        assert list(self.answer(devices("a", 2), *objects, **wanted)["claims"]) == ["c", "p-extended-resources-XXXXX"]
+
+    def test_implicit_resources_are_ignored(self) -> None:
+        for objects in ([device_class()], [self.CLASS], []):
+            answer = self.answer(*objects, devices("a"), node("a"), requests={self.IMPLICIT: "9"})
+            assert (answer["node"], answer["claims"]) == ("a", {})
+
+    def test_implicit_resources_count_beside_others(self) -> None:
+        both = {GPU: "1", self.IMPLICIT: "1"}
+        answer = self.answer(self.CLASS, devices("a", 2), node("a"), requests=both)
+        assert f"1 Insufficient {self.IMPLICIT}" in answer["condition"]["message"]
+
+    def test_containers_that_end_share_no_devices(self) -> None:
+        first = {"name": "i", "image": "i", "resources": {"requests": {GPU: "1"}}}
+        objects = [self.CLASS, node("a")]
+        for count, fits in ((1, False), (2, True)):
+            answer = self.answer(*objects, devices("a", count), requests={GPU: "1"}, initContainers=[first])
+            assert bool(answer["node"]) is fits
 
 
 class TestPodsThatWaitForTheirDevices:

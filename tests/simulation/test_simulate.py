@@ -80,9 +80,10 @@ class TestNodes:
         assert answer["condition"]["message"] == "0/2 nodes are available: pod affinity terms conflict. not found"
         assert answer["why"]["reason"] == "each term of its node affinity requires nodes of different names"
 
-    def test_before_1_35_the_taint_is_named(self) -> None:
+    def test_before_1_34_the_taint_is_named(self) -> None:
         one = node("a", {"taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]})
-        assert "1 node(s) had untolerated taint {k: v}" in message([one], pod(), kubernetes="1.34")
+        assert "1 node(s) had untolerated taint {k: v}" in message([one], pod(), kubernetes="1.33")
+        assert "1 node(s) had untolerated taint(s)" in message([one], pod(), kubernetes="1.34")
 
     @pytest.mark.parametrize(
         ("operator", "values", "fits"),

@@ -7,16 +7,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from webhook.api.versions import NEWEST
 from webhook.inventory.claims import MADE, owner_reference, uid_of
-from webhook.inventory.resources import IMPLICIT_PREFIX, amounts, container_requests
+from webhook.inventory.resources import IMPLICIT_PREFIX, amounts, container_requests, is_extended
 from webhook.objects import at, items, mapping, name_of, namespace_of, text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from webhook.objects import JSONObject
+    from webhook.release import Release
 
 ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
+
+
+_CACHED_SINCE: Final = 35
+"""Before this release, a class has one extended resource only, and pods that request no other than implicit ones get
+none of them: their requests of resources that a node does not state are ignored."""
 
 
 class ExtendedResources:
@@ -24,10 +31,21 @@ class ExtendedResources:
 
     Args:
         classes: The device classes.
+        release: The Kubernetes release, as the minor of 1.x.
+        is_on: Whether device classes provide extended resources.
     """
 
-    def __init__(self, classes: Iterable[JSONObject]) -> None:
+    def __init__(self, classes: Iterable[JSONObject], release: Release = NEWEST, *, is_on: bool = True) -> None:
+        self._is_on = is_on
+        self._is_first = release < _CACHED_SINCE
         self._classes: dict[str, str] = {}
+        if not is_on:
+            return
+        if self._is_first:
+            for each in classes:
+                name = text(each, "spec", "extendedResourceName") or IMPLICIT_PREFIX + name_of(each)
+                self._classes[name] = name_of(each)
+            return
         ages: dict[str, str] = {}
         for each in sorted(classes, key=lambda each: (_age(each), name_of(each))):
             if name := text(each, "spec", "extendedResourceName"):
@@ -42,6 +60,40 @@ class ExtendedResources:
     def has(self, resource: str) -> bool:
         """Tell whether a class provides a resource."""
         return resource in self._classes
+
+    def provides(self, resource: str) -> bool:
+        """Tell whether a claim is made for a resource of a pod that the node does not have."""
+        return self.has(resource) and self._is_extended(resource)
+
+    def _is_extended(self, resource: str) -> bool:
+        return is_extended(resource) and not (self._is_first and resource.startswith(IMPLICIT_PREFIX))
+
+    def is_delegated(self, resource: str, allocatable: Mapping[str, int], requests: Collection[str]) -> bool:
+        """Tell whether a resource that a pod requests is left to devices.
+
+        Args:
+            resource: The resource.
+            allocatable: The resources of the node.
+            requests: The resources that the pod requests.
+        """
+        if not self._is_first:
+            return self.has(resource) and not allocatable.get(resource)
+        is_known = self.has(resource) or not any(map(self._is_extended, requests))
+        return self._is_on and is_known and resource not in allocatable
+
+    def requested(
+        self, resources: frozenset[str], allocatable: Mapping[str, int], *, with_claims: bool
+    ) -> frozenset[str]:
+        """Return the resources that the pod's claim for them requests on a node.
+
+        Args:
+            resources: The resources of the pod that classes provide.
+            allocatable: The resources of the node.
+            with_claims: Whether the pod has other claims: before 1.35, all resources are requested then.
+        """
+        if not self._is_first:
+            return frozenset(name for name in resources if not allocatable.get(name))
+        return resources if with_claims or not resources <= allocatable.keys() else frozenset()
 
     def claim_for(self, pod: JSONObject, resources: Collection[str]) -> JSONObject:
         """Make the claim for a pod's extended resources that devices provide.
@@ -72,7 +124,7 @@ class ExtendedResources:
             lasting: list[JSONObject | None] = [None] * len(containers)
             passing: list[int] = []
             for index, container in enumerate(containers):
-                if index < len(first) and text(container, "restartPolicy") != "Always":
+                if not self._is_first and index < len(first) and text(container, "restartPolicy") != "Always":
                     passing.append(index)
                 else:
                     lasting[index] = _request(index, container, resource, device_class, 0)

@@ -110,7 +110,9 @@ class Cluster:
     def __init__(self, inventory: Inventory, settings: Settings) -> None:
         self.inventory = inventory
         self.settings = settings
-        self.extended = ExtendedResources(inventory.all("DeviceClass") if settings.has_extended_resources else ())
+        self.extended = ExtendedResources(
+            inventory.all("DeviceClass"), settings.release, is_on=settings.has_extended_resources
+        )
         self.nodes = [NodeState(each) for each in inventory.all("Node")]
         self.names = [node.name for node in self.nodes]
         self.index = {node.name: index for index, node in enumerate(self.nodes)}

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from webhook.objects import JSONObject
     from webhook.release import Release
 
-_TAINTS_COUNTED_SINCE: Final = 35
+    Delegated = Callable[[str, Mapping[str, int]], bool]
+
+_TAINTS_COUNTED_SINCE: Final = 34
 """The release from which a node's taints are not named in the condition."""
 
 Port = tuple[str, str, int]
@@ -109,13 +111,13 @@ class NodeState:
         taints = [*self._taints, UNSCHEDULABLE] if self._is_unschedulable else self._taints
         return [each for each in taints if not tolerates(tolerations, each)]
 
-    def refusal(self, demand: Demand, release: Release, is_delegated: Callable[[str], bool]) -> Refusal | None:
+    def refusal(self, demand: Demand, release: Release, is_delegated: Delegated) -> Refusal | None:
         """Explain why the node refuses a pod, its devices aside; None if it accepts the pod.
 
         Args:
             demand: The demands of the pod.
             release: The Kubernetes release, as the minor of 1.x.
-            is_delegated: Tells whether devices can provide an extended resource.
+            is_delegated: Tells whether devices must provide a resource, given the node's own.
         """
         if self._is_unschedulable and not tolerates(demand.tolerations, UNSCHEDULABLE):
             return Refusal(("node(s) were unschedulable",))
@@ -130,16 +132,16 @@ class NodeState:
             return Refusal(("node(s) didn't have free ports for the requested pod ports",), resolvable=True)
         return self._missing(demand, is_delegated)
 
-    def _missing(self, demand: Demand, is_delegated: Callable[[str], bool]) -> Refusal | None:
+    def _missing(self, demand: Demand, is_delegated: Delegated) -> Refusal | None:
         if not self.allocatable:  # a node written by hand, of unknown size
             return None
         reasons, resolvable = [], True
         if self.pods + 1 > self.allocatable.get(PODS, 0):
             reasons.append("Too many pods")
         for name, wanted in demand.requests.items():
-            allocatable = self.allocatable.get(name, 0)
-            if name not in NATIVE and not allocatable and is_delegated(name):
+            if name not in NATIVE and is_delegated(name, self.allocatable):
                 continue
+            allocatable = self.allocatable.get(name, 0)
             if wanted > allocatable - self.used.get(name, 0):
                 reasons.append(f"Insufficient {name}")
                 resolvable = resolvable and wanted <= allocatable

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from webhook.allocation import Failure
 from webhook.budget import check_deadline
 from webhook.inventory.claims import allocation_of, uid_of
-from webhook.inventory.resources import is_extended
 from webhook.objects import items, mapping, text
 from webhook.records import NamedTuple
 from webhook.simulation.affinity import selects
@@ -91,15 +90,17 @@ class Round:
             for index, each in enumerate(needs.claims)
             if allocation_of(each)
         ]
-        extended = cluster.extended
-        self._extended = frozenset(name for name in needs.demand.requests if is_extended(name) and extended.has(name))
+        self._extended = frozenset(name for name in needs.demand.requests if cluster.extended.provides(name))
 
     def delegated(self, node: int) -> frozenset[str]:
         """Return the extended resources that devices must provide on a node."""
         if not self._extended:
             return self._extended
         allocatable = self.cluster.nodes[node].allocatable
-        return frozenset(name for name in self._extended if not allocatable.get(name))
+        return self.cluster.extended.requested(self._extended, allocatable, with_claims=bool(self.needs.claims))
+
+    def _is_delegated(self, name: str, allocatable: Mapping[str, int]) -> bool:
+        return self.cluster.extended.is_delegated(name, allocatable, self.needs.demand.requests)
 
     def made_on(self, node: int) -> JSONObject | None:
         """Return the claim that the scheduler makes for extended resources if the pod runs on a node; None without.
@@ -133,7 +134,7 @@ class Round:
     def filter(self, node: int) -> Verdict:
         """Check whether a node accepts the pod."""
         state, settings = self.cluster.nodes[node], self.cluster.settings
-        refusal = state.refusal(self.needs.demand, settings.release, self.cluster.extended.has)
+        refusal = state.refusal(self.needs.demand, settings.release, self._is_delegated)
         if refusal is None and self.needs.leftover is not None:
             refusal = Refusal(("cannot schedule extended resource claim",))
         return self._filter_devices(node) if refusal is None else Verdict(refusal)
