@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 __all__ = ["NamedTuple"]
 
 if TYPE_CHECKING:
-    from typing import NamedTuple
+    from typing import NamedTuple  # noqa: TID251 - type checkers know it
 else:
     from collections import namedtuple
 

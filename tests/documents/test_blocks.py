@@ -137,6 +137,11 @@ def test_manifests_are_read_alike() -> None:
     assert sum(map(check, MANIFESTS)) > len(MANIFESTS) / 10
 
 
+@pytest.mark.parametrize("text", ["a:\n- b\n- 1\n- 'c d'\ne: f\n", "a:\n  - b:\n    - c\n    d: e\n  - yes # g\n"])
+def test_lists_of_plain_scalars_need_no_libyaml(text: str) -> None:
+    assert check(text)
+
+
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_changed_manifests_are_read_alike(seed: int) -> None:
     dice = random.Random(seed)  # noqa: S311 - no secrets

@@ -48,7 +48,8 @@ Parametrised types are written as `list_of(parameter("T"))`. The packages, from 
 values), `regex`, `cost` (of calls), `syntax` (text to tree), `checker` (types and cost estimates of a tree),
 `runtime` (tree to program), `ext` (standard library, cel-go's extensions), `environment`. `kubernetes` has
 kube-apiserver's libraries, its environments and device selectors. It alone imports from outside of this
-package: `webhook.formats`, which reads quantities and names and knows nothing of objects.
+package: `webhook.formats`, which reads quantities and names and knows nothing of objects. All import `webhook.budget`,
+and the modules that make importing cheap: `later`, `patterns` and `records`.
 """
 
 from webhook.cel.checker.declarations import EnvironmentOptions, Function, Library, StructType, Validator

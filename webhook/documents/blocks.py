@@ -71,7 +71,7 @@ def _read(line: str) -> _Line | None:
     indentation, dash, key, value, item = found.groups("")
     if not key and not item:
         return _BLANK
-    if key in WORDS:
+    if key and key in WORDS:
         raise _NotSimpleError
     start, text = len(indentation), value or item
     read = _PENDING if not text else text if text[0] not in _SPECIAL else _scalar(text)
