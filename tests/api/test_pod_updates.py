@@ -270,8 +270,10 @@ def test_what_may_not_change(path: str, value: Any, hint: str) -> None:
         ("trainer:latest", "Always"),
         ("registry:5000/trainer", "Always"),
         ("trainer:1", "IfNotPresent"),
-        ("trainer@sha256:0123", "IfNotPresent"),
-        ("trainer:latest@sha256:0123", "Always"),
+        (f"trainer@sha256:{'0' * 64}", "IfNotPresent"),
+        (f"trainer:latest@sha256:{'0' * 64}", "Always"),
+        ("trainer:latest@sha256:0123", "IfNotPresent"),
+        ("Trainer", "IfNotPresent"),
     ],
 )
 def test_the_pull_policy_follows_the_tag(image: str, policy: str) -> None:

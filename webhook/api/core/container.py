@@ -107,13 +107,16 @@ class Container(V1Struct):
 
     @staticmethod
     def complete(value: dict[str, Any]) -> dict[str, Any]:
-        """Set Always as the pull policy of images without a tag (``SetDefaults_Container``)."""
+        """Set the pull policy: Always for the latest image (``SetDefaults_Container``)."""
         image = value.get("image")
         if "imagePullPolicy" in value or not isinstance(image, str):
             return value
-        name, _, digest = image.partition("@")
-        latest = not digest and name.rpartition("/")[2].partition(":")[2] in {"", "latest"}
-        return value | {"imagePullPolicy": "Always" if latest else "IfNotPresent"}
+        return value | {"imagePullPolicy": pull_policy(image)}
+
+
+def pull_policy(image: str) -> str:
+    """Return the default pull policy of an image."""
+    return "Always" if formats.tag_of(image) == formats.LATEST else "IfNotPresent"
 
 
 class EphemeralContainer(Container):

@@ -354,7 +354,12 @@ _TIME_AS_JSON_SINCE = 34
 _ZERO_TIME = "0001-01-01T00:00:00Z"
 
 
-@check(Metadata, on=[UPDATE, UPDATE_STATUS], given=["generateName"])
+@check(
+    Metadata,
+    on=[UPDATE, UPDATE_STATUS],
+    given=["generateName"],
+    fine=lambda meta, _: not formats.path_segment_prefix(meta.generateName or ""),
+)
 def prefix_in_path(meta: View) -> Iterator[Problem]:
     """A prefix for generated names can be a part of a URL's path."""
     for detail in formats.path_segment_prefix(meta.generateName):
@@ -401,7 +406,12 @@ class CountedObject(Object):
     metadata = Nested(CountedMetadata, "The object's name, labels and annotations.")
 
 
-@check(Object, on=[UPDATE], given=["metadata"])
+def _without_bad_prefix(obj: Any, target: Target) -> bool:
+    meta = obj.metadata
+    return not meta or not meta.generateName or not formats.name_prefix(meta.generateName, target.release)
+
+
+@check(Object, on=[UPDATE], given=["metadata"], fine=_without_bad_prefix)
 def name_prefix(obj: View) -> Iterator[Problem]:
     """An update of some kinds checks the prefix for a generated name, too."""
     meta = obj.metadata

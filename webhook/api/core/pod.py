@@ -5,7 +5,7 @@ Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodCreate, Vali
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from webhook import formats
 from webhook.api.core.meta import Object, created_name
@@ -13,7 +13,7 @@ from webhook.api.core.podspec import PodSpec
 from webhook.api.core.podstatus import PodStatus
 from webhook.api.core.podupdate import changes
 from webhook.problem import Key, Path, duplicate, forbidden, invalid
-from webhook.schema import CREATE, MAIN, STATUS, UPDATE, UPDATE_STATUS, Nested, check, transition
+from webhook.schema import CREATE, MAIN, OLDEST, STATUS, UPDATE, UPDATE_STATUS, Nested, check, transition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +27,8 @@ MIRROR_POD = "kubernetes.io/config.mirror"
 
 class Pod(Object):
     """Containers that run together on a node."""
+
+    checks_prefix: ClassVar = {OLDEST: True}
 
     spec = Nested(PodSpec, "What it runs, and what that needs.", subresource=MAIN)
     status = Nested(PodStatus, "What became of it.", subresource=STATUS)

@@ -147,7 +147,10 @@ class PodStatus(V1Struct):
         "conditions": Array(unjudged("PodCondition"), list_map_keys=["type"]),
         "podIPs": Array(unjudged("PodIP"), list_map_keys=["ip"]),
         "startTime": Time(pointer=True),
-        **alike(Text(), "hostIP message nominatedNodeName phase podIP qosClass reason resize"),
+        "phase": Text(go="PodPhase"),
+        "qosClass": Text(go="PodQOSClass"),
+        "resize": Text(go="PodResizeStatus"),
+        **alike(Text(), "hostIP message nominatedNodeName podIP reason"),
     }
 
     containerStatuses = Array(Nested(ContainerStatus), "What became of the containers.")

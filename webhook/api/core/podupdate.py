@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from webhook.api.core.container import pull_policy
 from webhook.formats.quantities import Quantity, decode_quantity
 from webhook.problem import forbidden, invalid
 
@@ -269,8 +270,7 @@ def _quantity(value: Any) -> Any:
 
 
 def _settle_container(container: dict[str, Any], *, on_host: bool) -> None:
-    latest = _tag(container.get("image", "")) == "latest"
-    container.setdefault("imagePullPolicy", "Always" if latest else "IfNotPresent")
+    container.setdefault("imagePullPolicy", pull_policy(container.get("image", "")))
     resources = container.get("resources", {})
     if limits := resources.get("limits"):
         resources["requests"] = {**limits, **resources.get("requests", {})}
@@ -280,13 +280,6 @@ def _settle_container(container: dict[str, Any], *, on_host: bool) -> None:
         container["resizePolicy"] = policies
     for port in container.get("ports", ()) if on_host else ():
         port.setdefault("hostPort", port.get("containerPort"))
-
-
-def _tag(image: str) -> str:
-    """Return an image's tag, ``latest`` if it has neither tag nor digest."""
-    name, at, _ = image.partition("@")
-    tag = name.rpartition("/")[2].partition(":")[2]
-    return tag if tag or at else "latest"
 
 
 def _admitted(after: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
