@@ -703,7 +703,7 @@ class TestCheck:
         ]
 
     def test_unreadable_files_are_findings(self, write: Callable[..., Path]) -> None:
-        folder = write(p=LIMITED, q="a: [")
+        folder = write(p=LIMITED, q="apiVersion: [")
         assert draguard("policy", "check", folder).code == 1
         assert draguard("policy", "check", folder / "gone").code == 2
 
@@ -969,3 +969,23 @@ class TestBehindAnError:
         hints = {each["field"]: each["hint"] for each in found}
         assert "spec.x" in hints
         assert hints["spec.validations[0].expression"] == "the API server reports this once it can decode the object"
+
+
+class TestRepositories:
+    """Directories with more than policies: templates of charts, values, lists."""
+
+    @pytest.fixture
+    def repository(self, write: Callable[..., Path]) -> Path:
+        folder = write(p=LIMITED, values="a: 1", listed="[1, 2]")
+        (folder / "chart/templates").mkdir(parents=True)
+        (folder / "chart/Chart.yaml").write_text("{apiVersion: v2, name: a, version: 1.0.0}", encoding="utf-8")
+        (folder / "chart/templates/a.yaml").write_text("kind: {{ .Values.a }}", encoding="utf-8")
+        return folder
+
+    def test_templates_are_counted_and_other_values_are_skipped(self, repository: Path) -> None:
+        assert findings("policy", "check", repository) == findings("policy", "check", repository / "p.yaml")
+        assert "not read: 1 Helm template" in draguard("policy", "check", repository).out
+
+    def test_they_are_no_errors_of_tests_either(self, repository: Path) -> None:
+        found = findings("policy", "test", repository)
+        assert {each["rule"] for each in found} == {"not-tested"}

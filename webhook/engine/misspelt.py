@@ -12,9 +12,9 @@ def misspelt(obj: Any) -> list[Problem]:
     """Report an object whose kind is one of Kubernetes' own, but for a slip; other unknown kinds may be anybody's.
 
     Args:
-        obj: An object as a plain dict, of a kind without rules.
+        obj: Any JSON value; an object is of a kind without rules.
     """
-    version, kind = obj.get("apiVersion"), obj.get("kind")
+    version, kind = (obj.get("apiVersion"), obj.get("kind")) if isinstance(obj, dict) else (None, None)
     near = meant(version, kind)
     if not near:
         return []

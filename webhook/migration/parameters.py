@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import GROUP
+from webhook.inventory import CLAIMS
 from webhook.migration.structured import of_claim
 from webhook.objects import mapping, name_of, text
 
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
 VERSION: Final = f"{GROUP}/v1alpha2"
 _KIND: Final = "ResourceClaimParameters"
-_SPECS: Final = {"ResourceClaim": ("spec",), "ResourceClaimTemplate": ("spec", "spec")}
+_SPECS: Final = dict(zip(CLAIMS, (("spec",), ("spec", "spec")), strict=True))
+"""The path of the spec of a claim, by kind."""
 
 _Reference = tuple[str, str, str, str]
 """A namespace, and the group, kind and name of an object in it."""

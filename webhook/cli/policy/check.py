@@ -12,7 +12,7 @@ from webhook.cli.console.reading import some_paths
 from webhook.cli.options.policies import is_suite, placed, release
 from webhook.cli.options.release import kubernetes
 from webhook.cli.options.suppressing import suppress, suppressions
-from webhook.documents import Unreadable, read
+from webhook.documents import Selection, Unreadable, read
 from webhook.engine.misspelt import misspelt
 from webhook.findings import found, identity, unread
 from webhook.policy.evaluation.policyset import Given
@@ -42,7 +42,8 @@ def run(arguments: Namespace) -> int:
     paths = some_paths(arguments)
     suppressed = suppressions(arguments, paths)
     report, given = Report(), list[Given]()
-    for document in read(paths):
+    selection = Selection(allow_empty=True)
+    for document in read(paths, selection=selection):
         if isinstance(document, Unreadable):
             report.findings.append(unread(document))
         elif not is_suite(document.data):
@@ -59,6 +60,7 @@ def run(arguments: Namespace) -> int:
                 report.skipped[about.api_version, about.kind] += 1
     if not report.findings and not any(is_policy(each.object) for each in given):
         raise UsageError(f"there is no policy in {', '.join(paths)}")
+    report.left_out = selection.left_out
     result = check_policies(given, minor)
     # A document that cannot be read may be a missing policy or binding.
     unsure = _LACKING if report.findings else frozenset()

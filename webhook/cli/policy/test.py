@@ -15,7 +15,7 @@ from webhook.cli.options.policies import is_suite, placed, release
 from webhook.cli.options.release import kubernetes
 from webhook.cli.options.suppressing import suppress, suppressions
 from webhook.cli.policy.suitefiles import SuiteFiles
-from webhook.documents import STDIN_NAME, Document, Unreadable, read
+from webhook.documents import STDIN_NAME, Document, Selection, Unreadable, read
 from webhook.documents.files import Trees
 from webhook.documents.selection import SUFFIXES
 from webhook.engine.suites import SuiteError, run_suite
@@ -159,7 +159,7 @@ def _directories(paths: Iterable[str], findings: dict[Finding, None]) -> Iterato
     """Read the directories of the named suites and policies; unreadable files become findings."""
     named: dict[str, list[Document]] = {}
     paths = list(paths)
-    for document in _readable(read(paths), findings):
+    for document in _readable(read(paths, selection=Selection(allow_empty=True)), findings):
         if is_suite(document.data) or is_policy(document.data) or document.source == STDIN_NAME:
             where = STDIN_NAME if document.source == STDIN_NAME else _directory(document.source)
             named.setdefault(where, []).append(document)
