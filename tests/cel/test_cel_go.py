@@ -147,6 +147,7 @@ NO_LIST = "error: internal error: interface conversion: {} is not traits.Lister:
         ("timestamp('9999-01-01T00:00:00Z') - timestamp('0001-01-01T00:00:00Z')", "error: integer overflow"),
         ("duration('2562047h') + duration('2562047h')", "error: integer overflow"),
         # common/types/timestamp.go: a timestamp keeps the zone that it was written in, and its accessors do not care.
+        ("string(timestamp('2020-01-01T2:03:04Z'))", "2020-01-01T02:03:04Z"),
         ("string(timestamp('2020-01-01T00:00:00+05:30'))", "2020-01-01T00:00:00+05:30"),
         ("string(timestamp('2020-01-01T00:00:00.5-08:00') + duration('1h'))", "2020-01-01T01:00:00.5-08:00"),
         ("string(duration('1h') + timestamp('2020-01-01T00:00:00+00:00'))", "2020-01-01T01:00:00Z"),
