@@ -288,6 +288,25 @@ class TestClaims:
 
 
 class TestLeftOut:
+    @pytest.mark.parametrize(
+        ("kubernetes", "asks", "noted"),
+        [
+            ("1.34", {"count": 2}, True),
+            ("1.34", {"allocationMode": "All"}, True),
+            ("1.34", {"count": 1}, False),
+            ("1.34", {}, False),
+            ("1.35", {"count": 2}, False),
+        ],
+    )
+    def test_a_crash_of_1_34_is_noted(self, kubernetes: str, asks: JSONObject, *, noted: bool) -> None:
+        (answer,) = simulate(
+            [*GPU, *NODES, claim(**asks)],
+            [pod(claims={"gpu": "c"})],
+            kubernetes=kubernetes,
+            feature_gates={"DRAConsumableCapacity": True},
+        )
+        assert any("crashes" in each for each in answer["why"]["notes"]) is noted
+
     """The parts of a pod that are not simulated."""
 
     @pytest.mark.parametrize(

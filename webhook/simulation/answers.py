@@ -36,7 +36,7 @@ class Answers:
         self._cluster = scheduler.cluster
         self._explainer = Explainer(scheduler.cluster)
         self._suggestions = Suggestions(scheduler.cluster)
-        self._left_out = LeftOut(scheduler.cluster.inventory)
+        self._left_out = LeftOut(scheduler.cluster.inventory, scheduler.cluster.settings)
         self._known: dict[int, tuple[Verdicts, int, tuple[str, ...], JSONObject]] = {}
 
     def of(self, placement: Placement) -> dict[str, Any]:

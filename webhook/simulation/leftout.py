@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from webhook.objects import items, mapping, text
+from webhook.objects import items, mapping, number, text
 from webhook.simulation.queue import priority
+from webhook.simulation.rejections import requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webhook.inventory import Inventory
     from webhook.objects import JSONObject
+    from webhook.simulation.cluster import Settings
     from webhook.simulation.scheduler import Placement
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _DEFAULT_SCHEDULER: Final = "default-scheduler"
+_MISTAKEN: Final = 34
+"""The release whose allocator mistakes a request's devices for others (CmpRequestOverCapacity in allocateDevice)."""
 
 
 class LeftOut:
@@ -23,10 +27,12 @@ class LeftOut:
 
     Args:
         inventory: The objects of the cluster.
+        settings: The scheduler.
     """
 
-    def __init__(self, inventory: Inventory) -> None:
+    def __init__(self, inventory: Inventory, settings: Settings) -> None:
         self._inventory = inventory
+        self._mistakes_devices = settings.release == _MISTAKEN and "DRAConsumableCapacity" in settings.gates
         self._lowest: int | None = None
 
     def notes(self, placement: Placement) -> Iterator[str]:
@@ -42,6 +48,11 @@ class LeftOut:
         used = [*_used(spec), *(["preemption"] if self._may_preempt(placement) else [])]
         if used:
             yield f"not simulated for this pod: {', '.join(used)}"
+        if self._mistakes_devices and any(map(_wants_several, placement.claims)):
+            yield (
+                "not simulated: with DRAConsumableCapacity, the scheduler of Kubernetes 1.34 takes the capacity of the "
+                "n-th device of a request from the n-th device of its slice, and crashes if the slice has fewer devices"
+            )
 
     def _may_preempt(self, placement: Placement) -> bool:
         """Tell whether the scheduler would try to preempt pods of a lower priority."""
@@ -55,6 +66,11 @@ class LeftOut:
             running = (priority(each, self._inventory) for each in self._inventory.running())
             self._lowest = min(running, default=priority(pod, self._inventory))
         return self._lowest < priority(pod, self._inventory)
+
+
+def _wants_several(claim: JSONObject) -> bool:
+    """Tell whether a request or alternative of a claim may get more than one device."""
+    return any(text(each, "allocationMode") == "All" or (number(each, "count") or 1) > 1 for _, each in requests(claim))
 
 
 def _used(spec: JSONObject) -> Iterator[str]:
