@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+from contextlib import redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,7 +12,8 @@ import yaml
 
 from tests.command import ROOT, draguard
 from tests.simulation import clusters
-from webhook.cli import match
+from webhook.cli import main, match
+from webhook.cli.console import progress
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -309,6 +312,11 @@ class TestSnapshot:
         assert "--without secrets: give one of" in draguard("snapshot", "--without", "secrets").err
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
 class TestTime:
     def test_it_is_said_which_pods_are_left_out(self) -> None:
         done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--timeout", "1e-9")
@@ -327,6 +335,15 @@ class TestTime:
     def test_fit_says_that_more_may_fit(self) -> None:
         done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--fit", "--timeout", "1e-9")
         assert (done.code, done.err) == (1, "more pods may fit: 1e-09 seconds were over; give a longer --timeout\n")
+
+    def test_progress_is_shown_on_a_terminal(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(progress, "PATIENCE", 0.0)
+        monkeypatch.setattr(progress, "_EVERY", 0.0)
+        with redirect_stdout(io.StringIO()), redirect_stderr(Terminal()) as terminal:
+            main(["simulate", str(DEPLOYMENT), "--cluster", str(CLUSTER)])
+        assert "0 of 3 pods, 1 checks of nodes" in terminal.getvalue()
+        assert "1 of 3 pods, 5 checks of nodes" in terminal.getvalue()
+        assert terminal.getvalue().endswith("\r\x1b[K")
 
     @pytest.mark.parametrize("time", ["0", "-1", "soon", "inf", "nan"])
     def test_the_time_is_a_positive_number(self, time: str) -> None:
@@ -417,6 +434,19 @@ class TestText:
         objects = (clusters.device_class(), clusters.node("new"), clusters.claim())
         text = self.result(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
         assert "  new, request r: 0 devices: no ResourceSlice has devices for the node\n" in text
+
+    def test_nodes_with_one_text(self, tmp_path: Path) -> None:
+        pools = [clusters.devices(name, 2, attributes={"model": {"string": "a100"}}) for name in "ab"]
+        pools[0]["spec"]["devices"][0]["attributes"] = {"model": {"string": "h100"}}
+        other = clusters.device_class("other")
+        other["spec"]["selectors"] = [clusters.selector('device.driver == "other"')]
+        claim = clusters.claim(selectors=[clusters.selector('device.attributes["gpu.example.com"].model == "a100"')])
+        claim["spec"]["devices"]["requests"].append({"name": "s", "exactly": {"deviceClassName": "other"}})
+        nodes = [clusters.node(name) for name in "ab"]
+        text = self.result(
+            tmp_path, clusters.device_class(), other, *nodes, *pools, claim, clusters.pod(claims={"gpu": "c"})
+        )
+        assert "\n  a, b, request s: 2 devices, 0 of the class" in text
 
     def test_requests_that_compete(self, tmp_path: Path) -> None:
         claims = clusters.claim("c", count=2), clusters.claim("other")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from webhook.cli.console.lines import colored
@@ -111,12 +112,7 @@ class Text:
             yield f"  {message}"
         if why["reason"] and (not message or waits(answer)):
             yield f"  {why['reason']}"
-        groups = why["nodes"]
-        for group in groups[:_GROUPS_MAX]:
-            yield from _group(group)
-        if len(groups) > _GROUPS_MAX:
-            rest = sum(len(group["nodes"]) for group in groups[_GROUPS_MAX:])
-            yield f"  and {counted(rest, 'node')} more, for other reasons (--output json has all)"
+        yield from _groups(why["nodes"])
         if why["help"]:
             yield f"  {self._in('help', 'what would help:')}"
             helping = why["help"]
@@ -172,11 +168,24 @@ def _devices(answer: JSONObject) -> Iterator[str]:
         yield f"  {claim}: {', '.join(names[:_DEVICES_MAX]) or 'no devices'}{more}"
 
 
+def _groups(groups: Iterable[JSONObject]) -> Iterator[str]:
+    """Report why nodes refuse a pod; those with the same text together."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for group in groups:
+        text, nodes = tuple(_group(group)), group["nodes"]
+        alike[text] = sorted([*alike[text], *nodes]) if text in alike else nodes
+    for lines, nodes in islice(alike.items(), _GROUPS_MAX):
+        yield from (f"  {shortened(nodes)}{line}" for line in lines)
+    if rest := sum(map(len, islice(alike.values(), _GROUPS_MAX, None))):
+        yield f"  and {counted(rest, 'node')} more, for other reasons (--output json has all)"
+
+
 def _group(group: JSONObject) -> Iterator[str]:
-    nodes, requests = shortened(group["nodes"]), group["requests"]
+    """Describe what keeps nodes from a pod, without their names."""
+    requests = group["requests"]
     details = f": {'; '.join(group['details'])}" if group["details"] else ""
     if not requests:
-        yield f"  {nodes}: {', '.join(group['reasons'])}{details}"
+        yield f": {', '.join(group['reasons'])}{details}"
     several = len({(each["claim"], each["request"]) for each in requests}) > 1
     names = Counter(each["request"] for each in requests)
     is_explained = False
@@ -188,9 +197,9 @@ def _group(group: JSONObject) -> Iterator[str]:
         if met:
             text = f"{text}; each could be had, but not so many together"
         claim = f" of claim {request['claim']}" if names[request["request"]] > 1 else ""
-        yield f"  {nodes}, {request['for']}{claim}: {text}{_unused(request['unused'])}"
+        yield f", {request['for']}{claim}: {text}{_unused(request['unused'])}"
     if requests and not is_explained:
-        yield f"  {nodes}: each request alone could be met, but not all of them together{details}"
+        yield f": each request alone could be met, but not all of them together{details}"
 
 
 def _funnel(request: JSONObject) -> tuple[str, bool]:
