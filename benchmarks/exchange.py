@@ -26,6 +26,7 @@ from webhook.server.http.crowd import Crowd
 from webhook.server.http.limits import Limits
 from webhook.server.http.port import Port
 from webhook.server.monitoring.logs import DecisionLog
+from webhook.server.monitoring.metrics import Metrics
 from webhook.server.monitoring.observing import Metered
 
 if TYPE_CHECKING:
@@ -97,9 +98,8 @@ async def measured(review: Review, path: str, bodies: list[bytes]) -> tuple[floa
     """Return the time of answering, alone and with everything around it."""
     loop = asyncio.get_running_loop()
     pair = certs.ephemeral(["localhost"])
-    metered = Metered(
-        DecisionLog(), Certificate(pair.certificate, pair.key), Reloaded("policies", tuple, ReviewOptions)
-    )
+    certificate = Certificate(pair.certificate, pair.key)
+    metered = Metered(DecisionLog(), Metrics(certificate, Reloaded("policies", tuple, ReviewOptions)))
     app = create_app(review, observe=metered.reviewed, refused=metered.refused)
     limits = Limits()
     crowd = Crowd(limits.connections, limits.connections_per_address, limits.unread_bytes)

@@ -24,6 +24,7 @@ from webhook.server.http.limits import Limits
 from webhook.server.http.messages import Page, Request, target_of
 from webhook.server.http.probes import make_monitoring_pages
 from webhook.server.monitoring.logs import DecisionLog
+from webhook.server.monitoring.metrics import Metrics
 from webhook.server.monitoring.observing import Metered
 
 if TYPE_CHECKING:
@@ -214,18 +215,18 @@ class TestRefusals:
 
 
 @pytest.fixture
-def made_of() -> tuple[DecisionLog, Certificate, Reloaded[ReviewOptions]]:
+def metered() -> Metered:
     pair = certs.ephemeral(["localhost"])
-    return DecisionLog(), Certificate(pair.certificate, pair.key), Reloaded("policies", tuple, ReviewOptions)
+    certificate = Certificate(pair.certificate, pair.key)
+    return Metered(DecisionLog(), Metrics(certificate, Reloaded("policies", tuple, ReviewOptions)))
 
 
 class TestMetered:
-    def test_reports_the_given_progress(self, made_of: tuple[Any, Any, Any]) -> None:
-        monitoring = Metered(*made_of)
-        monitoring.reviewed(Record("validate", "denied", {"uid": "a"}), 0.001)
-        monitoring.refused(413)
-        monitoring.tick(2)
-        pages = make_monitoring_pages(lambda: ["no policies", "no certificate"], monitoring.exposition)
+    def test_reports_the_given_progress(self, metered: Metered) -> None:
+        metered.reviewed(Record("validate", "denied", {"uid": "a"}), 0.001)
+        metered.refused(413)
+        metered.tick(2)
+        pages = make_monitoring_pages(lambda: ["no policies", "no certificate"], metered.exposition)
 
         def get(path: str, **headers: bytes) -> Page:
             sent = {name.encode(): value for name, value in headers.items()}

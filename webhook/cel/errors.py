@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 MAX_ISSUES: Final = 100
 _MAX_SNIPPET: Final = 16384
@@ -148,6 +148,19 @@ class Issues:
         """
         if self.found:
             raise CompileError(self.text, self.found, self._hidden, self._most)
+
+
+def succeeds(parse: Callable[..., object]) -> Callable[..., bool]:
+    """A function that tells whether another one accepts its arguments, such as `isIP` of `ip`."""
+
+    def is_accepted(*arguments: object) -> bool:
+        try:
+            parse(*arguments)
+        except (EvaluationError, ValueError):
+            return False
+        return True
+
+    return is_accepted
 
 
 def _display(issue: Issue, lines: list[str], widest: int) -> str:

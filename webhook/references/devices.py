@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from webhook.deviceselectors.parts import Parts, Read
     from webhook.objects import JSONObject
     from webhook.problem import Problem
+    from webhook.references.requests import Request
     from webhook.references.rules import Context
 
 
@@ -252,17 +253,10 @@ def capacity_not_published(claim: JSONObject, context: Context) -> Iterator[Prob
     The name must be the device's: with the same domain, or without one if the device's has none (up to Kubernetes
     1.37). A device without it is skipped, so the pod stays pending.
     """
-    fleet = context.fleet
-    if fleet is None:
-        return
-    for request in requests_of(claim):
-        device_class = context.inventory.find("DeviceClass", text(request.content, "deviceClassName"))
-        if device_class is None or not mapping(request.content, "capacity", "requests"):
-            continue
-        contents = fleet.of_class(items(device_class, "spec", "selectors"))
+    for request, contents in _requests_of_capacity(claim, context):
         known = sorted({name for each in contents for name in each.capacity})
         for name in mapping(request.content, "capacity", "requests"):
-            if contents and name not in known:
+            if name not in known:
                 message = f'no device of the class has the capacity "{name}"'
                 bare = name.rpartition("/")[2]
                 hint = f'did you mean "{bare}"?' if bare in known else instead(name, known, "capacities")
@@ -276,6 +270,14 @@ def whole_device(claim: JSONObject, context: Context) -> Iterator[Problem]:
     It gets a device with at least that capacity, and all of it: only devices with ``allowMultipleAllocations`` are
     shared.
     """
+    for request, contents in _requests_of_capacity(claim, context):
+        if not any(each.is_shared for each in contents):
+            message = f'request "{request.name}" gets a whole device: none of the class can be shared'
+            yield finding((*request.path, "capacity", "requests"), message, reason="WholeDevice")
+
+
+def _requests_of_capacity(claim: JSONObject, context: Context) -> Iterator[tuple[Request, Sequence[Content]]]:
+    """The requests with capacity, and the devices of their classes, if there are any."""
     fleet = context.fleet
     if fleet is None:
         return
@@ -283,10 +285,8 @@ def whole_device(claim: JSONObject, context: Context) -> Iterator[Problem]:
         device_class = context.inventory.find("DeviceClass", text(request.content, "deviceClassName"))
         if device_class is None or not mapping(request.content, "capacity", "requests"):
             continue
-        contents = fleet.of_class(items(device_class, "spec", "selectors"))
-        if contents and not any(each.is_shared for each in contents):
-            message = f'request "{request.name}" gets a whole device: none of the class can be shared'
-            yield finding((*request.path, "capacity", "requests"), message, reason="WholeDevice")
+        if contents := fleet.of_class(items(device_class, "spec", "selectors")):
+            yield request, contents
 
 
 @rule("constraint-not-published", *CLAIMS, beside_devices=True)

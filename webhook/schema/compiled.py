@@ -10,7 +10,6 @@ from webhook.problem import Key, Path, Problem
 from webhook.schema.declarations import Declared, Struct, declared
 from webhook.schema.decoding import EMBEDDED_SINCE, Misfit, apart, gated_field, refuses, under, unknown_field, within
 from webhook.schema.fields import NEW, NOTHING, STORED, Default
-from webhook.schema.tagged import is_declarative
 from webhook.schema.target import UPDATE, UPDATE_STATUS
 from webhook.schema.view import view_of
 
@@ -264,6 +263,8 @@ class CompiledStruct:
 
     def _mute(self, rule: Declared, found: dict[str, Sequence[Problem]]) -> None:
         """Leave out findings in fields, but not those of declarative rules."""
+        from webhook.schema.tagged import is_declarative  # noqa: PLC0415 - needed only for findings
+
         for name in rule.mutes:
             field, _, inner = name.partition(".")
             kept = [

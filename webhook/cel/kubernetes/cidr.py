@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from webhook.cel.checker.declarations import Function, Library
-from webhook.cel.errors import EvaluationError
+from webhook.cel.errors import EvaluationError, succeeds
 from webhook.cel.kubernetes import ip, netip
 from webhook.cel.kubernetes.ip import IP, IP_TYPE
 from webhook.cel.overloads import Overload
@@ -63,14 +63,6 @@ def parse(text: str) -> CIDR:
     return CIDR(prefix)
 
 
-def _is_cidr(text: str) -> bool:
-    try:
-        parse(text)
-    except EvaluationError:
-        return False
-    return True
-
-
 def _contains_ip(cidr: CIDR, address: IP) -> bool:
     return cidr.prefix.contains(address.address)
 
@@ -109,7 +101,7 @@ LIBRARY: Final = Library(
     types=(CIDR_TYPE,),
     functions=(
         Function("cidr", Overload("string_to_cidr", (STRING,), CIDR_TYPE, parse)),
-        Function("isCIDR", Overload("is_cidr", (STRING,), BOOL, _is_cidr)),
+        Function("isCIDR", Overload("is_cidr", (STRING,), BOOL, succeeds(parse))),
         Function("string", Overload("cidr_to_string", (CIDR_TYPE,), STRING, CIDR.cel_string)),
         Function(
             "containsIP",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from webhook.cel.checker.declarations import Function, Library
-from webhook.cel.errors import EvaluationError
+from webhook.cel.errors import EvaluationError, succeeds
 from webhook.cel.kubernetes import netip
 from webhook.cel.overloads import Overload
 from webhook.cel.types.base import BOOL, INT, STRING, Type, opaque
@@ -65,14 +65,6 @@ def parse(text: str) -> IP:
     return IP(address)
 
 
-def _is_ip(text: str) -> bool:
-    try:
-        parse(text)
-    except EvaluationError:
-        return False
-    return True
-
-
 def _is_canonical(text: str) -> bool:
     return str(parse(text).address) == text
 
@@ -94,7 +86,7 @@ LIBRARY: Final = Library(
     types=(IP_TYPE,),
     functions=(
         Function("ip", Overload("string_to_ip", (STRING,), IP_TYPE, parse)),
-        Function("isIP", Overload("is_ip", (STRING,), BOOL, _is_ip)),
+        Function("isIP", Overload("is_ip", (STRING,), BOOL, succeeds(parse))),
         Function("ip.isCanonical", Overload("ip_is_canonical", (STRING,), BOOL, _is_canonical)),
         Function("string", Overload("ip_to_string", (IP_TYPE,), STRING, IP.cel_string)),
         _member("family", "ip_family", INT, _family),

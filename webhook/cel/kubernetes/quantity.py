@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeGuard
 
 from webhook import formats
 from webhook.cel.checker.declarations import Function, Library
-from webhook.cel.errors import EvaluationError
+from webhook.cel.errors import EvaluationError, succeeds
 from webhook.cel.overloads import Overload
 from webhook.cel.types.base import BOOL, DOUBLE, INT, STRING, Type, struct
 from webhook.cel.types.values import only_class
@@ -73,14 +73,6 @@ _parse_short = lru_cache(maxsize=1024)(_parse)
 """Quantities recur, not least the constants of policies."""
 
 
-def _is_quantity(text: str) -> bool:
-    try:
-        formats.parse_quantity(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _as_integer(quantity: Quantity) -> int:
     number = quantity.number.as_int64()
     if number is None:
@@ -116,7 +108,7 @@ LIBRARY: Final = Library(
     "kubernetes.quantity",
     functions=(
         Function("quantity", Overload("string_to_quantity", (STRING,), QUANTITY, parse)),
-        Function("isQuantity", Overload("is_quantity_string", (STRING,), BOOL, _is_quantity)),
+        Function("isQuantity", Overload("is_quantity_string", (STRING,), BOOL, succeeds(formats.parse_quantity))),
         Function("sign", Overload("quantity_sign", (QUANTITY,), INT, lambda quantity: quantity.number.sign)),
         _member(
             "isGreaterThan", "quantity_is_greater_than", BOOL, lambda one, other: one.number > other.number, QUANTITY

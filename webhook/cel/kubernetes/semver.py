@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import ClassVar, Final
 
 from webhook.cel.checker.declarations import Function, Library
-from webhook.cel.errors import EvaluationError
+from webhook.cel.errors import EvaluationError, succeeds
 from webhook.cel.overloads import Overload
 from webhook.cel.types.base import BOOL, INT, STRING, Type, struct
 from webhook.cel.types.values import INT_MAX, UINT_MAX, only_class
@@ -148,14 +148,6 @@ def _without_zeros(part: str) -> str:
     return part if part[:1] in _DIGITS and part else f"0{part}"
 
 
-def _is_semver(text: str, normalize: bool = False) -> bool:  # noqa: FBT001, FBT002  # an argument of the expression
-    try:
-        _parse_normalized(text, normalize)
-    except EvaluationError:
-        return False
-    return True
-
-
 def _is_greater(one: Semver, other: Semver) -> bool:
     return one.version > other.version
 
@@ -178,7 +170,7 @@ def _part(name: str, position: int) -> Function:
 
 _FUNCTIONS: Final = (
     Function("semver", Overload("string_to_semver", (STRING,), SEMVER, parse)),
-    Function("isSemver", Overload("is_semver_string", (STRING,), BOOL, _is_semver)),
+    Function("isSemver", Overload("is_semver_string", (STRING,), BOOL, succeeds(parse))),
     Function("isGreaterThan", Overload("semver_is_greater_than", (SEMVER, SEMVER), BOOL, _is_greater, member=True)),
     Function("isLessThan", Overload("semver_is_less_than", (SEMVER, SEMVER), BOOL, _is_less, member=True)),
     Function("compareTo", Overload("semver_compare_to", (SEMVER, SEMVER), INT, _compare, member=True)),
@@ -188,7 +180,7 @@ _FUNCTIONS: Final = (
 )
 _NORMALIZING: Final = (
     Function("semver", Overload("string_bool_to_semver", (STRING, BOOL), SEMVER, _parse_normalized)),
-    Function("isSemver", Overload("is_semver_string_bool", (STRING, BOOL), BOOL, _is_semver)),
+    Function("isSemver", Overload("is_semver_string_bool", (STRING, BOOL), BOOL, succeeds(_parse_normalized))),
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from webhook.cel.checker.declarations import Function, Library
-from webhook.cel.errors import EvaluationError
+from webhook.cel.errors import EvaluationError, succeeds
 from webhook.cel.overloads import Overload
 from webhook.cel.types.base import BOOL, STRING, Type, list_of, map_of, struct
 from webhook.cel.types.values import only_class
@@ -49,14 +49,6 @@ def _parse(text: str) -> URL:
         raise EvaluationError(f"URL parse error during conversion from string: {error}") from None
 
 
-def _is_url(text: str) -> bool:
-    try:
-        gourl.parse_request_uri(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _member(name: str, id_: str, implementation: Callable[[URL], object], result: Type = STRING) -> Function:
     return Function(name, Overload(id_, (URL_TYPE,), result, implementation, member=True))
 
@@ -65,7 +57,7 @@ LIBRARY: Final = Library(
     "kubernetes.urls",
     functions=(
         Function("url", Overload("string_to_url", (STRING,), URL_TYPE, _parse)),
-        Function("isURL", Overload("is_url_string", (STRING,), BOOL, _is_url)),
+        Function("isURL", Overload("is_url_string", (STRING,), BOOL, succeeds(gourl.parse_request_uri))),
         _member("getScheme", "url_get_scheme", lambda url: url.url.scheme),
         _member("getHost", "url_get_host", lambda url: url.url.host.decode(errors="replace")),
         _member("getHostname", "url_get_hostname", lambda url: url.url.hostname()),

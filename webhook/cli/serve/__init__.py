@@ -77,9 +77,11 @@ def _serve(arguments: Namespace) -> int:
             heavy = server.Heavy(forks)
             metered = None
             if arguments.monitoring_port is not None:
-                metered = Metered(
-                    log, certificate, answering, answering.value.kubernetes, lambda: heavy.ended, version=__version__
-                )
+                from webhook.server.monitoring.metrics import Metrics  # noqa: PLC0415 - needed only when metered
+
+                release = answering.value.kubernetes
+                metrics = Metrics(certificate, answering, release, lambda: heavy.ended, version=__version__)
+                metered = Metered(log, metrics)
             monitoring = metered or Monitoring(log)
             app = server.create_app(
                 review,

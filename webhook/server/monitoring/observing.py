@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from webhook.admission import Record, ReviewOptions
+    from webhook.admission import Record
     from webhook.server.monitoring.logs import DecisionLog
-    from webhook.server.process.reloading import Reloaded
-    from webhook.server.tls.certificate import Certificate
+    from webhook.server.monitoring.metrics import Metrics
 
 
 class Monitoring:
@@ -52,27 +49,12 @@ class Metered(Monitoring):
 
     Args:
         log: The log.
-        certificate: The serving certificate.
-        answering: The options for answering reviews, including policies.
-        kubernetes: The release whose rules apply; None for the newest that knows an object's fields.
-        ended: Returns the number of processes for heavy reviews that were killed at a deadline.
-        version: The version of draguard.
+        metrics: The metrics.
     """
 
-    def __init__(
-        self,
-        log: DecisionLog,
-        certificate: Certificate,
-        answering: Reloaded[ReviewOptions],
-        kubernetes: str | None = None,
-        ended: Callable[[], int] = int,
-        *,
-        version: str = "",
-    ) -> None:
+    def __init__(self, log: DecisionLog, metrics: Metrics) -> None:
         super().__init__(log)
-        from webhook.server.monitoring.metrics import Metrics  # noqa: PLC0415 - needed only when metered
-
-        self._metrics = Metrics(certificate, answering, kubernetes, ended, version=version)
+        self._metrics = metrics
 
     def reviewed(self, record: Record, seconds: float) -> None:  # noqa: D102
         super().reviewed(record, seconds)
