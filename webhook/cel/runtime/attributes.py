@@ -101,23 +101,33 @@ def _known_steps(writer: Writer, start: Operand, links: list[Link]) -> Operand:
     if len(links) > 1 and links[-1].is_optional and not any(link.is_optional for link in links[:-1]):
         start = _known_steps(writer, start, links[:-1])
         links = links[-1:]
+    is_optional = any(link.is_optional for link in links)
+    if writer.gives_up and len(links) > 1 and not is_optional:
+        for link in links:  # one by one, as other chains begin with the same links
+            start = _known_steps(writer, start, [link])
+        return start
     writer.spend(len(links))
+    is_plain = len(links) == 1 and not is_optional and type(links[0].key) is str
+    if is_plain and (start.text, links[0].key) in writer.facts:
+        return Operand(writer.facts[start.text, links[0].key], fails=False)
     result = writer.name()
     steps = Steps(tuple((link.key, link.is_optional) for link in links), writer.scope.options.strict_presence_test)
     otherwise = f"left, {result} = follow(left, {start.text}, {writer.given(steps)})"
-    is_optional = any(link.is_optional for link in links)
     if start.value is not NOT_CONSTANT or any(type(link.key) is not str for link in links):
         writer.line(otherwise)
-    elif is_optional and len(links) == 1:  # is missing more often than not, and an exception would be slow
+        return writer.settled(Operand(result))
+    if is_optional and len(links) == 1:  # is missing more often than not, and an exception would be slow
         key = writer.given(links[0].key)
         writer.line(f"if type({start.text}) is dict and {key} in {start.text}:")
         writer.line(f"\t{result} = Optional({start.text}[{key}])")
-        writer.line(f"else: {otherwise}")
+        fails = writer.otherwise("else:", otherwise, result)
     else:
         found = start.text + "".join(f"[{writer.given(link.key)}]" for link in links)
         writer.line(f"try: {result} = {f'Optional({found})' if is_optional else found}")
-        writer.line(f"except LOOKUP: {otherwise}")
-    return Operand(result)
+        fails = writer.otherwise("except LOOKUP:", otherwise, result)
+    if is_plain and not fails:
+        writer.facts[start.text, links[0].key] = result
+    return Operand(result, fails=fails)
 
 
 def _computed_step(writer: Writer, start: Operand, link: Link) -> Operand:
@@ -130,7 +140,7 @@ def _computed_step(writer: Writer, start: Operand, link: Link) -> Operand:
         is_native = _is_of_variable(link.computed)
         arguments = f"left, {result}, {key.text}, {link.is_optional}, {strict}, {is_native}"
         writer.line(f"left, {result} = step({arguments})")
-    return Operand(result)
+    return writer.settled(Operand(result))
 
 
 def _is_of_variable(node: Expression) -> bool:
@@ -149,8 +159,9 @@ def emit_presence(writer: Writer, chain: Chain, field: str, *, negated: bool = F
     result = writer.name()
     writer.line(f"if type({value}) is dict: {result} = {key} {'not in' if negated else 'in'} {value}")
     function = "resolved_presence" if is_part else "present"
-    writer.line(f"else: left, {result} = {function}(left, {value}, {key}, {options.strict_presence_test}, {negated})")
-    return Operand(result, None if is_part else bool)
+    arguments = f"left, {value}, {key}, {options.strict_presence_test}, {negated}"
+    fails = writer.otherwise("else:", f"left, {result} = {function}({arguments})", result)
+    return Operand(result, None if is_part else bool, fails)
 
 
 # -- called by the source

@@ -338,10 +338,13 @@ def _emit_made(
             for index, (source, condition) in enumerate(ways):
                 start = f"{'elif' if index else 'if'} {condition}: {made.text} = {source}"
                 writer.line(f"{start}; count_built(meter, {made.text})")
-            writer.line(f"else: {otherwise}")
+            made = made._replace(fails=writer.otherwise("else:", otherwise, made.text))
         elif condition == "True":
             writer.line(f"{made.text} = {source}")
             return made._replace(fails=False)
+        elif writer.gives_up:
+            writer.line(f"if {condition}: {made.text} = {source}")
+            made = made._replace(fails=writer.otherwise("else:", otherwise, made.text))
         else:
             writer.line(f"{made.text} = {source} if {condition} else {otherwise.partition(' = ')[2]}")
         return made
@@ -352,6 +355,7 @@ def _emit_made(
         writer.line(f"if {condition}: left -= {sized(*map(_size, operands))}; {made.text} = {source}{count}")
         with writer.block("else:"):
             _emit_sized(writer, operands, overloads, cost, made.text, otherwise)
+            made = writer.settled(made)
         writer.look()
     else:
         _emit_sized(writer, operands, overloads, cost, made.text, otherwise)

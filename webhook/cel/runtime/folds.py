@@ -16,7 +16,7 @@ from webhook.cel.cost.calls import LIST_COST
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.meter import caught
 from webhook.cel.runtime.operators import no_such_overload
-from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
+from webhook.cel.runtime.writer import GIVE_UP, NOT_CONSTANT, Operand, Writer
 from webhook.cel.types.values import Value, from_key, go_type, to_key
 
 if TYPE_CHECKING:
@@ -51,12 +51,18 @@ class Loop:
         self.elements = writer.name()
         self.failure = writer.name()
         """The variable that holds the resulting error."""
-        self.fails = range_.fails or range_.cls is not list
+        self.fails = (range_.fails or range_.cls is not list) and not writer.gives_up
         text = range_.text
         plain, other = (f"iter({text})", "elements") if len(variables) == 1 else (f"enumerate({text})", "entries")
         writer.settle()
-        writer.line(f"if type({text}) is list: {self.elements} = {plain}; {self.failure} = None")
-        writer.line(f"else: left, {self.elements}, {self.failure} = {other}(left, {text}, {end_cost})")
+        if not writer.gives_up:
+            writer.line(f"{self.failure} = None")
+        if range_.cls is list and not range_.fails:
+            writer.line(f"{self.elements} = {plain}")
+            return
+        writer.line(f"if type({text}) is list: {self.elements} = {plain}")
+        found = f"left, {self.elements}, {self.failure} = {other}(left, {text}, {end_cost})"
+        writer.otherwise("else:", found, self.failure)
 
     @contextmanager
     def body(self) -> Iterator[None]:
@@ -68,7 +74,7 @@ class Loop:
     def filter(self, *predicates: Expression) -> None:
         """Writes the test that skips elements for which a predicate does not hold."""
         for predicate in predicates:
-            held = self._writer.emit(predicate)
+            held = self._writer.truth(self._writer.emit(predicate))
             with self._writer.block(f"if {held.text} is not True:"):
                 if held.fails or held.cls is not bool:
                     with self._writer.block(f"if {held.text} is not False:"):
@@ -77,6 +83,9 @@ class Loop:
 
     def fail(self, error: str, *, is_last: bool = False) -> None:
         """Notes an error; the first or the last counts."""
+        if self._writer.gives_up:
+            self._writer.line(GIVE_UP)
+            return
         self.fails = True
         self._writer.line(f"{self.failure} = {error if is_last else f'{self.failure} or {error}'}")
 
@@ -98,12 +107,12 @@ def _quantifier(writer: Writer, loop: Loop, node: ast.Comprehension, *, stops_at
     result = writer.set(str(not stops_at))
     with loop.body():
         writer.spend(condition_cost + 1)
-        held = writer.emit(node.parts[0])
+        held = writer.truth(writer.emit(node.parts[0]))
         is_bool = held.cls is bool and not held.fails
         with writer.block(f"if {held.text} is not {not stops_at}:"):
             with writer.block("if True:" if is_bool else f"if {held.text} is {stops_at}:"):
                 writer.line(f"if next({loop.elements}, END) is not END: left -= {condition_cost}")
-                writer.line(f"{result} = {stops_at}; {loop.failure} = None")
+                writer.line(f"{result} = {stops_at}" + ("" if writer.gives_up else f"; {loop.failure} = None"))
                 writer.line("break")
             if not is_bool:
                 loop.fail(f"not_bool({held.text})")
@@ -146,7 +155,7 @@ def _map(writer: Writer, loop: Loop, node: ast.Comprehension, *, has_keys: bool)
     result = writer.set("{}")
     with loop.body():
         loop.filter(*node.parts[1:])
-        if has_keys:  # the call that inserts has three arguments, and ends at the first after an error
+        if has_keys and not writer.gives_up:  # the call has three arguments, and ends at the first after an error
             with writer.block(f"if {loop.failure} is not None:"):
                 writer.line("left -= 1")
                 writer.line("continue")
@@ -209,7 +218,7 @@ def emit_fold(
         step = writer.emit(node.step)
         writer.settle()
         writer.line(f"{cell.text}.value = {step.text}")
-    folded = writer.set(loop.failure)
+    folded = writer.set("None" if writer.gives_up else loop.failure)
     with writer.block(f"if {folded} is None:"):
         operand = result()
         writer.settle()

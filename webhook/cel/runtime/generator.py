@@ -46,10 +46,11 @@ class Generator(Writer):
     Args:
         analysis: The analysis of the expression.
         specialised: Whether macros have loops of their own; else comprehensions follow their parts, for tests.
+        gives_up: As for `Writer`.
     """
 
-    def __init__(self, analysis: Analysis, *, specialised: bool = True) -> None:
-        super().__init__(analysis.scope)
+    def __init__(self, analysis: Analysis, *, specialised: bool = True, gives_up: bool = False) -> None:
+        super().__init__(analysis.scope, gives_up=gives_up)
         self._turn_to(analysis)
         self._specialised = specialised and analysis.scope.options.fold_constants
         self._locals: dict[str, Callable[[], Operand]] = {}
@@ -86,10 +87,10 @@ class Generator(Writer):
         if constant is not NOT_CONSTANT:
             return self.constant(constant)
         if self._is_apart(node):
-            operand = self.apart(lambda: self._emitters[type(node)](node, caught=True))
+            operand = self.apart(lambda: self._emitters[type(node)](node, caught=not self.gives_up))
         else:
-            operand = self._emitters[type(node)](node, caught=caught)
-        return operand if caught else self.raise_failure(operand)
+            operand = self._emitters[type(node)](node, caught=caught and not self.gives_up)
+        return operand if caught and not self.gives_up else self.raise_failure(operand)
 
     def _is_apart(self, node: Expression) -> bool:
         if node is self._analysis.checked.root:
@@ -256,7 +257,7 @@ class Generator(Writer):
 
     def _conditional(self, node: ast.Call) -> Operand:
         condition, then, otherwise = node.arguments
-        held = self.emit(condition)
+        held = self.truth(self.emit(condition))
         result = self.name()
         is_bool = held.cls is bool and not held.fails
         with self.block(f"if {held.text} is True:"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.cel.runtime.attributes import Chain
 from webhook.cel.runtime.constants import LARGE
 from webhook.cel.runtime.generator import Generator
-from webhook.cel.runtime.writer import Operand
+from webhook.cel.runtime.writer import GIVE_UP, Operand
 from webhook.cel.syntax import ast
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _VARIABLES: Final = "variables"
 _FUNCTION: Final = "def {0}(meter, left, mark, bindings):"
-_LOOK_CLOSER: Final = "raise CostLimitExceededError"
 
 
 class JointGenerator(Generator):
@@ -41,25 +40,28 @@ class JointGenerator(Generator):
         skipped: int,
     ) -> None:
         self._conditions, self._checks, self._values, self._skipped = conditions, checks, variables, skipped
-        super().__init__((*conditions, *checks)[0])
+        super().__init__((*conditions, *checks)[0], gives_up=True)
         self._cells = self.name()
         """The values of the variables so far."""
-        self._functions: dict[str, tuple[str, list[str], Operand]] = {}
-        self._room = LARGE
+        self._operands: dict[str, Operand] = {}
+        """What is known of them."""
+        self._functions: dict[str, tuple[str, list[str]]] = {}
+        """The functions that compute them."""
+        self._room = 2 * LARGE
 
     def write(self) -> str:
         """Writes all expressions; gives the name of their function."""
-        self.line(f"{self._cells} = [PENDING] * {len(self._values)}")
+        if self._values:
+            self.line(f"{self._cells} = [PENDING] * {len(self._values)}")
         false: list[str] = []
         for left, condition in enumerate(self._conditions, 1 - len(self._conditions)):
-            held = self._whole(condition)
-            self.line(f"if {held} is not True and {held} is not False: {_LOOK_CLOSER}")
-            false.append(f"{held} is False")
+            held = self.truth(self._whole(condition))
+            false.append(f"{held.text} is False")
             if -left <= self._skipped:
                 self.line(f"if {' or '.join(false)}: return left, mark, False")
                 false = []
         for check in self._checks:
-            self.line(f"if {self._whole(check)} is not True: {_LOOK_CLOSER}")
+            self.line(f"if {self._whole(check).text} is not True: {GIVE_UP}")
         bound = [f"\t{name} = bindings[{self.given(variable)}]" for variable, name in self.variables.items()]
         name = "evaluate"
         self.functions.append(
@@ -70,18 +72,18 @@ class JointGenerator(Generator):
     def variable(self, name: str) -> Operand:
         """A variable of the expressions; `variables` has no value of its own here."""
         if name == _VARIABLES:
-            self.line(_LOOK_CLOSER)
+            self.line(GIVE_UP)
             return Operand("None", fails=False)
-        return super().variable(name)
+        return super().variable(name)._replace(fails=False)
 
-    def _whole(self, analysis: Analysis) -> str:
-        """Writes one expression, in a function of its own if there are many; gives its value or error."""
+    def _whole(self, analysis: Analysis) -> Operand:
+        """Writes one expression, in a function of its own if there are many."""
         with self._about(analysis):
             root = analysis.checked.root
             self._room -= analysis.weights[root]
             operand = self.emit(root) if self._room >= 0 else self.apart(partial(self.emit, root))
         self.settle()
-        return operand.text
+        return operand
 
     @contextmanager
     def _about(self, analysis: Analysis) -> Iterator[None]:
@@ -102,25 +104,36 @@ class JointGenerator(Generator):
     def _read(self, name: str) -> Operand:
         """Writes the read of a variable, which costs as much as the step to it."""
         self.spend(1)
-        function, taken, operand = self._functions.get(name) or self._computing(name)
+        known = self.facts.get((_VARIABLES, name))
+        if known is not None:
+            return self._operands[name]._replace(text=known)
         self.settle()
-        value = self.set(f"{self._cells}[{list(self._values).index(name)}]")
-        arguments = ", ".join(("meter", "left", "mark", *taken))
-        self.line(f"if {value} is PENDING: left, mark, {value} = {function}({arguments})")
-        return operand._replace(text=value, fails=False)
+        analysis, cell = self._values[name], f"{self._cells}[{list(self._values).index(name)}]"
+        weight = analysis.weights[analysis.checked.root]
+        value = self.set(cell)
+        if name in self._operands or weight > self._room or self.is_deep:
+            function, taken = self._functions.get(name) or self._computing(name, cell)
+            arguments = ", ".join(("meter", "left", "mark", *taken))
+            self.line(f"if {value} is PENDING: left, mark, {value} = {function}({arguments})")
+        else:  # the first read: a call would take longer than most variables
+            self._room -= weight
+            with self.block(f"if {value} is PENDING:"):
+                self.line(f"{value} = {self._computed(name, cell).text}")
+        self.facts[_VARIABLES, name] = value
+        return self._operands[name]._replace(text=value)
 
-    def _computing(self, name: str) -> tuple[str, list[str], Operand]:
+    def _computing(self, name: str, cell: str) -> tuple[str, list[str]]:
         """Writes the function that computes a variable and caches its value."""
-        analysis = self._values[name]
-
-        def body() -> Operand:
-            with self._about(analysis):
-                operand = self.emit(analysis.checked.root)
-            self.settle()
-            if operand.fails:
-                self.line(f"if type({operand.text}) is EvaluationError: {_LOOK_CLOSER}")
-            self.line(f"{self._cells}[{list(self._values).index(name)}] = {operand.text}")
-            return operand
-
-        made = self._functions[name] = self.function(body)
+        function, taken, _ = self.function(lambda: self._computed(name, cell))
+        made = self._functions[name] = function, taken
         return made
+
+    def _computed(self, name: str, cell: str) -> Operand:
+        """Writes the computation of a variable."""
+        analysis = self._values[name]
+        with self._about(analysis):
+            operand = self.emit(analysis.checked.root)
+        self.settle()
+        self.line(f"{cell} = {operand.text}")
+        self._operands[name] = operand
+        return operand

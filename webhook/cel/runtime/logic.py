@@ -42,11 +42,13 @@ def emit_terms(writer: Writer, node: ast.Call, *, stop: bool) -> Operand:
 
 
 def _emit_chain(writer: Writer, terms: Sequence[Expression], *, stop: bool) -> Operand:
-    result, failure = writer.set(str(not stop)), writer.set("None")
+    result = writer.set(str(not stop))
+    failure = "" if writer.gives_up else writer.set("None")
     fails = False
     with writer.block("while True:"):
         for group, is_apart in writer.groups(terms):
             term = writer.apart(partial(_emit_chain, writer, group, stop=stop)) if is_apart else writer.emit(group[0])
+            term = writer.truth(term)
             with writer.block(f"if {term.text} is {stop}:"):
                 writer.line(f"{result} = {stop}")
                 writer.line("break")
@@ -60,10 +62,10 @@ def _emit_chain(writer: Writer, terms: Sequence[Expression], *, stop: bool) -> O
 
 
 def _emit_pair(writer: Writer, first: Expression, second: Expression, *, stop: bool) -> Operand:
-    one = writer.emit(first)
+    one = writer.truth(writer.emit(first))
     result = writer.set(one.text)
     with writer.block(f"if {result} is not {stop}:"):
-        other = writer.emit(second)
+        other = writer.truth(writer.emit(second))
         writer.settle()
         is_certain = one.cls is bool and not one.fails
         if is_certain and other.cls is bool:
@@ -79,7 +81,7 @@ def _emit_pair(writer: Writer, first: Expression, second: Expression, *, stop: b
 def emit_negation(writer: Writer, argument: Expression) -> Operand:
     """Writes `!a`."""
     writer.spend(1)
-    operand = writer.emit(argument)
+    operand = writer.truth(writer.emit(argument))
     text = operand.text
     if operand.cls is bool and not operand.fails:
         return Operand(writer.set(f"not {text}"), bool, fails=False)
@@ -96,16 +98,16 @@ def emit_equality(writer: Writer, node: ast.Call) -> Operand:
     by_name = writer.scope.call_costs.get(node.function)
     if by_name is not None:
         writer.line(f"left, mark, {result} = same_by_name({arguments}, {writer.given(by_name)})")
-        return Operand(result, bool, fails)
+        return writer.settled(Operand(result, bool, fails))
     compared = _compare(first, second, "!=" if negated else "==")
     writer.settle()
     if compared is not None:
         condition, cost, comparison = compared
         writer.line(f"if {condition}: left -= {cost}; {result} = {comparison}")
-        writer.line(f"else: left, mark, {result} = same({arguments})")
+        fails &= writer.otherwise("else:", f"left, mark, {result} = same({arguments})", result)
     else:
         writer.line(f"left, mark, {result} = same({arguments})")
-    return Operand(result, bool, fails)
+    return writer.settled(Operand(result, bool, fails))
 
 
 def _compare(first: Operand, second: Operand, sign: str) -> tuple[str, str, str] | None:
@@ -121,7 +123,7 @@ def _compare(first: Operand, second: Operand, sign: str) -> tuple[str, str, str]
     if any(each.value is not NOT_CONSTANT and each.cls is not cls for each in (first, second)):
         return None
     condition = " and ".join(
-        f"type({each.text}) is {cls.__name__}" for each in (first, second) if each.value is NOT_CONSTANT
+        f"type({each.text}) is {cls.__name__}" for each in (first, second) if each.fails or each.cls is not cls
     )
     return condition or "True", _shorter_cost(first, second) if cls is str else "1", f"{one} {sign} {other}"
 
