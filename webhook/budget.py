@@ -101,7 +101,7 @@ class Budget:
             self._draw()
 
     def _draw(self) -> None:
-        left = self.left
+        left = self._share + self._reserve
         self._share, self._reserve = left, 0
         if left < 0:
             raise BudgetExceededError

@@ -68,14 +68,13 @@ def answer(body: bytes, call: Call, options: ReviewOptions) -> Answer:
     Raises:
         BudgetExceededError: The call is inline, and too much work for that; nothing else is ever raised.
     """
-    record = Record(call.endpoint)
     try:
         # The event loop answers late requests; large ones must not hold it up.
         request = request_in(parse_head(body) if call.is_late else parse(body))
     except MalformedReviewError as error:
-        record.decision, record.message = MALFORMED, str(error)
+        record = Record(call.endpoint, MALFORMED, message=str(error))
         return Answer(400, f"{error}\n".encode(errors="replace"), "text/plain; charset=utf-8", record)
-    record.request = request
+    record = Record(call.endpoint, request=request)
     response = decide(request, call, options, record)
     return Answer(200, as_review(request["uid"], response), "application/json", record)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.admission.enforcement import AUDIT, DENY, WARN, Enforcement, milder
 from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, Found
@@ -146,22 +146,24 @@ class _Case(NamedTuple):
 
 
 def _validated(case: _Case) -> Response:
-    request, options = case.request, case.options
+    request, options, deadline, record = case
     found = reviews.judged(request, kubernetes=options.kubernetes, feature_gates=options.feature_gates)
-    refusals, warned, audited = _enforced([*found, *_around(request, options, found)], case)
+    if options.surroundings is not None:
+        found = [*found, *_around(request, options.surroundings, found)]
+    refusals, warned, audited = _enforced(found, case) if found else _NOTHING
     if refusals:
         return with_remarks(refused(refusals, request, request.get("object")), warned, noted(audited))
     policies = options.policies
-    if policies is None:
-        return with_remarks({"allowed": True}, warned, noted(audited))
-    if quick := policies.quick_validation(request, case.deadline):
+    notes: tuple[str, ...] = ()
+    if policies is not None:
+        quick = policies.quick_validation(request, deadline)
+        if quick is None:
+            return _answered(_evaluator(case, policies).validate(request), case, warned, noted(audited))
         cost, notes = quick
-        case.record.cost += cost
-        annotations = noted(audited)
-        if notes:
-            annotations = assumed(notes) | annotations
-        return with_remarks({"allowed": True}, warned, annotations)
-    return _answered(_evaluator(case, policies).validate(request), case, warned, noted(audited))
+        record.cost += cost
+    if not found and not notes:
+        return {"allowed": True}
+    return with_remarks({"allowed": True}, warned, assumed(notes) | noted(audited))
 
 
 def _evaluator(case: _Case, policies: PolicySet) -> Evaluator:
@@ -170,22 +172,25 @@ def _evaluator(case: _Case, policies: PolicySet) -> Evaluator:
     return Evaluator(policies, case.options.authorizer, case.deadline)
 
 
-def _around(request: Mapping[str, Any], options: ReviewOptions, found: Sequence[Problem]) -> Sequence[Problem]:
+def _around(request: Mapping[str, Any], surroundings: Surroundings, found: Sequence[Problem]) -> Sequence[Problem]:
     """Look up the objects to which a well-formed object refers; existing pods are left alone."""
-    if options.surroundings is None or request["operation"] != "CREATE" or request.get("subResource"):
+    if request["operation"] != "CREATE" or request.get("subResource"):
         return ()
     if any(problem.level == ERROR and problem.reason == BAD_REQUEST for problem in found):
         return ()
-    return options.surroundings.warnings(request.get("object"), request.get("namespace") or "")
+    return surroundings.warnings(request.get("object"), request.get("namespace") or "")
 
 
-def _enforced(problems: Sequence[Problem], case: _Case) -> tuple[list[Problem], list[str], list[Problem]]:
-    """Sort findings into reasons for a refusal, warnings for the user, and findings for the audit log."""
+_Effects = tuple["Sequence[Problem]", "Sequence[str]", "Sequence[Problem]"]
+"""Reasons for a refusal, warnings for the user, and findings for the audit log."""
+_NOTHING: Final[_Effects] = (), (), ()
+
+
+def _enforced(problems: Sequence[Problem], case: _Case) -> _Effects:
+    """Sort findings by their effects."""
     refusals: list[Problem] = []
     warned: list[str] = []
     audited: list[Problem] = []
-    if not problems:
-        return refusals, warned, audited
     enforcement = case.options.enforcement
     usual = enforcement.of_rules(case.request, case.request.get("object"))
     for problem in problems:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from functools import lru_cache
 from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ MAX_ANNOTATION_BYTES = 10 * 1024
 MAX_PATCH_BYTES = 3 << 18
 """The maximum size of a patch in base64: with warnings and annotations the response stays below 1 MiB."""
 
+_ANNOTATED = {"allowed", "auditAnnotations"}
 _REVIEW = f'{{"apiVersion": "{API_VERSION}", "kind": "AdmissionReview", "response": {{"uid": %s, %s}}'
 
 
@@ -50,9 +52,19 @@ def as_review(uid: str, response: Mapping[str, Any]) -> bytes:
         uid: The request's uid.
         response: The response without its ``uid``.
     """
-    plain = response == {"allowed": True}  # as nearly all are
-    text = '"allowed": true}' if plain else json.dumps(response)[1:]
+    if response == {"allowed": True}:  # as nearly all are
+        text = '"allowed": true}'
+    elif response.keys() == _ANNOTATED and response["allowed"]:
+        text = _annotated(tuple(response["auditAnnotations"].items()))
+    else:
+        text = json.dumps(response)[1:]
     return (_REVIEW % (encode_basestring_ascii(uid), text)).encode()
+
+
+@lru_cache(maxsize=64)
+def _annotated(annotations: tuple[tuple[str, str], ...]) -> str:
+    """Write an admission with audit annotations: assumptions are the same again and again, and take 3 us to write."""
+    return json.dumps({"allowed": True, "auditAnnotations": dict(annotations)})[1:]
 
 
 def refused(problems: Sequence[Problem], request: Mapping[str, Any], obj: Any) -> dict[str, Any]:

@@ -27,12 +27,12 @@ def judged(
         kubernetes: The server's release; None for the newest that knows the object's fields.
         feature_gates: The gates that differ from the release's defaults; None if unknown.
     """
-    subresource = request.get("subResource") or ""
-    if request["operation"] not in {"CREATE", "UPDATE"} or subresource not in {"", "status"}:
+    operation, subresource = request["operation"], request.get("subResource") or ""
+    if operation not in {"CREATE", "UPDATE"} or subresource not in {"", "status"}:
         return ()
     return judge_admitted(
         request.get("object"),
-        request.get("oldObject") if request["operation"] == "UPDATE" else None,
+        request.get("oldObject") if operation == "UPDATE" else None,
         kubernetes=kubernetes,
         subresource=subresource,
         feature_gates=feature_gates,

@@ -196,7 +196,8 @@ class Writer(ABC):
         if not operand.fails:
             return operand
         self.settle()
-        self.line(f"if type({operand.text}) is EvaluationError: {GIVE_UP if self.gives_up else f'raise {operand.text}'}")
+        end = GIVE_UP if self.gives_up else f"raise {operand.text}"
+        self.line(f"if type({operand.text}) is EvaluationError: {end}")
         return operand._replace(fails=False)
 
     def settled(self, operand: Operand) -> Operand:

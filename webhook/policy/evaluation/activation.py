@@ -15,7 +15,7 @@ from webhook.policy.manifest.expressions import Failure
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from webhook.cel import Meter
     from webhook.cel.types.base import Type
@@ -161,6 +161,12 @@ hold; here a message that is not shown costs nothing.
 
 def request_value(request: Request, matched: Matched) -> JSONObject:
     """Return the request as expressions see it: an AdmissionRequest without the objects."""
+    own = request.user, request.options, request.name, request.namespace
+    return own_value(place_value(request, matched), *own, dry_run=request.dry_run)
+
+
+def place_value(request: Request, matched: Matched) -> JSONObject:
+    """Return what expressions see of all requests in one place: an operation on a resource."""
     value: JSONObject = {
         "uid": "",
         "kind": kind_value(matched.kind),
@@ -168,17 +174,38 @@ def request_value(request: Request, matched: Matched) -> JSONObject:
         "requestKind": kind_value(request.kind),
         "requestResource": resource_value(request.resource),
         "operation": request.operation,
-        "userInfo": {name: each for name, each in request.user.items() if each},
-        "dryRun": request.dry_run,
-        "options": request.options,
     }
-    given: Sequence[tuple[str, str]] = (
-        ("subResource", request.subresource),
-        ("requestSubResource", request.subresource),
-        ("name", request.name),
-        ("namespace", request.namespace),
-    )
-    return value | {name: each for name, each in given if each}
+    if request.subresource:
+        value["subResource"] = value["requestSubResource"] = request.subresource
+    return value
+
+
+def own_value(
+    place: Mapping[str, Any],
+    user: Mapping[str, Any],
+    options: Mapping[str, Any] | None,
+    name: str,
+    namespace: str,
+    *,
+    dry_run: bool,
+) -> JSONObject:
+    """Return what expressions see of a request.
+
+    Args:
+        place: What they see of all requests in its place.
+        user: The requesting user.
+        options: The CreateOptions, UpdateOptions or DeleteOptions.
+        name: The object's name.
+        namespace: The object's namespace.
+        dry_run: Whether nothing will be stored.
+    """
+    known = {name: each for name, each in user.items() if each}
+    value = {**place, "userInfo": known, "dryRun": dry_run, "options": options}
+    if name:
+        value["name"] = name
+    if namespace:
+        value["namespace"] = namespace
+    return value
 
 
 def kind_value(kind: Kind) -> JSONObject:

@@ -296,7 +296,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         if request.keeps and not page.is_last and not self._app.closing:
             self._write(request, page, b"")
-            if not self._is_dispatching:
+            if not self._is_dispatching and (self._waiting or self._is_paused or self._incoming is not None):
                 self._answer_next()
         else:
             self._write(request, page, _CLOSE)
