@@ -26,7 +26,7 @@ NOT_CONSTANT: Final = object()
 DEEPEST: Final = 10
 """The depth of blocks from which a new function continues; CPython allows 20 blocks."""
 GIVE_UP: Final = "raise CostLimitExceededError"
-"""The statement by which all evaluation of `Joint.ask` ends."""
+"""The statement by which all evaluation of `Joint.evaluate` ends."""
 _WORK_OF_LINE: Final = 4
 _LITERALS: Final = {None: "None", True: "True", False: "False"}
 _LOCAL: Final = re.compile(r"\b(?:t([0-9]+)|v[0-9]+|bindings)\b")
