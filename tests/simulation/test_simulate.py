@@ -230,7 +230,7 @@ class TestClaims:
 
     def test_claims_of_a_group_are_shared_by_its_pods(self) -> None:
         entry = {"name": "gpu", "resourceClaimTemplateName": "t"}
-        group = {
+        group: JSONObject = {
             "kind": "PodGroup",
             "apiVersion": "scheduling.k8s.io/v1alpha2",
             "metadata": {"name": "g"},
@@ -246,6 +246,10 @@ class TestClaims:
         assert (first["node"], second["node"]) == ("a", None)  # the claim keeps its devices for the first pod
         details = {tuple(each["nodes"]): each["details"] for each in second["why"]["nodes"]}
         assert details[("b",)] == ["claim default/g-gpu-XXXXX (PodGroup g) has its devices on a"]
+        assert not any("gang" in note for note in second["why"]["notes"])
+        group["spec"]["schedulingPolicy"] = {"gang": {"minCount": 2}}
+        first, _ = simulate(objects, large, feature_gates=gates)
+        assert first["why"]["notes"] == ["not simulated for this pod: gang scheduling of PodGroup g"]
 
     @pytest.mark.parametrize(
         ("release", "gates", "note"),

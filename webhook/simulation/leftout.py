@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from webhook.objects import items, mapping, number, text
+from webhook.objects import items, mapping, namespace_of, number, text
 from webhook.simulation.queue import priority
 from webhook.simulation.rejections import requests
 
@@ -45,7 +45,7 @@ class LeftOut:
         scheduler = text(spec, "schedulerName")
         if scheduler not in {"", _DEFAULT_SCHEDULER}:
             yield f"another scheduler decides about this pod: {scheduler}; this is what kube-scheduler would do"
-        used = [*_used(spec), *(["preemption"] if self._may_preempt(placement) else [])]
+        used = [*_used(spec), *self._gang(placement.pod), *(["preemption"] if self._may_preempt(placement) else [])]
         if used:
             yield f"not simulated for this pod: {', '.join(used)}"
         if self._mistakes_devices and any(map(_wants_several, placement.claims)):
@@ -53,6 +53,13 @@ class LeftOut:
                 "not simulated: with DRAConsumableCapacity, the scheduler of Kubernetes 1.34 takes the capacity of the "
                 "n-th device of a request from the n-th device of its slice, and crashes if the slice has fewer devices"
             )
+
+    def _gang(self, pod: JSONObject) -> Iterator[str]:
+        """Name the PodGroup whose pods are scheduled together or not at all."""
+        name = text(pod, "spec", "schedulingGroup", "podGroupName")
+        group = self._inventory.find("PodGroup", name, namespace_of(pod)) if name else None
+        if mapping(group, "spec", "schedulingPolicy", "gang"):
+            yield f"gang scheduling of PodGroup {name}"
 
     def _may_preempt(self, placement: Placement) -> bool:
         """Tell whether the scheduler would try to preempt pods of a lower priority."""
