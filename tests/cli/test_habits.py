@@ -178,7 +178,7 @@ class TestPipes:
         assert done.out.startswith("claims/x.yaml:9:3: error ")
         assert "[" not in done.out.splitlines()[0][-3:]
 
-    @pytest.mark.parametrize("command", ["mutate", "policy check", "policy test", "review"])
+    @pytest.mark.parametrize("command", ["mutate", "convert", "review"])
     def test_commands_that_need_input_say_so(self, command: str, tmp_path: Path) -> None:
         with (tmp_path / "tty").open("wb"):
             done = subprocess.run(
@@ -230,7 +230,8 @@ SELDOM = (
         "tempfile",
         "textwrap",
         "webhook.cel",
-        "webhook.policy",
+        "webhook.policy.evaluation",
+        "webhook.policy.load",
         "webhook.sources.rendering",
         "webhook.sources.templates",
     ),

@@ -984,7 +984,14 @@ class TestRepositories:
 
     def test_templates_are_counted_and_other_values_are_skipped(self, repository: Path) -> None:
         assert findings("policy", "check", repository) == findings("policy", "check", repository / "p.yaml")
-        assert "not read: 1 Helm template" in draguard("policy", "check", repository).out
+        assert "not read: 1 Helm template (charts are not rendered here)" in draguard("policy", "check", repository).out
+
+    def test_without_a_path_the_current_directory_is_read(
+        self, repository: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        expected = len(findings("policy", "check", repository))
+        monkeypatch.chdir(repository)
+        assert len(findings("policy", "check")) == expected
 
     def test_they_are_no_errors_of_tests_either(self, repository: Path) -> None:
         found = findings("policy", "test", repository)

@@ -32,6 +32,8 @@ class Report:
         """The number of pods and workloads that were not judged, as they have no claims."""
         self.left_out: Mapping[str, int] = {}
         """The number of files in directories that were not read, by reason; see :mod:`webhook.documents.selection`."""
+        self.renders = True
+        """Whether the command renders charts that are named."""
         self.findings: list[Finding] = []
         """The reported findings."""
         self.suppressed: list[Finding] = []

@@ -60,7 +60,7 @@ def summary(report: Report) -> str:
     if not report.is_fixed and (fixable := _fixable(report)):
         text += f"\n{fixable}"
     if report.left_out:
-        text += f"\n{not_read(report.left_out)}"
+        text += f"\n{not_read(report.left_out, renders=report.renders)}"
     return text
 
 
@@ -121,8 +121,8 @@ _LEFT_OUT = {
 }
 """The names of files that were not read, by reason: singular and plural."""
 _NEVER_RENDERED = (
-    "{} Helm template (charts are not rendered here: change it by hand)",
-    "{} Helm templates (charts are not rendered here: change them by hand)",
+    "{} Helm template (charts are not rendered here)",
+    "{} Helm templates (charts are not rendered here)",
 )
 
 

@@ -27,7 +27,7 @@ Policies are ValidatingAdmissionPolicies and MutatingAdmissionPolicies with thei
 
 _POLICY_CHECK = """\
 examples:
-  draguard policy check policies/
+  draguard policy check policies/                   without a path, the current directory
   draguard policy check --kubernetes-version 1.30 --costs policies/quota.yaml
   draguard policy check --output json policies/ | jq '.costs[] | select(.unbounded)'
 

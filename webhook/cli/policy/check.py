@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.expressions import position
 from webhook.cli.console.output import check_outputs, show
-from webhook.cli.console.reading import some_paths
+from webhook.cli.console.reading import paths_of
 from webhook.cli.options.policies import is_suite, placed, release
 from webhook.cli.options.release import kubernetes
 from webhook.cli.options.suppressing import suppress, suppressions
@@ -39,7 +40,7 @@ def run(arguments: Namespace) -> int:
     """Print the problems of policies, and a summary."""
     check_outputs(arguments)
     minor = release(kubernetes(arguments))
-    paths = some_paths(arguments)
+    paths = paths_of(arguments) or [os.curdir]
     suppressed = suppressions(arguments, paths)
     report, given = Report(), list[Given]()
     selection = Selection(allow_empty=True)
@@ -60,7 +61,7 @@ def run(arguments: Namespace) -> int:
                 report.skipped[about.api_version, about.kind] += 1
     if not report.findings and not any(is_policy(each.object) for each in given):
         raise UsageError(f"there is no policy in {', '.join(paths)}")
-    report.left_out = selection.left_out
+    report.left_out, report.renders = selection.left_out, False
     result = check_policies(given, minor)
     # A document that cannot be read may be a missing policy or binding.
     unsure = _LACKING if report.findings else frozenset()
