@@ -99,6 +99,17 @@ def test_an_attribute_that_is_emptied_has_no_value() -> None:
     assert obj["spec"]["devices"][0]["attributes"]["ports"] == {"ints": [1]}
 
 
+def test_an_empty_field_is_dropped_without_a_warning() -> None:
+    obj = resource_slice({"name": "gpu-0", "attributes": {"ports": {"ints": []}}})
+    assert errors(validate(obj, kubernetes="1.36")) == [
+        ("spec.devices[0].attributes[ports]", 'Invalid value: "": exactly one value must be specified')
+    ]
+    assert warnings(validate(obj, kubernetes="1.36")) == []
+    assert [field for field, _ in errors(validate(obj, kubernetes="1.36", feature_gates={"AllAlpha": True}))] == [
+        "spec.devices[0].attributes[ports].ints"
+    ]
+
+
 def test_a_field_may_need_two_gates() -> None:
     device = {"name": "a", "bindsToNode": True, "bindingConditions": ["x"], "bindingFailureConditions": ["y"]}
     gates = {"DRADeviceBindingConditions": True, "DRAResourceClaimDeviceStatus": False}

@@ -246,7 +246,7 @@ def _new(
     """Judge the creation of a decodable object."""
     found = _namespace_refusals(struct, obj)
     if dropped:
-        found = [*warnings.gates_off(dropped, struct.target), *found]
+        found = [*warnings.gates_off(dropped, obj, struct.target), *found]
         obj = _without(obj, dropped)
         problems = _validated(struct, obj)
     return _arranged([*found, *problems], struct, obj)
@@ -260,8 +260,9 @@ def _updated(struct: CompiledStruct, obj: dict[str, Any], old: object, dropped: 
         return [refused(BAD_REQUEST, Path(), "the old object is not a stored object of this kind").named("old-object")]
     in_use = {misfit.gates for misfit in stored if misfit.rule == GATE_OFF}
     dropped = [misfit for misfit in dropped if misfit.gates not in in_use]
+    warned = warnings.gates_off(dropped, obj, struct.target)
     obj = _without(obj, dropped)
-    found = [*warnings.gates_off(dropped, struct.target), *_compared(struct, obj, old)]
+    found = [*warned, *_compared(struct, obj, old)]
     return _arranged(_ratcheted(struct, found, obj, old) if struct.target.declarative else found, struct, obj)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from webhook.api.gates import on_since, stage
-from webhook.problem import WARNING, Path, Problem
+from webhook.problem import WARNING, Path, Problem, at
 from webhook.schema import CREATE, STATUS, UPDATE_STATUS
 
 if TYPE_CHECKING:
@@ -32,9 +32,11 @@ def of_kind(obj: dict[str, Any], kind: Served, target: Target) -> Iterator[Probl
         yield Problem(WARNING, "gate-off", "GateOff", path, message)
 
 
-def gates_off(dropped: Iterable[Misfit], target: Target) -> Iterator[Problem]:
-    """Warn of fields that are dropped before validation because their feature gate is off."""
+def gates_off(dropped: Iterable[Misfit], obj: dict[str, Any], target: Target) -> Iterator[Problem]:
+    """Warn of fields that are dropped before validation because their feature gate is off, unless they are empty."""
     for misfit in dropped:
+        if at(obj, misfit.path) in ([], {}, ""):
+            continue
         gates = " and ".join(_described(gate, target.release) for gate in misfit.gates)
         message = f"dropped: this field needs the feature gate {gates}"
         yield Problem(WARNING, misfit.rule, "Dropped", misfit.path, message)

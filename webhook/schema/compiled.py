@@ -347,11 +347,11 @@ def _given(members: Collection[str], value: dict[str, Any]) -> list[str]:
 
 
 def _gated(walk: Walk, gates: Iterable[str]) -> Walk:
-    """Return the walk through a field that is dropped, unless it is empty."""
+    """Return the walk through a field that is dropped."""
 
     def walk_gated(value: Any) -> Sequence[Finding]:
         findings = walk(value)
-        return findings if value in (None, [], {}, "") else [*findings, gated_field(gates)]
+        return findings if value is None else [*findings, gated_field(gates)]
 
     return walk_gated
 
