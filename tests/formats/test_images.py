@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.formats import tag_of
+from webhook.formats.images import tag_of
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from webhook import formats
-from webhook.api import declarative, gates, warnings
+from webhook.api import gates, warnings
 from webhook.api.core.meta import KEPT_BY_STATUS, METADATA_KEPT_SINCE
 from webhook.api.versions import (
     NEWEST,
@@ -263,7 +263,7 @@ def _updated(struct: CompiledStruct, obj: dict[str, Any], old: object, dropped: 
     warned = warnings.gates_off(dropped, obj, struct.target)
     obj = _without(obj, dropped)
     found = [*warned, *_compared(struct, obj, old)]
-    return _arranged(_ratcheted(struct, found, obj, old) if struct.target.declarative else found, struct, obj)
+    return _arranged(_ratcheted(struct, found, obj, old), struct, obj)
 
 
 def _arranged(found: list[Problem], struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
@@ -271,7 +271,11 @@ def _arranged(found: list[Problem], struct: CompiledStruct, obj: dict[str, Any])
     if not found:
         return found
     spelled = [_spelled(problem, struct) for problem in found]
-    return declarative.arranged(spelled, struct, obj) if struct.target.declarative else spelled
+    if not struct.target.declarative:
+        return spelled
+    from webhook.api import declarative  # noqa: PLC0415 - needed only for findings
+
+    return declarative.arranged(spelled, struct, obj)
 
 
 def _ratcheted(
@@ -282,6 +286,10 @@ def _ratcheted(
     From Kubernetes 1.37 on a handwritten rule reports these instead, if there is one: only a declarative finding
     supersedes it.
     """
+    if not found or not struct.target.declarative:
+        return found
+    from webhook.api import declarative  # noqa: PLC0415 - needed only for findings
+
     if not (late := declarative.unchanged(found, struct, obj, before)):
         return found
     left_out = set(map(id, late))

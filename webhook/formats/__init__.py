@@ -6,7 +6,6 @@ errors in the text, none if it is valid. Formats know nothing of paths, fields o
 
 from webhook.formats.addresses import canonical_cidr, cidr
 from webhook.formats.identifiers import lower_case_uuid, semver, uuid
-from webhook.formats.images import LATEST, tag_of
 from webhook.formats.names import (
     Messages,
     annotation_key,
@@ -31,7 +30,6 @@ from webhook.formats.timestamps import parse_timestamp, shown_timestamp, timesta
 from webhook.problem import quoted
 
 __all__ = [
-    "LATEST",
     "Messages",
     "Quantity",
     "annotation_key",
@@ -60,7 +58,6 @@ __all__ = [
     "semver",
     "short_name",
     "shown_timestamp",
-    "tag_of",
     "timestamp",
     "uuid",
     "whole_quantity",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from webhook import formats
 from webhook.api.core.values import Quantity, V1Struct, unjudged
+from webhook.formats.images import LATEST, tag_of
 from webhook.problem import forbidden
 from webhook.schema import Anything, Array, Bool, Int, Map, Nested, Text, check
 
@@ -116,7 +117,7 @@ class Container(V1Struct):
 
 def pull_policy(image: str) -> str:
     """Return the default pull policy of an image."""
-    return "Always" if formats.tag_of(image) == formats.LATEST else "IfNotPresent"
+    return "Always" if tag_of(image) == LATEST else "IfNotPresent"
 
 
 class EphemeralContainer(Container):
