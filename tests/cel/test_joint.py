@@ -76,6 +76,15 @@ CHECKS = {
     "a variable in a function of its own": [" && ".join(f"variables.names[{i % 2}] != '{i}'" for i in range(200))],
     "a part of a variable that is absent": ["!has(variables.first.x) || true", "has(o.items)"],
     "many": [f"o.items.size() + {each} > 1" for each in range(200)],
+    "the same steps in several blocks": [
+        "(has(o.nope) ? o.nope.a : o.items[0].name) == 'a' && o.items[0].name != o.items[1].name",
+        "l.all(x, x > 1 ? o.items[1].name == 'long' : o.items[0].name == 'a') && o.items[1].name == 'long'",
+    ],
+    "a variable that a branch or a loop reads first": [
+        "l.exists(x, x == 2 && variables.first.name == 'a')",
+        "variables.first.name == 'a' && (has(o.nope) ? variables.long : variables.names).size() == 2",
+        "variables.long.size() == 1",
+    ],
     "none": [],
 }
 
