@@ -146,6 +146,12 @@ class FlatExactDeviceRequest(ExactDeviceRequest):
     allocationMode = Wanted.allocationMode.but(
         default={31: EXACT_COUNT, _CONVERTED_SINCE: Default(EXACT_COUNT, {"deviceClassName": ANY})}
     )
+    count = Wanted.count.but(
+        default={
+            31: Wanted.count.default,
+            _CONVERTED_SINCE: Default(1, {"allocationMode": (EXACT_COUNT,), "deviceClassName": ANY}),
+        }
+    )
 
 
 def _wants_exactly(request: dict[str, Any], release: Release) -> bool:
