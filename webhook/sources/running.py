@@ -6,14 +6,14 @@ import os
 import selectors
 import signal
 import subprocess
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from webhook.documents.limits import MAX_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from webhook.sources.options import Progress
 
@@ -57,21 +57,25 @@ def run(command: Sequence[str], progress: Progress) -> str:
         ProgramError: It cannot be started, failed, took too long, or its output is too long or not text.
     """
     environment = {name: value for name, value in os.environ.items() if not name.startswith(_HELM)} | _OWN
-    try:
-        process = subprocess.Popen(  # noqa: S603 - each argument is one argument
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment,
-            start_new_session=True,  # so that its children end with it
-        )
-    except OSError as error:
-        raise ProgramError(f"{command[0]}: {error.strerror}") from error
-    _limit_memory(process.pid)
-    with process, progress() as tell:
+    with _held_interrupts() as held:
         try:
-            out, errors = _output(process, tell)
+            process = subprocess.Popen(  # noqa: S603 - each argument is one argument
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=environment,
+                start_new_session=True,  # so that its children end with it
+            )
+        except OSError as error:
+            raise ProgramError(f"{command[0]}: {error.strerror}") from error
+    with process:
+        try:
+            if held:
+                signal.default_int_handler(held[0], None)
+            _limit_memory(process.pid)
+            with progress() as tell:
+                out, errors = _output(process, tell)
         except BaseException:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -85,6 +89,21 @@ def run(command: Sequence[str], progress: Progress) -> str:
         return out.decode()
     except UnicodeDecodeError as error:
         raise ProgramError(f"{command[0]} printed what is not UTF-8 text") from error
+
+
+@contextmanager
+def _held_interrupts() -> Iterator[list[int]]:
+    """Collect SIGINT while a program starts: an exception then would leave it running."""
+    held: list[int] = []
+    try:
+        before = signal.signal(signal.SIGINT, lambda number, _: held.append(number))
+    except ValueError:  # only the main thread is interrupted
+        yield held
+        return
+    try:
+        yield held
+    finally:
+        signal.signal(signal.SIGINT, before or signal.SIG_DFL)
 
 
 def _limit_memory(pid: int) -> None:
