@@ -7,6 +7,26 @@ from typing import TYPE_CHECKING, Final
 from webhook.cel import limits
 from webhook.cel.errors import NOWHERE
 from webhook.cel.syntax import ast, literals
+from webhook.cel.syntax.grammar import (
+    AFTER_DOT,
+    AT_END,
+    COLON,
+    CONSTANTS,
+    FIELD,
+    IN_ARGUMENTS,
+    IN_LIST,
+    IN_MAP,
+    NEGATED,
+    NUMBERS,
+    OPENED_CALL,
+    OPENED_INDEX,
+    OPENING,
+    OPERAND,
+    OPERATORS,
+    OR,
+    RELATION,
+    RESERVED,
+)
 from webhook.cel.syntax.lexer import END, tokenize
 from webhook.cel.syntax.macros import ANY_ARITY, Builder, MacroError
 from webhook.cel.syntax.tokens import StopParsingError, TokenStream
@@ -18,39 +38,6 @@ if TYPE_CHECKING:
     from webhook.cel.errors import Issues
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.syntax.macros import Macro
-
-RESERVED: Final = frozenset(
-    {
-        "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package",
-        "namespace", "return", "var", "void", "while",
-    }
-)  # fmt: skip
-_CONSTANTS: Final = {"true": True, "false": False, "null": None}
-_NUMBERS: Final = frozenset({"NUM_INT", "NUM_FLOAT"})
-_OPERAND: Final = frozenset(
-    {"[", "{", "(", ".", "-", "!", *_CONSTANTS, *_NUMBERS, "NUM_UINT", "STRING", "BYTES", "IDENTIFIER"}
-)
-_NEGATED: Final = _OPERAND - {"!"}
-"""What can follow a minus before an operand."""
-_OPENING: Final = frozenset({"(", "[", "{"})
-_OPENED_CALL: Final = _OPERAND | {")"}
-_OPENED_INDEX: Final = _OPERAND | {"?"}
-_FIELD: Final = frozenset({"IDENTIFIER", "ESC_IDENTIFIER"})
-_AFTER_DOT: Final = _FIELD | {"?"}
-_OR, _AND, _RELATION, _SUM, _PRODUCT = range(5)
-"""The precedence of operators."""
-_OPERATORS: Final = {
-    "||": ("_||_", _OR), "&&": ("_&&_", _AND),
-    "<": ("_<_", _RELATION), "<=": ("_<=_", _RELATION), ">=": ("_>=_", _RELATION), ">": ("_>_", _RELATION),
-    "==": ("_==_", _RELATION), "!=": ("_!=_", _RELATION), "in": ("@in", _RELATION),
-    "+": ("_+_", _SUM), "-": ("_-_", _SUM), "*": ("_*_", _PRODUCT), "/": ("_/_", _PRODUCT), "%": ("_%_", _PRODUCT),
-}  # fmt: skip
-_END: Final = frozenset({END})
-_IN_ARGUMENTS: Final = frozenset({",", ")"})
-_IN_LIST: Final = frozenset({",", "]"})
-_IN_MAP: Final = frozenset({",", "}"})
-_COLON: Final = frozenset({":"})
-
 
 _COST_OF_CHARACTERS: Final = 8
 """The number of characters split into tokens for a unit of work."""
@@ -128,8 +115,8 @@ class _Parser:
     def start(self) -> Expression:
         try:
             root = self._expression()
-            if self._tokens.kind != END and not self._tokens.drop_extraneous(_END):
-                self._tokens.mismatched(_END)
+            if self._tokens.kind != END and not self._tokens.drop_extraneous(AT_END):
+                self._tokens.mismatched(AT_END)
         except StopParsingError:
             return ast.Failed(0)
         return root
@@ -168,13 +155,13 @@ class _Parser:
         self._expression_depth += 1
         if self._expression_depth > limits.MAX_DEPTH:
             raise self._too_deep()
-        node = self._operation(_OR)
+        node = self._operation(OR)
         if tokens.kind == "?":
             offset = tokens.advance()
-            tokens.follow.append(_COLON)
-            then = self._operation(_OR)
+            tokens.follow.append(COLON)
+            then = self._operation(OR)
             tokens.follow.pop()
-            otherwise = self._expression() if tokens.colon(_OPERAND) else ast.Failed(offset)
+            otherwise = self._expression() if tokens.colon(OPERAND) else ast.Failed(offset)
             node = self._raised(ast.Call(offset, "_?_:_", [node, then, otherwise]), node, then, otherwise)
         self._expression_depth -= 1
         return node
@@ -187,24 +174,24 @@ class _Parser:
         tokens = self._tokens
         relations, calculations = self._relation_depth, self._calculation_depth
         self._calculation_depth = calculations + 1
-        if level <= _RELATION:
+        if level <= RELATION:
             self._relation_depth = relations + 1
         if self._relation_depth > limits.MAX_DEPTH or self._calculation_depth > limits.MAX_DEPTH:
             raise self._too_deep()
         node = self._operand()
-        found = _OPERATORS.get(tokens.kind)
+        found = OPERATORS.get(tokens.kind)
         while found is not None and found[1] >= level:
             function, own_level = found
-            if own_level < _RELATION:
+            if own_level < RELATION:
                 self._relation_depth, self._calculation_depth = relations, calculations
                 node = self._terms(node, function, own_level)
             else:
                 offset = tokens.advance()
-                if own_level == _RELATION:
+                if own_level == RELATION:
                     self._relation_depth, self._calculation_depth = relations + 2, calculations
                 right = self._operation(own_level + 1)
                 node = self._raised(ast.Call(offset, function, [node, right]), node, right)
-            found = _OPERATORS.get(tokens.kind)
+            found = OPERATORS.get(tokens.kind)
         self._relation_depth, self._calculation_depth = relations, calculations
         return node
 
@@ -223,18 +210,18 @@ class _Parser:
         mark = tokens.kind
         if mark == "IDENTIFIER":
             return self._member(self._name())
-        if mark not in {"!", "-"} or (mark == "-" and tokens.ahead(1) in _NUMBERS):
+        if mark not in {"!", "-"} or (mark == "-" and tokens.ahead(1) in NUMBERS):
             return self._member(self._primary())
         offset = tokens.offset
         odd = False
-        while tokens.kind == mark and (mark == "!" or tokens.ahead(1) in _NEGATED):
+        while tokens.kind == mark and (mark == "!" or tokens.ahead(1) in NEGATED):
             tokens.advance()
             odd = not odd
-        if tokens.kind == "-" and tokens.ahead(1) not in _NUMBERS:
+        if tokens.kind == "-" and tokens.ahead(1) not in NUMBERS:
             tokens.no_alternative()
             return ast.Failed(offset)
         if mark == "!":
-            tokens.unwanted(_OPERAND)
+            tokens.unwanted(OPERAND)
         operand = self._member(self._primary())
         if not odd:
             return operand
@@ -246,11 +233,11 @@ class _Parser:
         kind = self._tokens.kind
         if kind in {"IDENTIFIER", "."}:
             return self._name()
-        if kind in _NUMBERS or (kind == "-" and self._tokens.ahead(1) in _NUMBERS):
+        if kind in NUMBERS or (kind == "-" and self._tokens.ahead(1) in NUMBERS):
             return self._number()
-        if kind not in _OPERAND or kind in {"-", "!"}:
+        if kind not in OPERAND or kind in {"-", "!"}:
             return self._no_operand()
-        if kind not in _OPENING:
+        if kind not in OPENING:
             return self._constant()
         offset = self._tokens.advance()
         if kind == "(":
@@ -260,9 +247,9 @@ class _Parser:
         return self._list(offset) if kind == "[" else self._map(offset)
 
     def _no_operand(self) -> Expression:
-        if self._tokens.drop_extraneous(_OPERAND):
+        if self._tokens.drop_extraneous(OPERAND):
             return self._operand()
-        self._tokens.mismatched(_OPERAND)
+        self._tokens.mismatched(OPERAND)
         return ast.Failed(self._tokens.offset)
 
     def _opens(self, expected: frozenset[str]) -> bool:
@@ -284,8 +271,8 @@ class _Parser:
     def _constant(self) -> Expression:
         kind, offset = self._tokens.kind, self._tokens.offset
         text = self._tokens.take()
-        if kind in _CONSTANTS:
-            return ast.Literal(offset, _CONSTANTS[kind])
+        if kind in CONSTANTS:
+            return ast.Literal(offset, CONSTANTS[kind])
         if kind == "NUM_UINT":
             number = literals.parse_uint(text)
             return self._report(offset, "invalid uint literal") if number is None else ast.Literal(offset, number)
@@ -338,17 +325,17 @@ class _Parser:
 
         def read() -> bool:
             optional = self._optional_mark()
-            if self._tokens.kind not in _FIELD and not self._tokens.drop_extraneous(_FIELD):
-                self._tokens.mismatched(_FIELD)
+            if self._tokens.kind not in FIELD and not self._tokens.drop_extraneous(FIELD):
+                self._tokens.mismatched(FIELD)
                 return False
             field = self._field_name(start)
             colon = self._tokens.offset
-            if not self._tokens.colon(_OPERAND):
+            if not self._tokens.colon(OPERAND):
                 return False
-            entries.append(ast.Entry(colon, field, self._within(_IN_MAP), optional=optional))
+            entries.append(ast.Entry(colon, field, self._within(IN_MAP), optional=optional))
             return True
 
-        self._inside("}", _FIELD, read)
+        self._inside("}", FIELD, read)
         node = ast.StructExpression(offset, name, entries)
         return self._raised(node, *node.children(), by=0)
 
@@ -367,10 +354,10 @@ class _Parser:
         def read() -> bool:
             if self._optional_mark():
                 optional.add(len(elements))
-            elements.append(self._within(_IN_LIST))
+            elements.append(self._within(IN_LIST))
             return True
 
-        self._inside("]", _OPERAND, read)
+        self._inside("]", OPERAND, read)
         return self._raised(ast.ListExpression(offset, elements, frozenset(optional)), *elements, by=0)
 
     def _map(self, offset: int) -> Expression:
@@ -378,14 +365,14 @@ class _Parser:
 
         def read() -> bool:
             optional = self._optional_mark()
-            key = self._within(_COLON)
+            key = self._within(COLON)
             colon = self._tokens.offset
-            if not self._tokens.colon(_OPERAND):
+            if not self._tokens.colon(OPERAND):
                 return False
-            entries.append(ast.Entry(colon, key, self._within(_IN_MAP), optional=optional))
+            entries.append(ast.Entry(colon, key, self._within(IN_MAP), optional=optional))
             return True
 
-        self._inside("}", _OPERAND, read)
+        self._inside("}", OPERAND, read)
         node = ast.MapExpression(offset, entries)
         return self._raised(node, *node.children(), by=0)
 
@@ -413,13 +400,13 @@ class _Parser:
 
     def _arguments(self) -> list[Expression]:
         arguments: list[Expression] = []
-        if not self._opens(_OPENED_CALL):
+        if not self._opens(OPENED_CALL):
             return arguments
         if self._tokens.kind != ")":
-            arguments.append(self._within(_IN_ARGUMENTS))
+            arguments.append(self._within(IN_ARGUMENTS))
             while self._tokens.kind == ",":
                 self._tokens.advance()
-                arguments.append(self._within(_IN_ARGUMENTS))
+                arguments.append(self._within(IN_ARGUMENTS))
         self._tokens.expect(")")
         return arguments
 
@@ -437,7 +424,7 @@ class _Parser:
 
     def _index(self, operand: Expression) -> Expression:
         offset = self._tokens.advance()
-        if not self._opens(_OPENED_INDEX):
+        if not self._opens(OPENED_INDEX):
             return ast.Failed(offset)
         optional = self._tokens.kind == "?"
         if optional:
@@ -450,7 +437,7 @@ class _Parser:
 
     def _dot(self, operand: Expression) -> Expression:
         tokens = self._tokens
-        if tokens.ahead(1) not in _AFTER_DOT:
+        if tokens.ahead(1) not in AFTER_DOT:
             tokens.no_field()
             return ast.Failed(tokens.offset)
         dot = tokens.advance()
@@ -469,9 +456,9 @@ class _Parser:
         optional = tokens.kind == "?"
         if optional:
             tokens.advance()
-        if tokens.kind not in _FIELD:
+        if tokens.kind not in FIELD:
             offset = tokens.offset
-            tokens.mismatched(_FIELD)
+            tokens.mismatched(FIELD)
             return self._report(offset, "unsupported ident kind")
         at = tokens.offset
         field = self._field_name(at)

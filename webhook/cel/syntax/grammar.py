@@ -1,0 +1,39 @@
+"""The tokens of CEL's grammar, by what they can begin, follow or end (cel-go parser/gen/CEL.g4)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from webhook.cel.syntax.lexer import END
+
+RESERVED: Final = frozenset(
+    {
+        "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package",
+        "namespace", "return", "var", "void", "while",
+    }
+)  # fmt: skip
+CONSTANTS: Final = {"true": True, "false": False, "null": None}
+NUMBERS: Final = frozenset({"NUM_INT", "NUM_FLOAT"})
+OPERAND: Final = frozenset(
+    {"[", "{", "(", ".", "-", "!", *CONSTANTS, *NUMBERS, "NUM_UINT", "STRING", "BYTES", "IDENTIFIER"}
+)
+NEGATED: Final = OPERAND - {"!"}
+"""What can follow a minus before an operand."""
+OPENING: Final = frozenset({"(", "[", "{"})
+OPENED_CALL: Final = OPERAND | {")"}
+OPENED_INDEX: Final = OPERAND | {"?"}
+FIELD: Final = frozenset({"IDENTIFIER", "ESC_IDENTIFIER"})
+AFTER_DOT: Final = FIELD | {"?"}
+OR, AND, RELATION, SUM, PRODUCT = range(5)
+"""The precedence of operators."""
+OPERATORS: Final = {
+    "||": ("_||_", OR), "&&": ("_&&_", AND),
+    "<": ("_<_", RELATION), "<=": ("_<=_", RELATION), ">=": ("_>=_", RELATION), ">": ("_>_", RELATION),
+    "==": ("_==_", RELATION), "!=": ("_!=_", RELATION), "in": ("@in", RELATION),
+    "+": ("_+_", SUM), "-": ("_-_", SUM), "*": ("_*_", PRODUCT), "/": ("_/_", PRODUCT), "%": ("_%_", PRODUCT),
+}  # fmt: skip
+AT_END: Final = frozenset({END})
+IN_ARGUMENTS: Final = frozenset({",", ")"})
+IN_LIST: Final = frozenset({",", "]"})
+IN_MAP: Final = frozenset({",", "}"})
+COLON: Final = frozenset({":"})
