@@ -29,10 +29,8 @@ _CAUSES: Final = (
     "not-published",
 )
 """The rules about causes of pending pods for which the scheduler has no hint."""
-_SOURCES: Final = {
-    "ResourceClaim": "resourceClaimName",
-    "ResourceClaimTemplate": "resourceClaimTemplateName",
-}
+_SOURCES: Final = {kind: f"{kind[0].lower()}{kind[1:]}Name" for kind in CLAIMS}
+"""The fields of a pod's claims that name an object, by its kind."""
 _OF_NAMESPACES: Final = "admin-access"
 """How the rules start that depend on the labels of a namespace."""
 _REFUSALS_MAX: Final = 10

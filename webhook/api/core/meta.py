@@ -248,6 +248,7 @@ def owner_references(meta: View) -> Iterator[Problem]:
     path, controller = meta / "ownerReferences", ""
     # The API server drops repeated references before it validates.
     owners = [owner for owner, is_first in _compared(meta.ownerReferences) if is_first]
+    submitted = [owner.submitted for owner in owners]
     for owner in owners:
         group, version = _group_and_version(owner.apiVersion)
         for field, value in {"apiVersion": version, "kind": owner.kind, "name": owner.name, "uid": owner.uid}.items():
@@ -264,7 +265,7 @@ def owner_references(meta: View) -> Iterator[Problem]:
                 "Only one reference can have Controller set to true. "
                 f'Found "true" in references for {controller} and {name}'
             )
-            yield invalid(path, [each.submitted for each in owners], detail)
+            yield invalid(path, submitted, detail)
         controller = controller or name
 
 
