@@ -46,7 +46,14 @@ class MergeError(Exception):
     """An ApplyConfiguration cannot be merged; the text is the API server's."""
 
 
-def apply(obj: JSONObject, configuration: JSONObject, schema: Structure, *, duplicates: bool = True) -> JSONObject:
+def apply(
+    obj: JSONObject,
+    configuration: JSONObject,
+    schema: Structure,
+    *,
+    duplicates: bool = True,
+    is_plain: bool = False,
+) -> JSONObject:
     """Merge an ApplyConfiguration into an object; neither is changed.
 
     Args:
@@ -54,18 +61,21 @@ def apply(obj: JSONObject, configuration: JSONObject, schema: Structure, *, dupl
         configuration: The configuration to merge into it.
         schema: The structure of such objects.
         duplicates: Whether lists in the object may have several items with one key.
+        is_plain: Whether both certainly fit the structure (:func:`webhook.schema.derive.plain.plain`).
 
     Raises:
         MergeError: The configuration is not of the object's type, or would replace an atomic value.
     """
-    _expect_typed(configuration, schema, "patch")
+    if not is_plain:
+        _expect_typed(configuration, schema, "patch")
     atomics = list(_atomics(configuration, schema, ""))
     if atomics:
         raise MergeError(
             f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {', '.join(atomics)}"
         )
-    # The object may have fields of an unknown release.
-    _expect_typed(obj, schema, "original", (_UNKNOWN, _DUPLICATE) if duplicates else (_UNKNOWN,))
+    if not is_plain:
+        # The object may have fields of an unknown release.
+        _expect_typed(obj, schema, "original", (_UNKNOWN, _DUPLICATE) if duplicates else (_UNKNOWN,))
     merged: JSONObject = _merged(obj, configuration, schema)
     return merged
 

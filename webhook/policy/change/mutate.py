@@ -28,6 +28,7 @@ from webhook.policy.evaluation.request import DELETE
 from webhook.policy.evaluation.session import Session
 from webhook.policy.evaluation.verdict import INVALID, Decision, Verdict
 from webhook.policy.manifest.model import DENY, MUTATING, WARN
+from webhook.schema.derive.plain import plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -309,6 +310,8 @@ def _changed(
         if mutation.patch_type == "JSONPatch":
             changed = _patched(obj, value, natives)
             expect_decodable(changed, obj, policies)
+            if schema and _has_null(changed):
+                changed = without_nulls(changed, schema)
         else:
             if schema is None:
                 raise MutationError(
@@ -322,7 +325,7 @@ def _changed(
         raise MutationError(str(error)) from None
     except (MismatchError, EvaluationError) as error:
         raise MutationError(f"type mismatch: {error}" if isinstance(error, MismatchError) else str(error)) from None
-    return without_nulls(changed, schema) if schema and _has_null(changed) else changed
+    return changed
 
 
 def _configuration(obj: JSONObject, value: Struct, natives: Natives) -> JSONObject:
@@ -331,15 +334,19 @@ def _configuration(obj: JSONObject, value: Struct, natives: Natives) -> JSONObje
 
 
 def _merged(obj: JSONObject, configuration: JSONObject, schema: Structure, release: Release) -> JSONObject:
+    fits = plain(schema)
+    is_plain = fits(configuration) and fits(obj)
     try:
-        changed = apply(obj, configuration, schema, duplicates=release >= _DUPLICATES_SINCE)
+        changed = apply(obj, configuration, schema, duplicates=release >= _DUPLICATES_SINCE, is_plain=is_plain)
     except MergeError as error:
         raise MutationError(f"error applying patch: {error}") from None
+    if is_plain:
+        return changed
     try:
         expect_whole_numbers(configuration, schema)
     except MergeError as error:
         raise MutationError(str(error)) from None
-    return changed
+    return without_nulls(changed, schema) if _has_null(changed) else changed
 
 
 def _patched(obj: JSONObject, value: list[Any], natives: Natives) -> JSONObject:
