@@ -116,21 +116,23 @@ class _Completion(NamedTuple):
     def complete(self, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        found = {name: self._part(name, each) for name, each in value.items() if not self._is_gone(name, each)}
-        found |= {name: self.parts[name]({}) for name in self.always if name not in found}
+        parts, omitted = self.parts, self.omitted
+        found = {
+            name: parts[name](each) if name in parts else each
+            for name, each in value.items()
+            if each or (each is not None and name not in omitted)
+        }
+        for name in self.always:
+            if name not in found:
+                found[name] = parts[name]({})
         for name, default in self.defaults:
             if name not in found and _applies(default, found):
-                found[name] = self._part(name, default.value if isinstance(default, Default) else default)
+                initial = default.value if isinstance(default, Default) else default
+                found[name] = parts[name](initial) if name in parts else initial
         for present, complete in self.inlined:
             if present(found, self.release):
                 found = complete(found)
-        return self.last({**self.written, **found})
-
-    def _part(self, name: str, value: Any) -> Any:
-        return self.parts[name](value) if name in self.parts else value
-
-    def _is_gone(self, name: str, value: Any) -> bool:
-        return value is None or (not value and name in self.omitted)
+        return self.last({**self.written, **found} if self.written else found)
 
 
 def _rewritten(parse: Complete, write: Callable[[Any], str], value: Any) -> Any:
