@@ -104,3 +104,18 @@ def test_an_allocation_cannot_be_modified() -> None:
     new = changed(old, status__allocation={"devices": {"results": []}})
     (problem,) = validate(new, old, kubernetes="1.35", subresource="status", feature_gates=TAKEOVER)
     assert str(problem) == "status.allocation: Invalid value: null: field cannot be modified once set"
+
+
+def test_a_repeated_request_is_shown_with_its_empty_name_and_its_admin_access_before_tolerations() -> None:
+    exactly = {
+        "tolerations": [{"key": "a", "operator": "Exists"}],
+        "adminAccess": True,
+        "deviceClassName": "a",
+    }
+    obj = claim({"exactly": exactly}, {"exactly": exactly})
+    problems = validate(obj, kubernetes="1.35", feature_gates={**TAKEOVER, "DRADeviceTaints": True})
+    (repeated,) = [each.message for each in problems if each.reason == "FieldValueDuplicate"]
+    assert repeated == (
+        'Duplicate value: {"name":"","exactly":{"deviceClassName":"a","allocationMode":"ExactCount","count":1,'
+        '"adminAccess":true,"tolerations":[{"key":"a","operator":"Exists"}]}}'
+    )

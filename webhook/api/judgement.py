@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from webhook import formats
 from webhook.api import gates, warnings
-from webhook.api.core.meta import KEPT_BY_STATUS, METADATA_KEPT_SINCE
+from webhook.api.core.meta import (
+    CHECKED_LAST,
+    KEPT_BY_STATUS,
+    METADATA_KEPT_SINCE,
+    PREFIX_IN_PATH,
+    repeated_owner,
+)
 from webhook.api.versions import (
     NEWEST,
     VERSIONS,
@@ -23,7 +29,7 @@ from webhook.api.versions import (
 )
 from webhook.budget import REVIEW, Budget, enter, leave
 from webhook.limits import MOST_FINDINGS
-from webhook.problem import BAD_REQUEST, Advice, Path, Problem, invalid, quoted, refused
+from webhook.problem import BAD_REQUEST, ERROR, Advice, Path, Problem, invalid, quoted, refused
 from webhook.release import releases
 from webhook.schema import (
     CREATE,
@@ -37,6 +43,7 @@ from webhook.schema import (
     compile_struct,
 )
 from webhook.schema.decoding import apart, refuses
+from webhook.schema.fields import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -249,7 +256,14 @@ def _new(
         found = [*warnings.gates_off(dropped, obj, struct.target), *found]
         obj = _without(obj, dropped)
         problems = _validated(struct, obj)
-    return _arranged([*found, *problems], struct, obj)
+    return _arranged(_in_turn([*found, *problems]), struct, obj)
+
+
+def _in_turn(found: list[Problem]) -> list[Problem]:
+    """Leave out what the API server checks last, unless all else is fine."""
+    if any(problem.level == ERROR and problem.rule not in CHECKED_LAST for problem in found):
+        return [problem for problem in found if problem.rule != PREFIX_IN_PATH]
+    return found
 
 
 def _updated(struct: CompiledStruct, obj: dict[str, Any], old: object, dropped: Sequence[Misfit]) -> list[Problem]:
@@ -370,9 +384,20 @@ def _compared(struct: CompiledStruct, obj: dict[str, Any], before: dict[str, Any
         path = Path(("metadata", "resourceVersion"))
         return [*refusals, invalid(path, 0, "must be specified for an update").named("resource-version")]
     refusals += warnings.not_touched(struct, obj, before)
+    if struct.target.operation == UPDATE_STATUS:
+        refusals += _repeated_owners(struct, obj)
     obj = _prepared(struct, obj, before)
     changes = struct.change(obj, before) if struct.change else ()
     return [*refusals, *_validated(struct, obj), *changes]
+
+
+def _repeated_owners(struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
+    """Find the owner references that repeat others, before an update of the status discards them all."""
+    metadata = struct.fields["metadata"].struct
+    if metadata is None or struct.target.release < METADATA_KEPT_SINCE or not (submitted := obj.get("metadata")):
+        return []
+    found = repeated_owner(compile_struct(metadata.type, struct.target).view(submitted))
+    return [problem.under("metadata").named(name_of(repeated_owner)) for problem in found]
 
 
 def _kind(struct: CompiledStruct) -> type[Object]:

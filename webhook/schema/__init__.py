@@ -9,7 +9,7 @@ from webhook.schema.collections import Array, Map
 from webhook.schema.compiled import CompiledStruct, compile_struct
 from webhook.schema.declarations import Declared, Struct, check, declared, exactly_one, transition
 from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, WRONG_TYPE
-from webhook.schema.fields import ANY, CHANGED, IMMUTABLE, NEW, STORED, Default, Field, StructFields
+from webhook.schema.fields import ANY, CHANGED, IMMUTABLE, ITSELF, NEW, STORED, Default, Field, StructFields
 from webhook.schema.nested import Inlined, Nested
 from webhook.schema.often import Often
 from webhook.schema.scalars import Anything, Bool, Int, Parsed, Text
@@ -22,6 +22,7 @@ __all__ = [
     "CREATE",
     "GATE_OFF",
     "IMMUTABLE",
+    "ITSELF",
     "MAIN",
     "NEW",
     "OLDEST",

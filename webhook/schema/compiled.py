@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from webhook.problem import Key, Path, Problem
 from webhook.schema.declarations import Declared, Struct, declared
 from webhook.schema.decoding import EMBEDDED_SINCE, Misfit, apart, gated_field, refuses, under, unknown_field, within
-from webhook.schema.fields import NEW, NOTHING, STORED, Default
+from webhook.schema.fields import ITSELF, NEW, NOTHING, STORED, Default
 from webhook.schema.target import UPDATE, UPDATE_STATUS
 from webhook.schema.view import view_of
 
@@ -313,7 +313,9 @@ class CompiledStruct:
 
         def change(new: Any, old: Any) -> Sequence[Problem]:
             found = list(field.change(new, old)) if field.change else []
-            if old is None or (when != NEW and field.canonical(new) != field.canonical(old)):
+            if when == ITSELF:
+                found += [each for each in apart(walk(new))[1] if not each.path] if found else ()
+            elif old is None or (when != NEW and field.canonical(new) != field.canonical(old)):
                 found += apart(walk(new))[1]
             elif walk_stored is not None:
                 found += apart(walk_stored(new))[1]

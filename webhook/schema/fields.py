@@ -37,6 +37,8 @@ STORED = "stored"
 """An update validates the field again, but unchanged parts as stored ones."""
 NEW = "new"
 """An update validates the field again only if it was not set before."""
+ITSELF = "itself"
+"""An update validates a changed value again, but not what it holds: the field is immutable."""
 
 
 class _Any:
@@ -139,7 +141,7 @@ class Field:
         empty: The API server's message for an empty value, which it does not check further.
         written: Whether Go writes the field even if it is empty (no ``omitempty``); an absent list or map is null.
         rechecked: When or how an update validates the field again, if not always as if it were new: ``CHANGED``,
-            ``STORED`` or ``NEW``.
+            ``STORED``, ``NEW`` or ``ITSELF``.
         rare: Whether the field is so rare that objects with it always take a walk.
     """
 

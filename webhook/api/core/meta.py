@@ -27,6 +27,7 @@ from webhook.schema import (
     check,
     transition,
 )
+from webhook.schema.fields import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -179,10 +180,8 @@ def object_name(meta: View) -> Iterator[Problem]:
     if not name:
         yield required(meta / "name", "name or generateName is required")
     declarative = meta.target.pick(meta.type.declarative_name)
-    if prefix and not (declarative and not meta.name):
-        # Where the name has a declarative rule, the prefix is checked once all else is fine.
-        details = formats.path_segment_prefix(prefix) if declarative else formats.name_prefix(prefix, meta.release)
-        for detail in details:
+    if prefix and not declarative:
+        for detail in formats.name_prefix(prefix, meta.release):
             yield invalid(meta / "generateName", prefix, detail)
     if name:
         for detail in (formats.long_name if declarative else formats.dns_subdomain)(name, meta.release):
@@ -357,14 +356,23 @@ _ZERO_TIME = "0001-01-01T00:00:00Z"
 
 @check(
     Metadata,
-    on=[UPDATE, UPDATE_STATUS],
     given=["generateName"],
     fine=lambda meta, _: not formats.path_segment_prefix(meta.generateName or ""),
 )
 def prefix_in_path(meta: View) -> Iterator[Problem]:
-    """A prefix for generated names can be a part of a URL's path."""
+    """A prefix for generated names can be a part of a URL's path.
+
+    Where a declarative rule checks the name of a new object, the prefix is checked once all else is fine.
+    """
+    if meta.target.operation == CREATE and not (meta.name and meta.target.pick(meta.type.declarative_name)):
+        return
     for detail in formats.path_segment_prefix(meta.generateName):
         yield invalid(meta / "generateName", meta.generateName, detail)
+
+
+PREFIX_IN_PATH = name_of(prefix_in_path)
+CHECKED_LAST = frozenset({PREFIX_IN_PATH, name_of(resource_version_of_new)})
+"""The rules that the API server applies to a new object once all else is fine (apiserver ``rest/create.go``)."""
 
 
 @check(TemplateMetadata, given=ObjectMeta.fields.keys() - {"labels", "annotations"})

@@ -14,7 +14,19 @@ from webhook.api.core.meta import Object
 from webhook.api.core.values import alike
 from webhook.api.unions import one_member
 from webhook.problem import invalid
-from webhook.schema import MAIN, STATUS, UPDATE_STATUS, Anything, Array, Nested, Struct, Text, check, exactly_one
+from webhook.schema import (
+    ITSELF,
+    MAIN,
+    STATUS,
+    UPDATE_STATUS,
+    Anything,
+    Array,
+    Nested,
+    Struct,
+    Text,
+    check,
+    exactly_one,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -53,6 +65,7 @@ class PodGroupSpec(Struct):
         unique="name",
         immutable=True,
         declarative=True,
+        rechecked={36: ITSELF},
         gate="DRAWorkloadResourceClaims",
     )
 

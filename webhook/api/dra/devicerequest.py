@@ -35,7 +35,9 @@ class CapacityRequirements(Struct):
 class Wanted(Struct):
     """The common part of requests and alternatives: the wanted devices, and their number."""
 
-    deviceClassName = Text("The DeviceClass that the devices belong to.", format=formats.dns_subdomain, required=True)
+    deviceClassName = Text(
+        "The DeviceClass that the devices belong to.", format=formats.dns_subdomain, required=True, written=True
+    )
     selectors = selectors("What the devices must meet besides their class.")
     allocationMode = Text(
         "Whether a number of devices is wanted or all that match.",
@@ -44,6 +46,11 @@ class Wanted(Struct):
         declared=TAGGED,
     )
     count = Int("How many devices are wanted.", default=Default(1, {"allocationMode": (EXACT_COUNT,)}))
+
+
+class Detailed(Struct):
+    """What else is wanted of devices; messages that show a request show it last."""
+
     tolerations = tolerations("Taints of devices that do not matter.")
     capacity = Nested(
         CapacityRequirements,
@@ -58,10 +65,10 @@ class Wanted(Struct):
 class Named(Struct):
     """The name of a request or an alternative."""
 
-    name = dns_label("What constraints, configuration and pods call it.", always=True)
+    name = dns_label("What constraints, configuration and pods call it.", always=True, written=True)
 
 
-class DeviceSubRequest(Wanted, Named):
+class DeviceSubRequest(Detailed, Wanted, Named):
     """One of several alternatives."""
 
     moved = "the fields of `exactly` are fields of the alternative itself"
@@ -70,10 +77,14 @@ class DeviceSubRequest(Wanted, Named):
     deviceClassName = Wanted.deviceClassName.but(declared={35: {"formats": (formats.long_name,)}})
 
 
-class ExactDeviceRequest(Wanted):
-    """A request for devices of one class."""
+class Administering(Struct):
+    """The access of an administrator, which alternatives do not have."""
 
     adminAccess = Bool("Whether the devices are wanted for administration.", pointer=True, gate={32: "DRAAdminAccess"})
+
+
+class ExactDeviceRequest(Detailed, Administering, Wanted):
+    """A request for devices of one class."""
 
 
 def _counted(request: Any, _: Target) -> bool:
@@ -142,7 +153,6 @@ class FlatExactDeviceRequest(ExactDeviceRequest):
 
     go_name = "DeviceRequest"
 
-    deviceClassName = Wanted.deviceClassName.but(written=True)
     allocationMode = Wanted.allocationMode.but(
         default={31: EXACT_COUNT, _CONVERTED_SINCE: Default(EXACT_COUNT, {"deviceClassName": ANY})}
     )
