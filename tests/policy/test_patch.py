@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import json
 from typing import Any
 
+import jsonpatch
 import pytest
 
 from webhook.policy.change import patch as patching
@@ -173,3 +176,30 @@ def test_copies_do_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> None
     doubling = [{"op": "copy", "from": "/a", "path": "/a/-"}] * 30
     with pytest.raises(PatchError, match=r"size increase of copy is [0-9]+, exceeding the limit 1000"):
         apply_patch(DOCUMENT, doubling)
+
+
+@pytest.mark.parametrize(
+    "operations",
+    [
+        [{"op": "add", "path": "/m/n/0/a", "value": 2}, {"op": "remove", "path": "/m/n/0/a"}],
+        [{"op": "move", "from": "/m/n", "path": "/o"}, {"op": "add", "path": "/o/0/a", "value": 2}],
+        [{"op": "copy", "from": "/m/n", "path": "/o"}, {"op": "replace", "path": "/o/0/a", "value": 2}],
+        [{"op": "move", "from": "/m/n/0", "path": "/m/n/1"}, {"op": "add", "path": "/m/n/1/a", "value": 2}],
+        [{"op": "replace", "path": "", "value": {"b": {}}}, {"op": "add", "path": "/b/c", "value": 2}],
+        [{"op": "add", "path": "/m/o", "value": {"p": {}}}, {"op": "add", "path": "/m/o/p/q", "value": 2}],
+    ],
+)
+def test_neither_object_nor_operations_change(operations: list[dict[str, Any]]) -> None:
+    obj: dict[str, Any] = {"m": {"n": [{"a": 1}, {"b": [1]}]}, "s": {"t": [1]}}
+    given = copy.deepcopy((obj, operations))
+    result = apply_patch(obj, operations)
+    assert (obj, operations) == given
+    assert result == jsonpatch.apply_patch(obj, json.dumps(operations))
+
+
+def test_what_a_patch_does_not_reach_is_shared() -> None:
+    obj: dict[str, Any] = {"m": {"n": [{"a": 1}, {"b": [1]}]}, "s": {"t": [1]}}
+    result = apply_patch(obj, [{"op": "add", "path": "/m/n/0/a", "value": 2}])
+    assert result == {"m": {"n": [{"a": 2}, {"b": [1]}]}, "s": {"t": [1]}}
+    assert result["s"] is obj["s"]
+    assert result["m"]["n"][1] is obj["m"]["n"][1]

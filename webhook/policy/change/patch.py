@@ -38,7 +38,7 @@ class TestFailedError(PatchError):
 
 
 def apply_patch(obj: JSONObject, operations: Sequence[JSONObject]) -> JSONObject:
-    """Apply a patch to an object, which is not changed.
+    """Apply a patch to an object, which is not changed; the result shares what the patch does not reach.
 
     Args:
         obj: The object.
@@ -48,7 +48,7 @@ def apply_patch(obj: JSONObject, operations: Sequence[JSONObject]) -> JSONObject
         PatchError: The patch cannot be applied.
         TestFailedError: A ``test`` operation failed.
     """
-    patcher = _Patcher(copy.deepcopy(obj))
+    patcher = _Patcher(obj)
     for operation in operations:
         patcher.apply(operation)
     if not isinstance(patcher.document, dict):
@@ -58,7 +58,8 @@ def apply_patch(obj: JSONObject, operations: Sequence[JSONObject]) -> JSONObject
 
 class _Patcher:
     def __init__(self, document: Any) -> None:
-        self.document = document
+        self._own: dict[int, Any] = {}
+        self.document = self._copy_of(document)
         self._copied = 0
         self._operations: dict[str, Callable[[JSONObject], None]] = {
             "add": self._add,
@@ -82,13 +83,24 @@ class _Patcher:
             return None
         container = self.document
         for part in parts[1:-1]:
+            key = _decoded(part)
             try:
-                container = _get(container, _decoded(part))
+                inner = _get(container, key)
             except PatchError:
                 return None
-            if not isinstance(container, dict | list):
+            if not isinstance(inner, dict | list):
                 return None
+            if id(inner) not in self._own:
+                inner = self._copy_of(inner)
+                _set(container, key, inner)
+            container = inner
         return container, _decoded(parts[-1])
+
+    def _copy_of(self, container: Any) -> Any:
+        """Return a shallow copy of a list or map, which operations may change."""
+        own = copy.copy(container)
+        self._own[id(own)] = own
+        return own
 
     def _found(self, path: str, complaint: str) -> tuple[Any, str]:
         found = self._container(path)
@@ -112,7 +124,7 @@ class _Patcher:
             value = _value(operation)
             if not isinstance(value, dict | list):
                 _fail("replace operation value must be object or array", "%!w(<nil>)")
-            self.document = value
+            self.document = self._copy_of(value)
             return
         container, key = self._found(path, f"replace operation does not apply: doc is missing path: {path}")
         try:
