@@ -103,12 +103,8 @@ def claims_of(pod: JSONObject, inventory: Inventory, *, groups: bool) -> list[Us
             return Blocked(f'resourceclaim "{name}" not found')
         if at(claim, "metadata", "deletionTimestamp"):
             return Blocked(f'resourceclaim "{name}" is being deleted')
-        if is_owned and not _is_owner(owner, claim):
-            kind = text(owner, "kind") or "Pod"
-            return Blocked(
-                f"ResourceClaim {namespace}/{name} was not created for {kind} {namespace}/{name_of(owner)} "
-                f"({kind} is not owner)"
-            )
+        if is_owned and (why := _foreign(pod, claim, groups=groups)):
+            return Blocked(f"ResourceClaim {namespace}/{name} was not created for Pod {namespace}/{me.name} ({why})")
         consumer = Consumer(POD_GROUP, name_of(owner), uid_of(owner)) if shared else me
         found.append(Use(entry_name, claim, consumer))
     return found
@@ -174,12 +170,22 @@ def owner_reference(owner: JSONObject) -> JSONObject:
     }
 
 
-def _is_owner(owner: JSONObject, claim: JSONObject) -> bool:
-    for each in items(claim, "metadata", "ownerReferences"):
-        if at(each, "controller") is True:
-            uid = text(each, "uid")
-            return uid == uid_of(owner) if uid else text(each, "name") == name_of(owner)
-    return False
+def _foreign(pod: JSONObject, claim: JSONObject, *, groups: bool) -> str:
+    """Return why a claim made from a template is not for a pod; empty if the pod or its PodGroup owns it."""
+    group = text(pod, "spec", "schedulingGroup", "podGroupName") if groups else ""
+    owners = items(claim, "metadata", "ownerReferences")
+    controller = next((each for each in owners if at(each, "controller") is True), {})
+    uid, name = text(controller, "uid"), text(controller, "name")
+    # A pod does not know the uid of its PodGroup.
+    is_group = text(controller, "kind") == "PodGroup" and text(controller, "apiVersion").startswith(_GROUPS)
+    if group and name == group and is_group:
+        return ""
+    if controller and (uid == uid_of(pod) if uid else name == name_of(pod)):
+        return ""
+    return f"neither Pod nor PodGroup {group} is the owner" if group else "Pod is not owner"
+
+
+_GROUPS = "scheduling.k8s.io/"
 
 
 def _group_of(pod: JSONObject, inventory: Inventory) -> JSONObject | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.objects import metadata_of, text
+from webhook.objects import mapping, metadata_of, text
 from webhook.policy.manifest.kinds import Kind, Kinds, Resource, kind_of
 from webhook.records import NamedTuple
 
@@ -18,6 +18,8 @@ UPDATE: Final = "UPDATE"
 DELETE: Final = "DELETE"
 CONNECT: Final = "CONNECT"
 OPERATIONS: Final = frozenset({CREATE, UPDATE, DELETE, CONNECT})
+_POD: Final = Kind("", "v1", "Pod")
+DEFAULT_GRACE_PERIOD: Final = 30
 NAMESPACES: Final = Resource("", "v1", "namespaces")
 DEFAULT_USER: Final[Mapping[str, Any]] = {
     "username": "kubernetes-admin",
@@ -158,16 +160,28 @@ def request_of(
         old_object=old,
         user=user or DEFAULT_USER,
         dry_run=dry_run,
-        options=_options(operation, dry_run=dry_run),
+        options=_options(operation, kind, old or {}, dry_run=dry_run),
     )
 
 
-def _options(operation: str, *, dry_run: bool) -> JSONObject | None:
+def _options(operation: str, kind: Kind, old: JSONObject, *, dry_run: bool) -> JSONObject | None:
     kinds = {CREATE: "CreateOptions", UPDATE: "UpdateOptions", DELETE: "DeleteOptions"}
     if operation not in kinds:
         return None
     options: JSONObject = {"kind": kinds[operation], "apiVersion": "meta.k8s.io/v1"}
+    if operation == DELETE and kind == _POD:
+        options["gracePeriodSeconds"] = _grace_period(old)
     return options | {"dryRun": ["All"]} if dry_run else options
+
+
+def _grace_period(pod: JSONObject) -> int:
+    """Return the seconds that a deleted pod may take to stop (``core/pod/strategy.go``, CheckGracefulDelete)."""
+    if not text(pod, "spec", "nodeName") or text(pod, "status", "phase") in {"Failed", "Succeeded"}:
+        return 0
+    period = mapping(pod, "spec").get("terminationGracePeriodSeconds")
+    if not isinstance(period, int):
+        return DEFAULT_GRACE_PERIOD
+    return period if period >= 0 else 1
 
 
 def request_of_review(request: Mapping[str, Any]) -> Request:
