@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import time
 
 import pytest
 
@@ -319,3 +320,11 @@ def test_literals_and_precedence(text: str, value: object) -> None:
             evaluate(text)
     else:
         assert evaluate(text) == value
+
+
+@pytest.mark.parametrize("mark", "\"'")
+def test_unfinished_strings_take_linear_time(mark: str) -> None:
+    text, began = mark + rf"\{mark}" * 15_000, time.process_time()
+    with pytest.raises(CompileError, match="token recognition error"):
+        PLAIN.parse(text)
+    assert time.process_time() - began < 1, "it takes some milliseconds; quadratic time would be six seconds"
