@@ -295,13 +295,44 @@ class TestSnapshot:
         assert draguard("snapshot").err == ""
 
     def test_runs_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        program = tmp_path / "kubectl"
-        program.write_text('#!/bin/sh\necho "asked for $2"\n')
-        program.chmod(0o755)
-        monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+        self.kubectl(tmp_path, monkeypatch, 'echo "asked for $2"')
         done = draguard("snapshot", "--run")
         assert done.code == 0
         assert "asked for deviceclasses" in done.out
+
+    def test_asks_again_without_what_is_not_served(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.kubectl(
+            tmp_path,
+            monkeypatch,
+            "case $2 in *devicetaintrules*) echo \"error: the server doesn't have a resource type "
+            '\\"devicetaintrules\\"" >&2; exit 1;; esac',
+            'echo "asked for $2"',
+        )
+        done = draguard("snapshot", "--run")
+        assert (done.code, done.out.startswith("asked for "), "devicetaintrules" in done.out) == (0, True, False)
+        assert done.err == "warning: the cluster does not serve devicetaintrules: the snapshot is without them\n"
+
+    @pytest.mark.parametrize(
+        ("last", "said"),
+        [
+            ("echo The connection was refused >&2", "The connection was refused\n"),
+            ("", 'E1122 20:10:19.1    42 memcache.go:265] "Unhandled Error" err="refused"\n'),
+        ],
+    )
+    def test_says_once_that_there_is_no_cluster(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str, said: str
+    ) -> None:
+        log = """echo 'E1122 20:10:19.1    42 memcache.go:265] "Unhandled Error" err="refused"' >&2"""
+        self.kubectl(tmp_path, monkeypatch, log, log, last, "exit 1")
+        done = draguard("snapshot", "--run")
+        assert (done.code, done.out, done.err) == (1, "", said)
+
+    @staticmethod
+    def kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *script: str) -> None:
+        program = tmp_path / "kubectl"
+        program.write_text("\n".join(["#!/bin/sh", *script, ""]))
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
 
     def test_without_kubectl(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PATH", str(tmp_path))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import sys
 from shutil import which
-from typing import TYPE_CHECKING, Final
+from threading import Thread
+from typing import IO, TYPE_CHECKING, Final
 
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.lines import show_lines
@@ -15,10 +17,15 @@ from webhook.policy.manifest.kinds import guess_resource
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Collection, Sequence
 
 RESOURCES: Final = tuple(guess_resource(kind) for kind, group in KINDS.items() if group in {DRA, ""})
 """The resources that a simulation reads; PriorityClasses are not needed, as pods in a cluster state their priority."""
+_OPTIONAL: Final = {guess_resource(kind) for kind, group in KINDS.items() if group == DRA}
+"""The resources that a cluster may not serve: the release or a gate decides."""
 _FAILED: Final = 1
+_LOG: Final = re.compile(r"[EW]\d{4} .*memcache\.go:")
+_UNSERVED: Final = re.compile(r'error: the server doesn\'t have a resource type "(.*)"')
 _ONE_NAMESPACE: Final = (
     "warning: claims and pods outside namespace {} are left out: devices, cpu and memory that they use look free"
 )
@@ -28,24 +35,80 @@ def run(arguments: Namespace) -> int:
     """Print the command, or run it."""
     if unknown := [each for each in arguments.without if each not in RESOURCES]:
         raise UsageError(f"--without {unknown[0]}: give one of {', '.join(RESOURCES)}")
-    command = _command(arguments)
+    without = set(arguments.without)
     if arguments.namespace:
         show_lines([_ONE_NAMESPACE.format(arguments.namespace)], sys.stderr)
     if not arguments.run:
-        print(shlex.join(command))
+        print(shlex.join(_command(arguments, without)))
         return 0
-    program = which(command[0])
+    program = which("kubectl")
     if program is None:
-        raise UsageError(f"{command[0]} is not installed here: run this where it is: {shlex.join(command)}")
+        raise UsageError(
+            f"kubectl is not installed here: run this where it is: {shlex.join(_command(arguments, without))}"
+        )
+    while True:
+        code, printed, unserved = _run([program, *_command(arguments, without)[1:]], _OPTIONAL - without)
+        if not unserved:
+            break
+        show_lines([f"warning: the cluster does not serve {unserved}: the snapshot is without them"], sys.stderr)
+        without.add(unserved)
     # What is printed is whole, even if the command is interrupted.
-    done = subprocess.run([program, *command[1:]], stdout=subprocess.PIPE, check=False)  # noqa: S603 - no shell reads it
     sys.stdout.flush()
-    sys.stdout.buffer.write(done.stdout)
-    return _FAILED if done.returncode else 0
+    sys.stdout.buffer.write(printed)
+    return _FAILED if code else 0
 
 
-def _command(arguments: Namespace) -> list[str]:
-    wanted = ",".join(each for each in RESOURCES if each not in arguments.without)
+def _command(arguments: Namespace, without: Collection[str]) -> list[str]:
+    wanted = ",".join(each for each in RESOURCES if each not in without)
     context = ["--context", arguments.context] if arguments.context else []
     scope = ["-n", arguments.namespace] if arguments.namespace else ["-A"]
     return ["kubectl", *context, "get", wanted, *scope, "-o", "yaml"]
+
+
+def _run(command: Sequence[str], optional: Collection[str]) -> tuple[int, bytes, str]:
+    """Run kubectl; return its exit code, what it printed, and the resource that the cluster does not serve."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:  # noqa: S603 - no shell
+        complaints = _Complaints(optional)
+        thread = Thread(target=complaints.read, args=(process.stderr,), daemon=True)
+        thread.start()
+        try:
+            printed = process.stdout.read() if process.stdout else b""
+            thread.join()
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode and complaints.is_only_log:
+        show_lines([complaints.log], sys.stderr)
+    return process.returncode, printed, complaints.unserved
+
+
+class _Complaints:
+    """Passes kubectl's complaints on, without its log of failed requests, which repeats the reason that it gives last.
+
+    Args:
+        optional: The resources that a cluster may lack.
+    """
+
+    def __init__(self, optional: Collection[str]) -> None:
+        self._optional = optional
+        self.log = self.unserved = ""
+        self.is_only_log = True
+        """Whether kubectl gave no reason but in its log."""
+
+    def read(self, stream: IO[bytes]) -> None:
+        """Read all complaints, and show each at once: a login may wait for what it asks the user to do.
+
+        Args:
+            stream: Where kubectl writes them.
+        """
+        for line in stream:
+            complaint = line.decode(errors="replace").rstrip()
+            if _LOG.match(complaint):
+                self.log = complaint
+                continue
+            self.is_only_log = False
+            found = _UNSERVED.fullmatch(complaint)
+            if found and found[1] in self._optional:
+                self.unserved = found[1]
+            else:
+                show_lines([complaint], sys.stderr)
