@@ -531,6 +531,23 @@ class TestText:
         made = [clusters.node(name) for name in "abc"[:nodes]]
         assert self.result(tmp_path, *made, clusters.pod()).startswith(f"default/p: {result}")
 
+    def test_taints_are_named(self, tmp_path: Path) -> None:
+        taints = [
+            {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"},
+            {"key": "team", "value": "a", "effect": "NoSchedule"},
+        ]
+        nodes = [clusters.node(name, {"taints": [taint]}) for name, taint in zip("ab", taints, strict=True)]
+        text = self.result(tmp_path, *nodes, clusters.pod())
+        untolerated = "node(s) had untolerated taint(s)"
+        assert f"  a: {untolerated}: node.kubernetes.io/not-ready:NoSchedule (until the node is ready)\n" in text
+        assert f"  b: {untolerated}: team=a:NoSchedule\n" in text
+
+    def test_amounts_are_named(self, tmp_path: Path) -> None:
+        nodes = [clusters.node("a"), clusters.node("b", memory="8Gi")]
+        text = self.result(tmp_path, *nodes, clusters.pod(requests={"cpu": "8500m", "memory": "20Gi"}))
+        amounts = "cpu 8500m wanted, 8 of 8 free; memory 20Gi wanted, at most 16Gi of 16Gi free"
+        assert f"  a, b: Insufficient cpu, Insufficient memory: {amounts}\n" in text
+
     def test_pools_that_are_not_used(self, tmp_path: Path) -> None:
         pools = [clusters.devices(name, 2) for name in "ab"]
         for each in pools:

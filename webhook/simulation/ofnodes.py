@@ -23,6 +23,7 @@ _STATES_MAX: Final = 8
 """How many sets of taints are tolerated, each alone."""
 _AMOUNTS_MAX: Final = 4
 """How many smaller amounts of a resource are tried."""
+_SINGULAR: Final = {"is": "is", "has": "has"}
 _NANO: Final = 10**9
 _MILLI: Final = 10**6
 _MEBI: Final = 1024 * 1024
@@ -97,7 +98,7 @@ def _of_taints(demand: Demand, nodes: Sequence[NodeState]) -> Iterator[Change]:
 
 
 def _mended(keys: Iterable[str], names: Sequence[str]) -> str:
-    verbs = {"is": "is", "has": "has"} if len(names) == 1 else {"is": "are", "has": "have"}
+    verbs = _SINGULAR if len(names) == 1 else {"is": "are", "has": "have"}
     return f"once {shortened(names)} {' and '.join(_MENDED[key].format(**verbs) for key in keys)}"
 
 
@@ -107,7 +108,7 @@ def _of_resource(demand: Demand, name: str, wanted: int, nodes: Sequence[NodeSta
         return
 
     def requesting(amount: int) -> Change:
-        what = f"with {name} {_amount(name, amount)} in place of {_amount(name, wanted)}"
+        what = f"with {name} {amount_text(name, amount)} in place of {amount_text(name, wanted)}"
         return Change(what, 2, name, demanding(requests={**demand.requests, name: amount}))
 
     def closer(fitting: Collection[int]) -> Iterable[Change]:
@@ -123,5 +124,21 @@ def _round(name: str, amount: int) -> int:
     return amount - amount % _MEBI if name in NATIVE and name != CPU and amount > _MEBI else amount
 
 
-def _amount(name: str, amount: int) -> str:
+def amount_text(name: str, amount: int) -> str:
+    """Write an amount of a resource as a quantity.
+
+    Args:
+        name: The resource.
+        amount: The amount: cpu in millicores, others in whole units.
+    """
     return quantity_text(amount * (_MILLI if name == CPU else _NANO))
+
+
+def state_of(key: str) -> str:
+    """Describe the state of a node that a taint stands for, such as `` (until the node is ready)``; empty for others.
+
+    Args:
+        key: The key of the taint.
+    """
+    mended = _MENDED.get(key)
+    return f" (until the node {mended.format(**_SINGULAR)})" if mended else ""

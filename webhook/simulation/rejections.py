@@ -16,6 +16,7 @@ from webhook.inventory.extended import resource_of
 from webhook.objects import at, items, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.simulation.holders import elsewhere, holder
+from webhook.simulation.refusals import shortages, taints
 from webhook.simulation.shortages import Shortages
 from webhook.simulation.taints import Taint, taint_of
 
@@ -119,7 +120,9 @@ class Explainer:
         reasons = verdict.refusal.reasons if verdict.refusal else ()
         attempt = round_.attempt_on(node) if verdict.by_devices and not verdict.error else None
         if attempt is None:
-            return reasons, verdict.unavailable
+            demand = round_.needs.demand
+            tainted = taints(verdict.refusal, self._cluster.nodes[node], demand) if verdict.refusal else ()
+            return reasons, verdict.unavailable, tainted
         funnels = self._funnels(attempt, node)
         return reasons, tuple(each.key for each in funnels), _conflict(funnels, round_.needs)
 
@@ -129,11 +132,18 @@ class Explainer:
         attempt = round_.attempt_on(nodes[0]) if verdict.by_devices and not verdict.error else None
         if attempt is None:
             resolvable = verdict.refusal is not None and verdict.refusal.resolvable
-            details = tuple(elsewhere(self._cluster, round_.needs.claims[each]) for each in verdict.unavailable)
-            return Group(names, reasons, (), resolvable, details)
+            return Group(names, reasons, (), resolvable, tuple(self._details(nodes, verdict, round_.needs)))
         funnels = self._funnels(attempt, nodes[0])
         requests = tuple(self._request(funnel, attempt, nodes, round_.needs) for funnel in funnels)
         return Group(names, reasons, requests, details=tuple(filter(None, [_conflict(funnels, round_.needs)])))
+
+    def _details(self, nodes: Sequence[int], verdict: Verdict, needs: Needs) -> Iterator[str]:
+        """Describe what is behind reasons that are not about devices."""
+        yield from (elsewhere(self._cluster, needs.claims[each]) for each in verdict.unavailable)
+        if verdict.refusal is not None and not verdict.by_devices:
+            states = [self._cluster.nodes[each] for each in nodes]
+            yield from taints(verdict.refusal, states[0], needs.demand)
+            yield from shortages(verdict.refusal, states, needs.demand)
 
     def _funnels(self, attempt: Attempt, node: int) -> list[Funnel]:
         return attempt.explain(self._cluster.nodes[node].node)
@@ -143,18 +153,18 @@ class Explainer:
         counts = {name: getattr(funnel, stage) for name, stage in zip(_STAGE_NAMES, _STAGES, strict=True)}
         holders: defaultdict[str, set[DeviceID]] = defaultdict(set)
         blames: Counter[Blame] = Counter()
-        shortages = Shortages()
-        taints: dict[frozenset[Taint], int] = {}
+        lacking = Shortages()
+        tainted: dict[frozenset[Taint], int] = {}
         unused: dict[str, JSONObject] = {}
         for node in nodes[:_LOOKED_AT_MAX]:
             for each in self._funnels(attempt, node):
                 if (each.claim, each.request) == (funnel.claim, funnel.request):
                     reasons = each.reasons()
                     for reason in reasons:
-                        shortages.add(reason.lacks)
+                        lacking.add(reason.lacks)
                         if reason.taints:
                             several = frozenset(map(taint_of, reason.taints))
-                            taints[several] = taints.get(several, 0) + 1
+                            tainted[several] = tainted.get(several, 0) + 1
                         for name in reason.holders:
                             holders[name] |= self._held(name, reason)
                     blames.update(self._obstacles(funnel, reasons))
@@ -163,7 +173,7 @@ class Explainer:
         blame, values = _most_common(blames)
         held = [(name, len(devices)) for name, devices in holders.items()]
         constrained, together = funnel.constrained, funnel.together
-        because = shortages.text if blame.text == _COUNTERS else blame.text
+        because = lacking.text if blame.text == _COUNTERS else blame.text
         return {
             "claim": funnel.claim,
             "request": funnel.request,
@@ -175,10 +185,10 @@ class Explainer:
             "together": together and together.devices,
             "selecting": self._wish(self._selectors(funnel)),
             "because": because,
-            "counters": shortages.as_json(),
+            "counters": lacking.as_json(),
             "taints": [
                 {"taints": [each._asdict() for each in sorted(several)], "devices": devices}
-                for several, devices in taints.items()
+                for several, devices in tainted.items()
             ],
             "lacking": {"name": blame.name, "values": values} if blame.name else None,
             "unused": list(unused.values()),
