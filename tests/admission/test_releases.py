@@ -56,14 +56,14 @@ def warned(exactly: Any, options: ReviewOptions) -> list[str]:
     return warnings
 
 
-TOLERATES = {"tolerations": [{"operator": "Exists"}]}
+SHARES = {"capacity": {"requests": {"memory": "1Gi"}}}
 
 
 def test_every_gate_may_be_on_unless_it_is_stated_which() -> None:
-    assert warned(TOLERATES, ReviewOptions(kubernetes="1.34")) == []
-    (warning,) = warned(TOLERATES, ReviewOptions(kubernetes="1.34", feature_gates={}))
-    assert "dropped: this field needs the feature gate DRADeviceTaints" in warning
-    assert warned(TOLERATES, ReviewOptions(kubernetes="1.34", feature_gates={"DRADeviceTaints": True})) == []
+    assert warned(SHARES, ReviewOptions(kubernetes="1.34")) == []
+    (warning,) = warned(SHARES, ReviewOptions(kubernetes="1.34", feature_gates={}))
+    assert "dropped: this field needs the feature gate DRAConsumableCapacity" in warning
+    assert warned(SHARES, ReviewOptions(kubernetes="1.34", feature_gates={"DRAConsumableCapacity": True})) == []
 
 
 def test_a_gate_that_a_later_release_has_locked_does_not_fail_its_objects() -> None:

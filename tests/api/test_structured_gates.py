@@ -132,7 +132,6 @@ def test_a_gate_that_was_switched_off_is_said_to_be(gates: dict[str, bool]) -> N
 @pytest.mark.parametrize(
     ("fields", "kubernetes", "path"),
     [
-        ({"tolerations": [{"operator": "Exists"}]}, "1.35", "tolerations"),
         ({"capacity": {"requests": {"memory": "1Gi"}}}, "1.35", "capacity"),
         ({"adminAccess": False}, "1.33", "adminAccess"),
     ],
@@ -141,6 +140,14 @@ def test_fields_of_flat_requests_are_dropped_too(fields: dict[str, Any], kuberne
     obj = claim({"name": "gpu", "deviceClassName": "gpu.example.com", **fields}, version="v1beta1")
     found = [each for each in warnings(validate(obj, kubernetes=kubernetes)) if each[0] == "gate-off"]
     assert found == [("gate-off", f"spec.devices.requests[0].{path}")]
+
+
+@pytest.mark.parametrize(("version", "kubernetes"), [("v1beta2", "1.33"), ("v1", "1.35")])
+def test_tolerations_are_kept_and_checked_without_their_gate(version: str, kubernetes: str) -> None:
+    exactly = {"deviceClassName": "gpu.example.com", "tolerations": [{"operator": "Like", "key": "a"}]}
+    problems = validate(claim({"name": "gpu", "exactly": exactly}, version=version), kubernetes=kubernetes)
+    path = "spec.devices.requests[0].exactly.tolerations[0].operator"
+    assert (warnings(problems), [field for field, _ in errors(problems)]) == ([], [path])
 
 
 def test_device_status_is_dropped_in_1_32() -> None:

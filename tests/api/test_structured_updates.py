@@ -442,10 +442,18 @@ def test_an_update_does_not_delete(submitted: str, shown: str) -> None:
     assert validate(changed(going, metadata__deletionGracePeriodSeconds=...), going, kubernetes="1.36") == []
 
 
-def test_messages_of_early_releases_have_another_form_of_times() -> None:
-    submitted = changed(resource_slice(), metadata__deletionTimestamp="2026-11-22T13:00:00+01:00")
+@pytest.mark.parametrize(
+    ("time", "shown"),
+    [
+        ("2026-11-22T13:00:00+01:00", "2026-11-22 12:00:00 +0000 UTC"),
+        ("2026-11-22T12:00:00.50Z", "2026-11-22 12:00:00.5 +0000 UTC"),
+        ("0001-01-01T00:00:00Z", "0001-01-01 00:00:00 +0000 UTC"),
+    ],
+)
+def test_messages_of_early_releases_have_another_form_of_times(time: str, shown: str) -> None:
+    submitted = changed(resource_slice(), metadata__deletionTimestamp=time)
     old = resource_slice()
     submitted["apiVersion"] = old["apiVersion"] = "resource.k8s.io/v1beta2"
     assert errors(validate(submitted, old, kubernetes="1.33")) == [
-        ("metadata.deletionTimestamp", "Invalid value: 2026-11-22 12:00:00 +0000 UTC: field is immutable")
+        ("metadata.deletionTimestamp", f"Invalid value: {shown}: field is immutable")
     ]

@@ -60,7 +60,7 @@ class TestAnswers:
         assert done.err.splitlines()[0].endswith("is a JSON object: for manifests, use draguard validate")
 
     def test_feature_gates_are_those_that_were_stated(self) -> None:
-        request = {"name": "a", "exactly": {"deviceClassName": "a", "tolerations": [{"operator": "Exists"}]}}
+        request = {"name": "a", "exactly": {"deviceClassName": "a", "capacity": {"requests": {"memory": "1Gi"}}}}
         claim = {
             "apiVersion": "resource.k8s.io/v1",
             "kind": "ResourceClaim",
@@ -68,9 +68,10 @@ class TestAnswers:
             "spec": {"devices": {"requests": [request]}},
         }
         text = json.dumps(review("a", object=claim)).encode()
-        for gates, dropped in {"DRADeviceTaints=true": False, "DRADeviceTaints=false": True, "": False}.items():
+        gate = "DRAConsumableCapacity"
+        for gates, dropped in {f"{gate}=true": False, f"{gate}=false": True, "": False}.items():
             done = draguard("review", "--feature-gates", gates, "-", stdin=text)
-            assert (done.code, "needs the feature gate DRADeviceTaints" in done.out) == (0, dropped)
+            assert (done.code, f"needs the feature gate {gate}" in done.out) == (0, dropped)
 
     def test_a_refusal_is_an_answer(self) -> None:
         spec = {"nodeName": "node-1", "nodeSelector": {"kubernetes.io/hostname": "node-2"}, "resourceClaims": [{}]}

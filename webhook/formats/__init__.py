@@ -26,7 +26,7 @@ from webhook.formats.names import (
     short_name,
 )
 from webhook.formats.quantities import Quantity, decode_quantity, parse_quantity, quantity, whole_quantity
-from webhook.formats.timestamps import parse_timestamp, shown_timestamp, timestamp
+from webhook.formats.timestamps import go_timestamp, parse_timestamp, shown_timestamp, timestamp
 from webhook.problem import quoted
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "dns_subdomain_caseless",
     "driver_name",
     "extended_resource_name",
+    "go_timestamp",
     "label_key",
     "label_value",
     "long_name",

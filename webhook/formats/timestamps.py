@@ -126,6 +126,17 @@ def shown_timestamp(value: str) -> str | None:
         return value
 
 
+def go_timestamp(value: str) -> str:
+    """Write a valid time as Go's ``Time.String`` does in UTC: with its fraction of a second."""
+    moment = parse_timestamp(value)
+    try:
+        seconds = format_timestamp(moment)
+    except OverflowError:
+        return value
+    fraction = f".{moment % _NANOSECONDS:09}".rstrip("0").rstrip(".")
+    return f"{seconds[:-1].replace('T', ' ')}{fraction} +0000 UTC"
+
+
 def _number(value: str, rest: str, element: _Element) -> tuple[int, str]:
     """Read the next number of the layout, and return the rest."""
     if not rest.startswith(element.prefix):

@@ -344,14 +344,12 @@ def deletion_is_requested(meta: View, old: View) -> Iterator[Problem]:
 
 def _shown_time(meta: View) -> str | None:
     """Return the time of the deletion as messages show it; Go's zero time is null."""
-    text = formats.shown_timestamp(meta.deletionTimestamp)
     if meta.release >= _TIME_AS_JSON_SINCE:
-        return text
-    return Verbatim((text or _ZERO_TIME).replace("T", " ").replace("Z", " +0000 UTC"))
+        return formats.shown_timestamp(meta.deletionTimestamp)
+    return Verbatim(formats.go_timestamp(meta.deletionTimestamp))
 
 
 _TIME_AS_JSON_SINCE = 34
-_ZERO_TIME = "0001-01-01T00:00:00Z"
 
 
 @check(

@@ -96,8 +96,8 @@ class DeviceToleration(AllocatedToleration):
 
 
 def tolerations(doc: str, type_: type[AllocatedToleration] = DeviceToleration, **common: Any) -> Array:
-    """Declare tolerations, which DRADeviceTaints added."""
-    return Array(Nested(type_), doc, since=33, gate="DRADeviceTaints", **common)
+    """Declare tolerations; no strategy drops them while DRADeviceTaints, which added them, is off."""
+    return Array(Nested(type_), doc, since=33, **common)
 
 
 def _right_value(toleration: Any, target: Target) -> bool:
