@@ -129,10 +129,12 @@ class TestFields:
 class TestOtherVersions:
     def test_the_same_field_is_shown_where_other_versions_have_it_with_their_releases(self) -> None:
         lines = lines_of("ResourceClaim.spec.devices.requests.exactly.count", api_version="resource.k8s.io/v1")
+        default = "default 1 if allocationMode is ExactCount"
+        with_class = f"{default} and deviceClassName is given since 1.33"
         assert section(lines, "OTHER VERSIONS") == [
             "  v1beta2   1.33 to 1.37  spec.devices.requests.exactly.count",
-            "  v1beta1   1.32 to 1.37  spec.devices.requests.count",
-            "  v1alpha3  1.31 to 1.33  spec.devices.requests.count",
+            f"  v1beta1   1.32 to 1.37  spec.devices.requests.count  {default} in 1.32, {with_class}",
+            f"  v1alpha3  1.31 to 1.33  spec.devices.requests.count  {default} until 1.32, {with_class}",
             "  v1alpha2  1.27 to 1.30  not there",
         ]
 
