@@ -578,7 +578,20 @@ CLAIM_OF_ADMIN = (
 LABEL = "resource.kubernetes.io/admin-access"
 LABELLED = f'apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ops\n  labels:\n    {LABEL}: "true"\n'
 UNLABELLED = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ops\n"
-TAINTED = CLAIM_V1 + "        tolerations:\n        - operator: Exists\n"
+TAINTED = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata:
+  name: tainted
+spec:
+  driver: gpu.example.com
+  nodeName: node1
+  pool: {name: node1, generation: 1, resourceSliceCount: 1}
+  devices:
+  - name: gpu0
+    taints:
+    - {key: example.com/broken, effect: NoSchedule, timeAdded: "2026-01-01T00:00:00Z"}
+"""
 
 POLICY = """\
 apiVersion: admissionregistration.k8s.io/v1
