@@ -531,6 +531,15 @@ class TestText:
         made = [clusters.node(name) for name in "abc"[:nodes]]
         assert self.result(tmp_path, *made, clusters.pod()).startswith(f"default/p: {result}")
 
+    def test_copies_share_a_claim_by_name(self, tmp_path: Path) -> None:
+        limited = clusters.pod(claims={"gpu": "c"}, requests={"cpu": "5"})
+        nodes = [clusters.node(name) for name in "ab"]
+        objects = (clusters.device_class(), clusters.devices("a"), *nodes, clusters.claim())
+        text = self.result(tmp_path, *objects, limited, options=("--fit",))
+        assert "claim default/c (pod p-0, counted here) has its devices on a" in text
+        assert "all these pods share claim default/c: with a ResourceClaimTemplate, each has its own" in text
+        assert "is released" not in text
+
     def test_taints_are_named(self, tmp_path: Path) -> None:
         taints = [
             {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"},

@@ -136,6 +136,8 @@ class Cluster:
             patch=settings.patch,
             with_lists="DRAListTypeAttributes" in settings.gates,
         )
+        self.copies: set[tuple[str, str]] = set()
+        """The pods that exist only to count how many fit, by namespace and name."""
         self.namespaces_of_pods = {namespace_of(pod) for pod in inventory.running()}
         """The namespaces in which pods run, so that others which are not known are gone."""
         self._placed: dict[tuple[str, str], tuple[int, Demand]] = {}

@@ -22,6 +22,8 @@ _ENDED: Final = {"Succeeded", "Failed"}
 FINISHED: Final = "finished"
 TERMINATING: Final = "terminating"
 GONE: Final = "not found"
+COPY: Final = "counted here"
+"""The state of pods that exist only to count how many fit."""
 UNUSED: Final = "used by no pod"
 
 
@@ -72,6 +74,8 @@ def _state_of(cluster: Cluster, consumer: JSONObject, namespace: str) -> str:
         return f"PodGroup {text(consumer, 'name')}"
     if text(consumer, "resource") != POD:
         return ""
+    if (namespace, text(consumer, "name")) in cluster.copies:
+        return COPY
     pod = cluster.inventory.find("Pod", text(consumer, "name"), namespace)
     if pod is None or (text(pod, "metadata", "uid") and text(pod, "metadata", "uid") != text(consumer, "uid")):
         return GONE if namespace in cluster.namespaces_of_pods else ""

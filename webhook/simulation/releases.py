@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.inventory.claims import allocation_of
 from webhook.objects import items, name_of, namespace_of
 from webhook.simulation.change import Change, in_claim, same
-from webhook.simulation.holders import holder, used_by
+from webhook.simulation.holders import COPY, holder, used_by
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -40,7 +40,10 @@ def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator
         namespace, _, claim_name = name.partition("/")
         claim = cluster.claim(claim_name, namespace)
         if claim is not None and allocation_of(claim):
-            what = f"once claim {name} is released{used_by(holder(cluster, name, 0))}"
+            held_by = holder(cluster, name, 0)
+            if held_by["state"] == COPY:
+                continue
+            what = f"once claim {name} is released{used_by(held_by)}"
             edit = in_claim(own[name], _deallocate) if name in own else same
             yield Change(what, 4, f"claim {name}", edit, released=claim)
 

@@ -6,7 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import DeadlineExceededError
-from webhook.objects import name_of
+from webhook.inventory.claims import source
+from webhook.objects import items, name_of, namespace_of
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -50,8 +51,10 @@ def fit(scheduler: Scheduler, pod: JSONObject, progress: Callable[[int], None] =
     """
     nodes: Counter[str] = Counter()
     for number in range(MOST):
+        copy = _copy(pod, number)
+        scheduler.cluster.copies.add((namespace_of(copy), name_of(copy)))
         try:
-            placement = scheduler.schedule(_copy(pod, number))
+            placement = scheduler.schedule(copy)
         except DeadlineExceededError:
             return Fit(dict(nodes), None, is_cut=True)
         node = placement.node or (placement.candidates[0] if placement.candidates and not _failed(placement) else None)
@@ -60,6 +63,19 @@ def fit(scheduler: Scheduler, pod: JSONObject, progress: Callable[[int], None] =
         nodes[node] += 1
         progress(number + 1)
     return Fit(dict(nodes), None)
+
+
+def shared(pod: JSONObject) -> str:
+    """Say which claims the copies of a pod share; empty if each has its own.
+
+    Args:
+        pod: The pod.
+    """
+    names = [name for each in items(pod, "spec", "resourceClaims") if (name := source(each, "resourceClaimName"))]
+    if not names:
+        return ""
+    claims = ", ".join(f"{namespace_of(pod)}/{name}" for name in names)
+    return f"all these pods share claim {claims}: with a ResourceClaimTemplate, each has its own"
 
 
 def _failed(placement: Placement) -> bool:

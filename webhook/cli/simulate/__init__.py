@@ -33,7 +33,7 @@ from webhook.simulation import Cluster, Scheduler, Settings
 from webhook.simulation.answers import NOT_SIMULATED, Answers
 from webhook.simulation.cluster import DEFAULT_RELEASE
 from webhook.simulation.queue import in_order
-from webhook.simulation.replicas import fit
+from webhook.simulation.replicas import fit, shared
 from webhook.simulation.running import Running
 from webhook.simulation.workloads import is_workload, pods_of, sample
 from webhook.spelling import nearest
@@ -257,6 +257,8 @@ def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, argumen
     with _limited(arguments), counting("pods fit so far", sys.stderr, quiet=arguments.quiet) as progress:
         found = fit(scheduler, pods[0], progress)
     last = Answers(scheduler).of(found.last) if found.last else None
+    if last is not None and (note := shared(pods[0])):
+        last["why"]["notes"].append(note)
     pod = f"{namespace_of(pods[0])}/{name_of(pods[0])}"
     if arguments.output == "json":
         print(json.dumps({"pod": pod, "pods": found.pods, "nodes": found.nodes, "last": last}, indent=2))
