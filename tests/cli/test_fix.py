@@ -276,7 +276,7 @@ class TestCommand:
         file = write(tmp_path, self.BROKEN.replace("- name: gpu", "- name: GPU").replace("metadata", "x: 1\nmetadata"))
         done = draguard("validate", "--fix", file)
         assert done.code == 1
-        assert "fixed 1 finding in 1 file; 1 more with --unsafe-fixes; 2 left\n" in done.out
+        assert "fixed 1 finding in 1 file; 1 more with --fix --unsafe-fixes; 2 left\n" in done.out
         assert "1 document in 1 file: 2 errors\n" in done.out
 
     def test_diff_shows_and_writes_nothing(self, tmp_path: Path) -> None:

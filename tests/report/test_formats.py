@@ -122,7 +122,7 @@ class TestOutputs:
         assert (
             (manifest.parent / "text")
             .read_text()
-            .endswith("1 document in 1 file: 2 errors\nfixable: 1 with --unsafe-fixes\n")
+            .endswith("1 document in 1 file: 2 errors\nfixable: 1 with --fix --unsafe-fixes\n")
         )
         assert json.loads((manifest.parent / "json").read_text())["summary"]["errors"] == 2
 
@@ -346,7 +346,7 @@ class TestSarifFixes:
         safe = made._replace(problem=made.problem._replace(fix=Fix("replace", "x")))
         unsafe = made._replace(problem=made.problem._replace(fix=Fix("replace", "x", safe=False)))
         assert "did you mean x? (draguard validate --fix does it)" in shown(output, report(safe))
-        assert "did you mean x? (draguard validate --unsafe-fixes does it)" in shown(output, report(unsafe))
+        assert "did you mean x? (draguard validate --fix --unsafe-fixes does it)" in shown(output, report(unsafe))
         assert "does it" not in shown(output, report(made, safe._replace(rendered=True)))
 
 

@@ -168,8 +168,8 @@ class TestSummary:
         ("fixes", "expected"),
         [
             ([True, True, None], "fixable: 2 with --fix"),
-            ([False], "fixable: 1 with --unsafe-fixes"),
-            ([True, False, False], "fixable: 1 with --fix, 2 more with --unsafe-fixes"),
+            ([False], "fixable: 1 with --fix --unsafe-fixes"),
+            ([True, False, False], "fixable: 1 with --fix, 2 more with --fix --unsafe-fixes"),
         ],
     )
     def test_it_counts_what_could_be_fixed(self, fixes: list[bool | None], expected: str) -> None:

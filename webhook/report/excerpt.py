@@ -33,7 +33,7 @@ def stated(finding: Finding) -> str:
 
 
 def fix_of(finding: Finding) -> Fix | None:
-    """Return the fix that ``--fix`` or ``--unsafe-fixes`` applies; None if there is none."""
+    """Return the fix that ``--fix``, perhaps with ``--unsafe-fixes``, applies; None if there is none."""
     is_of_file = not (finding.rendered or finding.origin or finding.file.startswith("<"))
     return finding.problem.fix if is_of_file else None
 
@@ -41,9 +41,8 @@ def fix_of(finding: Finding) -> Fix | None:
 def help_of(finding: Finding) -> str:
     """Return the hint, and whether ``--fix`` applies it; empty if unknown."""
     if fix := fix_of(finding):
-        return (
-            f"{finding.problem.hint} (draguard validate {'--fix' if fix.safe else '--unsafe-fixes'} does it)".lstrip()
-        )
+        options = "--fix" if fix.safe else "--fix --unsafe-fixes"
+        return f"{finding.problem.hint} (draguard validate {options} does it)".lstrip()
     return finding.problem.hint
 
 

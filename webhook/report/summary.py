@@ -68,7 +68,8 @@ def _fixable(report: Report) -> str:
     """Count the findings that --fix fixes, and those that only --unsafe-fixes does; empty if none."""
     fixes = [fix for each in report.findings if (fix := fix_of(each))]
     safe = sum(fix.safe for fix in fixes)
-    counts = ((safe, "with --fix"), (len(fixes) - safe, "more with --unsafe-fixes" if safe else "with --unsafe-fixes"))
+    unsafe = "with --fix --unsafe-fixes"
+    counts = ((safe, "with --fix"), (len(fixes) - safe, f"more {unsafe}" if safe else unsafe))
     found = ", ".join(f"{count} {option}" for count, option in counts if count)
     return f"fixable: {found}" if found else ""
 

@@ -164,7 +164,7 @@ def _line(mended: _Mended, files: int, left: int, *, would: bool) -> str:
     """Return the summary of fixed and remaining findings."""
     text = f"{counted(mended.fixed, 'finding')} in {counted(files, 'file')}" if files else "nothing"
     text = f"{'would fix' if would else 'fixed'} {text}"
-    text += f"; {mended.more} more with --unsafe-fixes" if mended.more else ""
+    text += f"; {mended.more} more with {'--diff' if would else '--fix'} --unsafe-fixes" if mended.more else ""
     return f"{text}; {left} left" if left else text
 
 
