@@ -127,7 +127,7 @@ class TestFiles:
         (tmp_path / "suites").mkdir()
         (tmp_path / "suites/tests.yaml").write_text(yaml.safe_dump(suite), encoding="utf-8")
         done = draguard("policy", "test", "--strict", tmp_path / "suites")
-        assert done.out == "2 cases in 1 suite: 2 passed; 1 of 1 expression covered\n"
+        assert done.out == "6 cases in 1 suite: 6 passed; 1 of 1 expression covered\n"
 
     @pytest.mark.parametrize(
         ("change", "message"),
@@ -158,14 +158,14 @@ class TestSelection:
     def test_cases_are_selected_by_their_names(self, new: Path) -> None:
         done = draguard("policy", "test", "--strict", "--filter", "ARE NOT", new)
         assert done.out.startswith("1 case in 1 suite: 1 passed")
-        assert draguard("policy", "test", "--filter", "not", "--filter", "fine", new).out.startswith("2 cases")
+        assert draguard("policy", "test", "--filter", "not", "--filter", "fine", new).out.startswith("4 cases")
 
     def test_without_a_path_the_suites_of_the_current_directory_run(
         self, new: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(new.parent)
         done = draguard("policy", "test")
-        assert (done.code, done.out) == (0, "2 cases in 1 suite: 2 passed; 1 of 1 expression covered\n")
+        assert (done.code, done.out) == (0, "6 cases in 1 suite: 6 passed; 1 of 1 expression covered\n")
 
     def test_warnings_are_about_the_named_files(self, new: Path) -> None:
         (new / "other.yaml").write_text(POLICY + BINDING.replace("ACTION", "Deny"), encoding="utf-8")
@@ -210,7 +210,7 @@ def test_suites_are_run_again_when_a_file_changes(new: Path) -> None:
     )
     assert running.stdout
     try:
-        assert running.stdout.readline().startswith("2 cases in 1 suite: 2 passed")
+        assert running.stdout.readline().startswith("6 cases in 1 suite: 6 passed")
         policy = new / "policy.yaml"
         policy.write_text(policy.read_text(encoding="utf-8").replace("count <= 2", "count <= 3"), encoding="utf-8")
         assert "error case" in running.stdout.readline()
