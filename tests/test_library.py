@@ -99,14 +99,41 @@ spec: {policyName: jane, validationActions: [Deny]}
             ({"feature_gates": {"A": True}}, "unrecognized feature gate: A"),
             ({"feature_gates": ["A"]}, "feature_gates must be a mapping"),
             ({"namespace_labels": {"ops": "a=b"}}, "namespace_labels must be a mapping"),
+            ({"kubernetes": 1.34}, "^kubernetes must be a string, or a list of such, not float"),
+            ({"kubernetes": ["1.34", 1.36]}, r"^kubernetes\[1\] must be a string, not float"),
+            ({"kubernetes": "1.20"}, "^kubernetes: Kubernetes 1.20 is not known"),
+            ({"namespace_labels": {"ops": {"a b": "c"}}}, "^namespace_labels: ops: a b=c is not a label"),
+            ({"policies": ROOT / "examples/mended"}, "^policies: there is no policy in"),
+            ({"old": None}, "^old must be a path, or a list of such, not NoneType"),
+            ({"groups": ["dev", 5]}, r"^groups\[1\] must be a string, not int"),
+            ({"groups": {"dev": 1}}, "^groups must be a string, or a list of such, not dict"),
+            ({"user": 5}, "^user must be a string, not int"),
         ],
     )
     def test_wrong_arguments_are_value_errors(self, options: dict[str, Any], message: str) -> None:
         with pytest.raises(ValueError, match=message):
             check_files(ROOT / "examples/mended", **options)
 
+    @pytest.mark.parametrize("paths", [None, 5, b"a.yaml"])
+    def test_paths_of_another_type_are_value_errors(self, paths: Any) -> None:
+        with pytest.raises(ValueError, match=f"^paths must be a path, or a list of such, not {type(paths).__name__}"):
+            check_files(paths)
+
 
 class TestSelectors:
+    @pytest.mark.parametrize(
+        ("arguments", "options", "message"),
+        [
+            ((5, DEVICE), {}, "^selector must be a CEL expression or a selector, or a list of such, not int"),
+            ((["true", 5], DEVICE), {}, r"^selector\[1\] must be a CEL expression or a selector, not int"),
+            (("true", 5), {}, "^device must be an object, not int"),
+            (("true", DEVICE), {"driver": 3}, "^driver must be a string, not int"),
+        ],
+    )
+    def test_wrong_arguments_are_value_errors(self, arguments: Any, options: dict[str, Any], message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            matches(*arguments, **options)
+
     @pytest.mark.parametrize(
         ("selector", "matched"),
         [

@@ -137,16 +137,17 @@ def check_files(
 
     arguments.check_mapping("feature_gates", feature_gates, bool)
     arguments.check_mapping("namespace_labels", namespace_labels, dict)
+    arguments.check_string("user", user)
     return checking.findings(
-        checking.named(paths),
-        kubernetes_version=[kubernetes] if isinstance(kubernetes, str) else kubernetes or [],
+        checking.named("paths", paths),
+        kubernetes_version=[] if kubernetes is None else arguments.several("kubernetes", kubernetes, "a string", str),
         feature_gates=[f"{name}={str(on).lower()}" for name, on in (feature_gates or {}).items()],
         namespace_labels=[checking.labelled(name, labels) for name, labels in (namespace_labels or {}).items()],
-        policies=checking.named(policies),
-        old=checking.named(old),
-        cluster=checking.named(cluster),
+        policies=checking.named("policies", policies),
+        old=checking.named("old", old),
+        cluster=checking.named("cluster", cluster),
         as_user=user or None,
-        as_group=list(groups),
+        as_group=arguments.several("groups", groups, "a string", str),
         all_pods=all_pods,
     )
 
@@ -181,9 +182,11 @@ def matches(
     from webhook.deviceselectors.matching import match  # noqa: PLC0415
 
     _check_settings(kubernetes, feature_gates)
+    arguments.check_string("driver", driver)
     arguments.check_json("selector", selector)
     arguments.check_json("device", device)
-    selectors: list[Any] = [selector] if isinstance(selector, str | dict) else list(selector)
+    arguments.check_object("device", device)
+    selectors = arguments.several("selector", selector, "a CEL expression or a selector", str, dict)
     return match(selectors, dict(device), driver, kubernetes, feature_gates)
 
 

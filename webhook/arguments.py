@@ -54,6 +54,39 @@ def check_mapping(name: str, value: Any, of: type) -> None:
             raise ValueError(f"{name} must be {what}: {key!r}: {each!r} is not")  # noqa: TRY004 - as for all other input
 
 
+def several(name: str, value: Any, what: str, *of: type) -> list[Any]:
+    """Return an argument that may be one value or several as a list.
+
+    Args:
+        name: The argument.
+        value: What was given.
+        what: What each value is, in words.
+        of: The types of which each value may be.
+
+    Raises:
+        ValueError: It has another type.
+    """
+    if isinstance(value, of):
+        return [value]
+    if isinstance(value, bytes) or _is_mapping(value) or not hasattr(value, "__iter__"):
+        raise ValueError(_wrong(name, f"{what}, or a list of such", value))
+    values = list(value)
+    for index, each in enumerate(values):
+        if not isinstance(each, of):
+            raise ValueError(_wrong(f"{name}[{index}]", what, each))  # noqa: TRY004 - as for all other input
+    return values
+
+
+def check_object(name: str, value: Any) -> None:
+    """Check that an argument is an object.
+
+    Raises:
+        ValueError: It has another type.
+    """
+    if not isinstance(value, dict):
+        raise ValueError(_wrong(name, "an object", value))  # noqa: TRY004 - as for all other input
+
+
 def check_iterable(name: str, value: Any) -> None:
     """Check that an argument can be a list of objects.
 
@@ -77,8 +110,7 @@ def check_objects(name: str, value: Any, *required: str) -> None:
     """
     check_iterable(name, value)
     for index, each in enumerate(value):
-        if not isinstance(each, dict):
-            raise ValueError(_wrong(f"{name}[{index}]", "an object", each))  # noqa: TRY004
+        check_object(f"{name}[{index}]", each)
         for field in required:
             if not isinstance(each.get(field), dict):
                 raise ValueError(_wrong(f"{name}[{index}].{field}", "an object", each.get(field)))  # noqa: TRY004

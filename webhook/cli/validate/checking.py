@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from webhook.arguments import several
 from webhook.cli.arguments import UsageError, make_parser
 from webhook.cli.options.settings import Settings
 from webhook.cli.validate import judged
@@ -14,7 +16,9 @@ if TYPE_CHECKING:
 
     from webhook.findings import Finding
 
-_COMMAND = "validate"
+_COMMAND: Final = "validate"
+_ARGUMENTS: Final = {"kubernetes-version": "kubernetes", "as": "user", "as-group": "groups"}
+"""The arguments whose names are not those of their options."""
 
 
 def findings(paths: Sequence[str], **options: Any) -> list[Finding]:
@@ -36,12 +40,20 @@ def findings(paths: Sequence[str], **options: Any) -> list[Finding]:
     try:
         return judged(arguments).findings
     except UsageError as error:
-        raise ValueError(str(error)) from error
+        raise ValueError(re.sub(r"--([a-z][a-z-]*)", _argument, str(error))) from error
 
 
-def named(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) -> list[str]:
-    """Return the names of one path or several."""
-    return [fspath(each) for each in ([paths] if isinstance(paths, str | PathLike) else paths)]
+def _argument(option: re.Match[str]) -> str:
+    return _ARGUMENTS.get(option[1], option[1].replace("-", "_"))
+
+
+def named(argument: str, paths: str | PathLike[str] | Iterable[str | PathLike[str]]) -> list[str]:
+    """Return the names of one path or several.
+
+    Raises:
+        ValueError: The argument of this name holds something else.
+    """
+    return [fspath(each) for each in several(argument, paths, "a path", str, PathLike)]
 
 
 def labelled(namespace: str, labels: Mapping[str, str]) -> str:
