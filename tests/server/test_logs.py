@@ -375,14 +375,14 @@ class TestProcesses:
         return subprocess.run(command, stderr=stderr, check=True, timeout=30, env=environment).stderr
 
     def test_forked_ones_write_every_line(self) -> None:
-        lines = [json.loads(line) for line in self.run("", subprocess.PIPE).splitlines()]
+        lines = [json.loads(line) for line in self.run("'auto'", subprocess.PIPE).splitlines()]
         assert sorted(line["message"] for line in lines) == ["child", "end", "parent", "parent again"]
 
     @pytest.mark.parametrize(("environment", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
     def test_a_terminal_gets_text(self, environment: dict[str, str], *, coloured: bool) -> None:
         ours, theirs = os.openpty()
         try:
-            self.run("", theirs, **environment)
+            self.run("'auto'", theirs, **environment)
             received = drain(ours, lambda received: b"webhook.trial: end" in received)
         finally:
             os.close(theirs)

@@ -14,6 +14,7 @@ from webhook.cli.arguments import UsageError
 from webhook.cli.console.lines import show_lines
 from webhook.inventory.objects import DRA, KINDS
 from webhook.policy.manifest.kinds import guess_resource
+from webhook.sources.running import held_interrupts
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -67,11 +68,14 @@ def _command(arguments: Namespace, without: Collection[str]) -> list[str]:
 
 def _run(command: Sequence[str], optional: Collection[str]) -> tuple[int, bytes, str]:
     """Run kubectl; return its exit code, what it printed, and the resource that the cluster does not serve."""
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:  # noqa: S603 - no shell
-        complaints = _Complaints(optional)
-        thread = Thread(target=complaints.read, args=(process.stderr,), daemon=True)
-        thread.start()
+    complaints = _Complaints(optional)
+    with held_interrupts() as deliver:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603 - no shell
+    with process:
         try:
+            deliver()
+            thread = Thread(target=complaints.read, args=(process.stderr,), daemon=True)
+            thread.start()
             printed = process.stdout.read() if process.stdout else b""
             thread.join()
         except BaseException:

@@ -57,7 +57,7 @@ def run(command: Sequence[str], progress: Progress) -> str:
         ProgramError: It cannot be started, failed, took too long, or its output is too long or not text.
     """
     environment = {name: value for name, value in os.environ.items() if not name.startswith(_HELM)} | _OWN
-    with _held_interrupts() as held:
+    with held_interrupts() as deliver:
         try:
             process = subprocess.Popen(  # noqa: S603 - each argument is one argument
                 command,
@@ -71,8 +71,7 @@ def run(command: Sequence[str], progress: Progress) -> str:
             raise ProgramError(f"{command[0]}: {error.strerror}") from error
     with process:
         try:
-            if held:
-                signal.default_int_handler(held[0], None)
+            deliver()
             _limit_memory(process.pid)
             with progress() as tell:
                 out, errors = _output(process, tell)
@@ -92,16 +91,25 @@ def run(command: Sequence[str], progress: Progress) -> str:
 
 
 @contextmanager
-def _held_interrupts() -> Iterator[list[int]]:
-    """Collect SIGINT while a program starts: an exception then would leave it running."""
+def held_interrupts() -> Iterator[Callable[[], None]]:
+    """Hold SIGINT back while a program starts: an exception then would leave it running.
+
+    Yields:
+        What raises KeyboardInterrupt if there was one, to be called where the program can be ended.
+    """
     held: list[int] = []
+
+    def deliver() -> None:
+        if held:
+            raise KeyboardInterrupt
+
     try:
         before = signal.signal(signal.SIGINT, lambda number, _: held.append(number))
     except ValueError:  # only the main thread is interrupted
-        yield held
+        yield deliver
         return
     try:
-        yield held
+        yield deliver
     finally:
         signal.signal(signal.SIGINT, before or signal.SIG_DFL)
 
