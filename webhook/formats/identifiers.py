@@ -6,11 +6,13 @@ from webhook.formats.names import FINE, Messages
 from webhook.patterns import Pattern
 from webhook.problem import quoted
 
-_NUMBER = "(0|[1-9][0-9]*)"
-_PRE_RELEASE = "(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)"
-_BUILD = "[0-9a-zA-Z-]+"
+# Possessive, as the patterns of names: for texts of some megabytes, backtracking would take gigabytes. A look ahead
+# finds the letter or hyphen of a part that is not a number, so that no choice has to be taken back.
+_NUMBER = "(?:0|[1-9][0-9]*+)"
+_PRE_RELEASE = f"(?:(?=[0-9]*+[a-zA-Z-])[0-9a-zA-Z-]++|{_NUMBER})"
+_BUILD = "[0-9a-zA-Z-]++"
 _semver_pattern = Pattern(
-    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_PRE_RELEASE}(\.{_PRE_RELEASE})*)?(\+{_BUILD}(\.{_BUILD})*)?"
+    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-{_PRE_RELEASE}(?:\.{_PRE_RELEASE})*+)?(?:\+{_BUILD}(?:\.{_BUILD})*+)?"
 )
 
 _HEX = "[0-9a-fA-F]"
