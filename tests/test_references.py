@@ -1,7 +1,7 @@
 """Every ``#!`` comment in references/ is a finding expected on its line, and there are no others.
 
-A case is a YAML stream of manifests that the API server accepts. ``#! rule: text`` at the end of a line states a
-finding there: its rule and the beginning of its message.
+A case is a YAML stream of manifests that the API server accepts, except for refused.yaml. ``#! rule: text`` at the end
+of a line states a finding there: its rule and the beginning of its message.
 """
 
 from __future__ import annotations
@@ -64,6 +64,14 @@ spec:
     )
     done = draguard("validate", "-", stdin=pod + refused)
     assert "note: not looked up: 1 ResourceClaimTemplate (none without errors beside them; give" in done.out
+
+
+@pytest.mark.parametrize(("field", "found"), [("count: 1", False), ("count: -1", True), ("count: many", True)])
+def test_objects_with_errors_may_have_further_warnings(field: str, *, found: bool) -> None:
+    claim = "{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: c}, spec: {devices: {requests: "
+    claim += f"[{{name: g, exactly: {{deviceClassName: gpu.example.com, {field}}}}}]}}}}}}\n"
+    done = draguard("validate", "-", stdin=claim.encode())
+    assert ("note: not looked for: some warnings of 1 object with errors" in done.out) == found
 
 
 @pytest.mark.parametrize("broken", ["\tmetadata: {name: a}", "kind: ResourceClaimsTemplate"])

@@ -84,7 +84,7 @@ class _Around:
         return list(profile.devices.values())
 
 
-@rule("attribute-not-of-driver", *SELECTING, of_reads=True)
+@rule("attribute-not-of-driver", *SELECTING, of_reads=True, of_field=True)
 def attribute_not_of_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector reads an attribute or capacity that its driver does not publish.
 
@@ -101,7 +101,7 @@ def attribute_not_of_driver(obj: JSONObject, context: Context) -> Iterator[Probl
                 yield finding(selector.path, message, hint, character=read.offset)
 
 
-@rule("attribute-type", *SELECTING, of_reads=True)
+@rule("attribute-type", *SELECTING, of_reads=True, of_field=True)
 def attribute_type(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector compares an attribute with a value of another type than its driver publishes.
 
@@ -122,7 +122,7 @@ def attribute_type(obj: JSONObject, context: Context) -> Iterator[Problem]:
                 yield finding(selector.path, message, hint and f"compare it with {hint}", "WrongType", read.offset)
 
 
-@rule("attribute-optional", *SELECTING, of_reads=True)
+@rule("attribute-optional", *SELECTING, of_reads=True, of_field=True)
 def attribute_optional(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector reads an attribute that not every device of its driver has, without checking for it first.
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from webhook.references.rules import Context
 
 
-@rule("class-not-found", *CLAIMS, needs=("DeviceClass", "ResourceSlice"))
+@rule("class-not-found", *CLAIMS, needs=("DeviceClass", "ResourceSlice"), of_field=True)
 def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A request names a DeviceClass that does not exist.
 
@@ -117,7 +117,7 @@ def contradicting_drivers(claim: JSONObject, context: Context) -> Iterator[Probl
                 yield finding((*request.path, "selectors", index, "cel", "expression"), message, advice, "NeverHolds")
 
 
-@rule("count-of-zero", *CLAIMS)
+@rule("count-of-zero", *CLAIMS, of_field=True)
 def count_of_zero(claim: JSONObject, _: Context) -> Iterator[Problem]:
     """A request states the count 0, which counts as 1: its pods get a device.
 

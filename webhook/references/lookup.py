@@ -20,7 +20,14 @@ _SELECTING: Final = frozenset({*CLAIMS, "DeviceClass"})
 """The kinds that only request devices."""
 
 
-def look(obj: JSONObject, kind: str, context: Context, skipped: Counter[str] | None = None) -> Iterator[Problem]:
+def look(
+    obj: JSONObject,
+    kind: str,
+    context: Context,
+    skipped: Counter[str] | None = None,
+    *,
+    only_of_fields: bool = False,
+) -> Iterator[Problem]:
     """Apply all rules for a kind.
 
     Args:
@@ -28,10 +35,13 @@ def look(obj: JSONObject, kind: str, context: Context, skipped: Counter[str] | N
         kind: Its kind.
         context: The context of the rules.
         skipped: Counts the lookups skipped because no object of the kind is known, by kind.
+        only_of_fields: Whether to apply only rules about single fields, as the object has errors in others.
     """
     _declare_rules(obj, kind, context)
     said: dict[Path, dict[int | None, Rule]] = {}
     for each in _rules(kind, len(RULES), has_devices=context.fleet is not None):
+        if only_of_fields and not each.of_field:
+            continue
         for problem in each.check(obj, context):
             if _is_explained(problem, each, said.get(problem.path, {})):
                 continue

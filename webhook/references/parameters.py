@@ -24,7 +24,7 @@ _MOST: Final = 100
 _CONFIGURED = (*CLAIMS, "DeviceClass")
 
 
-@rule("wrong-parameters", *_CONFIGURED)
+@rule("wrong-parameters", *_CONFIGURED, of_field=True)
 def wrong_parameters(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """Opaque parameters have a kind, field or value that their driver does not know.
 
@@ -37,7 +37,7 @@ def wrong_parameters(obj: JSONObject, context: Context) -> Iterator[Problem]:
             yield finding(path, fault.message, Advice(fault.hint, fault.fix), "Refused")
 
 
-@rule("driver-gate", *_CONFIGURED)
+@rule("driver-gate", *_CONFIGURED, of_field=True)
 def driver_gate(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """Opaque parameters need a feature gate of the driver that is off by default.
 

@@ -27,7 +27,7 @@ _AROUND = ("ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
 _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 
 
-@rule("claim-not-found", "Pod", "PodGroup", needs=("ResourceClaim", *_AROUND))
+@rule("claim-not-found", "Pod", "PodGroup", needs=("ResourceClaim", *_AROUND), of_field=True)
 def claim_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A pod names a ResourceClaim that does not exist in its namespace.
 
@@ -38,7 +38,7 @@ def claim_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
     yield from _missing(pod, context, "ResourceClaim", "resourceClaimName", "ResourceClaimTemplate")
 
 
-@rule("template-not-found", "Pod", "PodGroup", needs=("ResourceClaimTemplate", *_AROUND))
+@rule("template-not-found", "Pod", "PodGroup", needs=("ResourceClaimTemplate", *_AROUND), of_field=True)
 def template_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A pod names a ResourceClaimTemplate that does not exist in its namespace.
 
@@ -68,7 +68,7 @@ def _missing(pod: JSONObject, context: Context, kind: str, field: str, other: st
         yield finding(path, f'{kind} "{name}" does not exist in namespace {namespace}, so {who} pending', hint)
 
 
-@rule("request-not-found", "Pod")
+@rule("request-not-found", "Pod", of_field=True)
 def request_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A container asks for a request that its claim does not have.
 
@@ -220,7 +220,7 @@ def no_preemption_for_devices(pod: JSONObject, _: Context) -> Iterator[Problem]:
         yield finding(("spec", "priorityClassName"), message, reason="NoPreemption")
 
 
-@rule("extended-resource-unknown", "Pod", needs=("DeviceClass",))
+@rule("extended-resource-unknown", "Pod", needs=("DeviceClass",), of_field=True)
 def extended_resource_unknown(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A container requests an extended resource that neither a device class nor a node provides.
 

@@ -143,6 +143,7 @@ class Rule(NamedTuple):
         doc: Its text, for ``draguard explain``.
         beside_devices: Whether it applies only where devices are known.
         of_reads: Whether each finding is about one read of an expression, so that those about other reads stand, too.
+        of_field: Whether its findings are about one field, and hold whatever the object's other fields are.
     """
 
     name: str
@@ -153,6 +154,7 @@ class Rule(NamedTuple):
     doc: str
     beside_devices: bool
     of_reads: bool
+    of_field: bool
 
 
 RULES: Final[dict[str, Rule]] = {}
@@ -165,6 +167,7 @@ def rule(
     level: str = WARNING,
     beside_devices: bool = False,
     of_reads: bool = False,
+    of_field: bool = False,
 ) -> Callable[[Check], Check]:
     """Declare a rule; ``draguard explain`` shows its docstring.
 
@@ -175,10 +178,12 @@ def rule(
         level: The level of its findings.
         beside_devices: Whether it applies only where devices are known.
         of_reads: Whether each finding is about one read of an expression.
+        of_field: Whether its findings are about one field, so that they hold in an object with errors in others.
     """
 
     def declare(check: Check) -> Check:
-        RULES[name] = Rule(name, kinds, needs, level, check, check.__doc__ or "", beside_devices, of_reads)
+        doc = check.__doc__ or ""
+        RULES[name] = Rule(name, kinds, needs, level, check, doc, beside_devices, of_reads, of_field)
         return check
 
     return declare

@@ -55,7 +55,7 @@ def _of_expressions(
             yield finding(each.path, *found)
 
 
-@rule("selector-constant", *SELECTING)
+@rule("selector-constant", *SELECTING, of_field=True)
 def selector_constant(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector, or a part of it, does not depend on the device: it is true or false for all devices.
 
@@ -122,7 +122,7 @@ def _contradiction(parts: Parts, conflict: Conflict) -> tuple[str, str]:
     return f"{written} cannot hold together: {never}", ""
 
 
-@rule("selector-comment", *SELECTING)
+@rule("selector-comment", *SELECTING, of_field=True)
 def selector_comment(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector of one line ends with a comment that holds conditions, which do not count.
 
@@ -146,7 +146,7 @@ def _comment(parts: Parts, _: Context) -> Iterator[_Found]:
             yield _Found("the conditions behind // are a comment and do not count", hint, "Comment", each.start())
 
 
-@rule("impossible-name", *SELECTING)
+@rule("impossible-name", *SELECTING, of_field=True)
 def impossible_name(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector reads an attribute or capacity by a name that is not valid.
 
@@ -177,7 +177,7 @@ def _domain(read: Read, expression: str) -> Advice:
     return Advice(f"domain and name are two steps: {meant}", Fix("replace", mended) if mended != expression else None)
 
 
-@rule("impossible-constant", *SELECTING)
+@rule("impossible-constant", *SELECTING, of_field=True)
 def impossible_constant(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector contains a malformed quantity or version: it fails for every device.
 
@@ -210,7 +210,7 @@ def _not_a_version(value: str) -> str:
     return ""
 
 
-@rule("impossible-read", *SELECTING)
+@rule("impossible-read", *SELECTING, of_field=True)
 def impossible_read(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector reads a part of an attribute (``.string``, ``.int``) or of a domain, or compares one with a quantity.
 
@@ -270,7 +270,7 @@ def _as_quantity(node: Expression) -> Read | None:
     return next(filter(None, map(read_of, terms)), None) if is_compared else None
 
 
-@rule("order-of-texts", *SELECTING)
+@rule("order-of-texts", *SELECTING, of_field=True)
 def order_of_texts(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector compares the order of an attribute and a number or version written as text.
 
@@ -300,7 +300,7 @@ _NUMERIC: Final = re.compile(r"v?[0-9]+(\.[0-9]+){0,2}")
 _WRITTEN_TYPES: Final = frozenset({*ONE_VALUE, "value"})
 
 
-@rule("misspelt-domain", *SELECTING)
+@rule("misspelt-domain", *SELECTING, of_field=True)
 def misspelt_domain(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector reads attributes of a domain that is nearly the driver's name.
 

@@ -80,7 +80,7 @@ def node_selector_terms(each: JSONObject, _: Context) -> Iterator[Problem]:
             yield finding((*path, "nodeSelector", "nodeSelectorTerms"), message, reason="Unsupported")
 
 
-@rule("node-not-found", "ResourceSlice")
+@rule("node-not-found", "ResourceSlice", of_field=True)
 def node_not_found(each: JSONObject, context: Context) -> Iterator[Problem]:
     """A slice names a node that does not exist, so its devices cannot be used."""
     name = text(each, "spec", "nodeName")

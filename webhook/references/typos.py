@@ -24,7 +24,7 @@ _EXAMPLES: Final = "example.com"
 """The domain that anyone may use in examples (RFC 2606)."""
 
 
-@rule("mistyped-driver", *CLAIMS, "DeviceClass")
+@rule("mistyped-driver", *CLAIMS, "DeviceClass", of_field=True)
 def mistyped_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """The name of a class, or the driver of parameters or of a class's selector, is nearly that of a known driver.
 

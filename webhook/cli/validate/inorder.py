@@ -204,7 +204,7 @@ class _InOrder:
         else:
             self._add(judgement.findings, document)
         if judgement.taken is not None:
-            self._references.note(document, release, taken=judgement.taken)
+            self._references.note(document, release, taken=judgement.taken, findings=judgement.findings)
 
     def _defer(self, document: Document, served: Served | None) -> None:
         self._later.append(_Later(document, served, len(self._found)))
@@ -258,7 +258,7 @@ class _InOrder:
             if judgement.taken is None:
                 self._references.note_cut(document.source)
             else:
-                self._references.note(document, beside, taken=judgement.taken)
+                self._references.note(document, beside, taken=judgement.taken, findings=judgement.findings)
             if served is None and judgement.findings is None:
                 self._skip(document)
             elif release is None:

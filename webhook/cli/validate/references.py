@@ -11,6 +11,7 @@ from webhook.api.versions import find
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cli.validate.neighbours import Neighbours
 from webhook.cli.validate.processes import in_ranges
+from webhook.cli.validate.refused import holds, spoiled
 from webhook.findings import Finding, failed, found, identity
 from webhook.inventory import CLAIMS, newest
 from webhook.problem import Path, at
@@ -43,6 +44,8 @@ class _Noted(NamedTuple):
     release: str
     needs: str = ""
     """The kind that is needed for any lookup."""
+    errors: Sequence[Path] = ()
+    """The fields with errors, if the API server would refuse it."""
 
 
 class References:
@@ -74,26 +77,35 @@ class References:
         self._contexts: dict[tuple[str, int], Any] = {}
         self._around: dict[tuple[str, str], Any] = {}
         self._refused: set[str] = set()
-        """The kinds of manifests with errors, which are not looked up."""
+        """The kinds of manifests with errors, to which others may refer."""
+        self._partly = set[int]()
+        """The manifests with errors, in which not every warning is looked for."""
         self._cut: set[str] = set()
         """The files with documents that are unreadable or of an unknown kind."""
         self._work = Budget(_WORK, is_offline=True)
         # The objects of one cluster belong together.
         self._neighbours = None if is_cluster else Neighbours()
 
-    def note(self, document: Document, release: str, *, taken: bool = True) -> None:
+    def note(
+        self, document: Document, release: str, *, taken: bool = True, findings: Sequence[Finding] | None = None
+    ) -> None:
         """Add a manifest.
 
         Args:
             document: The manifest.
             release: The Kubernetes release that it was judged by.
-            taken: Whether the API server would accept it; only then its references are looked up.
+            taken: Whether the API server would accept it; if not, others cannot refer to its content.
+            findings: Its findings; None if they are not complete.
         """
         obj = document.data
         if not isinstance(obj, dict) or id(document) in self._documents:
             return
         if not taken:
             self._note_name(obj)
+            self._partly.add(id(document))
+            errors = None if findings is None else spoiled(findings)
+            if errors is not None:
+                self._documents[id(document)] = _Noted(document, obj, release, errors=errors)
         elif self._inventory.hold(obj) or pod_template(obj) is not None or self._makes_pods(obj):
             self._documents[id(document)] = _Noted(document, obj, release)
             if self._neighbours:
@@ -158,7 +170,10 @@ class References:
                 [*report.findings, *findings],
                 key=lambda each: (order.get(each.file, -1), each.line, each.column),
             )
-        return list(_not_looked_at(skipped, has_errors=bool(self._cut) or not self._refused.isdisjoint(skipped)))
+        lines = list(_not_looked_at(skipped, has_errors=bool(self._cut) or not self._refused.isdisjoint(skipped)))
+        if self._partly:
+            lines.append(f"note: not looked for: some warnings of {counted(len(self._partly), 'object')} with errors")
+        return lines
 
     def _findings(self, noted: Sequence[_Noted]) -> tuple[list[Finding], Counter[str]]:
         """Look up the references of some manifests; count those that were skipped by kind."""
@@ -180,9 +195,12 @@ class References:
         file, context, neighbours = given.document.source, self._context(given), self._neighbours
         if given.needs and not context.inventory.knows(given.needs):
             return
-        known = context.alike.find(
-            given.obj, partial(self._found, given, context), partial(_has_plain_constants, given, context)
-        )
+        if given.errors:
+            known = self._found(given, context)
+        else:
+            known = context.alike.find(
+                given.obj, partial(self._found, given, context), partial(_has_plain_constants, given, context)
+            )
         for name, count in known.skipped.items():
             skipped[name] += count
         for problem in known.problems:
@@ -209,22 +227,26 @@ class References:
         problems = [
             problem._replace(path=_as_written(given.document.data, place(problem.path)))
             for obj, kind, place in _views(given.obj, self._locations)
-            for problem in self._problems(obj, kind, context, skipped)
+            for problem in self._problems(obj, kind, context, skipped, only_of_fields=bool(given.errors))
         ]
+        if given.errors:
+            problems = [each for each in problems if holds(each.path, given.errors)]
         return Found(problems, skipped)
 
-    def _problems(self, obj: JSONObject, kind: str, context: Any, skipped: Counter[str]) -> list[Problem]:
+    def _problems(
+        self, obj: JSONObject, kind: str, context: Any, skipped: Counter[str], *, only_of_fields: bool
+    ) -> list[Problem]:
         """Look up the references of an object; without devices once matching selectors has taken too much work."""
         from webhook.references import look  # noqa: PLC0415 - as above
 
         seen: Counter[str] = Counter()
         try:
             with limited(self._work):
-                found = list(look(obj, kind, context, seen))
+                found = list(look(obj, kind, context, seen, only_of_fields=only_of_fields))
         except BudgetExceededError:
             context.pass_over_devices()
             seen.clear()
-            found = list(look(obj, kind, context, seen))
+            found = list(look(obj, kind, context, seen, only_of_fields=only_of_fields))
         if context.passes_over_devices and kind in _MATCHED:
             seen[_UNMATCHED] += 1
         skipped += seen
