@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
 
+from webhook.budget import BudgetExceededError, DeadlineExceededError
 from webhook.problem import BAD_REQUEST, ERROR, Path, Problem
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from webhook.documents import Document, Unreadable
 
 UNREADABLE = "unreadable"
@@ -194,5 +198,25 @@ def failed(error: Exception, document: Document) -> Finding:
     text = str(error).partition("\n")[0][:_LONGEST]
     what = f"{type(error).__name__}: {text}" if text else type(error).__name__
     message = f"draguard itself failed on this object: {what} (at {', from '.join(places[:_FRAMES])})"
-    hint = "please report it, with the object; all other objects are judged"
+    hint = "please report it, with the object; this says nothing about other objects"
     return found(Problem(ERROR, INTERNAL, "InternalError", Path(), message, hint), document)
+
+
+_GRAVE: Final = (OSError, MemoryError, BudgetExceededError, DeadlineExceededError)
+"""Errors that concern a command as a whole, not one object."""
+
+
+@contextmanager
+def guarded(document: Document, findings: list[Finding]) -> Iterator[None]:
+    """Report an unexpected error on an object, so that the others still get their results.
+
+    Args:
+        document: The object's document.
+        findings: Receives the report.
+    """
+    try:
+        yield
+    except _GRAVE:
+        raise
+    except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
+        findings.append(failed(error, document))

@@ -76,3 +76,8 @@ def labels_of(obj: object) -> dict[str, str]:
     """Return an object's labels whose values are texts."""
     labels = mapping(obj, "metadata", "labels")
     return {key: value for key, value in labels.items() if isinstance(key, str) and isinstance(value, str)}
+
+
+def is_object(value: object) -> bool:
+    """Tell whether a JSON value states its version and kind, as objects of Kubernetes do."""
+    return isinstance(value, dict) and bool(value.get("apiVersion")) and bool(value.get("kind"))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 FINE = ROOT / "examples/mended/pod-with-cats.yaml"
 BAD = "examples/limits/nodes.yaml"
+CLUSTER = ROOT / "examples/simulate/cluster.yaml"
 
 
 def test_what_stands_in_the_package_are_the_commands() -> None:
@@ -139,6 +140,36 @@ class TestCompletion:
             for name in (name for option in command.options for name in option.names):
                 spelt = re.sub("^--?", lambda dashes: "-l " if len(dashes[0]) > 1 else "-s ", name)
                 assert (name if shell == "zsh" else spelt) in script
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("validate",),
+        ("mutate",),
+        ("convert",),
+        ("policy", "check"),
+        ("policy", "test"),
+        ("simulate", "--cluster", CLUSTER),
+        ("match", "--cluster", CLUSTER),
+    ],
+)
+class TestEmptyInput:
+    def test_a_failed_command_before_it_does_not_pass(self, command: tuple[str, ...]) -> None:
+        done = draguard(*command, "-", stdin=b"\n")
+        assert done.code == 1
+        assert "<stdin>:1:1: error unreadable: standard input holds no manifest\n" in done.out + done.err
+        assert "--allow-empty accepts that" in done.out + done.err
+        assert draguard(*command, "--allow-empty", "-", stdin=b"\n").code == 0
+
+    def test_neither_does_a_file_or_directory(self, command: tuple[str, ...], tmp_path: Path) -> None:
+        done = draguard(*command, tmp_path)
+        assert (done.code, "no manifest in this directory" in done.out + done.err) == (2, True)
+        (tmp_path / "empty.yaml").write_text("# later\n", encoding="utf-8")
+        done = draguard(*command, tmp_path / "empty.yaml")
+        assert (done.code, "the file holds no manifest" in done.out + done.err) == (1, True)
+        done = draguard(*command, "--allow-empty", tmp_path / "empty.yaml")
+        assert (done.code, "not read: 1 file without a manifest" in done.out + done.err) == (0, True)
 
 
 @pytest.mark.process

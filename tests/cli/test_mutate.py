@@ -54,7 +54,7 @@ class TestManifests:
         done = draguard("mutate", "-", stdin=POD.encode())
         assert done.code == 0
         assert done.out == (
-            "apiVersion: v1\nkind: Pod\nmetadata:\n  name: pod\n  namespace: default\n"
+            "# a comment\napiVersion: v1\nkind: Pod\nmetadata:\n  name: pod\n  namespace: default\n"
             "spec:\n  resourceClaims:\n  - name: gpu\n    resourceClaimName: gpu\n"
             "  nodeSelector:\n    kubernetes.io/hostname: node-1\n"
         )
@@ -80,12 +80,40 @@ class TestManifests:
         done = draguard("mutate", "-", stdin=once.encode())
         assert (done.code, done.out, done.err) == (0, once, "")
 
-    def test_lists_are_taken_apart(self) -> None:
-        items = json.dumps({"apiVersion": "v1", "kind": "List", "items": [objects(POD)[0], objects(CONFIG_MAP)[0]]})
-        assert len(objects(draguard("mutate", "-", stdin=items.encode()).out)) == 2
+    def test_comments_and_layout_stay(self) -> None:
+        before = (
+            "# top\napiVersion: v1\nkind: Pod\nmetadata: {name: pod}   # a flow\nspec:\n"
+            '    nodeSelector:\n        disk: "ssd" # fast\n\n    nodeName: node-1\n    # the GPU\n'
+            "    resourceClaims: [{name: gpu, resourceClaimName: gpu}]\n    containers:\n    -   name: c\n"
+            f"        image: 'x'\n---\n{CONFIG_MAP}"
+        )
+        done = draguard("mutate", "-", stdin=before.encode())
+        changed = before.replace("    nodeName: node-1\n", "")
+        assert done.out == changed.replace("# fast\n", "# fast\n        kubernetes.io/hostname: node-1\n")
 
-    def test_no_objects_are_no_output(self) -> None:
-        assert draguard("mutate", "-") == (0, "", "")
+    def test_a_list_stays_a_list_and_json_stays_json(self) -> None:
+        items = {"apiVersion": "v1", "kind": "List", "items": [objects(POD)[0], objects(CONFIG_MAP)[0]]}
+        out = draguard("mutate", "-", stdin=json.dumps(items, indent=2).encode()).out
+        assert json.loads(out)["kind"] == "List"
+        assert json.loads(out)["items"][0]["spec"]["nodeSelector"] == {"kubernetes.io/hostname": "node-1"}
+        assert json.loads(out)["items"][1] == items["items"][1]
+
+    def test_the_items_of_a_typed_list_get_no_type(self) -> None:
+        pod = objects(POD)[0]
+        assert isinstance(pod, dict)
+        bare = {name: value for name, value in pod.items() if name not in {"apiVersion", "kind"}}
+        text = json.dumps({"apiVersion": "v1", "kind": "PodList", "items": [bare]})
+        (item,) = json.loads(draguard("mutate", "-", stdin=text.encode()).out)["items"]
+        assert item.keys() == {"metadata", "spec"}
+        assert "nodeName" not in item["spec"]
+
+    def test_files_are_one_stream_and_values_are_none(self, tmp_path: Path) -> None:
+        for name, text in {"a": POD, "b": CONFIG_MAP.rstrip(), "c": DEPLOYMENT, "values": "replicas: 2\n"}.items():
+            (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
+        done = draguard("mutate", tmp_path)
+        kinds = [each["kind"] for each in objects(done.out) if isinstance(each, dict)]
+        assert kinds == ["Pod", "ConfigMap", "Deployment"]
+        assert done.err.startswith("not read: 1 file without a manifest\n")
 
 
 class TestOptions:

@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.command import draguard
+from tests.command import ROOT, draguard
+from webhook.cli.options import refused
+from webhook.cli.policy import test as suites
 from webhook.cli.validate import judge, references
-from webhook.engine import manifests
+from webhook.engine import manifests, prescheduled
+from webhook.engine import suites as engine_suites
+from webhook.migration import files, objects
+from webhook.policy import load
+from webhook.policy.manifest import versions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,3 +92,61 @@ def test_nothing_is_fixed_by_a_failure(tmp_path: Path, monkeypatch: pytest.Monke
     done = draguard("validate", "--fix", "--unsafe-fixes", tmp_path)
     assert done.code == 3
     assert "count: 1" in (tmp_path / "m.yaml").read_text(encoding="utf-8")
+
+
+def test_mutate_and_convert_name_the_object(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prescheduled, "rewrite_manifest", breaking(prescheduled.rewrite_manifest))
+    monkeypatch.setattr(files, "converted", breaking(objects.converted))
+    older = CLAIM.replace("/v1", "/v1beta2").replace("cuont", "count")
+    text = "---\n".join(older.replace("NAME", name) for name in ("a", "broken", "b"))
+    (tmp_path / "m.yaml").write_text(text, encoding="utf-8")
+    done = draguard("mutate", tmp_path)
+    assert (done.code, done.out) == (3, "")
+    assert f"{tmp_path}/m.yaml:6:1: error internal-error: draguard itself failed on this object: Lookup" in done.err
+    done = draguard("convert", tmp_path)
+    assert (done.code, done.out.count("apiVersion: resource.k8s.io/v1\n")) == (3, 2)
+    assert "error internal-error: " in done.err
+    assert "2 places in 1 file converted; errors in 1 file\n" in done.err
+
+
+def test_simulate_and_match_name_the_object(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refused, "review", breaking(manifests.review))
+    text = CLAIM.replace("NAME", "a") + "---\n" + CLAIM.replace("NAME", "broken")
+    (tmp_path / "m.yaml").write_text(text, encoding="utf-8")
+    for command in ("simulate", "match"):
+        done = draguard(command, tmp_path)
+        assert (done.code, done.out) == (3, "")
+        assert [line.split()[2] for line in done.err.splitlines() if ": error " in line] == [
+            "unknown-field:",
+            "internal-error:",
+        ]
+
+
+def test_policy_check_checks_all_other_policies(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(obj: Any, *arguments: Any, **options: Any) -> Any:
+        if obj["metadata"]["name"].startswith("admin-access"):
+            raise LookupError
+        return original(obj, *arguments, **options)
+
+    original = versions.validate_policy
+    monkeypatch.setattr(load, "validate_policy", broken)
+    done = draguard("policy", "check", "-o", "json", ROOT / "policies")
+    assert done.code == 3
+    found = json.loads(done.out)["findings"]
+    assert {each["rule"] for each in found} == {"internal-error"}
+    assert {each["file"].rpartition("policies/")[2] for each in found} == {"admin-access/policy.yaml"}
+
+
+def test_policy_test_runs_all_other_suites(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(suite: Any, *arguments: Any) -> Any:
+        if any("admin" in case["name"] for case in suite["cases"]):
+            raise LookupError
+        return original(suite, *arguments)
+
+    original = engine_suites.run_suite
+    monkeypatch.setattr(suites, "run_suite", broken)
+    done = draguard("policy", "test", "-o", "json", ROOT / "policies")
+    assert done.code == 3
+    report = json.loads(done.out)
+    assert {each["rule"] for each in report["findings"] if each["level"] == "error"} == {"internal-error"}
+    assert len(report["suites"]) > 5

@@ -140,8 +140,13 @@ class TestInput:
         assert done.err.startswith("<stdin>:1: error: the request ")
         assert done.err.count("\n") == 1
 
-    def test_nothing_is_answered_with_nothing(self) -> None:
-        assert draguard("review", "-", stdin=b"\n  \n") == (0, "", "")
+    def test_nothing_is_a_mistake(self) -> None:
+        done = draguard("review", "-", stdin=b"\n  \n")
+        assert (done.code, done.out) == (1, "")
+        assert done.err.startswith(
+            "<stdin>:1: error: no AdmissionReview is there: did the command that writes it fail?"
+        )
+        assert draguard("review", "--allow-empty", "-", stdin=b"\n  \n") == (0, "", "")
 
     def test_a_text_with_braces_in_it_ends_where_it_ends(self) -> None:
         text = "\n".join(json.dumps(review(uid, {"a": "{{"})) for uid in "ab")

@@ -8,27 +8,25 @@ from typing import TYPE_CHECKING, TextIO
 from webhook.api.versions import release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.diff import unified
-from webhook.cli.console.reading import some_paths
+from webhook.cli.console.output import code_of
+from webhook.cli.console.reading import note_left_out, only_manifests, some_paths
+from webhook.cli.console.texts import joined
 from webhook.cli.options.podtemplates import pod_locations
 from webhook.cli.options.release import kubernetes_versions
 from webhook.cli.options.suppressing import exclusions
-from webhook.documents import STDIN, STDIN_NAME, Document, Selection, parse, read
-from webhook.documents.selection import EMPTY
+from webhook.documents import STDIN, Document, Selection, Unreadable, parse, read
 from webhook.documents.stream import encoding_of
 from webhook.findings import found, unread
 from webhook.migration import Wanted, migrate
-from webhook.report.summary import counted, not_read
+from webhook.report.summary import counted
 from webhook.report.text import as_text
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
-    from webhook.documents import Unreadable
     from webhook.findings import Finding
     from webhook.migration import Migrated
-
-_SEPARATOR = "---"
 
 
 def run(arguments: Namespace) -> int:
@@ -37,36 +35,27 @@ def run(arguments: Namespace) -> int:
     _check_together(arguments, paths)
     stated = [release_of(each) for each in kubernetes_versions(arguments) if each]
     wanted = Wanted(arguments.to or "", stated, pod_locations(arguments))
-    faults: list[Finding] = []
-    files: list[Migrated] = []
-    selection = Selection(excluded=exclusions(arguments), allow_empty=True)
-    named = {STDIN_NAME if path == STDIN else path for path in paths}
-    printed = ""
-    for each in migrate(_documents(read(paths, selection=selection), faults), wanted):
+    selection = Selection(allow_empty=arguments.allow_empty, excluded=exclusions(arguments))
+    every = only_manifests(read(paths, selection=selection), paths, selection)
+    faults = [unread(each) for each in every if isinstance(each, Unreadable)]
+    files = list(migrate((each for each in every if isinstance(each, Document)), wanted))
+    for each in files:
         is_written = arguments.write and each.after != each.before
         faults += _as_written(each) if is_written else each.lost
         if is_written:
             _write(each)
         if arguments.diff:
             sys.stdout.writelines(unified(each.name, each.before, each.after))
-        elif not (arguments.write or arguments.check) and (each.is_manifest or each.name in named):
-            sys.stdout.write(_joined(each.after, printed))
-            printed = each.after
-        if each.is_manifest or each.name in named:
-            files.append(each)
-        else:
-            selection.left_out[EMPTY] += 1
+    if not (arguments.write or arguments.check or arguments.diff):
+        sys.stdout.writelines(joined(each.after for each in files))
     older = [finding for each in files for finding in each.older]
     if arguments.check and not arguments.diff:
         _print(older, sys.stdout)
     _print(faults, sys.stdout if arguments.check else sys.stderr)
     if not arguments.quiet:
-        print(_summary(files, arguments), file=sys.stderr)
-        if selection.left_out:
-            print(not_read(selection.left_out, renders=False), file=sys.stderr)
-    if any(fault.line == 0 for fault in faults):
-        return 2
-    return 1 if faults or (arguments.check and older) else 0
+        print(_summary(files, faults, arguments), file=sys.stderr)
+    note_left_out(selection, quiet=arguments.quiet, renders=False)
+    return code_of(faults) or (1 if arguments.check and older else 0)
 
 
 def _check_together(arguments: Namespace, paths: Sequence[str]) -> None:
@@ -82,15 +71,6 @@ def _check_together(arguments: Namespace, paths: Sequence[str]) -> None:
         message = "--write: standard input (-) cannot be changed in place: leave out --write, or name files"
     if message:
         raise UsageError(message)
-
-
-def _documents(documents: Iterable[Document | Unreadable], faults: list[Finding]) -> Iterator[Document]:
-    """Return the objects; collect unreadable documents as faults."""
-    for document in documents:
-        if isinstance(document, Document):
-            yield document
-        else:
-            faults.append(unread(document))
 
 
 def _as_written(file: Migrated) -> list[Finding]:
@@ -125,25 +105,21 @@ def _write(file: Migrated) -> None:
         raise OSError(f"{file.name}: not written: {error.strerror}") from error
 
 
-def _joined(text: str, before: str) -> str:
-    """Return the text to print for a file after another one, with a separator unless it is the first."""
-    if not before:
-        return text
-    ended = "" if before.endswith("\n") else "\n"
-    return ended + text if text.startswith(_SEPARATOR) else f"{ended}{_SEPARATOR}\n{text}"
-
-
 def _print(findings: Sequence[Finding], stream: TextIO) -> None:
     for line in as_text(findings):
         print(line, file=stream)
 
 
-def _summary(files: Sequence[Migrated], arguments: Namespace) -> str:
-    count = sum(len(each.older) for each in files)
-    changed = sum(each.before != each.after for each in files)
-    if not count:
-        return f"nothing to convert in {counted(len(files), 'file')}"
-    what = f"{counted(count, 'place')} in {counted(changed, 'file')}"
-    if arguments.check:
-        return f"{what} {'is' if count == 1 else 'are'} older: convert with draguard convert --write"
-    return f"{what} {'would be converted' if arguments.diff else 'converted'}"
+def _summary(files: Sequence[Migrated], faults: Sequence[Finding], arguments: Namespace) -> str:
+    faulty = {fault.file for fault in faults}
+    texts = [f"errors in {counted(len(faulty), 'file')}"] if faulty else []
+    if count := sum(len(each.older) for each in files):
+        text = f"{counted(count, 'place')} in {counted(sum(each.before != each.after for each in files), 'file')} "
+        if arguments.check:
+            text += f"{'is' if count == 1 else 'are'} older: convert with draguard convert --write"
+        else:
+            text += "would be converted" if arguments.diff else "converted"
+        texts.insert(0, text)
+    elif (fine := sum(each.name not in faulty for each in files)) or not faulty:
+        texts.insert(0, f"nothing to convert in {counted(fine, 'file')}")
+    return "; ".join(texts)

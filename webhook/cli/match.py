@@ -15,14 +15,14 @@ from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel.kubernetes.devices import Refusal, compile_selector
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.lines import colored, show_lines
-from webhook.cli.console.output import wants_colors
+from webhook.cli.console.output import code_of, wants_colors
 from webhook.cli.console.reading import read_sources
-from webhook.cli.options.cluster import read_cluster
+from webhook.cli.options.cluster import DETAILS, malformed, read_cluster
 from webhook.cli.options.refused import Refused
 from webhook.cli.options.release import feature_gates, kubernetes
 from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet, rows, shortened
 from webhook.documents import Unreadable
-from webhook.findings import unread
+from webhook.findings import guarded, unread
 from webhook.inventory import CLAIMS, Inventory, MalformedError
 from webhook.objects import items, name_of, namespace_of, text
 from webhook.records import NamedTuple
@@ -75,12 +75,12 @@ def run(arguments: Namespace) -> int:
         )
     report = Report()
     inventory = read_cluster(arguments.cluster, report)
-    documents = list(read_sources(arguments, arguments.paths, kubernetes(arguments)))
+    documents = read_sources(arguments, arguments.paths, kubernetes(arguments))
     given = _objects(documents, Refused(documents, inventory, stated, gates), inventory, report)
     for line in as_text(report.findings):
         print(line, file=sys.stderr)
     if report.errors:
-        return 2 if any(finding.line == 0 for finding in report.findings) else 1
+        return code_of(report.findings)
     slices = inventory.all("ResourceSlice")
     if not slices:
         raise UsageError(
@@ -96,7 +96,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet, not_used: Mapping[str, str]) -> int:
-    if not query:
+    if not query and not arguments.allow_empty:
         raise UsageError(
             "there is nothing to match: the manifests have no requests in claims or templates, and no classes"
         )
@@ -130,13 +130,16 @@ def _objects(
         if isinstance(document, Unreadable):
             report.findings.append(unread(document))
             continue
-        if findings := refused.of(document):
-            report.findings += findings
+        before = len(report.findings)
+        with guarded(document, report.findings):
+            report.findings += refused.of(document)
+        if len(report.findings) > before:
             continue
         try:
             known = inventory.take(document.data) if isinstance(document.data, dict) else None
         except MalformedError as error:
-            raise UsageError(f"{document.source}: {error}: `draguard validate` has the details") from error
+            report.findings.append(malformed(error, document, DETAILS))
+            continue
         if known is not None:
             found.append((document.source, known))
     return found

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from webhook.api.templates import pod_template
+from webhook.cli.console.output import code_of
 from webhook.cli.console.reading import read_sources, some_paths
+from webhook.cli.console.texts import joined
 from webhook.cli.options.release import kubernetes
 from webhook.documents import Document, Unreadable
-from webhook.documents.dump import dump
+from webhook.documents.rewriting import with_objects
 from webhook.engine import prescheduled
-from webhook.findings import Finding, found, identity, unread
+from webhook.findings import Finding, found, guarded, identity, unread
 from webhook.problem import ERROR, WARNING, Path, Problem
 from webhook.records import NamedTuple
 from webhook.report.text import as_text
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from webhook.engine.offline import Sender
 
@@ -28,32 +31,38 @@ def run(arguments: Namespace) -> int:
     """Print the manifests or the patches, unless a manifest has errors."""
     options = prescheduled.RewriteOptions(arguments.select_node_by, arguments.pods)
     sender = _sender(arguments)
-    documents = list(read_sources(arguments, some_paths(arguments), kubernetes(arguments), arguments.namespace))
+    read = read_sources(arguments, some_paths(arguments), kubernetes(arguments), arguments.namespace)
+    faults = [unread(each) for each in read if isinstance(each, Unreadable)]
+    documents = [each for each in read if isinstance(each, Document)]
     if sender:
         sender.know(_namespaces(documents))
-    objects: list[Any] = []
-    patches: list[str] = []
-    warnings: list[Finding] = []
-    faults: list[Finding] = []
+    changes: list[_Changed] = []
     for document in documents:
-        if isinstance(document, Unreadable):
-            faults.append(unread(document))
-            continue
-        changed = _mutated(document, sender, options) if sender else _rewritten(document, options)
-        faults += changed.faults
-        warnings += changed.warnings
-        objects.append(changed.object)
-        if changed.patch:
-            patches.append(_described(document, changed.patch))
+        change = _Changed(document.data)
+        with guarded(document, faults):
+            change = _mutated(document, sender, options) if sender else _rewritten(document, options)
+        changes.append(change)
+    faults += (fault for change in changes for fault in change.faults)
     for line in as_text(faults):
         print(line, file=sys.stderr)
     if faults:
-        return 2 if any(fault.line == 0 for fault in faults) else 1
-    for line in as_text(warnings):
+        return code_of(faults)
+    for line in as_text(warning for change in changes for warning in change.warnings):
         if line:
             print(line, file=sys.stderr)
-    sys.stdout.write("".join(patches) if arguments.patch else dump(objects))
+    pairs = list(zip(documents, changes, strict=True))
+    if arguments.patch:
+        sys.stdout.writelines(_described(document, change.patch) for document, change in pairs if change.patch)
+    else:
+        sys.stdout.writelines(joined(_texts(pairs)))
     return 0
+
+
+def _texts(pairs: Iterable[tuple[Document, _Changed]]) -> Iterator[str]:
+    """Yield the text of each file with its changes."""
+    for _, group in groupby(pairs, key=lambda pair: id(pair[0].origin.source)):
+        documents, changes = zip(*group, strict=True)
+        yield with_objects(documents, [change.object for change in changes])
 
 
 class _Changed(NamedTuple):
@@ -79,14 +88,13 @@ def _sender(arguments: Namespace) -> Sender | None:
     return sender(sound_policies(arguments, stated), arguments)
 
 
-def _namespaces(documents: Iterable[Document | Unreadable]) -> list[dict[str, Any]]:
+def _namespaces(documents: Iterable[Document]) -> list[dict[str, Any]]:
     """Return the Namespaces among the manifests, in any order."""
     from webhook.cli.options.namespaces import Namespaces  # noqa: PLC0415 - as above
 
     namespaces = Namespaces()
     for document in documents:
-        if isinstance(document, Document):
-            namespaces.note(document.data)
+        namespaces.note(document.data)
     return namespaces.found
 
 

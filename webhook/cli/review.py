@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from contextlib import AbstractContextManager
 
+    from webhook.admission import ReviewOptions
+
 _NOT_A_REVIEW = "; an AdmissionReview is a JSON object: for manifests, use draguard validate"
+_EMPTY = "no AdmissionReview is there: did the command that writes it fail? --allow-empty accepts that"
 
 
 def run(arguments: Namespace) -> int:
@@ -29,18 +32,27 @@ def run(arguments: Namespace) -> int:
     answering = options(arguments)
     code = 0
     for path in some_paths(arguments):
+        name = STDIN_NAME if path == STDIN else path
+        number = 0
         with _opened(path) as lines:
             for number, text in split(lines):
-                try:
-                    answer = admission.review(admission.parse(text), arguments.endpoint, answering)
-                except MalformedReviewError as error:
-                    name = STDIN_NAME if path == STDIN else path
-                    hint = "" if text.lstrip().startswith(b"{") else _NOT_A_REVIEW
-                    show_lines([f"{name}:{number}: error: {error}{hint}"], sys.stderr)
-                    code = 1
-                else:
-                    print(json.dumps(answer, separators=(",", ":")), flush=True)
+                code = max(code, _answer(f"{name}:{number}", text, arguments, answering))
+        if not number and not arguments.allow_empty:
+            show_lines([f"{name}:1: error: {_EMPTY}"], sys.stderr)
+            code = max(code, 1)
     return code
+
+
+def _answer(place: str, text: bytes, arguments: Namespace, answering: ReviewOptions) -> int:
+    """Print the answer to a review, or why there is none; return the exit code."""
+    try:
+        answer = admission.review(admission.parse(text), arguments.endpoint, answering)
+    except MalformedReviewError as error:
+        hint = "" if text.lstrip().startswith(b"{") else _NOT_A_REVIEW
+        show_lines([f"{place}: error: {error}{hint}"], sys.stderr)
+        return 1
+    print(json.dumps(answer, separators=(",", ":")), flush=True)
+    return 0
 
 
 def _opened(path: str) -> AbstractContextManager[Iterable[bytes]]:

@@ -41,8 +41,9 @@ def noted(report: Report) -> list[str]:
 def summary(report: Report) -> str:
     """Summarize in a line the objects read, found and left out, or the results of tests."""
     suppressed = f"; {len(report.suppressed)} suppressed ({_suppressed(report)})" if report.suppressed else ""
+    left_out = f"\n{not_read(report.left_out, renders=report.renders)}" if report.left_out else ""
     if report.tested:
-        return _tested(report.tested) + suppressed
+        return _tested(report.tested) + suppressed + left_out
     levels = ((report.errors, "error"), (report.warnings, "warning"), (report.notes, "note"))
     found = [counted(number, noun) for number, noun in levels if number]
     text = f"{counted(report.documents, 'document')} in {counted(len(report.files), 'file')}: "
@@ -59,9 +60,7 @@ def summary(report: Report) -> str:
         text += f"; {report.without_claims} not judged (pods and workloads without claims; --all-pods judges them)"
     if not report.is_fixed and (fixable := _fixable(report)):
         text += f"\n{fixable}"
-    if report.left_out:
-        text += f"\n{not_read(report.left_out, renders=report.renders)}"
-    return text
+    return text + left_out
 
 
 def _fixable(report: Report) -> str:

@@ -101,10 +101,10 @@ the webhook does at admission. With --policies, mutating policies change the obj
 with reinvocationPolicy IfNeeded see them again afterwards. Namespaces among the manifests count for
 policies, wherever they stand.
 
-All objects are printed as YAML documents, changed or not; comments and layout are lost. If any
-input cannot be read, or a pod contradicts itself, nothing is printed on standard output and the
-exit code is 1. With --patch one JSON object per changed document is printed: file, document,
-apiVersion, kind, namespace, name, patch.
+All manifests are printed, changed or not. Comments, order and layout stay, and JSON stays JSON; what
+leaves takes its comment along. If any input cannot be read, or a pod contradicts itself, nothing is
+printed on standard output and the exit code is 1. With --patch one JSON object per changed object is
+printed: file, document, apiVersion, kind, namespace, name, patch.
 """
 
 
@@ -145,6 +145,7 @@ def validate(parser: argparse.ArgumentParser) -> None:
         "standard input if that is a pipe or a file, else the current directory)",
     )
     reading.stdin(parser)
+    reading.empty(parser)
     excluded(parser)
     repeated(
         parser,
@@ -212,6 +213,7 @@ def _updates(parser: argparse.ArgumentParser) -> None:
 def mutate(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `draguard mutate`."""
     reading.paths(parser)
+    reading.empty(parser)
     parser.add_argument("--patch", action="store_true", help="print JSON Patches in place of manifests")
     parser.add_argument("--kubernetes-version", metavar="VERSION", help=RELEASE)
     reading.charts(parser)

@@ -46,6 +46,7 @@ Helm templates are not YAML: convert what they render, or edit them by hand.
 def convert(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `draguard convert`."""
     reading.paths(parser)
+    reading.empty(parser)
     excluded(parser)
     parser.add_argument(
         "--to",

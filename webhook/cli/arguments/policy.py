@@ -83,6 +83,7 @@ def policy(parser: argparse.ArgumentParser) -> None:
     def add(name: str, summary: str, epilog: str) -> argparse.ArgumentParser:
         action = subcommand(actions, name, summary, epilog=epilog)
         reading.paths(action)
+        reading.empty(action)
         action.add_argument("--strict", action="store_true", help=STRICT)
         report(action)
         suppression(action)

@@ -46,8 +46,17 @@ def stdin(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the name of standard input in findings, for editors",
     )
+
+
+def empty(parser: argparse.ArgumentParser, what: str = "a manifest") -> None:
+    """Declare the option for input that holds nothing.
+
+    Args:
+        parser: The command's parser.
+        what: What the command reads.
+    """
     parser.add_argument(
         "--allow-empty",
         action="store_true",
-        help="accept standard input, files, directories and charts without a manifest, which are errors otherwise",
+        help=f"accept standard input, files, directories and charts without {what}, which are errors otherwise",
     )

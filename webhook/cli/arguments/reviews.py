@@ -100,6 +100,7 @@ def _enforcement(parser: argparse.ArgumentParser) -> None:
 def review(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `draguard review`."""
     reading.paths(parser, f"files, or - for {reading.STDIN}", metavar="FILE")
+    reading.empty(parser, "an AdmissionReview")
     parser.add_argument(
         "--endpoint",
         choices=["validate", "mutate"],

@@ -85,6 +85,7 @@ def simulate(parser: argparse.ArgumentParser) -> None:
         "manifests of pods and workloads: files, directories, globs, or - for standard input (default: the pending "
         "pods of the cluster)",
     )
+    reading.empty(parser)
     cluster(parser, "the simulation")
     parser.add_argument("--pending", action="store_true", help="schedule the pending pods of the cluster, too")
     parser.add_argument(
@@ -118,6 +119,7 @@ def match(parser: argparse.ArgumentParser) -> None:
     reading.paths(
         parser, "manifests of claims, templates and classes: files, directories, globs, or - for standard input"
     )
+    reading.empty(parser)
     cluster(parser, "their devices")
     repeated(parser, "-e", "--expression", metavar="CEL", help="a selector")
     _scheduler(parser)

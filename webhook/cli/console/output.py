@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import UsageError
 from webhook.findings import INTERNAL
+from webhook.problem import ERROR
 from webhook.report import Style, make
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Iterable
 
+    from webhook.findings import Finding
     from webhook.report.model import Report
 
 
@@ -81,12 +84,20 @@ def wants_colors(arguments: Namespace) -> bool:
 
 OWN_FAILURE = 3
 """The exit code if draguard itself failed on an object."""
+UNREAD = 2
+"""The exit code if a file as a whole cannot be read, such as a path that does not exist."""
 
 
 def exit_code(report: Report, arguments: Namespace) -> int:
     """Return the exit code for a report."""
-    if any(finding.problem.rule == INTERNAL for finding in report.findings):
+    return code_of(report.findings) or (1 if arguments.strict and report.warnings else 0)
+
+
+def code_of(findings: Iterable[Finding]) -> int:
+    """Return the exit code for findings: that of the gravest error, 0 without errors."""
+    errors = [finding for finding in findings if finding.problem.level == ERROR]
+    if any(finding.problem.rule == INTERNAL for finding in errors):
         return OWN_FAILURE
-    if any(finding.line == 0 for finding in report.findings):
-        return 2
-    return 1 if report.errors or (arguments.strict and report.warnings) else 0
+    if any(finding.line == 0 for finding in errors):
+        return UNREAD
+    return 1 if errors else 0

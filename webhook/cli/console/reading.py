@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 
 from webhook.api.versions import NEWEST, release_of
 from webhook.cli.arguments import UsageError
-from webhook.documents import STDIN
+from webhook.documents import STDIN, STDIN_NAME, Selection, Unreadable
+from webhook.documents.selection import EMPTY
+from webhook.objects import is_object
 from webhook.sources import RenderOptions, SourceError, is_rendered, read
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Sequence
 
-    from webhook.documents import Document, Unreadable
+    from webhook.documents import Document
 
 
 def paths_of(arguments: Namespace) -> list[str]:
@@ -38,8 +40,10 @@ def some_paths(arguments: Namespace) -> list[str]:
 
 def read_sources(
     arguments: Namespace, paths: Sequence[str], kubernetes: str | None, namespace: str = "default"
-) -> Iterable[Document | Unreadable]:
+) -> list[Document | Unreadable]:
     """Read manifests; Helm charts and kustomizations among the paths are rendered.
+
+    Files of directories that are not manifests are left out, as in ``draguard validate``, and counted on stderr.
 
     Args:
         arguments: The command's arguments, with options for rendering charts.
@@ -52,14 +56,49 @@ def read_sources(
     """
     check_charts(arguments, paths)
     if not paths:
-        return ()
+        return []
     release = release_of(kubernetes) if kubernetes else NEWEST
     values, sets = tuple(arguments.helm_values), tuple(arguments.helm_set)
     options = RenderOptions(values, sets, namespace, release, note=_note)
+    selection = Selection(allow_empty=arguments.allow_empty)
     try:
-        return read(paths, options=options)
+        documents = only_manifests(read(paths, selection=selection, options=options), paths, selection)
     except SourceError as error:
         raise UsageError(str(error)) from error
+    note_left_out(selection, quiet=getattr(arguments, "quiet", False))
+    return documents
+
+
+def only_manifests(
+    documents: Iterable[Document | Unreadable], paths: Iterable[str], selection: Selection
+) -> list[Document | Unreadable]:
+    """Leave out files of directories that hold no object, such as a chart's values, and count them.
+
+    Args:
+        documents: The content of all files.
+        paths: The input paths.
+        selection: Receives the number.
+    """
+    every = list(documents)
+    kept = {STDIN_NAME if path == STDIN else path for path in paths}
+    kept.update(each.source for each in every if isinstance(each, Unreadable) or is_object(each.data))
+    if others := {each.source for each in every} - kept:
+        selection.left_out[EMPTY] += len(others)
+    return [each for each in every if each.source in kept]
+
+
+def note_left_out(selection: Selection, *, quiet: bool, renders: bool = True) -> None:
+    """Count the files that were not read on standard error.
+
+    Args:
+        selection: What has left them out.
+        quiet: Whether nothing is to be printed.
+        renders: Whether the command renders charts that are named.
+    """
+    if selection.left_out and not quiet:
+        from webhook.report.summary import not_read  # noqa: PLC0415 - seldom needed
+
+        print(not_read(selection.left_out, renders=renders), file=sys.stderr)
 
 
 def _note(remark: str) -> None:

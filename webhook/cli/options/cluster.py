@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from webhook.documents import Unreadable, read
 from webhook.findings import UNREADABLE, found, unread
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from webhook.documents import Document
     from webhook.findings import Finding
     from webhook.report.model import Report
+
+DETAILS: Final = "`draguard validate` has the details"
+"""The hint for a manifest that cannot be decoded."""
 
 
 def read_cluster(paths: Iterable[str], report: Report) -> Inventory:

@@ -15,7 +15,7 @@ from webhook.cli.options.release import kubernetes
 from webhook.cli.options.suppressing import suppress, suppressions
 from webhook.documents import Selection, Unreadable, read
 from webhook.engine.misspelt import misspelt
-from webhook.findings import found, identity, unread
+from webhook.findings import found, guarded, identity, unread
 from webhook.policy.evaluation.policyset import Given
 from webhook.policy.manifest.versions import is_policy
 from webhook.policy.tools.check import check_policies
@@ -24,8 +24,11 @@ from webhook.report.summary import counted
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Sequence
 
+    from webhook.findings import Finding
     from webhook.policy.tools.check import CheckResult, Cost
+    from webhook.release import Release
 
 _LACKING: Final = frozenset({"binding-without-policy", "policy-without-binding"})
 """Rules about missing policies or bindings."""
@@ -43,10 +46,12 @@ def run(arguments: Namespace) -> int:
     paths = paths_of(arguments) or [os.curdir]
     suppressed = suppressions(arguments, paths)
     report, given = Report(), list[Given]()
-    selection = Selection(allow_empty=True)
+    selection = Selection(allow_empty=arguments.allow_empty)
     for document in read(paths, selection=selection):
         if isinstance(document, Unreadable):
             report.findings.append(unread(document))
+            if document.line:
+                report.files[document.source] = None
         elif not is_suite(document.data):
             suppressed.note(document)
             report.files[document.source] = None
@@ -59,10 +64,10 @@ def run(arguments: Namespace) -> int:
                 report.findings += (found(each, document) for each in slip)
             else:
                 report.skipped[about.api_version, about.kind] += 1
-    if not report.findings and not any(is_policy(each.object) for each in given):
+    if not (report.findings or arguments.allow_empty or any(is_policy(each.object) for each in given)):
         raise UsageError(f"there is no policy in {', '.join(paths)}")
     report.left_out, report.renders = selection.left_out, False
-    result = check_policies(given, minor)
+    result = _checked(given, minor, report)
     # A document that cannot be read may be a missing policy or binding.
     unsure = _LACKING if report.findings else frozenset()
     report.findings += placed((each for each in result.findings if each.problem.rule not in unsure), minor)
@@ -74,6 +79,21 @@ def run(arguments: Namespace) -> int:
     if result.unchecked:
         report.remarks.append(f"note: not looked for: warnings of {counted(result.unchecked, 'object')} with errors")
     return show(report, arguments)
+
+
+def _checked(given: Sequence[Given], minor: Release, report: Report) -> CheckResult:
+    """Check policies; if draguard itself fails, report on which of them, and check the others."""
+    faults: list[Finding] = []
+    try:
+        return check_policies(given, minor)
+    except Exception:  # noqa: BLE001 - what concerns no single object is raised again below
+        sound: list[Given] = []
+        for each in given:
+            with guarded(each.manifest, faults):
+                check_policies([each], minor)
+                sound.append(each)
+    report.findings += faults
+    return check_policies(sound, minor)
 
 
 def _cost_of(cost: Cost, result: CheckResult) -> dict[str, Any]:

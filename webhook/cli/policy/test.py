@@ -19,7 +19,7 @@ from webhook.documents import STDIN_NAME, Document, Selection, Unreadable, read
 from webhook.documents.files import Trees
 from webhook.documents.selection import SUFFIXES
 from webhook.engine.suites import SuiteError, run_suite
-from webhook.findings import Finding, found, unread
+from webhook.findings import Finding, found, guarded, unread
 from webhook.policy.manifest.versions import is_policy
 from webhook.problem import ERROR, WARNING, Path, Problem
 from webhook.records import NamedTuple
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from webhook.engine.suites import SuiteResult
     from webhook.policy.tools.coverage import Covered
 
 
@@ -47,10 +48,11 @@ def _run(arguments: Namespace, paths: Sequence[str]) -> int:
     suppressed = suppressions(arguments, paths)
     selected = _selection(arguments.filter)
     with counting("cases", sys.stderr, quiet=arguments.quiet) as progress:
-        report = test(
-            paths, kubernetes(arguments), suppressed.note, progress, strict=arguments.strict, selected=selected
-        )
-    if not (report.tested and report.tested.runs) and not report.findings:
+        selection = Selection(allow_empty=arguments.allow_empty)
+        stated, note = kubernetes(arguments), suppressed.note
+        report = test(paths, stated, note, progress, selection, strict=arguments.strict, selected=selected)
+    report.left_out, report.renders = selection.left_out, False
+    if not ((report.tested and report.tested.runs) or report.findings or arguments.allow_empty):
         raise UsageError(f"there is no suite in {', '.join(paths)}; a suite is a document with cases")
     if report.tested and selected and not report.tested.cases and not report.findings:
         raise UsageError(f"--filter: no case has a name with {' or '.join(map(repr, arguments.filter))}")
@@ -82,6 +84,7 @@ def test(
     stated: str | None,
     note: Callable[[Document], None],
     progress: Callable[[int], None],
+    selection: Selection,
     *,
     strict: bool,
     selected: Callable[[str], bool] | None,
@@ -93,24 +96,24 @@ def test(
         stated: The release for which all suites are run; None for the release of each suite.
         note: Called with each document.
         progress: Called with the number of cases so far.
+        selection: The files of directories to leave out.
         strict: Whether an expression without full coverage is a failure.
         selected: Selects cases by name; None to run all. Coverage is reported for all cases only.
     """
     report, runs = Report(), list[SuiteRun]()
     findings: dict[Finding, None] = {}
     coverage: dict[tuple[str, int, Path], tuple[Covered, Document]] = {}
-    for directory in _directories(paths, findings):
+    for directory in _directories(paths, selection, findings):
         for document in (*directory.suites, *directory.manifests):
             note(document)
         for suite in directory.suites:
             report.files[suite.source] = None
-            try:
-                files = SuiteFiles(suite)
-                given = files.policies(directory.manifests)
-                minor = release(stated) if stated else None
-                result = run_suite(files.data, given, minor, selected or (lambda _name: True))
-            except SuiteError as error:
-                findings[found(Problem(ERROR, "suite", "", error.path, error.text), suite)] = None
+            faults: list[Finding] = []
+            result = None
+            with guarded(suite, faults):
+                result = _result(suite, directory, stated, selected, faults)
+            findings |= dict.fromkeys(faults)
+            if result is None:
                 continue
             progress(sum(len(each.result.cases) for each in runs))
             minor = release(stated or str(suite.data.get("kubernetes") or "") or None)
@@ -127,6 +130,23 @@ def test(
     report.findings += findings
     report.tested = Tested(runs, list(coverage.values()), strict)
     return report
+
+
+def _result(
+    suite: Document,
+    directory: _Directory,
+    stated: str | None,
+    selected: Callable[[str], bool] | None,
+    faults: list[Finding],
+) -> SuiteResult | None:
+    """Run a suite; None if it is malformed, which is a fault."""
+    try:
+        files = SuiteFiles(suite)
+        given = files.policies(directory.manifests)
+        return run_suite(files.data, given, release(stated) if stated else None, selected or (lambda _name: True))
+    except SuiteError as error:
+        faults.append(found(Problem(ERROR, "suite", "", error.path, error.text), suite))
+        return None
 
 
 class _Directory(NamedTuple):
@@ -155,11 +175,11 @@ class _Directory(NamedTuple):
                 yield each
 
 
-def _directories(paths: Iterable[str], findings: dict[Finding, None]) -> Iterator[_Directory]:
+def _directories(paths: Iterable[str], selection: Selection, findings: dict[Finding, None]) -> Iterator[_Directory]:
     """Read the directories of the named suites and policies; unreadable files become findings."""
     named: dict[str, list[Document]] = {}
     paths = list(paths)
-    for document in _readable(read(paths, selection=Selection(allow_empty=True)), findings):
+    for document in _readable(read(paths, selection=selection), findings):
         if is_suite(document.data) or is_policy(document.data) or document.source == STDIN_NAME:
             where = STDIN_NAME if document.source == STDIN_NAME else _directory(document.source)
             named.setdefault(where, []).append(document)

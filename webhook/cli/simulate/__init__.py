@@ -13,15 +13,15 @@ from webhook.api.versions import find
 from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.lines import show_lines
-from webhook.cli.console.output import wants_colors
+from webhook.cli.console.output import code_of, wants_colors
 from webhook.cli.console.progress import counting
 from webhook.cli.console.reading import read_sources
-from webhook.cli.options.cluster import malformed, read_cluster
+from webhook.cli.options.cluster import DETAILS, malformed, read_cluster
 from webhook.cli.options.refused import Refused
 from webhook.cli.options.release import feature_gates, kubernetes
 from webhook.cli.simulate.report import Text, waits
 from webhook.documents import STDIN, Unreadable
-from webhook.findings import unread
+from webhook.findings import guarded, unread
 from webhook.inventory import Inventory, MalformedError
 from webhook.inventory.claims import POD
 from webhook.objects import items, name_of, namespace_of, text
@@ -61,14 +61,14 @@ def run(arguments: Namespace) -> int:
         raise UsageError("standard input (-) cannot be both the pods and the cluster: give one of them as files")
     report = Report()
     inventory = read_cluster(arguments.cluster, report)
-    documents = list(read_sources(arguments, arguments.paths, stated, arguments.namespace))
+    documents = read_sources(arguments, arguments.paths, stated, arguments.namespace)
     gates = feature_gates(arguments, stated)
     refused = Refused(documents, inventory, stated, gates, namespace=arguments.namespace)
     workloads = _workloads(documents, refused, inventory, report)
     for line in as_text(report.findings):
         print(line, file=sys.stderr)
     if report.errors:
-        return 2 if any(finding.line == 0 for finding in report.findings) else 1
+        return code_of(report.findings)
     if arguments.fit:
         _check_fit(workloads)
     _what_if(arguments, inventory)
@@ -97,23 +97,29 @@ def _workloads(
         if isinstance(document, Unreadable):
             report.findings.append(unread(document))
             continue
-        obj = document.data
-        if not isinstance(obj, dict):
+        if not isinstance(document.data, dict):
             continue
-        if findings := refused.of(document):
-            report.findings += findings
-            continue
-        try:
-            # A pod does not replace one of the cluster here: that may run already.
-            known = (Inventory() if is_workload(obj) else inventory).take(obj)
-            makers = [known or obj] if is_workload(obj) else _of_others(obj)
-            for each in makers:
-                _try_pod(each)
-        except MalformedError as error:
-            report.findings.append(malformed(error, document, "`draguard validate` has the details"))
-            continue
-        found += makers
+        with guarded(document, report.findings):
+            if findings := refused.of(document):
+                report.findings += findings
+            else:
+                found += _makers(document, inventory, report)
     return found
+
+
+def _makers(document: Document, inventory: Inventory, report: Report) -> list[JSONObject]:
+    """Return the pods and workloads of a manifest, or add its object to the cluster."""
+    obj = document.data
+    try:
+        # A pod does not replace one of the cluster here: that may run already.
+        known = (Inventory() if is_workload(obj) else inventory).take(obj)
+        makers = [known or obj] if is_workload(obj) else _of_others(obj)
+        for each in makers:
+            _try_pod(each)
+    except MalformedError as error:
+        report.findings.append(malformed(error, document, DETAILS))
+        return []
+    return makers
 
 
 def _of_others(obj: JSONObject) -> list[JSONObject]:
@@ -181,7 +187,7 @@ def _pods(workloads: Sequence[JSONObject], inventory: Inventory, arguments: Name
     if arguments.pending or not arguments.paths:
         known = {(namespace_of(pod), name_of(pod)) for pod in found}
         found += [each for each in inventory.pending() if (namespace_of(each), name_of(each)) not in known]
-    if not found and arguments.paths and not arguments.pending:
+    if not (found or arguments.pending or arguments.allow_empty) and arguments.paths:
         why = "give manifests of pods or workloads, or --pending"
         if workloads:
             why = "the workloads have no replicas, or are DaemonSets that no node takes"

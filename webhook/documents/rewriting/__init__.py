@@ -7,6 +7,7 @@ and must be the wanted value.
 
 from __future__ import annotations
 
+from webhook.documents.rewriting.files import with_objects
 from webhook.documents.rewriting.rewrite import read_value, rewritten
 
-__all__ = ["read_value", "rewritten"]
+__all__ = ["read_value", "rewritten", "with_objects"]
