@@ -115,6 +115,29 @@ class TestFit:
         assert done.out.startswith("no pod is pending\n")
 
 
+class TestNames:
+    @pytest.mark.parametrize("name", ["team-x/train-1-0", "train-1-0"])
+    def test_a_pod_of_the_cluster(self, name: str) -> None:
+        done = draguard("why", name, "--cluster", CLUSTER)
+        assert (done.code, done.out.splitlines()[0]) == (0, "team-x/train-1-0: already scheduled on node-a")
+
+    def test_only_that_pod(self, tmp_path: Path) -> None:
+        pods = [
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": space}, "spec": spec}
+            for space, name in (("a", "one"), ("b", "one"), ("b", "two"))
+            for spec in [{"containers": [{"name": "c", "image": "i"}]}]
+        ]
+        (tmp_path / "pods.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}))
+        cluster = ("--cluster", CLUSTER, "--cluster", tmp_path)
+        assert draguard("why", "two", "-q", *cluster).out.startswith("b/two: node-")
+        assert "1 pod: 1 scheduled" in draguard("why", "two", *cluster).out
+        assert (
+            "several pods of the cluster have this name: did you mean a/one, b/one?"
+            in draguard("why", "one", *cluster).err
+        )
+        assert draguard("why", "one", "-n", "b", "-q", *cluster).out.startswith("b/one: node-")
+
+
 class TestWrongUse:
     @pytest.mark.parametrize(
         ("arguments", "message"),
@@ -130,6 +153,13 @@ class TestWrongUse:
             ((DEPLOYMENT, "--cluster", CLUSTER, "--kubernetes-version", "1.9"), "1.9 is not known here"),
             ((DEPLOYMENT, "--cluster", CLUSTER, "--kubernetes-version", "1.29"), "give 1.31 or later"),
             (("-", "--cluster", "-"), "standard input (-) cannot be both"),
+            (("trian-1-0", "--cluster", CLUSTER), "nor a pod of this name: did you mean team-x/train-1-0?"),
+            (("team-x/trian-1-0", "--cluster", CLUSTER), "did you mean team-x/train-1-0?"),
+            (("train-1", "--cluster", CLUSTER), "did you mean team-x/train-1-0?"),
+            (("web", "--cluster", CLUSTER), "the cluster has team-x/train-1-0, team-x/train-2-0"),
+            (("web", "--cluster", ROOT / "examples/limits"), "the cluster has no pods"),
+            (("web.yaml", "--cluster", CLUSTER), "web.yaml: error unreadable: no such file or directory"),
+            (("web",), "web: error unreadable: no such file or directory"),
         ],
     )
     def test_is_reported(self, arguments: tuple[str | Path, ...], message: str) -> None:
@@ -249,12 +279,30 @@ class TestMatch:
         )
         assert done.code == 1
 
+    def test_a_selector_needs_no_option(self) -> None:
+        expression = 'device.attributes["gpu.example.com"].model == "H100"'
+        assert draguard("match", expression, "--cluster", CLUSTER) == draguard(
+            "match", "-e", expression, "--cluster", CLUSTER
+        )
+
+    @pytest.mark.parametrize(
+        ("name", "hint"),
+        [("modle", 'did you mean "model"?'), ("colour", "devices have: model, driverVersion, memory, gpu.example.com")],
+    )
+    def test_a_misspelt_attribute(self, name: str, hint: str) -> None:
+        expression = f'device.attributes["gpu.example.com"].{name} == "H100"'
+        done = draguard("match", expression, "--cluster", CLUSTER)
+        assert (done.code, f"CEL runtime error: no such key: {name} ({hint})" in done.out) == (1, True)
+
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
             ((), "there is nothing to match"),
             ((DEPLOYMENT,), "there are no devices"),
-            (("-e", "device.driver =="), "-e: compilation failed"),
+            (("-e", "device.driver =="), "-e:1:17: error cel-selector: Syntax error: mismatched input '<EOF>'"),
+            (("-e", "device.drver == 'a'"), "1 | device.drver == 'a'\n  |       ^^^^^^\nhelp: did you mean driver?"),
+            (("-e", "true &&\n  driver == 'a'"), "-e:2:3: error cel-selector: undeclared reference to 'driver'"),
+            (("device.driver = 'a'",), "help: compare with == in place of ="),
         ],
     )
     def test_usage_errors_are_reported(self, arguments: tuple[str | Path, ...], message: str) -> None:

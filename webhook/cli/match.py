@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import sys
 from typing import TYPE_CHECKING, Final
 
@@ -14,8 +16,9 @@ from webhook.api.versions import release_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel.kubernetes.devices import Refusal, compile_selector
 from webhook.cli.arguments import UsageError
+from webhook.cli.console.expressions import located_in_option
 from webhook.cli.console.lines import colored, show_lines
-from webhook.cli.console.output import code_of, wants_colors
+from webhook.cli.console.output import UNREAD, code_of, wants_colors
 from webhook.cli.console.reading import read_sources
 from webhook.cli.options.cluster import DETAILS, malformed, read_cluster
 from webhook.cli.options.refused import Refused
@@ -25,9 +28,11 @@ from webhook.documents import Unreadable
 from webhook.findings import guarded, unread
 from webhook.inventory import CLAIMS, Inventory, MalformedError
 from webhook.objects import items, name_of, namespace_of, text
+from webhook.problem import Path, invalid
 from webhook.records import NamedTuple
+from webhook.references.hints import hint_of
 from webhook.references.requests import requests_of
-from webhook.references.rules import listed
+from webhook.references.rules import instead, listed
 from webhook.report.model import Report
 from webhook.report.text import as_text
 from webhook.simulation import Settings
@@ -39,8 +44,12 @@ if TYPE_CHECKING:
 
     from webhook.deviceselectors.fleet import Row
     from webhook.documents import Document
+    from webhook.findings import Finding
     from webhook.objects import JSONObject
 
+_READS: Final = "device."
+"""What every selector reads."""
+_NO_KEY: Final = re.compile(r"no such key: (\S+)$")
 _REASON_MAX = 160
 _ROWS_MAX: Final = 20
 """The maximum number of groups of equal devices that are shown for a request."""
@@ -69,6 +78,7 @@ def run(arguments: Namespace) -> int:
     stated = kubernetes(arguments) or DEFAULT_RELEASE
     gates = feature_gates(arguments, stated)
     settings = Settings.of(stated, gates)
+    _take_expressions(arguments)
     if not arguments.paths and not arguments.expression:
         raise UsageError(
             "there is nothing to match: give manifests of claims, templates or classes, or -e with a selector"
@@ -90,9 +100,29 @@ def run(arguments: Namespace) -> int:
         fleet = Fleet(slices, release_of(stated), settings.gates)
     except ValueError as error:
         raise UsageError(f"Kubernetes {stated}: {error}") from error
+    if wrong := [each for expression in arguments.expression for each in _refused(expression, fleet)]:
+        for line in as_text(wrong):
+            print(line, file=sys.stderr)
+        return UNREAD
     variant = implementation(Features.of(settings.gates, settings.release), settings.release)
     not_used = unused(Catalog(slices), variant)
-    return _match(arguments, [*_expressions(arguments, fleet), *_requests(given, inventory)], fleet, not_used)
+    return _match(arguments, [*_expressions(arguments), *_requests(given, inventory)], fleet, not_used)
+
+
+def _take_expressions(arguments: Namespace) -> None:
+    """Take a path for a selector if it is evidently one, as -e is easily forgotten."""
+    is_selector = {path: _READS in path and not os.path.lexists(path) for path in arguments.paths}
+    arguments.expression += (path for path, is_one in is_selector.items() if is_one)
+    arguments.paths = [path for path in arguments.paths if not is_selector[path]]
+
+
+def _refused(expression: str, fleet: Fleet) -> Iterator[Finding]:
+    """Yield what the API server finds wrong with a selector, with a hint."""
+    compiled = compile_selector(expression, fleet.release, fleet.gates, stored=True)
+    if isinstance(compiled, Refusal):
+        problem = invalid(Path(), expression, compiled.detail)._replace(rule="cel-selector")
+        hint = hint_of(problem, expression).hint
+        yield located_in_option(problem._replace(hint=hint), expression, "-e")
 
 
 def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet, not_used: Mapping[str, str]) -> int:
@@ -118,7 +148,7 @@ def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet, not_us
         print(json.dumps([_as_json(each, found) for each, found in results], indent=2))
     else:
         color = wants_colors(arguments)
-        show_lines(_as_text(results, color=color))
+        show_lines(_as_text(results, fleet, color=color))
     return 0 if len(results) == len(query) and all(_is_fine(found) for _, found in results) else 1
 
 
@@ -145,11 +175,8 @@ def _objects(
     return found
 
 
-def _expressions(arguments: Namespace, fleet: Fleet) -> Iterator[Question]:
+def _expressions(arguments: Namespace) -> Iterator[Question]:
     for expression in arguments.expression:
-        compiled = compile_selector(expression, fleet.release, fleet.gates, stored=True)
-        if isinstance(compiled, Refusal):
-            raise UsageError(f"-e: {compiled.detail}")
         about = {"file": "", "kind": "", "namespace": "", "name": "", "request": "", "deviceClass": ""}
         yield Question({**about, "name": expression}, (), [{"cel": {"expression": expression}}])
 
@@ -190,7 +217,7 @@ def _as_json(query: Question, found: Sequence[Row]) -> JSONObject:
     }
 
 
-def _as_text(results: Sequence[tuple[Question, list[Row]]], *, color: bool) -> Iterator[str]:
+def _as_text(results: Sequence[tuple[Question, list[Row]]], fleet: Fleet, *, color: bool) -> Iterator[str]:
     for query, found in results:
         total = sum(row.devices for row in found)
         matching = sum(row.devices for row in filter(_is_usable, found))
@@ -203,6 +230,8 @@ def _as_text(results: Sequence[tuple[Question, list[Row]]], *, color: bool) -> I
                 code = {TRUE: "32", ERROR: "1;31"}.get(row.outcome, "33")
                 outcome = colored(outcome, code)
             reason = row.reason if len(row.reason) <= _REASON_MAX else f"{row.reason[:_REASON_MAX]}…"
+            if row.outcome == ERROR and (missing := _NO_KEY.search(row.reason)):
+                reason += f" ({instead(missing[1], _keys(fleet), 'devices have')})"
             because = f": {reason}" if reason else ""
             if row.outcome == TRUE and row.unused:
                 because = f": not used, as the pool is {row.unused}"
@@ -210,6 +239,12 @@ def _as_text(results: Sequence[tuple[Question, list[Row]]], *, color: bool) -> I
         if rest := found[_ROWS_MAX:]:
             count = sum(row.devices for row in rest)
             yield f"  and {count} more devices, {rest[0].outcome} for other reasons (--output json has all)"
+
+
+def _keys(fleet: Fleet) -> list[str]:
+    """Return the names of attributes and capacities that devices have, and the domains."""
+    found = [pair for holder in ("attributes", "capacity") for pair in fleet.published((), holder)]
+    return [*(name for _, name in found), *(domain for domain, _ in found)]
 
 
 def _title(about: JSONObject) -> str:

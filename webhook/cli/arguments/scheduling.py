@@ -18,7 +18,8 @@ examples:
   draguard simulate --cluster cluster.yaml           why do its pods stay pending?
   draguard simulate deployment.yaml --cluster cluster.yaml
   draguard simulate charts/inference --helm-set replicas=4 --cluster cluster.yaml
-  draguard why pod.yaml --cluster must-gather/ --release team-x/train-1
+  draguard why team-x/train-2 --cluster cluster.yaml     one of its pods
+  draguard simulate pod.yaml --cluster must-gather/ --release team-x/train-1
   draguard simulate job.yaml --cluster cluster.yaml --without node-7
   draguard simulate pod.yaml --cluster cluster.yaml --fit
   kubectl get deviceclasses,resourceslices,nodes,pods,resourceclaims -A -o yaml |
@@ -48,7 +49,7 @@ MATCH = """\
 examples:
   draguard match claim.yaml --cluster cluster.yaml
   draguard match classes/ --cluster slices.yaml                  classes, too
-  draguard match -e 'device.driver == "gpu.example.com"' --cluster cluster.yaml
+  draguard match 'device.driver == "gpu.example.com"' --cluster cluster.yaml
   kubectl get resourceslices,deviceclasses -o yaml | draguard match template.yaml --cluster -
   draguard match claim.yaml --cluster cluster.yaml --output json
 
@@ -82,8 +83,8 @@ def simulate(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `draguard simulate`."""
     reading.paths(
         parser,
-        "manifests of pods and workloads: files, directories, globs, or - for standard input (default: the pending "
-        "pods of the cluster)",
+        "manifests of pods and workloads: files, directories, globs, or - for standard input; or [NAMESPACE/]NAME of a "
+        "pod of the cluster (default: its pending pods)",
     )
     reading.empty(parser)
     cluster(parser, "the simulation")
@@ -121,7 +122,7 @@ def match(parser: argparse.ArgumentParser) -> None:
     )
     reading.empty(parser)
     cluster(parser, "their devices")
-    repeated(parser, "-e", "--expression", metavar="CEL", help="a selector")
+    repeated(parser, "-e", "--expression", metavar="CEL", help="a selector; -e may be left out if it reads `device.`")
     _scheduler(parser)
 
 

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents import Position
-from webhook.findings import found
+from webhook.findings import Finding, found
 from webhook.fixing.scalars import count
 from webhook.problem import at
 from webhook.report.summary import counted
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webhook.documents import Document
-    from webhook.findings import Finding
     from webhook.problem import Path, Problem
 
 _EXPRESSIONS: Final = frozenset({"expression", "messageExpression", "valueExpression"})
@@ -78,6 +77,22 @@ def located(problem: Problem, document: Document, kubernetes: str = "") -> Findi
     place = position(document, problem.path, _before(value, problem))
     finding = finding._replace(brief=_brief(problem.message), key_line=finding.line)
     return finding._replace(line=place.line, column=place.column, text=document.line(place.line))
+
+
+def located_in_option(problem: Problem, expression: str, option: str) -> Finding:
+    """Locate a problem of an expression that is given on the command line.
+
+    Args:
+        problem: The problem.
+        expression: The expression.
+        option: The option, which stands in the place of the file.
+    """
+    before = _before(expression, problem)
+    visible = [offset for offset, each in enumerate(expression) if not each.isspace()]
+    offset = visible[before] if before < len(visible) else len(expression)
+    line, column = expression.count("\n", 0, offset) + 1, offset - expression.rfind("\n", 0, offset)
+    text = expression.split("\n")[line - 1]
+    return Finding(problem, option, line, column, text, brief=_brief(problem.message), key_line=1)
 
 
 def _is_cut(document: Document, line: int, value: str, message: str) -> bool:

@@ -19,6 +19,7 @@ from webhook.cli.console.reading import read_sources
 from webhook.cli.options.cluster import DETAILS, malformed, read_cluster
 from webhook.cli.options.refused import Refused
 from webhook.cli.options.release import feature_gates, kubernetes
+from webhook.cli.simulate.names import take_names
 from webhook.cli.simulate.report import Text, waits
 from webhook.documents import STDIN, Unreadable
 from webhook.findings import guarded, unread
@@ -61,6 +62,7 @@ def run(arguments: Namespace) -> int:
         raise UsageError("standard input (-) cannot be both the pods and the cluster: give one of them as files")
     report = Report()
     inventory = read_cluster(arguments.cluster, report)
+    named = take_names(arguments, inventory)
     documents = read_sources(arguments, arguments.paths, stated, arguments.namespace)
     gates = feature_gates(arguments, stated)
     refused = Refused(documents, inventory, stated, gates, namespace=arguments.namespace)
@@ -72,7 +74,7 @@ def run(arguments: Namespace) -> int:
     if arguments.fit:
         _check_fit(workloads)
     _what_if(arguments, inventory)
-    pods = _pods(workloads, inventory, arguments)
+    pods = _pods(workloads, inventory, arguments, named)
     if not pods and arguments.fit:
         raise UsageError("--fit takes one pod or workload, and no pod is pending: give one")
     try:
@@ -173,18 +175,20 @@ def _suggestion(name: str, known: Sequence[str]) -> str:
     return f": there are {listed(known)}" if known else ": there is none"
 
 
-def _pods(workloads: Sequence[JSONObject], inventory: Inventory, arguments: Namespace) -> list[JSONObject]:
+def _pods(
+    workloads: Sequence[JSONObject], inventory: Inventory, arguments: Namespace, named: Sequence[JSONObject]
+) -> list[JSONObject]:
     """Return the pods to schedule: those given; the pending ones of the cluster if requested, or if none are given."""
     nodes = inventory.all("Node")
     # --fit counts further pods, beside those that already run.
     running = Running(() if arguments.fit else inventory.running())
     made = (pod for workload in workloads for pod in pods_of(workload, nodes, running))
-    found = list(islice(made, _PODS_MAX + 1))
+    found = [*named, *islice(made, _PODS_MAX + 1)]
     if len(found) > _PODS_MAX:
         raise UsageError(
             f"the manifests make more than {_PODS_MAX:,} pods, the most that Kubernetes supports: lower the replicas"
         )
-    if arguments.pending or not arguments.paths:
+    if arguments.pending or not (arguments.paths or named):
         known = {(namespace_of(pod), name_of(pod)) for pod in found}
         found += [each for each in inventory.pending() if (namespace_of(each), name_of(each)) not in known]
     if not (found or arguments.pending or arguments.allow_empty) and arguments.paths:

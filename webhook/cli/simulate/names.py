@@ -1,0 +1,72 @@
+"""Names of the cluster's pods in the place of manifests: ``draguard why train-0 --cluster cluster.yaml``."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from webhook.api.versions import NEWEST
+from webhook.cli.arguments import UsageError
+from webhook.documents.selection import SUFFIXES
+from webhook.formats import dns_subdomain
+from webhook.references.rules import listed
+from webhook.spelling import nearest
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+
+    from webhook.inventory import Inventory
+    from webhook.objects import JSONObject
+
+
+def take_names(arguments: Namespace, inventory: Inventory) -> list[JSONObject]:
+    """Take paths that are not files for names of pods; return the pods, and leave the other paths.
+
+    Args:
+        arguments: The command's arguments.
+        inventory: The cluster's objects.
+
+    Raises:
+        UsageError: There is no such pod, or there are several.
+    """
+    if not arguments.cluster:
+        return []
+    names = [path for path in arguments.paths if _may_be_name(path)]
+    arguments.paths = [path for path in arguments.paths if path not in names]
+    return [_pod_of(each, inventory, arguments.namespace) for each in names]
+
+
+def _may_be_name(path: str) -> bool:
+    namespace, _, name = path.rpartition("/")
+    is_file = os.path.lexists(path) or path.endswith(SUFFIXES)
+    return not (is_file or "/" in namespace or dns_subdomain(name, NEWEST))
+
+
+def _pod_of(given: str, inventory: Inventory, default: str) -> JSONObject:
+    """Find the pod of a name; one without a namespace may be in any, if only one has it."""
+    known = [f"{namespace}/{name}" for namespace, name in inventory.names("Pod")]
+    namespace, _, name = given.rpartition("/")
+    found = [each for each in known if each == f"{namespace or default}/{name}"]
+    found = found or [each for each in known if not namespace and each.endswith(f"/{name}")]
+    if len(found) != 1:
+        what = (
+            "several pods of the cluster have this name" if found else "there is no such file, nor a pod of this name"
+        )
+        raise UsageError(f"{given}: {what}: {_hint(found or _alike(namespace, name, known), known)}")
+    namespace, _, name = found[0].partition("/")
+    return inventory.find("Pod", name, namespace) or {}
+
+
+def _alike(namespace: str, name: str, known: Sequence[str]) -> list[str]:
+    """Return the pods that a name probably means: those that a workload of this name has made, or a similar one."""
+    made = [each for each in known if each.rpartition("/")[2].startswith(f"{name}-")]
+    by_name = {each.partition("/")[2]: each for each in known}
+    near = nearest(f"{namespace}/{name}", known) if namespace else by_name.get(nearest(name, by_name), "")
+    return made or ([near] if near else [])
+
+
+def _hint(meant: Sequence[str], known: Sequence[str]) -> str:
+    if meant:
+        return f"did you mean {listed(meant)}?"
+    return f"the cluster has {listed(known)}" if known else "the cluster has no pods"
