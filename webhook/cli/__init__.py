@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -43,6 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if argv is None else argv
     if not _SERVING.intersection(given[:1]):
         gc.set_threshold(_UNCOLLECTED)
+        atexit.register(gc.freeze)  # the interpreter would look through all objects as it ends
     if given and given[0] in _VERSION:
         from webhook.cli.version import run  # noqa: PLC0415 - argparse takes longer to import than this takes
 
