@@ -10,7 +10,8 @@ import yaml
 
 from tests.command import ROOT, draguard
 from tests.structured import claim
-from webhook.drivers import ProfileError, built_in, check_parameters, profile_of, read_profile
+from webhook.documents.blocks import read_blocks
+from webhook.drivers import ProfileError, built_in, check_parameters, profile_of, read_profile, text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,6 +58,11 @@ spec:
         driver: gpu.example.org
         parameters: {apiVersion: gpu.example.org/v1, kind: GpuConfig, sizes: 1, names: [A], size: 1, more: {any: 1}}
 """
+
+
+@pytest.mark.parametrize("driver", built_in())
+def test_a_profile_is_simple_yaml(driver: str) -> None:
+    assert read_blocks(text_of(driver)) == yaml.safe_load(text_of(driver))
 
 
 @pytest.mark.parametrize("driver", built_in())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from functools import cache
 
+from webhook.documents.blocks import read_blocks
 from webhook.drivers.profile import Profile, read_profile
 
 _DIRECTORY = os.path.join(os.path.dirname(__file__), "profiles")  # noqa: PTH118, PTH120 - pathlib is slow to import
@@ -38,6 +39,4 @@ def text_of(driver: str) -> str:
 
 @cache
 def _read(driver: str) -> Profile:
-    import yaml  # noqa: PLC0415 - of most drivers there is no profile
-
-    return read_profile(yaml.load(text_of(driver), Loader=yaml.CSafeLoader))
+    return read_profile(read_blocks(text_of(driver)))  # to import PyYAML would take longer than all else
