@@ -201,6 +201,21 @@ class TestPipes:
         done = draguard("validate", tmp_path)
         assert (done.code, "not read: 1 file without a manifest" in done.out) == (0, True)
 
+    @pytest.mark.parametrize("text", ["image: {tag: v1}\n", "a\n---\nb: 1\n", "- a\n", "{}\n"])
+    def test_other_documents_are_no_manifests(self, text: str, tmp_path: Path) -> None:
+        values = tmp_path / "values.yaml"
+        values.write_text(text, encoding="utf-8")
+        done = draguard("validate", values)
+        hint = "help: no document in it has an apiVersion or a kind; --allow-empty accepts that"
+        assert (done.code, f"the file holds no manifest\n{hint}" in done.out) == (1, True)
+        assert draguard("validate", "--allow-empty", values).code == draguard("validate", tmp_path).code == 0
+        values.write_text(f"{text}---\nkind: Other\n", encoding="utf-8")
+        assert draguard("validate", values).code == 0
+
+    def test_a_kustomization_need_not_state_its_kind(self, tmp_path: Path) -> None:
+        (tmp_path / "kustomization.yaml").write_text("resources: [a.yaml]\n", encoding="utf-8")
+        assert draguard("validate", tmp_path / "kustomization.yaml").code == 0
+
     def test_a_path_counts_more(self) -> None:
         assert self.run(FINE, stdin=b"a: [").code == 0
 

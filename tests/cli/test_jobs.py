@@ -270,9 +270,10 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(tmp_path: Path) -> Non
         Unpacker(share, packer.sources).origin(packed).position(("spec",))
 
 
-def test_a_large_file_without_a_manifest_is_refused_or_counted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("document", ["# nothing: apiVersion\n---\n", "nothing: apiVersion\n---\n"])
+def test_a_large_file_without_a_manifest_is_refused_or_counted(document: str, tmp_path: Path) -> None:
     file = tmp_path / "nothing.yaml"
-    file.write_text("# nothing: apiVersion\n---\n" * 3_000, encoding="utf-8")
+    file.write_text(document * 3_000, encoding="utf-8")
     for paths in ([file], [tmp_path], [ROOT / "examples/mended", tmp_path], [file, ROOT / "examples/mended"]):
         one, two = (jobs(number, *paths) for number in (1, 2))
         assert one == two

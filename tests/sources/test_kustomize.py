@@ -198,7 +198,7 @@ def test_bases_far_away_are_named(path: Path, tmp_path: Path, *, has_repository:
         (around / ".git").mkdir()
     expected = [tmp_path / "far"] if has_repository else [around / "base", tmp_path / "far"]
     overlay = around / "overlays/prod"
-    noted = [each for each in draguard("validate", overlay).out.splitlines() if each.startswith("note: ")]
+    noted = [each for each in draguard("validate", overlay).out.splitlines() if each.startswith("note: /")]
     head = f"note: {overlay}/kustomization.yaml has a base outside its repository, or the directory around it: "
     assert noted == [f"{head}{each}" for each in expected]
     assert draguard("simulate", overlay, "--cluster", overlay).err.count(head) == len(expected)

@@ -100,7 +100,7 @@ class TestFinding:
 
     def test_it_is_not_a_manifest(self, configure: Callable[..., None]) -> None:
         configure("strict: true\n")
-        assert draguard("validate", "--level", "*=off").out.startswith("1 document in 1 file: no problems;")
+        assert "\n1 document in 1 file: no problems;" in draguard("validate", "--level", "*=off").out
 
 
 class TestKeys:

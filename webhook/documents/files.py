@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 from webhook.documents.ignored import Ignored
 from webhook.documents.limits import MAX_BYTES
-from webhook.documents.selection import BROKEN_LINK, EMPTY, NO_OBJECT, SUFFIXES, Selection, mentions_objects
+from webhook.documents.selection import (
+    BROKEN_LINK,
+    EMPTY,
+    KUSTOMIZATIONS,
+    NO_OBJECT,
+    SUFFIXES,
+    Selection,
+    mentions_objects,
+)
 from webhook.documents.source import STDIN, STDIN_NAME, Unreadable
 from webhook.documents.stream import Document, parse, too_large
 from webhook.records import NamedTuple
@@ -21,7 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 _SYSTEM: Final = ("/dev/", "/proc/", "/sys/")
-_EMPTY_HINT: Final = "did the command that writes it fail? --allow-empty accepts that; to read files, name them"
+_ALLOWED: Final = "--allow-empty accepts that"
+_EMPTY_HINT: Final = f"did the command that writes it fail? {_ALLOWED}; to read files, name them"
 _OUTSIDE: Final = "a symbolic link that leads out of the directories that are read"
 _OUTSIDE_HINT: Final = "name the file that it leads to, or the directory which that is in"
 
@@ -192,19 +201,32 @@ def _is_broken(found: Found) -> bool:
 
 def _counted(found: Found, selection: Selection) -> Iterator[Document | Unreadable]:
     """Read a file; one without a manifest is counted, or refused if named: it was probably not written."""
-    empty, left_out = True, selection.left_out.total()
+    empty, has_manifest, left_out = True, False, selection.left_out.total()
     for document in _read(found, None if found.is_named else selection):
         empty = False
+        has_manifest = has_manifest or isinstance(document, Unreadable) or is_manifest(document.data, found.path)
         yield document
-    if empty and selection.left_out.total() == left_out:
-        yield from no_manifest(found, selection)
+    if not has_manifest and selection.left_out.total() == left_out:
+        yield from no_manifest(found, selection, empty=empty)
 
 
-def no_manifest(found: Found, selection: Selection) -> Iterator[Unreadable]:
-    """Count a file without a manifest, or report it if named."""
+def is_manifest(data: object, file: str) -> bool:
+    """Tell whether the data of a document look like a manifest, or are the kustomization that the file's name says."""
+    return _is_object(data) or file.rpartition("/")[2] in KUSTOMIZATIONS
+
+
+def no_manifest(found: Found, selection: Selection, *, empty: bool) -> Iterator[Unreadable]:
+    """Report a file without a manifest if it is named, else count it unless it has other documents.
+
+    Args:
+        found: The file.
+        selection: Counts it.
+        empty: Whether it has no document at all.
+    """
     if found.is_named and not selection.allow_empty:
-        yield Unreadable(_shown(found.path), 1, 1, "the file holds no manifest", "--allow-empty accepts that")
-    else:
+        hint = _ALLOWED if empty else f"no document in it has an apiVersion or a kind; {_ALLOWED}"
+        yield Unreadable(_shown(found.path), 1, 1, "the file holds no manifest", hint)
+    elif empty:
         selection.left_out[EMPTY] += 1
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from webhook.cli.validate import processes
 from webhook.cli.validate.judge import Ahead, failure
 from webhook.documents import Unreadable
-from webhook.documents.files import no_manifest, read_found
+from webhook.documents.files import is_manifest, no_manifest, read_found
 from webhook.documents.shares import Packer, Reader, Unpacker, shares, sized
 from webhook.records import NamedTuple
 from webhook.suppression.statements import NAME
@@ -40,6 +40,21 @@ class _Result(NamedTuple):
 
 if TYPE_CHECKING:
     _Entry = tuple[Packed, Judgement | None] | Unreadable
+
+
+class _Parts:
+    """What the parts of a file hold, as far as they are read."""
+
+    def __init__(self) -> None:
+        self.empty = True
+        """Whether they have no document."""
+        self.has_manifest = self.left_out = False
+        """Whether one holds a manifest, and whether one was left out."""
+
+    def note(self, may_be_manifest: bool) -> None:  # noqa: FBT001 - about the only argument
+        """Add a document."""
+        self.empty = False
+        self.has_manifest = self.has_manifest or may_be_manifest
 
 
 class Shared:
@@ -83,32 +98,35 @@ class Shared:
             return
         first, *others = shares(self._found, self.processes)
         indexes, left_out = count(), self._selection.left_out.copy()
-        is_empty = True
+        parts = _Parts()
         for each in self._reader.read(first, indexes):  # shared values are made before the fork
-            is_empty = False
+            parts.note(isinstance(each, Unreadable) or is_manifest(each.data, first.name))
             yield each
-        before, is_empty = next(indexes), is_empty and self._selection.left_out == left_out
+        before, parts.left_out = next(indexes), self._selection.left_out != left_out
         results = processes.spread(
             lambda share: self._work(share, stated, judge), others, self.processes, lambda share: share.name
         )
         for share, result in zip(others, results, strict=True):
             self._selection.left_out.update(result.left_out)
             if not share.number:
-                before, is_empty = 0, True
+                before, parts = 0, _Parts()
             yield from _unpacked(share, result, before, judge)
             before += result.indexes
-            is_empty = is_empty and not result.entries and not result.left_out
-            if is_empty and share.of > 1 and share.number == share.of - 1:
-                yield from self._without_manifest(share)
+            if share.of > 1:
+                for entry in () if parts.has_manifest else result.entries:
+                    parts.note(isinstance(entry, Unreadable) or is_manifest(entry[0][0], share.name))
+                parts.left_out = parts.left_out or bool(result.left_out)
+                if share.number == share.of - 1:
+                    yield from self._without_manifest(share, parts)
         if not self._is_first:  # already counted for another release
             self._selection.left_out = left_out
         self._is_first = False
 
-    def _without_manifest(self, share: Share) -> Iterator[Unreadable]:
+    def _without_manifest(self, share: Share, parts: _Parts) -> Iterator[Unreadable]:
         """Report a file of which no part holds a manifest."""
         (found,) = share.files
-        if not isinstance(found, Unreadable):
-            yield from no_manifest(found, self._selection)
+        if not isinstance(found, Unreadable) and not parts.has_manifest and not parts.left_out:
+            yield from no_manifest(found, self._selection, empty=parts.empty)
 
     def _work(self, share: Share, stated: str | None, judge: Judge) -> _Result:
         """Read and judge a share, in another process."""

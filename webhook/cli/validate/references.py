@@ -170,10 +170,10 @@ class References:
                 [*report.findings, *findings],
                 key=lambda each: (order.get(each.file, -1), each.line, each.column),
             )
-        lines = list(_not_looked_at(skipped, has_errors=bool(self._cut) or not self._refused.isdisjoint(skipped)))
         if self._partly:
-            lines.append(f"note: not looked for: some warnings of {counted(len(self._partly), 'object')} with errors")
-        return lines
+            objects = counted(len(self._partly), "object")
+            report.asides.append(f"note: not looked for: some warnings of {objects} with errors")
+        return list(_not_looked_at(skipped, has_errors=bool(self._cut) or not self._refused.isdisjoint(skipped)))
 
     def _findings(self, noted: Sequence[_Noted]) -> tuple[list[Finding], Counter[str]]:
         """Look up the references of some manifests; count those that were skipped by kind."""
@@ -207,7 +207,7 @@ class References:
             needs = RULES[problem.rule].needs
             is_beside = file not in self._cut and (neighbours is None or neighbours.beside(file, needs))
             if needs and not problem.hint.startswith(MEANT) and not is_beside:
-                skipped[needs[0]] += 1
+                skipped.update(() if given.errors else needs[:1])
             else:
                 yield self._fixable(_placed(problem, given), given.document)
 
@@ -230,7 +230,7 @@ class References:
             for problem in self._problems(obj, kind, context, skipped, only_of_fields=bool(given.errors))
         ]
         if given.errors:
-            problems = [each for each in problems if holds(each.path, given.errors)]
+            return Found([each for each in problems if holds(each.path, given.errors)], Counter())
         return Found(problems, skipped)
 
     def _problems(
