@@ -78,7 +78,7 @@ class References:
         self._around: dict[tuple[str, str], Any] = {}
         self._refused: set[str] = set()
         """The kinds of manifests with errors, to which others may refer."""
-        self._partly = set[int]()
+        self._partly: dict[int, Document] = {}
         """The manifests with errors, in which not every warning is looked for."""
         self._cut: set[str] = set()
         """The files with documents that are unreadable or of an unknown kind."""
@@ -102,7 +102,7 @@ class References:
             return
         if not taken:
             self._note_name(obj)
-            self._partly.add(id(document))
+            self._partly[id(document)] = document
             errors = None if findings is None else spoiled(findings)
             if errors is not None:
                 self._documents[id(document)] = _Noted(document, obj, release, errors=errors)
