@@ -138,7 +138,7 @@ class Inventory:
         self._kinds.setdefault(kind, {})[namespace, obj["metadata"]["name"]] = obj
 
     def note(self, kind: str, name: str, namespace: str = "") -> None:
-        """Note the existence of an object that is otherwise unusable."""
+        """Note the existence of an object whose content is unknown, see :func:`is_noted`."""
         metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
         self._kinds.setdefault(kind, {}).setdefault((namespace, name), {"kind": kind, "metadata": metadata, "spec": {}})
 
@@ -188,6 +188,11 @@ class Inventory:
             node, phase = at(pod, "spec", "nodeName"), text(pod, "status", "phase")
             if not node and phase not in _TERMINATED:
                 yield pod
+
+
+def is_noted(obj: JSONObject) -> bool:
+    """Tell whether an object of an inventory is known by its name alone."""
+    return "apiVersion" not in obj
 
 
 def _namespaced(version: str | None, kind: str) -> bool | None:

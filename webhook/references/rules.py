@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import current, work
-from webhook.inventory.objects import CLAIMS, without_nulls
+from webhook.inventory.objects import CLAIMS, is_noted, without_nulls
 from webhook.objects import items, mapping, text
 from webhook.problem import WARNING, Advice, Fix, Path, Problem
 from webhook.records import NamedTuple
@@ -78,7 +78,7 @@ class Context:
     @cached_property
     def _fleet(self) -> Fleet | None:
         slices = [without_nulls(each) for each in self.inventory.all("ResourceSlice")]
-        if not slices:
+        if not slices or not self.knows_all_slices:
             return None
         from webhook.deviceselectors.fleet import Fleet  # noqa: PLC0415 - only with slices at hand
 
@@ -86,6 +86,11 @@ class Context:
             return Fleet(slices, self.release, self.gates)
         except ValueError:  # no allocator of that release has these features
             return None
+
+    @cached_property
+    def knows_all_slices(self) -> bool:
+        """Whether no slice is known by its name alone, because it has errors: its devices may be those that lack."""
+        return not any(map(is_noted, self.inventory.all("ResourceSlice")))
 
     @cached_property
     def pools(self) -> Mapping[tuple[str, str], Sequence[JSONObject]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.deviceselectors.parts import Parts, parts_of
 from webhook.deviceselectors.reads import reads
 from webhook.inventory import CLAIMS
+from webhook.inventory.objects import is_noted
 from webhook.objects import items, text
 from webhook.records import NamedTuple
 from webhook.references.requests import requests_of
@@ -62,7 +63,8 @@ def _all_selectors(obj: JSONObject, context: Context) -> Iterator[Selector]:
         device_class = context.inventory.find("DeviceClass", name)
         around = items(device_class, "spec", "selectors")
         for each in _compiled(items(request.content, "selectors"), around, (*request.path, "selectors"), context):
-            yield each._replace(is_certain=device_class is not None, class_name=name)
+            is_certain = device_class is not None and not is_noted(device_class)
+            yield each._replace(is_certain=is_certain, class_name=name)
 
 
 def _compiled(

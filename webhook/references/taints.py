@@ -34,6 +34,8 @@ def taint_rule_selects_all(taint_rule: JSONObject, _: Context) -> Iterator[Probl
 @rule("taint-rule-selects-nothing", "DeviceTaintRule", needs=("ResourceSlice",))
 def taint_rule_selects_nothing(taint_rule: JSONObject, context: Context) -> Iterator[Problem]:
     """A DeviceTaintRule names a driver, pool or device that no slice publishes, so it taints nothing."""
+    if not context.knows_all_slices:
+        return
     selector = mapping(taint_rule, "spec", "deviceSelector")
     slices = context.inventory.all("ResourceSlice")
     if driver := text(selector, "driver"):

@@ -26,7 +26,7 @@ class Neighbours:
         self._directories: dict[str, set[str]] = {}
         self._files: dict[str, set[str]] = {}
         self._objects: list[tuple[str, JSONObject]] = []
-        self._names: list[tuple[str, str, str]] = []
+        self._names: list[tuple[str, str, str, str]] = []
         self._inventories: dict[frozenset[str], Inventory] = {}
 
     def note(self, file: str, obj: JSONObject) -> None:
@@ -41,9 +41,12 @@ class Neighbours:
         self._files.setdefault(str(obj.get("kind")), set()).add(file)
         self._objects.append((directory, obj))
 
-    def note_name(self, kind: str, name: str, namespace: str) -> None:
-        """Add the name of an object that may be malformed."""
-        self._names.append((kind, name, namespace))
+    def note_name(self, file: str, kind: str, name: str, namespace: str) -> None:
+        """Add the name of an object that may be malformed, in a file."""
+        directory = file.rpartition("/")[0]
+        if kind == SLICE:
+            self._directories.setdefault(kind, set()).add(directory)
+        self._names.append((directory, kind, name, namespace))
 
     def beside(self, file: str, kinds: Collection[str]) -> bool:
         """Tell whether a file's manifests come with all objects of some kinds that they need.
@@ -70,8 +73,9 @@ class Neighbours:
             for directory, obj in self._objects:
                 if obj.get("kind") != SLICE or directory in slices:
                     found.hold(obj)
-            for name in self._names:
-                found.note(*name)
+            for directory, kind, *name in self._names:
+                if kind != SLICE or directory in slices:
+                    found.note(kind, *name)
         return self._inventories[slices]
 
     def _above(self, file: str, kind: str) -> frozenset[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.api.templates import pod_template
 from webhook.api.versions import find
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
-from webhook.cli.validate.neighbours import Neighbours
+from webhook.cli.validate.neighbours import SLICE, Neighbours
 from webhook.cli.validate.processes import in_ranges
 from webhook.cli.validate.refused import holds, spoiled
 from webhook.findings import Finding, failed, found, identity
@@ -101,12 +101,12 @@ class References:
         if not isinstance(obj, dict) or id(document) in self._documents:
             return
         if not taken:
-            self._note_name(obj)
+            self._note_name(obj, document.source)
             self._partly[id(document)] = document
             errors = None if findings is None else spoiled(findings)
             if errors is not None:
                 self._documents[id(document)] = _Noted(document, obj, release, errors=errors)
-        elif self._inventory.hold(obj) or pod_template(obj) is not None or self._makes_pods(obj):
+        elif self._inventory.hold(obj) or pod_template(obj) is not None or self._makes_pods(obj, document.source):
             self._documents[id(document)] = _Noted(document, obj, release)
             if self._neighbours:
                 self._neighbours.note(document.source, obj)
@@ -123,32 +123,32 @@ class References:
         if isinstance(pod, dict) and _is_extended_anywhere(pod):
             self._documents.setdefault(id(document), _Noted(document, obj, release, needs="DeviceClass"))
 
-    def _makes_pods(self, obj: JSONObject) -> bool:
+    def _makes_pods(self, obj: JSONObject, file: str) -> bool:
         """Tell whether an object of another project makes pods; record the templates that are made for it."""
         if find(obj.get("apiVersion"), obj.get("kind")):
             return False
         from webhook.workloads import made_templates, pods_in  # noqa: PLC0415 - most objects are of Kubernetes itself
 
         for name in made_templates(obj):
-            self._note("ResourceClaimTemplate", name, identity(obj).namespace or "default")
+            self._note(file, "ResourceClaimTemplate", name, identity(obj).namespace or "default")
         return any(pods_in(obj, self._locations))
 
-    def _note_name(self, obj: JSONObject) -> None:
+    def _note_name(self, obj: JSONObject, file: str) -> None:
         """Record the name of a manifest, so that references to it are not reported, too."""
         about = identity(obj)
         if about.name and about.kind in CLAIMS:
             name = about.kind, about.name, about.namespace or "default"
-        elif about.name and about.kind == "DeviceClass":
+        elif about.name and about.kind in {"DeviceClass", SLICE}:
             name = about.kind, about.name, ""
         else:
             return
         self._refused.add(name[0])
-        self._note(*name)
+        self._note(file, *name)
 
-    def _note(self, kind: str, name: str, namespace: str) -> None:
+    def _note(self, file: str, kind: str, name: str, namespace: str) -> None:
         self._inventory.note(kind, name, namespace)
         if self._neighbours:
-            self._neighbours.note_name(kind, name, namespace)
+            self._neighbours.note_name(file, kind, name, namespace)
 
     def report(self, report: Report, jobs: int | None = 1) -> list[str]:
         """Add the findings to a report, each beside the others of its file.
