@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from webhook.server.bounded import BoundedLog
 from webhook.server.errors import ServerError
 from webhook.server.filewatch import FileWatch
+from webhook.server.tls.records import Records
 from webhook.server.tls.validity import not_after
 
 if TYPE_CHECKING:
@@ -155,9 +156,11 @@ class _Latest(ssl.SSLContext):
     failed: Callable[[ssl.SSLError], None]
 
     def wrap_bio(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, *more: Any, **options: Any) -> ssl.SSLObject:
-        handshake = cast("_Handshake", self.settings.wrap_bio(incoming, outgoing, *more, **options))
+        taken = ssl.MemoryBIO()
+        handshake = cast("_Handshake", self.settings.wrap_bio(taken, outgoing, *more, **options))
         handshake.failed = self.failed
         handshake.outgoing = outgoing
+        handshake.records = Records(incoming, taken)
         return handshake
 
 
@@ -166,13 +169,14 @@ class _Handshake(ssl.SSLObject):
 
     failed: Callable[[ssl.SSLError], None]
     outgoing: ssl.MemoryBIO
+    records: Records
     _has_failed = False
 
     def do_handshake(self) -> None:
         if self._has_failed:
             raise ssl.SSLError("the handshake has failed before")
         try:
-            super().do_handshake()
+            self._shake()
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError, ssl.SSLEOFError):
             raise
         except ssl.SSLError as error:
@@ -181,6 +185,27 @@ class _Handshake(ssl.SSLObject):
             if self.outgoing.pending:  # an alert: the loop would drop it, but sends it if the handshake goes on
                 raise ssl.SSLWantReadError from error
             raise
+
+    def _shake(self) -> None:
+        is_whole = self.records.take()
+        while True:
+            try:
+                return super().do_handshake()
+            except ssl.SSLWantReadError:
+                if not is_whole:
+                    raise
+                is_whole = self.records.take_after_barren()
+
+    def read(self, size: int = 1024, buffer: Any = None) -> Any:
+        """Read data, of one record at most."""
+        is_whole = self.pending() == 0 and self.records.take()
+        while True:
+            try:
+                return super().read(size, buffer)
+            except ssl.SSLWantReadError:
+                if not is_whole:
+                    raise
+                is_whole = self.records.take_after_barren()
 
 
 @contextmanager

