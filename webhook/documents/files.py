@@ -15,6 +15,7 @@ from webhook.documents.limits import MAX_BYTES
 from webhook.documents.selection import (
     BROKEN_LINK,
     EMPTY,
+    KUSTOMIZATIONS,
     NO_OBJECT,
     SUFFIXES,
     Selection,
@@ -203,10 +204,15 @@ def _counted(found: Found, selection: Selection) -> Iterator[Document | Unreadab
     empty, has_manifest, left_out = True, False, selection.left_out.total()
     for document in _read(found, None if found.is_named else selection):
         empty = False
-        has_manifest = has_manifest or isinstance(document, Unreadable) or selection.wants(document.data, found.path)
+        has_manifest = has_manifest or isinstance(document, Unreadable) or is_manifest(document.data, found.path)
         yield document
     if not has_manifest and selection.left_out.total() == left_out:
         yield from no_manifest(found, selection, empty=empty)
+
+
+def is_manifest(data: object, file: str) -> bool:
+    """Tell whether the data of a document look like a manifest, or are the kustomization that the file's name says."""
+    return _is_object(data) or file.rpartition("/")[2] in KUSTOMIZATIONS
 
 
 def no_manifest(found: Found, selection: Selection, *, empty: bool) -> Iterator[Unreadable]:
@@ -235,11 +241,14 @@ def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Docume
     empty = selection is not None and not selection.allow_empty
     for document in parse(data, name or _shown(STDIN), rendered=not name):
         # An error message that ends up in a pipe is often YAML, too: `Error: connection refused`.
-        is_other = isinstance(document, Document) and not (selection and selection.wants(document.data, name))
-        empty = empty and is_other and not name
+        empty = empty and isinstance(document, Document) and not (name or _is_object(document.data))
         yield document
     if empty:
         yield Unreadable(name or _shown(STDIN), 1, 1, "standard input holds no manifest", _EMPTY_HINT)
+
+
+def _is_object(data: object) -> bool:
+    return isinstance(data, dict) and ("kind" in data or "apiVersion" in data)
 
 
 def _read(found: Found, selection: Selection | None) -> Iterator[Document | Unreadable]:

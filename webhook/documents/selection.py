@@ -49,11 +49,6 @@ Entry = tuple[str, bool]
 """The path of an entry of a directory, and whether it is a directory itself."""
 
 
-def may_be_manifest(data: object) -> bool:
-    """Tell whether a document says which kind of object it is, if only in part."""
-    return isinstance(data, dict) and ("kind" in data or "apiVersion" in data)
-
-
 class Selection:
     """Leaves out files that are not manifests, and counts them by reason.
 
@@ -62,7 +57,6 @@ class Selection:
         stdin_name: The file that standard input stands for, as an editor gives it; empty if there is none.
         excluded: The user's exclusions, each a predicate of a path.
         own: The real paths of files of draguard itself, which are not manifests.
-        is_wanted: Tells which documents count as manifests: a file that is named must hold one.
     """
 
     def __init__(
@@ -72,9 +66,7 @@ class Selection:
         stdin_name: str = "",
         excluded: Sequence[Callable[[str], bool]] = (),
         own: Iterable[str] = (),
-        is_wanted: Callable[[object], bool] = may_be_manifest,
     ) -> None:
-        self._is_wanted = is_wanted
         self.allow_empty = allow_empty
         self.stdin_name = stdin_name
         self.left_out: Counter[str] = Counter()
@@ -82,10 +74,6 @@ class Selection:
         self._excluded = excluded
         self._own = frozenset(own)
         self._own_names = {each.rpartition("/")[2] for each in self._own}.union(CONFIGURATION_FILES)
-
-    def wants(self, data: object, file: str) -> bool:
-        """Tell whether a document of a file counts as a manifest; a kustomization need not state its kind."""
-        return self._is_wanted(data) or file.rpartition("/")[2] in KUSTOMIZATIONS
 
     def excludes(self, path: str) -> bool:
         """Tell whether a path is excluded, and count it."""
