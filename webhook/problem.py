@@ -259,7 +259,7 @@ def quoted(text: str) -> str:
     """
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
-    return '"' + "".join(_ESCAPES.get(char) or _escaped(char) for char in text) + '"'
+    return f'"{text.translate(_ESCAPES)}"'
 
 
 SHOWN: Final = 1000
@@ -329,29 +329,37 @@ def aggregate(errors: Iterable[str]) -> str:
 
 GO_JSON_ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 """The characters that Go's ``encoding/json`` escapes in addition."""
-_ESCAPES = {
-    '"': '\\"',
-    "\\": "\\\\",
-    "\a": "\\a",
-    "\b": "\\b",
-    "\f": "\\f",
-    "\n": "\\n",
-    "\r": "\\r",
-    "\t": "\\t",
-    "\v": "\\v",
-}
 _TWO_DIGITS = 0x80
 _FOUR_DIGITS = 0x10000
 
 
-def _escaped(char: str) -> str:
-    if char.isprintable():
-        return char
-    code = ord(char)
-    if code < _TWO_DIGITS:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < _FOUR_DIGITS else f"\\U{code:08x}"
+class _Escapes(dict[int, str]):
+    """The escapes of characters, made anew each time: of long texts, :meth:`str.translate` keeps the result only."""
 
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        if char.isprintable():
+            return char
+        if code < _TWO_DIGITS:
+            return f"\\x{code:02x}"
+        return f"\\u{code:04x}" if code < _FOUR_DIGITS else f"\\U{code:08x}"
+
+
+_ESCAPES = _Escapes(
+    str.maketrans(
+        {
+            '"': '\\"',
+            "\\": "\\\\",
+            "\a": "\\a",
+            "\b": "\\b",
+            "\f": "\\f",
+            "\n": "\\n",
+            "\r": "\\r",
+            "\t": "\\t",
+            "\v": "\\v",
+        }
+    )
+)
 
 _AS_JSON_SINCE = 34
 _ONE_WORDING_SINCE = 32

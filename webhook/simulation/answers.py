@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.inventory.claims import allocation_of, uid_of
 from webhook.objects import items, name_of, namespace_of, text
-from webhook.simulation.causes import cause
-from webhook.simulation.conditions import FILTER_FAILED
 from webhook.simulation.leftout import LeftOut
 from webhook.simulation.rejections import Explainer
 from webhook.simulation.suggestions import Suggestions
 from webhook.simulation.verdicts import Round
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from webhook.objects import JSONObject
     from webhook.simulation.scheduler import Placement, Scheduler
@@ -43,7 +41,6 @@ class Answers:
 
     def of(self, placement: Placement) -> dict[str, Any]:
         """Return the result of one pod: see :func:`webhook.simulate`."""
-        why = self._why(placement)
         return {
             "namespace": namespace_of(placement.pod),
             "name": name_of(placement.pod),
@@ -51,7 +48,7 @@ class Answers:
             "condition": placement.condition,
             "claims": {name_of(each): found for each in placement.claims if (found := _devices(each))},
             "candidates": list(placement.candidates),
-            "why": {"reason": _reason(placement, why["nodes"]), **why, "notes": self._notes(placement)},
+            "why": {"reason": placement.reason, **self._why(placement), "notes": self._notes(placement)},
         }
 
     @staticmethod
@@ -113,15 +110,6 @@ class Answers:
         if placement.claims and self._cluster.inventory.all("DeviceTaintRule"):
             notes += filter(None, [settings.taint_rules_ignored])
         return [*notes, *self._left_out.notes(placement)]
-
-
-def _reason(placement: Placement, groups: Sequence[JSONObject]) -> str:
-    """Return the reason of the scheduler, or else that of the nodes; empty for a pod that gets a node."""
-    if placement.reason or placement.node is not None:
-        return placement.reason
-    message = (placement.condition or {}).get("message", "")
-    error = message.removeprefix(FILTER_FAILED)
-    return cause(groups, error if error != message else "") or message
 
 
 def _nothing() -> JSONObject:

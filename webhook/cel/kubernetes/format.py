@@ -31,9 +31,7 @@ _UUID_TEXT: Final = Pattern(_UUID)
 _TIME_TEXT: Final = Pattern(_TIME)
 _DATE_TEXT: Final = Pattern("([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _BASE64_SIGN = "[A-Za-z0-9+/]"
-_BASE64_TEXT: Final = Pattern(
-    f"(?:{_BASE64_SIGN}{{4}})*(?:{_BASE64_SIGN}{{2}}==|{_BASE64_SIGN}{{3}}=|{_BASE64_SIGN}{{4}})"
-)
+_BASE64_TEXT: Final = Pattern(f"(?=.)(?:{_BASE64_SIGN}{{4}})*+(?:{_BASE64_SIGN}{{2}}==|{_BASE64_SIGN}{{3}}=)?")
 _DNS_1035_TEXT: Final = Pattern("[a-z]([-a-z0-9]*[a-z0-9])?")
 _DNS_1035_LABEL_MAX = 63
 _NO_DNS_1035_LABEL = (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from enum import Enum
+from functools import cache
 from typing import Final
 
 from webhook.cel.kubernetes import netip
@@ -37,6 +39,12 @@ class Part(Enum):
     FRAGMENT = _UNRESERVED | _bytes("$&+,/:;=?@!()*")
 
 
+_PERCENTS: Final = Pattern(rb"%.{0,2}", re.DOTALL)
+_OF_HOSTS: Final = Pattern(
+    rb"%%.{0,2}|[%b]" % re.escape(bytes(sorted(frozenset(range(_FIRST_WIDE)) - Part.HOST.value - {ord("%")}))),
+    re.DOTALL,
+)
+"""What needs a look in a host: escapes, and characters that may not be there."""
 _VALID_PATH: Final = Part.PATH.value | _bytes("!'()*[]%")
 _VALID_FRAGMENT: Final = Part.FRAGMENT.value | _bytes("'[]%")
 
@@ -108,7 +116,12 @@ def _text(data: bytes) -> str:
 
 def escape(data: bytes, part: Part) -> bytes:
     """Escapes bytes for a part of a URL."""
-    return b"".join(bytes((byte,)) if byte in part.value else b"%%%02X" % byte for byte in data)
+    return data.decode("latin-1").translate(_escapes(part)).encode()
+
+
+@cache
+def _escapes(part: Part) -> dict[int, str]:
+    return {byte: f"%{byte:02X}" for byte in range(256) if byte not in part.value}
 
 
 def _escaped(raw: bytes, part: Part, valid: frozenset[int]) -> bytes:
@@ -125,21 +138,17 @@ def unescape(data: bytes, part: Part) -> bytes:
     Raises:
         ValueError: The text is malformed; the message is Go's.
     """
-    position = 0
-    in_host = part in {Part.HOST, Part.ZONE}
-    while position < len(data):
-        byte = data[position : position + 1]
-        if byte == b"%":
-            _check_escape(data[position : position + 3], part)
-            position += 3
-            continue
-        if in_host and byte[0] < _FIRST_WIDE and byte[0] not in Part.HOST.value:
-            raise ValueError(f"invalid character {quoted(_text(byte))} in host name")
-        position += 1
     if part is Part.QUERY:
         data = data.replace(b"+", b" ")
-    found: bytes = _ESCAPE.sub(lambda match: bytes((int(match[1], 16),)), data)
-    return found
+    plain, at = bytearray(), 0
+    for found in (_OF_HOSTS if part in {Part.HOST, Part.ZONE} else _PERCENTS).finditer(data):
+        if not found[0].startswith(b"%"):
+            raise ValueError(f"invalid character {quoted(_text(found[0]))} in host name")
+        _check_escape(found[0], part)
+        plain += data[at : found.start()]
+        plain.append(int(found[0][1:], 16))
+        at = found.end()
+    return bytes(plain) + data[at:]
 
 
 def _check_escape(escaped: bytes, part: Part) -> None:

@@ -69,8 +69,8 @@ def int_to_uint(value: int) -> UInt:
 
 def string_to_int(text: str) -> int:
     """Reads a decimal number."""
-    if _INTEGER.fullmatch(text) and len(text.lstrip("+-").lstrip("0")) <= _MAX_DIGITS:
-        value = int(text)
+    if _INTEGER.fullmatch(text) and len(digits := text.lstrip("+-").lstrip("0") or "0") <= _MAX_DIGITS:
+        value = int(digits) * (-1 if text[0] == "-" else 1)
         if INT_MIN <= value <= INT_MAX:
             return value
     fail("string", "int")
@@ -78,8 +78,8 @@ def string_to_int(text: str) -> int:
 
 def string_to_uint(text: str) -> UInt:
     """Reads a decimal number without sign."""
-    if _DIGITS.fullmatch(text) and len(text.lstrip("0")) <= _MAX_DIGITS:
-        value = int(text)
+    if _DIGITS.fullmatch(text) and len(digits := text.lstrip("0") or "0") <= _MAX_DIGITS:
+        value = int(digits)
         if value <= UINT_MAX:
             return UInt(value)
     fail("string", "uint")

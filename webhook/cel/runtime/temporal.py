@@ -49,11 +49,14 @@ def parse_duration(text: str) -> Duration | None:
     at = 0
     while at < len(rest):
         part = _DURATION_PART.match(rest, at)
-        if part is None or not (part[1] or part[2]) or len(part[1].lstrip("0")) > _MAX_DIGITS:
+        if part is None or not (part[1] or part[2]):
+            return None
+        whole = part[1].lstrip("0")
+        if len(whole) > _MAX_DIGITS:
             return None
         unit = _UNITS[part[3]]
         fraction = (part[2] or "0")[:_MAX_FRACTION]
-        total += int(part[1] or "0") * unit + int(float(fraction) * (unit / 10 ** len(fraction)))
+        total += int(whole or "0") * unit + int(float(fraction) * (unit / 10 ** len(fraction)))
         at = part.end()
     nanos = -total if text.startswith("-") else total
     return Duration(nanos) if rest and INT_MIN <= nanos <= INT_MAX else None

@@ -11,7 +11,6 @@ from webhook.cli.arguments import UsageError
 from webhook.cli.console.expressions import located, position
 from webhook.cli.options.namespaces import POLICY_HINT
 from webhook.documents import STDIN, Document, Unreadable, read
-from webhook.documents.selection import may_be_manifest
 from webhook.engine.offline import Sender
 from webhook.findings import NOTE, Finding, Origin, found, unread
 from webhook.objects import metadata_of, text
@@ -70,11 +69,6 @@ class Policies(NamedTuple):
 def is_suite(obj: object) -> bool:
     """Tell whether a document is a suite of ``draguard policy test``, which stands beside policies."""
     return isinstance(obj, dict) and "cases" in obj and "apiVersion" not in obj
-
-
-def is_of_policies(obj: object) -> bool:
-    """Tell whether a document is an object or a suite, as commands for policies read them."""
-    return may_be_manifest(obj) or is_suite(obj)
 
 
 def release(stated: str | None) -> Release:

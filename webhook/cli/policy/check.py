@@ -10,7 +10,7 @@ from webhook.cli.arguments import UsageError
 from webhook.cli.console.expressions import position
 from webhook.cli.console.output import check_outputs, show
 from webhook.cli.console.reading import paths_of
-from webhook.cli.options.policies import is_of_policies, is_suite, placed, release
+from webhook.cli.options.policies import is_suite, placed, release
 from webhook.cli.options.release import kubernetes
 from webhook.cli.options.suppressing import suppress, suppressions
 from webhook.documents import Selection, Unreadable, read
@@ -46,7 +46,7 @@ def run(arguments: Namespace) -> int:
     paths = paths_of(arguments) or [os.curdir]
     suppressed = suppressions(arguments, paths)
     report, given = Report(), list[Given]()
-    selection = Selection(allow_empty=arguments.allow_empty, is_wanted=is_of_policies)
+    selection = Selection(allow_empty=arguments.allow_empty)
     for document in read(paths, selection=selection):
         if isinstance(document, Unreadable):
             report.findings.append(unread(document))

@@ -11,7 +11,7 @@ from webhook.cli.console.expressions import located
 from webhook.cli.console.output import check_outputs, show
 from webhook.cli.console.progress import counting
 from webhook.cli.console.reading import paths_of
-from webhook.cli.options.policies import is_of_policies, is_suite, placed, release
+from webhook.cli.options.policies import is_suite, placed, release
 from webhook.cli.options.release import kubernetes
 from webhook.cli.options.suppressing import suppress, suppressions
 from webhook.cli.policy.suitefiles import SuiteFiles
@@ -48,7 +48,7 @@ def _run(arguments: Namespace, paths: Sequence[str]) -> int:
     suppressed = suppressions(arguments, paths)
     selected = _selection(arguments.filter)
     with counting("cases", sys.stderr, quiet=arguments.quiet) as progress:
-        selection = Selection(allow_empty=arguments.allow_empty, is_wanted=is_of_policies)
+        selection = Selection(allow_empty=arguments.allow_empty)
         stated, note = kubernetes(arguments), suppressed.note
         report = test(paths, stated, note, progress, selection, strict=arguments.strict, selected=selected)
     report.left_out, report.renders = selection.left_out, False

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from webhook.cli.validate import processes
 from webhook.cli.validate.judge import Ahead, failure
 from webhook.documents import Unreadable
-from webhook.documents.files import no_manifest, read_found
+from webhook.documents.files import is_manifest, no_manifest, read_found
 from webhook.documents.shares import Packer, Reader, Unpacker, shares, sized
 from webhook.records import NamedTuple
 from webhook.suppression.statements import NAME
@@ -100,7 +100,7 @@ class Shared:
         indexes, left_out = count(), self._selection.left_out.copy()
         parts = _Parts()
         for each in self._reader.read(first, indexes):  # shared values are made before the fork
-            parts.note(isinstance(each, Unreadable) or self._selection.wants(each.data, first.name))
+            parts.note(isinstance(each, Unreadable) or is_manifest(each.data, first.name))
             yield each
         before, parts.left_out = next(indexes), self._selection.left_out != left_out
         results = processes.spread(
@@ -114,7 +114,7 @@ class Shared:
             before += result.indexes
             if share.of > 1:
                 for entry in () if parts.has_manifest else result.entries:
-                    parts.note(isinstance(entry, Unreadable) or self._selection.wants(entry[0][0], share.name))
+                    parts.note(isinstance(entry, Unreadable) or is_manifest(entry[0][0], share.name))
                 parts.left_out = parts.left_out or bool(result.left_out)
                 if share.number == share.of - 1:
                     yield from self._without_manifest(share, parts)
