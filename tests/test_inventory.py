@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+from typing import Any
+
 import pytest
 
 from webhook.inventory import Inventory, MalformedError
+from webhook.inventory.repeated import Repeated
 
 
 def test_what_is_held_in_an_older_version_is_returned_in_the_newest() -> None:
@@ -40,3 +44,29 @@ def test_slices_of_1_34_have_devices_and_counters(version: str) -> None:
     del spec["pool"]
     with pytest.raises(MalformedError, match=r"ResourceSlice s: spec\.pool"):
         Inventory([{**made, "spec": spec}])
+
+
+def test_devices_share_equal_attributes_and_capacities() -> None:
+    def published(name: str, **attributes: Any) -> dict[str, Any]:
+        device = {"name": "a", "attributes": attributes, "capacity": {"memory": {"value": "80Gi"}}}
+        spec: dict[str, Any] = {"driver": "d.io", "nodeName": name, "devices": [device]}
+        spec["pool"] = {"name": name, "generation": 1, "resourceSliceCount": 1}
+        return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": name}, "spec": spec}
+
+    manifests = [published("x", a={"int": 1}, b={"bool": True}), published("y", a={"int": 1}, b={"int": 1})]
+    before = copy.deepcopy(manifests)
+    one, other = (each["spec"]["devices"][0] for each in Inventory(manifests).all("ResourceSlice"))
+    assert manifests == before
+    assert [one, other] == [each["spec"]["devices"][0] for each in before]
+    assert one["capacity"] is other["capacity"]
+    assert one["attributes"]["a"] is other["attributes"]["a"]
+    assert one["attributes"]["b"] != other["attributes"]["b"]
+
+
+def test_a_value_nested_too_deeply_is_not_shared() -> None:
+    deep: list[Any] = []
+    for _ in range(5_000):
+        deep = [deep]
+    device: dict[str, Any] = {"attributes": {"a": deep}}
+    Repeated().share({"spec": {"devices": [device]}})
+    assert device["attributes"]["a"] is deep

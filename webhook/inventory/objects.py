@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.api.conversion import ConversionError, to_v1, with_defaults
 from webhook.api.judgement import judge_admitted
 from webhook.api.versions import VERSIONS, find
+from webhook.inventory.repeated import Repeated
 from webhook.objects import DEFAULT_NAMESPACE, at, name_of, namespace_of, text
 from webhook.problem import BAD_REQUEST, ERROR
 
@@ -59,6 +60,7 @@ class Inventory:
         self._kinds: dict[str, dict[tuple[str, str], JSONObject]] = {}
         self._older: dict[str, set[tuple[str, str]]] = {}
         """Objects still in an older version, since they have not been read yet."""
+        self._repeated = Repeated()
         for obj in objects:
             self.add(obj)
 
@@ -93,6 +95,8 @@ class Inventory:
         if namespaced is None:
             return None
         known = _as_v1(obj, version, kind)
+        if kind == "ResourceSlice":
+            self._repeated.share(known)
         if "apiVersion" not in known:
             known = {**known, "apiVersion": _version_of(kind)}
         if namespaced and not text(known, "metadata", "namespace"):
