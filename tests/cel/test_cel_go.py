@@ -5,7 +5,7 @@ Each group names the source that decides it in github.com/google/cel-go, or in k
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,6 +16,9 @@ from webhook.cel.kubernetes.environments import environment
 from webhook.cel.types.base import BOOL, BYTES, DYN, INT, STRING
 from webhook.cel.types.values import Optional
 from webhook.release import Release
+
+if TYPE_CHECKING:
+    from webhook.cel.errors import Issue
 
 ENVIRONMENT = environment(Release(36), stored=True).extend(
     variables={"object": DYN, "b": BOOL, "s": STRING, "by": BYTES, "i": INT}
@@ -247,6 +250,7 @@ def test_what_evaluations_cost(text: str, cost: int) -> None:
     assert outcome(text)[1] == cost
 
 
+UNREADABLE = "Syntax error: token recognition error at: '`'"
 NEWER = environment(Release(37), stored=True).extend(variables={"object": DYN, "s": STRING})
 
 
@@ -267,6 +271,25 @@ NEWER = environment(Release(37), stored=True).extend(variables={"object": DYN, "
 )
 def test_the_cel_go_of_kubernetes_1_37_differs(text: str, value: object, newer: object) -> None:
     assert (outcome(text)[0], outcome(text, NEWER)[0]) == (value, newer)
+
+
+@pytest.mark.parametrize(
+    ("text", "errors"),
+    [
+        ("object.`str`", [f"1:8: {UNREADABLE}", f"1:12: {UNREADABLE}"]),
+        ("object.?", ["1:9: Syntax error: missing IDENTIFIER at '<EOF>'"]),
+        ("object.?'x' s", ["1:9: Syntax error: extraneous input ''x'' expecting IDENTIFIER"]),
+        ("object.?5", ["1:9: Syntax error: mismatched input '5' expecting IDENTIFIER"]),
+        ("'`' == s", []),
+    ],
+)
+def test_the_cel_go_of_kubernetes_1_32_has_no_backquotes(text: str, errors: list[str]) -> None:
+    found: list[Issue] = []
+    try:
+        environment(Release(32)).extend(variables={"object": DYN, "s": STRING}).parse(text)
+    except CompileError as error:
+        found = error.issues
+    assert [f"{issue.line}:{issue.column + 1}: {issue.message}" for issue in found] == errors
 
 
 def test_an_estimated_quote_of_a_text_without_bound_overflows() -> None:

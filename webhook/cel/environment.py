@@ -87,7 +87,7 @@ class Environment(Scope):
             self.macros,
             budget,
             optional_syntax=self.optional_syntax,
-            quoted_fields=self.options.quoted_fields,
+            quoting=self.options.quoting,
         )
 
     def program(self, checked: Checked) -> Program:

@@ -92,6 +92,10 @@ class CostLimitExceededError(CelError):
         self.left: Final = left
 
 
+class StopParsingError(Exception):
+    """Ends the parsing of a text without further errors."""
+
+
 def crash(message: str) -> CostLimitExceededError:
     """The error that cel-go makes of a panic in its own code (cel/program.go, Eval); nothing absorbs it."""
     return CostLimitExceededError(f"internal error: {message}", left=_UNLIMITED)
@@ -114,6 +118,7 @@ class Issues:
         self._most = most
         self.found: list[Issue] = []
         self._hidden = 0
+        self._wrong = 0
 
     def report(self, offset: int, message: str) -> None:
         """Notes an issue; all after the hundredth are only counted."""
@@ -121,6 +126,17 @@ class Issues:
         self._hidden += self.copies - shown
         if shown:
             self.found += [self._issue(offset, message)] * shown
+
+    def report_syntax(self, offset: int, message: str) -> None:
+        """Notes an issue of syntax; the one after the hundredth ends the parsing.
+
+        Raises:
+            StopParsingError: The text has too many issues.
+        """
+        self.report(offset, f"Syntax error: {message}")
+        self._wrong += 1
+        if self._wrong > MAX_ISSUES:
+            raise StopParsingError
 
     @contextmanager
     def twice(self) -> Iterator[None]:

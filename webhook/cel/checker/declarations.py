@@ -23,6 +23,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.cel.syntax.grammar import Quoting
 from webhook.cel.types.values import Struct, Value
 from webhook.records import NamedTuple
 
@@ -136,7 +137,7 @@ class EnvironmentOptions(NamedTuple):
             does not.
         strict_optionals: Whether `or` and `orValue` of a value that is not optional are errors; Kubernetes returns the
             value until 1.36.
-        quoted_fields: Whether a.`b-c` may be written (cel-go EnableIdentifierEscapeSyntax).
+        quoting: What becomes of a.`b-c` (cel-go 0.23, EnableIdentifierEscapeSyntax).
     """
 
     container: str = ""
@@ -147,4 +148,4 @@ class EnvironmentOptions(NamedTuple):
     strict_presence_test: bool = False
     strict_map_keys: bool = False
     strict_optionals: bool = False
-    quoted_fields: bool = True
+    quoting: Quoting = Quoting.ALLOWED

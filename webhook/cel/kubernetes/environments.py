@@ -18,6 +18,7 @@ from webhook.cel.ext.validators import EXTENDED_VALIDATIONS, homogeneous_aggrega
 from webhook.cel.kubernetes import authorizer as authorizing
 from webhook.cel.kubernetes import cidr, costs, ip, jsonpatch, lists, quantity, regex, semver, url
 from webhook.cel.kubernetes import format as formats
+from webhook.cel.syntax.grammar import Quoting
 from webhook.cel.types.base import (
     BOOL,
     DYN,
@@ -47,6 +48,8 @@ _VALIDATED_SINCE: Final = 29
 _FORMATS_SINCE: Final = 31
 _COSTS_SINCE: Final = 32
 """The first release in which calls of Kubernetes' own functions have a cost by default."""
+_QUOTES_SINCE: Final = 33
+"""The first release whose cel-go parses fields in backquotes."""
 _NEWER_CEL_SINCE: Final = 37
 """The first release whose cel-go supports fields in backquotes, and restricts `or` and `orValue` to optionals."""
 _ALWAYS: Final = 0
@@ -120,9 +123,15 @@ def environment(release: Release, *, stored: bool = False) -> Environment:
             cross_type_numeric=usable >= _CROSS_TYPE_SINCE,
             presence_test_cost=0,
             strict_optionals=release >= _NEWER_CEL_SINCE,
-            quoted_fields=release >= _NEWER_CEL_SINCE,
+            quoting=_quoting(release),
         ),
     )
+
+
+def _quoting(release: Release) -> Quoting:
+    if release < _QUOTES_SINCE:
+        return Quoting.UNKNOWN
+    return Quoting.ALLOWED if release >= _NEWER_CEL_SINCE else Quoting.REFUSED
 
 
 # -- admission

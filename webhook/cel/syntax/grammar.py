@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Final
 
 from webhook.cel.syntax.lexer import END
+
+
+class Quoting(Enum):
+    """What becomes of fields in backquotes."""
+
+    UNKNOWN = "the grammar does not have them"
+    REFUSED = "they are parsed and refused"
+    ALLOWED = "they are fields"
+
 
 RESERVED: Final = frozenset(
     {
@@ -23,7 +33,6 @@ OPENING: Final = frozenset({"(", "[", "{"})
 OPENED_CALL: Final = OPERAND | {")"}
 OPENED_INDEX: Final = OPERAND | {"?"}
 FIELD: Final = frozenset({"IDENTIFIER", "ESC_IDENTIFIER"})
-AFTER_DOT: Final = FIELD | {"?"}
 OR, AND, RELATION, SUM, PRODUCT = range(5)
 """The precedence of operators."""
 OPERATORS: Final = {

@@ -51,10 +51,12 @@ _KINDS_BY_START: Final = {
 }
 # The text that the lexer reads before it gives up on a token: an unfinished string, half an escape.
 _HALF_ESCAPE: Final = r"(?:\\(?:[xX][0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-3][0-7]?)?)?"
-_DEAD_END: Final = (
-    rf'(?:"(?:{_ESCAPE}|[^\\"\n\r])*{_HALF_ESCAPE}|\'(?:{_ESCAPE}|[^\\\'\n\r])*{_HALF_ESCAPE}'
-    r"|`[A-Za-z0-9_.\-/ ]*|&|\||=)?(?:.|\n)?"
+_BEGUN: Final = (
+    rf'"(?:{_ESCAPE}|[^\\"\n\r])*{_HALF_ESCAPE}',
+    rf"'(?:{_ESCAPE}|[^\\'\n\r])*{_HALF_ESCAPE}",
+    r"[&|=]",
 )
+_BEGUN_QUOTE: Final = r"`[A-Za-z0-9_.\-/ ]*"
 
 END: Final = "<EOF>"
 
@@ -70,16 +72,22 @@ class Tokens(NamedTuple):
     offsets: list[int]
 
 
-def tokenize(text: str, issues: Issues) -> Tokens:
+def tokenize(text: str, issues: Issues, *, knows_quotes: bool = True) -> Tokens:
     """Splits a text into tokens; other characters are reported and skipped.
 
     Args:
         text: The expression.
         issues: Takes the errors.
+        knows_quotes: Whether there are names in backquotes.
+
+    Raises:
+        StopParsingError: There are too many errors.
     """
+    if not knows_quotes and "`" in text:
+        return _tokenize_carefully(text, issues, knows_quotes=False)
     words = _WORD.findall(text)
     if words and not words[-1]:
-        return _tokenize_carefully(text, issues)
+        return _tokenize_carefully(text, issues, knows_quotes=knows_quotes)
     kinds = [_KINDS.get(word) or _KINDS_BY_START.get(word[0]) or _kind(word) for word in words]
     offsets = [0, *accumulate(map(len, words))]
     if "SPACE" in kinds:
@@ -106,15 +114,18 @@ def _number(word: str) -> str:
 
 
 @cache
-def _careful_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+def _careful_patterns(*, knows_quotes: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """The patterns for tokens with their kinds, and for dead ends; slow to compile, and seldom needed."""
-    token = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _PATTERNS.items())
-    return re.compile(token), re.compile(_DEAD_END)
+    token = "|".join(
+        f"(?P<{kind}>{pattern})" for kind, pattern in _PATTERNS.items() if knows_quotes or kind != "ESC_IDENTIFIER"
+    )
+    begun = [*_BEGUN, _BEGUN_QUOTE] if knows_quotes else _BEGUN
+    return re.compile(token), re.compile(rf"(?:{'|'.join(begun)})?(?:.|\n)?")
 
 
-def _tokenize_carefully(text: str, issues: Issues) -> Tokens:
+def _tokenize_carefully(text: str, issues: Issues, *, knows_quotes: bool) -> Tokens:
     """Splits a text that has characters outside of tokens."""
-    token, dead_end = _careful_patterns()
+    token, dead_end = _careful_patterns(knows_quotes=knows_quotes)
     tokens = Tokens([], [], [])
     offset, end = 0, len(text)
     while offset < end:
@@ -122,7 +133,7 @@ def _tokenize_carefully(text: str, issues: Issues) -> Tokens:
         if found is None:
             read = dead_end.match(text, offset)
             wrong = read[0] if read else text[offset]
-            issues.report(offset, f"Syntax error: token recognition error at: '{wrong}'")
+            issues.report_syntax(offset, f"token recognition error at: '{wrong}'")
             offset += len(wrong)
             continue
         word = found[0]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel import limits
-from webhook.cel.errors import NOWHERE
+from webhook.cel.errors import NOWHERE, StopParsingError
 from webhook.cel.syntax import ast, literals
 from webhook.cel.syntax.grammar import (
-    AFTER_DOT,
     AT_END,
     COLON,
     CONSTANTS,
@@ -26,10 +26,11 @@ from webhook.cel.syntax.grammar import (
     OR,
     RELATION,
     RESERVED,
+    Quoting,
 )
 from webhook.cel.syntax.lexer import END, tokenize
 from webhook.cel.syntax.macros import ANY_ARITY, Builder, MacroError
-from webhook.cel.syntax.tokens import StopParsingError, TokenStream
+from webhook.cel.syntax.tokens import TokenStream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -53,7 +54,7 @@ def parse(
     budget: Budget,
     *,
     optional_syntax: bool,
-    quoted_fields: bool,
+    quoting: Quoting,
 ) -> Expression:
     """Parses an expression and expands its macros.
 
@@ -62,7 +63,7 @@ def parse(
         macros: Macros by name, number of arguments and whether they are called on a target.
         budget: Pays for the work, including that of all later steps as far as it grows with the text.
         optional_syntax: Whether `a.?b`, `a[?b]`, `[?a]` and `{?k: v}` are allowed.
-        quoted_fields: Whether fields may be written in backquotes.
+        quoting: What becomes of fields in backquotes.
 
     Raises:
         CompileError: The text is not an expression, or exceeds the limits.
@@ -76,17 +77,12 @@ def parse(
         )
         issues.raise_if_any()
     budget.spend(len(text) // _COST_OF_CHARACTERS)
-    tokens = tokenize(text, issues)
-    budget.spend(len(tokens.kinds) * _COST_OF_TOKEN + (len(text) if issues.found else 0))
-    parser = _Parser(
-        TokenStream(tokens, issues, text),
-        issues,
-        macros,
-        budget,
-        optional_syntax=optional_syntax,
-        quoted_fields=quoted_fields,
-    )
-    root = parser.start()
+    root: Expression = ast.Failed(0)
+    with suppress(StopParsingError):
+        tokens = tokenize(text, issues, knows_quotes=quoting is not Quoting.UNKNOWN)
+        budget.spend(len(tokens.kinds) * _COST_OF_TOKEN + (len(text) if issues.found else 0))
+        stream = TokenStream(tokens, issues, text)
+        root = _Parser(stream, issues, macros, budget, optional_syntax=optional_syntax, quoting=quoting).start()
     issues.raise_if_any()
     return root
 
@@ -100,25 +96,23 @@ class _Parser:
         budget: Budget,
         *,
         optional_syntax: bool,
-        quoted_fields: bool,
+        quoting: Quoting,
     ) -> None:
         self._tokens = tokens
         self._issues = issues
         self._macros = macros
         self._budget = budget
         self._optional_syntax = optional_syntax
-        self._quoted_fields = quoted_fields
+        self._quoting = quoting
+        self._fields = FIELD if quoting is not Quoting.UNKNOWN else frozenset({"IDENTIFIER"})
         self._expression_depth = 0
         self._relation_depth = 0
         self._calculation_depth = 0
 
     def start(self) -> Expression:
-        try:
-            root = self._expression()
-            if self._tokens.kind != END and not self._tokens.drop_extraneous(AT_END):
-                self._tokens.mismatched(AT_END)
-        except StopParsingError:
-            return ast.Failed(0)
+        root = self._expression()
+        if self._tokens.kind != END and not self._tokens.drop_extraneous(AT_END):
+            self._tokens.mismatched(AT_END)
         return root
 
     def _report(self, offset: int, message: str) -> ast.Failed:
@@ -325,17 +319,14 @@ class _Parser:
 
         def read() -> bool:
             optional = self._optional_mark()
-            if self._tokens.kind not in FIELD and not self._tokens.drop_extraneous(FIELD):
-                self._tokens.mismatched(FIELD)
-                return False
-            field = self._field_name(start)
+            field = self._field_name(start, COLON)
             colon = self._tokens.offset
-            if not self._tokens.colon(OPERAND):
+            if field is None or not self._tokens.colon(OPERAND):
                 return False
             entries.append(ast.Entry(colon, field, self._within(IN_MAP), optional=optional))
             return True
 
-        self._inside("}", FIELD, read)
+        self._inside("}", self._fields, read)
         node = ast.StructExpression(offset, name, entries)
         return self._raised(node, *node.children(), by=0)
 
@@ -437,7 +428,7 @@ class _Parser:
 
     def _dot(self, operand: Expression) -> Expression:
         tokens = self._tokens
-        if tokens.ahead(1) not in AFTER_DOT:
+        if tokens.ahead(1) not in self._fields and tokens.ahead(1) != "?":
             tokens.no_field()
             return ast.Failed(tokens.offset)
         dot = tokens.advance()
@@ -456,23 +447,26 @@ class _Parser:
         optional = tokens.kind == "?"
         if optional:
             tokens.advance()
-        if tokens.kind not in FIELD:
-            offset = tokens.offset
-            tokens.mismatched(FIELD)
-            return self._report(offset, "unsupported ident kind")
         at = tokens.offset
-        field = self._field_name(at)
+        field = self._field_name(at, tokens.can_follow())
+        if field is None:
+            return ast.Failed(at) if self._quoting is Quoting.UNKNOWN else self._report(at, "unsupported ident kind")
         if not optional:
             return self._raised(ast.Select(dot, operand, field), operand)
         if not self._optional_syntax:
             return self._report(dot, "unsupported syntax '.?'")
         return self._raised(ast.Call(dot, "_?._", [operand, ast.Literal(at, field)]), operand)
 
-    def _field_name(self, offset: int) -> str:
+    def _field_name(self, offset: int, following: frozenset[str]) -> str | None:
+        """The name of a field, empty if it is missing; None if its construct has ended."""
+        if self._quoting is Quoting.UNKNOWN:
+            return self._tokens.takes("IDENTIFIER", following)
+        if not self._opens(FIELD):
+            return None
         name = self._tokens.take()
         if name[0] != "`":
             return name
-        if not self._quoted_fields:
+        if self._quoting is Quoting.REFUSED:
             self._report(offset, "unsupported syntax: '`'")
         return name[1:-1]
 

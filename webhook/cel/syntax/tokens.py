@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel import limits
+from webhook.cel.errors import StopParsingError
 from webhook.cel.syntax.lexer import END, escape
 
 if TYPE_CHECKING:
@@ -24,10 +25,6 @@ _ORDER: Final = (
 _AFTER_OPERAND: Final = frozenset(
     {"==", "!=", "in", "<", "<=", ">", ">=", "&&", "||", "*", "/", "%", "+", "-", "?", ".", "["}
 )
-
-
-class StopParsingError(Exception):
-    """Ends the parsing of a text without further errors."""
 
 
 class TokenStream:
@@ -90,7 +87,7 @@ class TokenStream:
 
     def expect(self, kind: str) -> None:
         """Takes the token of this kind, or inserts it if it is missing."""
-        self._takes(kind, self._can_follow())
+        self.takes(kind, self.can_follow())
 
     def entry_ended(self, closing: str) -> bool:
         """Looks at what comes after an entry: the closing bracket, or a comma.
@@ -120,17 +117,25 @@ class TokenStream:
         Returns:
             Whether to continue after it; if not, its construct has ended.
         """
-        return self._takes(":", following)
+        return self.takes(":", following) is not None
 
-    def _takes(self, kind: str, following: frozenset[str]) -> bool:
+    def takes(self, kind: str, following: frozenset[str]) -> str | None:
+        """Takes the token of this kind, or inserts it if it is missing.
+
+        Args:
+            kind: The kind.
+            following: The tokens that can follow it.
+
+        Returns:
+            The token's text, empty if it was missing; None if its construct has ended.
+        """
         if self.kind == kind or self.drop_extraneous(frozenset({kind})):
-            self.advance()
-            return True
+            return self.take()
         if self.kind in following:
             self._error(f"missing {_listed({kind})} at '{self._shown}'")
-            return True
+            return ""
         self.mismatched(frozenset({kind}))
-        return False
+        return None
 
     def drop_extraneous(self, expected: frozenset[str]) -> bool:
         """Drops a token if the one after it was expected."""
@@ -177,10 +182,11 @@ class TokenStream:
 
     def _error(self, message: str, at: int | None = None) -> None:
         if not self._is_recovering:
-            self._issues.report(self._offsets[self.at if at is None else at], f"Syntax error: {message}")
+            self._issues.report_syntax(self._offsets[self.at if at is None else at], message)
         self._is_recovering = True
 
-    def _can_follow(self) -> frozenset[str]:
+    def can_follow(self) -> frozenset[str]:
+        """The tokens that can follow an operand here."""
         return _AFTER_OPERAND | (self.follow[-1] if self.follow else {END})
 
     def _skip(self, stop: frozenset[str] = _AFTER_OPERAND) -> None:
