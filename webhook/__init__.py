@@ -255,7 +255,8 @@ def simulate(
         objects: The cluster's objects, as plain dicts with ``kind``: DeviceClasses, ResourceSlices, ResourceClaims,
             ResourceClaimTemplates, DeviceTaintRules, Nodes, Pods, PodGroups, PriorityClasses; in any version that a
             release serves, or lists of them as kubectl prints. Other kinds are ignored.
-        pods: The pods to schedule, or workloads that make them, such as Deployments.
+        pods: The pods to schedule, or workloads that make them, such as Deployments; other objects among them, such as
+            ResourceClaimTemplates, are added to the cluster's. If empty, the pending pods among ``objects``.
         kubernetes: The release of the scheduler, such as ``"1.36"``; None for the newest whose scheduler was recorded.
         feature_gates: Gates that differ from the release's defaults, by name.
 
@@ -271,7 +272,8 @@ def simulate(
         simulated nevertheless; objects without ``apiVersion`` or with a status are not judged.
 
     Raises:
-        ValueError: An object cannot be decoded, or ``kubernetes`` or a feature gate is not known.
+        ValueError: An object cannot be decoded, ``pods`` has other objects only, or ``kubernetes`` or a feature gate is
+            not known.
     """
     from webhook import arguments, simulation  # noqa: PLC0415 - `import webhook` stays cheap
     from webhook.references.pending import annotator  # noqa: PLC0415

@@ -48,7 +48,7 @@ class TestPods:
         assert "2 of the class, 2 with memory >= 80Gi, 0 free: held by claim team-x/train-1 (pod train-1-0)" in text
         assert "0 with memory >= 80Gi: memory is 40Gi, wanted >= 80Gi" in text
         assert "with memory >= 40Gi in request gpu: 2 nodes" in text
-        assert "once claim team-x/train-1 is released (pod train-1-0): 1 node" in text
+        assert "once claim team-x/train-1 with 2 devices is released (pod train-1-0): 1 node" in text
         assert "3 pods: 1 scheduled, 2 pending" in text
         assert text.count("not simulated:") == 1
 

@@ -315,13 +315,13 @@ STORIES: Final = {
     "the pool is incomplete": Story(
         [sliced(gpus(), resourceSliceCount=2), claim()],
         "gpu.example.com/a",
-        "once pool gpu.example.com/a is complete",
+        "once pool gpu.example.com/a with 2 devices is complete",
         lambda found: found["a"]["spec"]["pool"].update(resourceSliceCount=1),
     ),
     "all devices, and the pool is incomplete": Story(
         [sliced(gpus(), resourceSliceCount=2), claim(allocationMode="All")],
         "resource pool gpu.example.com/a is currently being updated",
-        "once pool gpu.example.com/a is complete",
+        "once pool gpu.example.com/a with 2 devices is complete",
         lambda found: found["a"]["spec"]["pool"].update(resourceSliceCount=1),
     ),
     "the devices are elsewhere": Story(

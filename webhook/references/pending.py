@@ -1,4 +1,4 @@
-"""What is wrong with pending pods and their claims, beside the scheduler's own words."""
+"""What is wrong with pods and their claims, beside the scheduler's own words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from webhook.engine.manifests import review
 from webhook.inventory import CLAIMS
 from webhook.inventory.claims import allocation_of, source
 from webhook.objects import items, mapping, name_of, namespace_of, text
-from webhook.problem import ERROR
+from webhook.problem import ERROR, at
 from webhook.references.hints import hint_of
 from webhook.references.lookup import every_rule
 from webhook.references.rules import Context
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from webhook.objects import JSONObject
+    from webhook.problem import Problem
     from webhook.simulation import Cluster
     from webhook.simulation.scheduler import Placement
 
@@ -29,6 +30,8 @@ _CAUSES: Final = (
     "not-published",
 )
 """The rules about causes of pending pods for which the scheduler has no hint."""
+_UNSEEN: Final = "request-not-found"
+"""The rule about containers of scheduled pods that see no devices."""
 _SOURCES: Final = {kind: f"{kind[0].lower()}{kind[1:]}Name" for kind in CLAIMS}
 """The fields of a pod's claims that name an object, by its kind."""
 _OF_NAMESPACES: Final = "admin-access"
@@ -38,7 +41,7 @@ _REFUSALS_MAX: Final = 10
 
 
 class References:
-    """Adds to the scheduler's messages which name was probably meant.
+    """Adds to answers which name was probably meant, and which containers get no devices.
 
     Args:
         cluster: The cluster that pods are scheduled into.
@@ -48,13 +51,27 @@ class References:
         settings = cluster.settings
         self._context = Context(cluster.inventory, settings.release, settings.gates)
 
-    def notes(self, placement: Placement) -> list[str]:
-        """Report references of a pending pod or its claims to objects that do not exist.
+    def annotate(self, answer: JSONObject, placement: Placement) -> None:
+        """Report references to objects that do not exist, and to requests that a scheduled pod's claims do not have.
 
         Args:
+            answer: The answer for a pod; notes are added.
             placement: The pod, with its claims.
         """
-        return list(dict.fromkeys(self._notes(placement))) if placement.node is None else []
+        why = answer["why"]
+        if placement.node is None:
+            why["notes"] += dict.fromkeys(self._notes(placement))
+            return
+        for container, text_ in self._unseen(placement.pod):
+            why["withoutDevices"].append(container)
+            why["notes"].append(text_)
+
+    def _unseen(self, pod: JSONObject) -> Iterator[tuple[str, str]]:
+        """Return the containers that name a request which their claim does not have, with a note."""
+        for problem in every_rule()[_UNSEEN].check(pod, self._context):
+            container = text(at(pod, problem.path[:3]), "name")
+            said = f"scheduled, but container {container} gets no devices: {_text(problem)}"
+            yield container, said
 
     def _notes(self, placement: Placement) -> Iterator[str]:
         claims = [("ResourceClaim", claim) for claim in placement.claims if not allocation_of(claim)]
@@ -62,7 +79,11 @@ class References:
             for rule in map(every_rule().__getitem__, _CAUSES):
                 if kind in rule.kinds:
                     for problem in rule.check(obj, self._context):
-                        yield ": ".join(filter(None, (problem.message, problem.hint)))
+                        yield _text(problem)
+
+
+def _text(problem: Problem) -> str:
+    return ": ".join(filter(None, (problem.message, problem.hint)))
 
 
 class Refusals:
@@ -123,8 +144,8 @@ class Refusals:
 
 def annotator(
     cluster: Cluster, objects: Iterable[JSONObject], feature_gates: Mapping[str, bool] | None
-) -> Callable[[Placement, JSONObject], list[str]]:
-    """Return a function that returns the notes about a pod and its claims.
+) -> Callable[[JSONObject, Placement, JSONObject], None]:
+    """Return a function that adds to an answer the notes about a pod and its claims.
 
     Args:
         cluster: The cluster that pods are scheduled into.
@@ -132,4 +153,9 @@ def annotator(
         feature_gates: The gates that differ from the release's defaults.
     """
     references, refusals = References(cluster), Refusals(cluster, objects, feature_gates)
-    return lambda placement, submitted: [*refusals.notes(placement, submitted), *references.notes(placement)]
+
+    def annotate(answer: JSONObject, placement: Placement, submitted: JSONObject) -> None:
+        answer["why"]["notes"] += refusals.notes(placement, submitted)
+        references.annotate(answer, placement)
+
+    return annotate

@@ -72,7 +72,8 @@ def _missing(pod: JSONObject, context: Context, kind: str, field: str, other: st
 def request_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A container asks for a request that its claim does not have.
 
-    The container then gets none of the claim's devices, and kubelet does not start the pod. The request is one of the
+    The pod is scheduled, and the container starts without the claim's devices: kubelet (cdiDevicesAsList in
+    pkg/kubelet/cm/dra/claiminfo.go) looks up the devices of that request, and finds none. The request is one of the
     names in spec.devices.requests of the claim or of the template; leave it out to get the devices of all requests.
     """
     entries = {text(each, "name"): each for each in items(pod, "spec", "resourceClaims")}

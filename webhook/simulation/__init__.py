@@ -15,7 +15,7 @@ from webhook.simulation.cluster import DEFAULT_RELEASE, Cluster, Settings
 from webhook.simulation.queue import in_order
 from webhook.simulation.running import Running
 from webhook.simulation.scheduler import Placement, Scheduler
-from webhook.simulation.workloads import pods_of
+from webhook.simulation.workloads import is_workload, pods_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_RELEASE", "Cluster", "Inventory", "Placement", "Scheduler", "Settings", "simulate"]
 
 
-def _without_notes(*_: object) -> Callable[[Placement, dict[str, Any]], list[str]]:
-    """Make an annotator that has no notes."""
-    return lambda *_: []
+def _without_notes(*_: object) -> Callable[[dict[str, Any], Placement, dict[str, Any]], None]:
+    """Make an annotator that adds no notes."""
+    return lambda *_: None
 
 
 def simulate(
@@ -34,34 +34,51 @@ def simulate(
     *,
     kubernetes: str | None = None,
     feature_gates: Mapping[str, bool] | None = None,
-    annotator: Callable[..., Callable[[Placement, dict[str, Any]], list[str]]] = _without_notes,
+    annotator: Callable[..., Callable[[dict[str, Any], Placement, dict[str, Any]], None]] = _without_notes,
 ) -> list[dict[str, Any]]:
     """Schedule pods into a cluster; see :func:`webhook.simulate`.
 
     Args:
         objects: The cluster's objects.
-        pods: The pods, or workloads that make them.
+        pods: The pods, or workloads that make them, and objects to add; if empty, the cluster's pending pods.
         kubernetes: The release of the scheduler.
         feature_gates: Gates that differ from the release's defaults.
-        annotator: Returns a function that returns further notes about a placement, as
+        annotator: Returns a function that adds notes about a placement to its answer, as
             :func:`webhook.references.pending.annotator` does.
     """
-    given = list(_listed(objects))
+    makers, others = _sorted(pods)
+    given = [*_listed(objects), *others]
     inventory = Inventory(given)
     nodes = inventory.all("Node")
     running = Running(inventory.running())
-    workloads = list(_listed(pods))
+    workloads = makers or list(inventory.pending())
     made = ((each, pod) for each in workloads for pod in pods_of(_typed(each), nodes, running))
     wanted = [(each, taken) for each, pod in made if (taken := inventory.take(pod))]
     scheduler = Scheduler(Cluster(inventory, Settings.of(kubernetes, feature_gates)))
-    tell, notes = Answers(scheduler), annotator(scheduler.cluster, given, feature_gates)
+    tell, annotate = Answers(scheduler), annotator(scheduler.cluster, given, feature_gates)
     answers: dict[int, dict[str, Any]] = {}
     for index in in_order([pod for _, pod in wanted], inventory):
         submitted, pod = wanted[index]
         placement = scheduler.schedule(pod)
         answers[index] = tell.of(placement)
-        answers[index]["why"]["notes"] += notes(placement, submitted)
+        annotate(answers[index], placement, submitted)
     return [answers[index] for index in range(len(wanted))]
+
+
+def _sorted(objects: Iterable[Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the pods and workloads among some objects, and the others.
+
+    Raises:
+        ValueError: There are only others.
+    """
+    makers: list[dict[str, Any]] = []
+    others: list[dict[str, Any]] = []
+    for each in _listed(objects):
+        (makers if is_workload(_typed(each)) else others).append(each)
+    if others and not makers:
+        kinds = ", ".join(dict.fromkeys(str(each.get("kind")) for each in others))
+        raise ValueError(f"pods has neither pods nor workloads that make them, only {kinds}")
+    return makers, others
 
 
 def _typed(pod: dict[str, Any]) -> dict[str, Any]:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.inventory.claims import allocation_of, uid_of
 from webhook.objects import items, name_of, namespace_of, text
+from webhook.simulation import untried
 from webhook.simulation.leftout import LeftOut
 from webhook.simulation.rejections import Explainer
 from webhook.simulation.suggestions import Suggestions
 from webhook.simulation.verdicts import Round
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from webhook.objects import JSONObject
+    from webhook.simulation.rejections import Group
     from webhook.simulation.scheduler import Placement, Scheduler
+    from webhook.simulation.suggestions import Advice
     from webhook.simulation.verdicts import Verdicts
 
 NOT_SIMULATED: Final = (
@@ -33,6 +37,7 @@ class Answers:
     """
 
     def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
         self._cluster = scheduler.cluster
         self._explainer = Explainer(scheduler.cluster)
         self._suggestions = Suggestions(scheduler.cluster)
@@ -48,7 +53,7 @@ class Answers:
             "condition": placement.condition,
             "claims": {name_of(each): found for each in placement.claims if (found := _devices(each))},
             "candidates": list(placement.candidates),
-            "why": {"reason": placement.reason, **self._why(placement), "notes": self._notes(placement)},
+            "why": _why(placement.reason, self._why(placement), self._notes(placement)),
         }
 
     @staticmethod
@@ -66,14 +71,16 @@ class Answers:
             "condition": None,
             "claims": {},
             "candidates": [],
-            "why": {"reason": reason, **_nothing(), "notes": []},
+            "why": _why(reason, _nothing(), []),
         }
 
     def _why(self, placement: Placement) -> JSONObject:
         """Explain why a pod has no node; pods with equal needs in the same cluster get the same explanation."""
         verdicts, needs = placement.verdicts, placement.needs
-        if verdicts is None or needs is None or placement.candidates:
+        if placement.node is not None or placement.candidates:
             return _nothing()
+        if verdicts is None or needs is None:
+            return _advised([], untried.advice(self._scheduler, placement))
         names = tuple(map(_full_name, needs.claims))
         known = self._known.get(id(verdicts))
         if known is not None and known[:2] == (verdicts, len(self._cluster.log)):
@@ -82,18 +89,15 @@ class Answers:
         groups = self._explainer.groups(verdicts, round_)
         error = next(iter(verdicts.errors.values()), "")
         advice = self._suggestions.of(needs, groups, error)
-        found: JSONObject = {
-            "nodes": [each.as_json() for each in groups],
-            "help": [each.as_json() for each in advice.suggestions],
-            "tried": advice.tried,
-            "allTried": advice.is_complete,
-        }
+        found = _advised(groups, advice)
         # Trying suggestions leaves the cluster as it was, with a longer log.
         self._known[id(verdicts)] = verdicts, len(self._cluster.log), names, found
         return found
 
     def _notes(self, placement: Placement) -> list[str]:
         notes = list(placement.notes)
+        if placement.verdicts is not None:
+            notes += filter(None, [self._cluster.of_unknown_size])
         if placement.uncertain:
             notes.append(_ORDER)
         if placement.verdicts is not None and len(set(placement.verdicts.errors.values())) > 1:
@@ -112,9 +116,23 @@ class Answers:
         return [*notes, *self._left_out.notes(placement)]
 
 
+def _why(reason: str, explained: JSONObject, notes: list[str]) -> JSONObject:
+    return {"reason": reason, **explained, "withoutDevices": [], "notes": notes}
+
+
 def _nothing() -> JSONObject:
     """Explain nothing: no nodes were checked."""
     return {"nodes": [], "help": [], "tried": 0, "allTried": True}
+
+
+def _advised(groups: Sequence[Group], advice: Advice) -> JSONObject:
+    """Write how nodes refuse a pod, and what would help."""
+    return {
+        "nodes": [each.as_json() for each in groups],
+        "help": [each.as_json() for each in advice.suggestions],
+        "tried": advice.tried,
+        "allTried": advice.is_complete,
+    }
 
 
 def _is_of_others(claim: JSONObject, pod: JSONObject) -> bool:
@@ -128,14 +146,21 @@ def _full_name(claim: JSONObject) -> str:
 
 def _renamed(why: JSONObject, names: Mapping[str, str]) -> JSONObject:
     """Adapt the explanation of a pod to another with the same needs, but other names of claims."""
-    groups = [
-        {
-            **group,
-            "requests": [{**each, "claim": names.get(each["claim"], each["claim"])} for each in group["requests"]],
-        }
-        for group in why["nodes"]
-    ]
-    return {**why, "nodes": groups}
+    others = {old: new for old, new in names.items() if old != new}
+    if not others:
+        return why
+    pattern = re.compile(rf"(?<![\w./-])(?:{'|'.join(map(re.escape, others))})(?![\w./-])")
+    renamed: JSONObject = _replaced(why, lambda text: pattern.sub(lambda match: others[match[0]], text))
+    return renamed
+
+
+def _replaced(value: Any, change: Callable[[str], str]) -> Any:
+    """Apply a function to all texts in a JSON value."""
+    if isinstance(value, dict):
+        return {key: _replaced(each, change) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_replaced(each, change) for each in value]
+    return change(value) if isinstance(value, str) else value
 
 
 def _devices(claim: JSONObject) -> JSONObject | None:

@@ -34,6 +34,7 @@ class Change(NamedTuple):
         released: The claim that is released, with the pods that use it; None if there is none.
         nodes: The only nodes that it concerns; None for all.
         closer: Returns changes that do no more than is needed, the smallest first; takes the nodes that this one opens.
+        selects_less: Whether it drops a selector, so that devices of any sort may come.
     """
 
     text: str
@@ -43,6 +44,7 @@ class Change(NamedTuple):
     released: JSONObject | None = None
     nodes: frozenset[int] | None = None
     closer: Callable[[Collection[int]], Iterable[Change]] = _none
+    selects_less: bool = False
 
 
 def demanding(**fields: Any) -> Callable[[Needs], Needs]:

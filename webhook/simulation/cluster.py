@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation import Allocator, Features
 from webhook.api import gates
 from webhook.api.versions import NEWEST, patch_of, release_of
+from webhook.deviceselectors.fleet import shortened
 from webhook.inventory.claims import POD, allocation_of
 from webhook.inventory.extended import ExtendedResources
 from webhook.objects import items, name_of, namespace_of, text
@@ -145,6 +147,15 @@ class Cluster:
         for pod in inventory.running():
             if (home := self.index.get(text(pod, "spec", "nodeName"))) is not None:
                 self._add(pod, Demand.of(pod), home)
+
+    @cached_property
+    def of_unknown_size(self) -> str:
+        """A note about the nodes that state no resources at all; empty if there are none."""
+        names = sorted(node.name for node in self.nodes if not node.allocatable)
+        if not names:
+            return ""
+        states = "states" if len(names) == 1 else "state"
+        return f"{shortened(names)} {states} no status.allocatable: cpu, memory and pods count as unlimited"
 
     # -- pods
 

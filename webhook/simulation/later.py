@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from webhook.inventory.claims import allocation_of
-from webhook.objects import mapping, name_of, namespace_of
+from webhook.objects import items, mapping, name_of, namespace_of
 from webhook.simulation import binding
 from webhook.simulation.cluster import Cluster
 from webhook.simulation.ofpools import completed
@@ -56,7 +56,10 @@ def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator
 def _named(pools: dict[PoolId, list[JSONObject]]) -> str:
     names = ", ".join("/".join(each) for each in list(pools)[:_POOLS_MAX])
     more = ", …" if len(pools) > _POOLS_MAX else ""
-    return f"pool {names} is" if len(pools) == 1 else f"{len(pools)} pools ({names}{more}) are"
+    count = sum(len(items(each, "spec", "devices")) for slices in pools.values() for each in slices)
+    what = f"pool {names}" if len(pools) == 1 else f"{len(pools)} pools ({names}{more})"
+    verb = "is" if len(pools) == 1 else "are"
+    return f"{what} with {count} devices {verb}" if count > 1 else f"{what} {verb}"
 
 
 def _on_release(cluster: Cluster, settings: Settings, needs: Needs) -> int:

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 _TAINTS_COUNTED_SINCE: Final = 34
 """The release from which a node's taints are not named in the condition."""
 
+TOO_MANY: Final = "Too many pods"
+INSUFFICIENT: Final = "Insufficient "
+"""The start of a message that names a resource."""
+
 Port = tuple[str, str, int]
 
 
@@ -137,13 +141,13 @@ class NodeState:
             return None
         reasons, resolvable = [], True
         if self.pods + 1 > self.allocatable.get(PODS, 0):
-            reasons.append("Too many pods")
+            reasons.append(TOO_MANY)
         for name, wanted in demand.requests.items():
             if name not in NATIVE and is_delegated(name, self.allocatable):
                 continue
             allocatable = self.allocatable.get(name, 0)
             if wanted > allocatable - self.used.get(name, 0):
-                reasons.append(f"Insufficient {name}")
+                reasons.append(INSUFFICIENT + name)
                 resolvable = resolvable and wanted <= allocatable
         return Refusal(tuple(reasons), resolvable) if reasons else None
 

@@ -153,7 +153,7 @@ class _Request:
             for each in (*lower, *others(parts, self._values))
         ]
         without = self._change(what, 2, expression, _without_selector(selector))
-        yield without._replace(closer=lambda _: less)
+        yield without._replace(closer=lambda _: less, selects_less=True)
 
     def _respelt(self, selector: JSONObject, written: str, known: Iterable[str], offset: int) -> Iterator[Change]:
         """Correct a name that a selector reads, but no device publishes."""

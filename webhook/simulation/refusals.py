@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from webhook.inventory.resources import NATIVE, PODS
+from webhook.simulation.nodes import INSUFFICIENT, TOO_MANY
 from webhook.simulation.ofnodes import amount_text, state_of
 from webhook.simulation.taints import taint_of
 
@@ -26,6 +28,11 @@ def taints(refusal: Refusal, node: NodeState, demand: Demand) -> tuple[str, ...]
     return tuple(f"{taint}{state_of(taint.key)}" for taint in map(taint_of, node.untolerated(demand.tolerations)))
 
 
+def is_full(refusal: Refusal) -> bool:
+    """Tell whether a node refuses a pod only for a lack of cpu, memory, other resources or room for pods."""
+    return all(reason == TOO_MANY or reason.startswith(INSUFFICIENT) for reason in refusal.reasons)
+
+
 def shortages(refusal: Refusal, nodes: Sequence[NodeState], demand: Demand) -> Iterator[str]:
     """Describe the amounts that are wanted, and free on the node that has the most.
 
@@ -34,10 +41,19 @@ def shortages(refusal: Refusal, nodes: Sequence[NodeState], demand: Demand) -> I
         nodes: The nodes.
         demand: The demands of the pod.
     """
+    if TOO_MANY in refusal.reasons and not any(PODS in node.allocatable for node in nodes):
+        yield _unstated(PODS)
     for name, wanted in demand.requests.items():
-        if f"Insufficient {name}" in refusal.reasons:
+        if INSUFFICIENT + name in refusal.reasons:
             free = [(max(0, node.left(name) or 0), node.allocatable.get(name, 0)) for node in nodes]
             most, whole = max(free)
+            if name in NATIVE and not any(name in node.allocatable for node in nodes):
+                yield _unstated(name)
+                continue
             at_most = "at most " if len(set(free)) > 1 else ""
             amounts = [amount_text(name, each) for each in (wanted, most, whole)]
             yield f"{name} {amounts[0]} wanted, {at_most}{amounts[1]} of {amounts[2]} free"
+
+
+def _unstated(name: str) -> str:
+    return f"status.allocatable states no {name}, which counts as 0"

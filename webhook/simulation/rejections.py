@@ -16,7 +16,7 @@ from webhook.inventory.extended import resource_of
 from webhook.objects import at, items, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.simulation.holders import elsewhere, holder
-from webhook.simulation.refusals import shortages, taints
+from webhook.simulation.refusals import is_full, shortages, taints
 from webhook.simulation.shortages import Shortages
 from webhook.simulation.taints import Taint, taint_of
 
@@ -60,6 +60,7 @@ class Group(NamedTuple):
         requests: The devices left for each request, as :class:`Explainer` writes them.
         resolvable: Whether the nodes would accept the pod if other pods were gone, its devices aside.
         details: What is behind the reasons: where else a claim has its devices, why requests cannot be met together.
+        by_devices: Whether devices are the reason; if not, but there are requests, their devices are missing, too.
     """
 
     nodes: tuple[str, ...]
@@ -67,6 +68,7 @@ class Group(NamedTuple):
     requests: tuple[JSONObject, ...]
     resolvable: bool = False
     details: tuple[str, ...] = ()
+    by_devices: bool = False
 
     @property
     def closeness(self) -> int:
@@ -81,6 +83,7 @@ class Group(NamedTuple):
         return {
             "nodes": list(self.nodes),
             "reasons": list(self.reasons),
+            "byDevices": self.by_devices,
             "details": list(self.details),
             "requests": list(self.requests),
         }
@@ -118,10 +121,10 @@ class Explainer:
 
     def _key(self, node: int, verdict: Verdict, round_: Round) -> Hashable:
         reasons = verdict.refusal.reasons if verdict.refusal else ()
-        attempt = round_.attempt_on(node) if verdict.by_devices and not verdict.error else None
+        demand = round_.needs.demand
+        tainted = taints(verdict.refusal, self._cluster.nodes[node], demand) if verdict.refusal else ()
+        attempt = _attempt(node, verdict, round_)
         if attempt is None:
-            demand = round_.needs.demand
-            tainted = taints(verdict.refusal, self._cluster.nodes[node], demand) if verdict.refusal else ()
             return reasons, verdict.unavailable, tainted
         funnels = self._funnels(attempt, node)
         return reasons, tuple(each.key for each in funnels), _conflict(funnels, round_.needs)
@@ -129,13 +132,15 @@ class Explainer:
     def _group(self, nodes: Sequence[int], verdict: Verdict, round_: Round) -> Group:
         names = tuple(self._cluster.nodes[each].name for each in nodes)
         reasons = verdict.refusal.reasons if verdict.refusal else ()
-        attempt = round_.attempt_on(nodes[0]) if verdict.by_devices and not verdict.error else None
+        resolvable = verdict.refusal is not None and verdict.refusal.resolvable
+        details = [*self._details(nodes, verdict, round_.needs)]
+        attempt = _attempt(nodes[0], verdict, round_)
         if attempt is None:
-            resolvable = verdict.refusal is not None and verdict.refusal.resolvable
-            return Group(names, reasons, (), resolvable, tuple(self._details(nodes, verdict, round_.needs)))
+            return Group(names, reasons, (), resolvable, tuple(details))
         funnels = self._funnels(attempt, nodes[0])
         requests = tuple(self._request(funnel, attempt, nodes, round_.needs) for funnel in funnels)
-        return Group(names, reasons, requests, details=tuple(filter(None, [_conflict(funnels, round_.needs)])))
+        details += filter(None, [_conflict(funnels, round_.needs)])
+        return Group(names, reasons, requests, resolvable, tuple(details), by_devices=verdict.by_devices)
 
     def _details(self, nodes: Sequence[int], verdict: Verdict, needs: Needs) -> Iterator[str]:
         """Describe what is behind reasons that are not about devices."""
@@ -281,6 +286,13 @@ _LOOKED_AT_MAX: Final = 64
 """The number of nodes of a group whose obstacles are examined."""
 _VALUES_MAX: Final = 4
 """The number of values of devices that a reason names."""
+
+
+def _attempt(node: int, verdict: Verdict, round_: Round) -> Attempt | None:
+    """Return the attempt to allocate devices that failed on a node, if only beside a lack of other resources."""
+    if verdict.refusal is not None and not verdict.by_devices and is_full(verdict.refusal):
+        verdict = round_.filter_devices(node)
+    return round_.attempt_on(node) if verdict.by_devices and not verdict.error else None
 
 
 def _most_common(blames: Counter[Blame]) -> tuple[Blame, list[str]]:

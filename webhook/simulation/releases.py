@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 from webhook.inventory.claims import allocation_of
 from webhook.objects import items, name_of, namespace_of
 from webhook.simulation.change import Change, in_claim, same
-from webhook.simulation.holders import COPY, holder, used_by
+from webhook.simulation.holders import COPY, holder, pods_of, used_by
+from webhook.simulation.running import owners_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -41,11 +42,24 @@ def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator
         claim = cluster.claim(claim_name, namespace)
         if claim is not None and allocation_of(claim):
             held_by = holder(cluster, name, 0)
-            if held_by["state"] == COPY:
+            if held_by["state"] == COPY or _is_of_same(cluster, claim, needs.pod):
                 continue
-            what = f"once claim {name} is released{used_by(held_by)}"
+            what = f"once claim {name}{_size(claim)} is released{used_by(held_by)}"
             edit = in_claim(own[name], _deallocate) if name in own else same
             yield Change(what, 4, f"claim {name}", edit, released=claim)
+
+
+def _is_of_same(cluster: Cluster, claim: JSONObject, pod: JSONObject) -> bool:
+    """Tell whether a claim is in use by another pod of a pod's workload: to end that one helps nobody."""
+    owners, namespace = set(owners_of(pod)), namespace_of(claim)
+    pods = (cluster.inventory.find("Pod", name, namespace) or {} for name in pods_of(claim))
+    return any(not owners.isdisjoint(owners_of(each)) for each in pods)
+
+
+def _size(claim: JSONObject) -> str:
+    """Write how many devices a claim has, if there are several."""
+    count = len(items(allocation_of(claim), "devices", "results"))
+    return f" with {count} devices" if count > 1 else ""
 
 
 def _deallocate(claim: JSONObject) -> None:

@@ -27,7 +27,7 @@ class Running:
         for pod in pods:
             self._by_name[namespace_of(pod), name_of(pod)] = pod
             if not at(pod, "metadata", "deletionTimestamp"):  # its controller makes another pod in its place
-                for owner in _owners(pod):
+                for owner in owners_of(pod):
                     self._by_owner.setdefault(owner, []).append(pod)
 
     def named(self, pod: JSONObject) -> JSONObject | None:
@@ -39,7 +39,7 @@ class Running:
         return self._by_owner.get((namespace_of(workload), text(workload, "kind"), name_of(workload)), [])
 
 
-def _owners(pod: JSONObject) -> Iterator[_Key]:
+def owners_of(pod: JSONObject) -> Iterator[_Key]:
     """Return the controller of a pod, and the controller of that one, which its name tells."""
     namespace = namespace_of(pod)
     for each in items(pod, "metadata", "ownerReferences"):

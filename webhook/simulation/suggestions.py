@@ -72,8 +72,12 @@ class _Found(NamedTuple):
     nodes: int
 
     @property
-    def size(self) -> int:
-        return sum(each.size for each in self.changes)
+    def cost(self) -> tuple[bool, int]:
+        return self.selects_less, sum(each.size for each in self.changes)
+
+    @property
+    def selects_less(self) -> bool:
+        return any(each.selects_less for each in self.changes)
 
     @property
     def text(self) -> str:
@@ -100,13 +104,13 @@ class Suggestions:
             error: The error that made the scheduler give up on it; empty without one.
         """
         self._filtered = self._tried = 0
-        best: list[tuple[int, int, str]] = []
+        best: list[tuple[tuple[bool, int], int, str]] = []
         try:
             with limited(Budget(deadline=_deadline())):
                 for each in self._of_pod(needs, groups, error):
-                    best.append((each.size, -each.nodes, each.text))  # noqa: PERF401 - it may end early
+                    best.append((each.cost, -each.nodes, each.text))  # noqa: PERF401 - it may end early
                 for text, nodes in later.changes(self._cluster, needs, groups):
-                    best.append((_WAIT, -nodes, text))
+                    best.append(((False, _WAIT), -nodes, text))
         except DeadlineExceededError:
             is_complete = False
         else:
@@ -115,7 +119,10 @@ class Suggestions:
         return Advice([Suggestion(text, -nodes) for _, nodes, text in best], self._tried, is_complete)
 
     def _of_pod(self, needs: Needs, groups: Sequence[Group], error: str) -> Iterator[_Found]:
-        """Try changes to the pod, its claims and those of others: each alone; if none helps, in pairs."""
+        """Try changes to the pod, its claims and those of others: each alone; if none helps, in pairs.
+
+        If only the loss of a selector helps, pairs that keep all selectors are tried, too.
+        """
         cluster = self._cluster
         wants_devices = needs.claims or any(group.requests for group in groups)
         every = [
@@ -125,18 +132,19 @@ class Suggestions:
             *(releases.changes(cluster, needs, groups) if wants_devices else ()),
         ]
         changes = sorted(every, key=lambda each: each.size)[:_TRIED_MAX]
-        helps = False
+        alone: list[_Found] = []
         for change in changes:
             self._tried += 1
             for found in self._try(needs, (change,)):
-                helps = True
+                alone.append(found)
                 yield found
-        if helps:
+        if any(not each.selects_less for each in alone):
             return
         different = [pair for pair in combinations(changes, 2) if pair[0].about != pair[1].about]
         for pair in sorted(different, key=lambda pair: pair[0].size + pair[1].size)[:_PAIRED_MAX]:
             self._tried += 1
-            yield from islice(self._try(needs, pair), 1)
+            together = islice(self._try(needs, pair), 1)
+            yield from (found for found in together if not (alone and found.selects_less))
 
     def _try(self, needs: Needs, changes: tuple[Change, ...]) -> Iterator[_Found]:
         """Try changes together: with the smallest that help in place of each, and as they are if that opens more."""

@@ -18,7 +18,7 @@ from webhook.simulation.affinity import selects
 from webhook.simulation.binding import is_unavailable
 from webhook.simulation.cluster import EVERYWHERE
 from webhook.simulation.nodeallocatable import mentions
-from webhook.simulation.nodes import Refusal
+from webhook.simulation.nodes import INSUFFICIENT, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -137,9 +137,9 @@ class Round:
         refusal = state.refusal(self.needs.demand, settings.release, self._is_delegated)
         if refusal is None and self.needs.leftover is not None:
             refusal = Refusal(("cannot schedule extended resource claim",))
-        return self._filter_devices(node) if refusal is None else Verdict(refusal)
+        return self.filter_devices(node) if refusal is None else Verdict(refusal)
 
-    def _filter_devices(self, node: int) -> Verdict:
+    def filter_devices(self, node: int) -> Verdict:
         """Check the devices of a node that accepts the pod otherwise."""
         state = self.cluster.nodes[node]
         unavailable = self._unavailable(state.node)
@@ -202,7 +202,7 @@ class Round:
             return Verdict(Refusal((reason,)), by_devices=True)
         state, wanted = self.cluster.nodes[node], self.needs.demand.requests
         missing = [
-            f"Insufficient {name}"
+            INSUFFICIENT + name
             for name, taken in self.taken(result).items()
             if taken + wanted.get(name, 0) > state.allocatable.get(name, 0) - state.used.get(name, 0)
         ]

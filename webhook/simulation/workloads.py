@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.api.templates import pod_template
 from webhook.engine.prescheduled import REQUIRED
 from webhook.inventory import MalformedError
-from webhook.inventory.claims import MADE
+from webhook.inventory.claims import MADE, uid_of
 from webhook.objects import at, items, mapping, name_of, namespace_of, number, text
 from webhook.simulation.affinity import BLOCKING, UNSCHEDULABLE, tolerates, wants
 from webhook.simulation.running import Running
@@ -96,9 +96,15 @@ def sample(obj: JSONObject) -> JSONObject | None:
             "namespace": namespace_of(obj),
             "labels": mapping(metadata, "labels"),
             "annotations": mapping(metadata, "annotations"),
+            "ownerReferences": [_controller(obj)],
         },
         "spec": template["spec"],
     }
+
+
+def _controller(workload: JSONObject) -> JSONObject:
+    owner = {"apiVersion": text(workload, "apiVersion"), "kind": text(workload, "kind"), "name": name_of(workload)}
+    return {**owner, "uid": uid_of(workload), "controller": True}
 
 
 def replicas_of(obj: JSONObject) -> int:

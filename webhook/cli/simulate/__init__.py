@@ -20,7 +20,7 @@ from webhook.cli.options.cluster import DETAILS, malformed, read_cluster
 from webhook.cli.options.refused import Refused
 from webhook.cli.options.release import feature_gates, kubernetes
 from webhook.cli.simulate.names import take_names
-from webhook.cli.simulate.report import Text, waits
+from webhook.cli.simulate.report import Text, gets_devices
 from webhook.documents import STDIN, Unreadable
 from webhook.findings import guarded, unread
 from webhook.inventory import Inventory, MalformedError
@@ -81,7 +81,8 @@ def run(arguments: Namespace) -> int:
         scheduler = Scheduler(Cluster(inventory, settings))
     except ValueError as error:
         raise UsageError(f"Kubernetes {stated}: {error}") from error
-    result = Text(color=wants_colors(arguments), once=settings.taint_rules_ignored)
+    once = (settings.taint_rules_ignored, scheduler.cluster.of_unknown_size)
+    result = Text(color=wants_colors(arguments), once=once)
     if arguments.fit:
         return _fit(scheduler, pods, result, arguments)
     return _schedule(scheduler, pods, result, arguments)
@@ -222,7 +223,7 @@ def _schedule(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, ar
         names = listed([f"{namespace_of(pod)}/{name_of(pod)}" for pod in left])
         complaint = f"not simulated: {len(left)} of {len(pods)} pods ({names}): {arguments.timeout:g} seconds were over"
         show_lines([f"{complaint}; give fewer pods, or a longer --timeout"], sys.stderr)
-    return 1 if left or any(each["node"] is None and not waits(each) for each in found.values()) else 0
+    return 1 if left or not all(map(gets_devices, found.values())) else 0
 
 
 def _answers(scheduler: Scheduler, pods: Sequence[JSONObject], arguments: Namespace) -> dict[int, JSONObject]:
@@ -237,7 +238,7 @@ def _answers(scheduler: Scheduler, pods: Sequence[JSONObject], arguments: Namesp
             for index in in_order(pods, cluster.inventory):
                 placement = scheduler.schedule(pods[index])
                 answer = tell.of(placement)
-                answer["why"]["notes"] += references.notes(placement)
+                references.annotate(answer, placement)
                 found[index] = answer
     return found
 

@@ -29,13 +29,13 @@ class Text:
 
     Args:
         color: Whether to use colours.
-        once: A note to write only once, as it is the same for every pod.
+        once: Notes to write only once, as they are the same for every pod.
     """
 
-    def __init__(self, *, color: bool, once: str = "") -> None:
+    def __init__(self, *, color: bool, once: Iterable[str] = ()) -> None:
         self._color = color
-        self._once = once
-        self._is_noted = False
+        self._once = frozenset(once)
+        self._noted: set[str] = set()
 
     def answers(self, answers: Iterable[JSONObject]) -> Iterator[str]:
         """Report each pod; group those that are pending for the same reason."""
@@ -56,12 +56,14 @@ class Text:
         if not answers:
             return "no pod is pending"
         placed = sum(each["node"] is not None for each in answers)
-        before = sum(_ran_before(each) for each in answers)
+        before = sum(_ran_before(each) and not each["why"]["withoutDevices"] for each in answers)
         waiting = sum(map(waits, answers))
         pending = len(answers) - placed - waiting
+        without = sum(bool(each["why"]["withoutDevices"]) for each in answers)
         parts = {
             "already scheduled": before,
-            "scheduled": placed - before,
+            "scheduled": placed - before - without,
+            "scheduled, but without devices": without,
             "pending": pending,
             "waiting for devices": waiting,
         }
@@ -128,11 +130,9 @@ class Text:
 
     def _notes(self, answer: JSONObject) -> Iterator[str]:
         for note in answer["why"]["notes"]:
-            if note == self._once:
-                if self._is_noted:
-                    continue
-                self._is_noted = True
-            yield f"  note: {note}"
+            if note not in self._noted:
+                yield f"  note: {note}"
+            self._noted |= self._once & {note}
 
     def _in(self, color: str, text: str) -> str:
         return colored(text, _COLORS[color]) if self._color else text
@@ -141,6 +141,11 @@ class Text:
 def waits(answer: JSONObject) -> bool:
     """Tell whether a pod has devices and waits until they are ready."""
     return answer["node"] is None and bool(answer["candidates"]) and bool(answer["why"]["reason"])
+
+
+def gets_devices(answer: JSONObject) -> bool:
+    """Tell whether a pod has a node, or waits on it, and its containers see the devices that they ask for."""
+    return (answer["node"] is not None or waits(answer)) and not answer["why"]["withoutDevices"]
 
 
 def _ran_before(answer: JSONObject) -> bool:
@@ -184,7 +189,8 @@ def _group(group: JSONObject) -> Iterator[str]:
     """Describe what keeps nodes from a pod, without their names."""
     requests = group["requests"]
     details = f": {'; '.join(group['details'])}" if group["details"] else ""
-    if not requests:
+    also = "" if group["byDevices"] else "also "
+    if also:
         yield f": {', '.join(group['reasons'])}{details}"
     several = len({(each["claim"], each["request"]) for each in requests}) > 1
     names = Counter(each["request"] for each in requests)
@@ -197,7 +203,7 @@ def _group(group: JSONObject) -> Iterator[str]:
         if met:
             text = f"{text}; each could be had, but not so many together"
         claim = f" of claim {request['claim']}" if names[request["request"]] > 1 else ""
-        yield f", {request['for']}{claim}: {text}{_unused(request['unused'])}"
+        yield f", {also}{request['for']}{claim}: {text}{_unused(request['unused'])}"
     if requests and not is_explained:
         yield f": each request alone could be met, but not all of them together{details}"
 

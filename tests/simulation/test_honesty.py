@@ -1,0 +1,210 @@
+"""Answers that say the whole truth: what a node lacks besides, what would help, and what nobody stated."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.command import draguard
+from tests.simulation.clusters import allocated, claim, device_class, devices, node, pod, selector, template
+from webhook import simulate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from webhook.objects import JSONObject
+
+MODEL = 'device.attributes["gpu.example.com"].model == "a100"'
+A100: JSONObject = {"attributes": {"model": {"string": "a100"}}}
+
+
+def deployment(replicas: int, **spec: Any) -> JSONObject:
+    made = pod(claims={"gpu": "t"}, **spec)
+    of_pods = {"metadata": {"labels": {"app": "web"}}, "spec": made["spec"]}
+    given = {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}, "template": of_pods}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": given}
+
+
+def cures(answer: JSONObject) -> dict[str, int]:
+    return {each["change"]: each["nodes"] for each in answer["why"]["help"]}
+
+
+class TestContainersWithoutDevices:
+    @staticmethod
+    def wanting(request: str) -> JSONObject:
+        made = pod(claims={"gpu": "c"})
+        made["spec"]["containers"] = [
+            {"name": "main", "image": "i", "resources": {"claims": [{"name": "gpu", "request": request}]}}
+        ]
+        return made
+
+    def test_a_request_that_the_claim_does_not_have(self) -> None:
+        (answer,) = simulate([node("a"), device_class(), devices("a"), claim()], [self.wanting("rr")])
+        assert answer["node"] == "a"
+        assert answer["why"]["withoutDevices"] == ["main"]
+        (note,) = answer["why"]["notes"]
+        assert note == (
+            'scheduled, but container main gets no devices: claim "gpu" has no request "rr": did you mean "r"?'
+        )
+
+    def test_the_command_fails(self, tmp_path: Path) -> None:
+        cluster, given = tmp_path / "cluster.json", tmp_path / "pod.json"
+        cluster.write_text(json.dumps({"kind": "List", "items": [node("a"), device_class(), devices("a"), claim()]}))
+        for request, code, said in (("rr", 1, "1 scheduled, but without devices"), ("r", 0, "1 scheduled")):
+            given.write_text(json.dumps({"apiVersion": "v1", **self.wanting(request)}))
+            done = draguard("simulate", given, "--cluster", cluster)
+            assert done.code == code
+            assert f"1 pod: {said}\n" in done.out
+
+
+class TestPodsArgument:
+    AROUND = (node("a"), device_class(), devices("a"))
+
+    def test_other_objects_belong_to_the_cluster(self) -> None:
+        (answer,) = simulate(self.AROUND, [template(), pod(claims={"gpu": "t"})])
+        assert answer["node"] == "a"
+
+    def test_only_other_objects_are_an_error(self) -> None:
+        with pytest.raises(ValueError, match="neither pods nor workloads that make them, only ResourceClaimTemplate"):
+            simulate(self.AROUND, [template()])
+
+    def test_without_pods_those_that_are_pending(self) -> None:
+        (answer,) = simulate([*self.AROUND, claim(), pod(claims={"gpu": "c"})], [])
+        assert answer["node"] == "a"
+        assert simulate(self.AROUND, []) == []
+
+
+class TestAllocatable:
+    def test_a_node_that_states_nothing_is_unlimited_and_that_is_said(self) -> None:
+        nodes: list[JSONObject] = [{"kind": "Node", "metadata": {"name": name}} for name in ("a", "b")]
+        answers = simulate(nodes, [pod("p", requests={"cpu": "1000"}), pod("q")])
+        note = "a, b state no status.allocatable: cpu, memory and pods count as unlimited"
+        assert [each["node"] for each in answers] == ["a", "a"]
+        assert [each["why"]["notes"] for each in answers] == [[note], [note]]
+
+    def test_the_text_says_it_once(self, tmp_path: Path) -> None:
+        given = tmp_path / "all.json"
+        pods = [{"apiVersion": "v1", **pod(name)} for name in ("p", "q")]
+        given.write_text(json.dumps({"kind": "List", "items": [{"kind": "Node", "metadata": {"name": "a"}}, *pods]}))
+        assert draguard("simulate", "--cluster", given).out.count("count as unlimited") == 1
+
+    @pytest.mark.parametrize(
+        ("stated", "reason", "detail"),
+        [
+            ({"cpu": "8", "memory": "8Gi"}, "Too many pods", "status.allocatable states no pods, which counts as 0"),
+            ({"memory": "8Gi", "pods": "9"}, "Insufficient cpu", "status.allocatable states no cpu, which counts as 0"),
+        ],
+    )
+    def test_what_a_node_leaves_out_counts_as_none(self, stated: JSONObject, reason: str, detail: str) -> None:
+        small = {**node("a"), "status": {"allocatable": stated}}
+        (answer,) = simulate([small], [pod(requests={"cpu": "1"})])
+        (group,) = answer["why"]["nodes"]
+        assert (group["reasons"], group["details"]) == ([reason], [detail])
+
+
+class TestSelectorsThatStay:
+    def test_pairs_that_keep_a_selector_come_before_its_loss(self) -> None:
+        dedicated = node("a", {"taints": [{"key": "dedicated", "value": "ml", "effect": "NoSchedule"}]})
+        wanted = claim(selectors=[selector(MODEL)])
+        objects = [dedicated, node("b"), device_class(), devices("a", **A100), devices("b"), wanted]
+        (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
+        first, last = cures(answer)
+        assert first.startswith("with the selector of request r guarded: has(")
+        assert first.endswith(" and if the pod tolerates dedicated=ml:NoSchedule")
+        assert last == 'without the selector model = "a100" of request r'
+
+    def test_the_loss_of_a_selector_comes_after_a_claim_of_others(self) -> None:
+        objects = [node("a"), node("b"), device_class(), devices("a", **A100), devices("b", **_model("h100"))]
+        wanted = claim(selectors=[selector(MODEL)])
+        (answer,) = simulate([*objects, wanted, allocated("held", "a")], [pod(claims={"gpu": "c"})])
+        assert list(cures(answer)) == [
+            'with model = "h100" in request r',
+            "once claim default/held is released (used by no pod)",
+        ]
+
+
+def _model(name: str) -> JSONObject:
+    return {"attributes": {"model": {"string": name}}}
+
+
+class TestMissingNames:
+    AROUND = (node("a"), device_class(), devices("a"))
+
+    def test_the_class(self) -> None:
+        (answer,) = simulate([*self.AROUND, claim(deviceClassName="gpus")], [pod(claims={"gpu": "c"})])
+        assert cures(answer) == {"with deviceClassName: gpu in place of gpus in request r": 1}
+
+    def test_the_template_that_is_the_only_one(self) -> None:
+        (answer,) = simulate([*self.AROUND, template("small")], [pod(claims={"gpu": "t"})])
+        assert cures(answer) == {"with resourceClaimTemplateName: small in place of t": 1}
+
+    def test_nothing_that_does_not_help(self) -> None:
+        unmet = claim(deviceClassName="gpus", count=2)
+        (answer,) = simulate([*self.AROUND, unmet], [pod(claims={"gpu": "c"})])
+        assert (cures(answer), answer["why"]["tried"]) == ({}, 1)
+
+    def test_no_claim_stays_behind(self) -> None:
+        pods = [pod("p", claims={"gpu": "tt"}), pod("q", claims={"gpu": "t"})]
+        first, second = simulate([*self.AROUND, template()], pods)
+        assert (first["node"], second["node"]) == (None, "a")
+
+    def test_a_node_of_its_own(self) -> None:
+        labelled = node("a", labels={"kubernetes.io/hostname": "a"})
+        objects = [labelled, node("b"), device_class(), devices("a"), devices("b"), claim()]
+        (answer,) = simulate(objects, [pod(claims={"gpu": "c"}, nodeName="a")])
+        mutated = "with nodeSelector kubernetes.io/hostname: a in place of nodeName (draguard mutate)"
+        assert cures(answer) == {mutated: 1}
+        (answer,) = simulate(objects, [pod(claims={"gpu": "c"}, nodeName="gone")])
+        assert cures(answer) == {"without nodeName": 2}
+
+
+class TestReplicas:
+    AROUND = (node("a", memory="32Gi"), device_class(), devices("a"), template())
+
+    def test_no_replica_is_ended_for_another(self) -> None:
+        first, second = simulate(self.AROUND, [deployment(2)])
+        assert (first["node"], second["node"]) == ("a", None)
+        assert cures(second) == {}
+
+    def test_nor_one_that_runs_already(self) -> None:
+        owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-1", "uid": "u", "controller": True}
+        metadata = {"name": "web-1-x", "labels": {"pod-template-hash": "1"}, "ownerReferences": [owner]}
+        runs = {**pod(nodeName="a"), "metadata": metadata, "status": {"phase": "Running"}}
+        held = allocated("held", "a", "d0", "web-1-x")
+        *_, last = simulate([*self.AROUND, runs, held], [deployment(2)])
+        assert (last["node"], cures(last)) == (None, {})
+
+    def test_the_devices_that_are_missing_besides(self) -> None:
+        *_, last = simulate(self.AROUND, [deployment(2, requests={"memory": "20Gi"})])
+        (group,) = last["why"]["nodes"]
+        assert group["reasons"] == ["Insufficient memory"]
+        assert not group["byDevices"]
+        assert [(each["free"], each["heldBy"][0]["pods"]) for each in group["requests"]] == [(0, ["web-XXXXX-0"])]
+
+    def test_their_claims_have_their_own_names(self) -> None:
+        failing = template(selectors=[selector('device.attributes["other.example.com"].model == "a100"')])
+        answers = simulate([node("a"), device_class(), devices("a"), failing], [deployment(2)])
+        for index, answer in enumerate(answers):
+            ((reason,),) = (group["reasons"] for group in answer["why"]["nodes"])
+            assert reason.startswith(f"claim default/web-XXXXX-{index}-gpu-XXXXX: selector #0")
+
+    def test_the_text_has_one_group_of_them(self, tmp_path: Path) -> None:
+        failing = template(selectors=[selector('device.attributes["other.example.com"].model == "a100"')])
+        cluster, given = tmp_path / "cluster.json", tmp_path / "pods.json"
+        items = [node("a"), device_class(), devices("a"), {"apiVersion": "resource.k8s.io/v1", **failing}]
+        cluster.write_text(json.dumps({"kind": "List", "items": items}))
+        given.write_text(json.dumps(deployment(3)))
+        done = draguard("simulate", given, "--cluster", cluster)
+        assert done.out.startswith("default/web-XXXXX-0 … web-XXXXX-2 (3 pods): pending\n"), done.err
+
+
+class TestSizes:
+    def test_a_claim_of_several_devices(self) -> None:
+        held = allocated("held", "a")
+        results = held["status"]["allocation"]["devices"]["results"]
+        results.append({**results[0], "device": "d1"})
+        objects = [node("a"), device_class(), devices("a", 2), claim(), held]
+        (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
+        assert cures(answer) == {"once claim default/held with 2 devices is released (used by no pod)": 1}

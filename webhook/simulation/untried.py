@@ -1,0 +1,116 @@
+"""Changes to pods that the scheduler checks no node for: it misses an object, or they name their node themselves."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING, Final
+
+from webhook.inventory import CLAIMS, Inventory
+from webhook.inventory.claims import Blocked, allocation_of, claims_of, source
+from webhook.objects import items, mapping, namespace_of, text
+from webhook.simulation.rejections import requests
+from webhook.simulation.suggestions import Advice, Suggestion
+from webhook.spelling import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webhook.objects import JSONObject
+    from webhook.simulation.scheduler import Placement, Scheduler
+
+_FIELDS: Final = {f"{kind[0].lower()}{kind[1:]}Name": kind for kind in CLAIMS}
+"""The kinds that entries of a pod's claims name, by field."""
+_HOSTNAME: Final = "kubernetes.io/hostname"
+_NOTHING: Final = Advice([], 0, is_complete=True)
+
+
+def advice(scheduler: Scheduler, placement: Placement) -> Advice:
+    """Correct what keeps a pod from all nodes, and count the nodes that would accept it then.
+
+    Args:
+        scheduler: The scheduler; its cluster stays as it is.
+        placement: A pod for which the scheduler checked no node.
+    """
+    if items(placement.pod, "spec", "schedulingGates"):
+        return _NOTHING
+    inventory = scheduler.cluster.inventory
+    pod, done = deepcopy(placement.pod), []
+    for entry in items(pod, "spec", "resourceClaims"):
+        done += _with_source(entry, namespace_of(pod), inventory)
+    uses = claims_of(pod, _named_by(pod, inventory), groups=False)
+    if isinstance(uses, Blocked):
+        return _NOTHING
+    uses = [use if allocation_of(use.claim) else use._replace(claim=deepcopy(use.claim)) for use in uses]
+    for use in uses:
+        if not allocation_of(use.claim):
+            done += _with_classes(use.claim, inventory)
+    tries = list(_without_node_name(pod))
+    if not done and not text(pod, "spec", "nodeName"):
+        return _NOTHING
+    for tried, (change, other) in enumerate(tries, 1):
+        verdicts, _ = scheduler.filter(other, uses)
+        if verdicts.fitting and not verdicts.errors:
+            what = " and ".join([*done, *change])
+            return Advice([Suggestion(what, len(verdicts.fitting))], tried, is_complete=True)
+    return Advice([], len(tries), is_complete=True)
+
+
+def _without_node_name(pod: JSONObject) -> Iterator[tuple[list[str], JSONObject]]:
+    """Return a pod that leaves its node to the scheduler, with the change: the same node first, then any."""
+    spec = mapping(pod, "spec")
+    node = text(spec, "nodeName")
+    if not node:
+        yield [], pod
+        return
+    rest = {key: value for key, value in spec.items() if key != "nodeName"}
+    selector = {**mapping(spec, "nodeSelector"), _HOSTNAME: node}
+    what = f"with nodeSelector {_HOSTNAME}: {node} in place of nodeName (draguard mutate)"
+    yield [what], {**pod, "spec": {**rest, "nodeSelector": selector}}
+    yield ["without nodeName"], {**pod, "spec": rest}
+
+
+def _named_by(pod: JSONObject, inventory: Inventory) -> Inventory:
+    """Return the claims and templates that a pod names, to make claims from which nobody else sees."""
+    found = Inventory()
+    namespace = namespace_of(pod)
+    named = [
+        (kind, source(entry, field))
+        for entry in items(pod, "spec", "resourceClaims")
+        for field, kind in _FIELDS.items()
+    ]
+    named += [
+        ("ResourceClaim", text(each, "resourceClaimName")) for each in items(pod, "status", "resourceClaimStatuses")
+    ]
+    for kind, name in named:
+        if (obj := inventory.find(kind, name, namespace)) is not None:
+            found.put(obj)
+    return found
+
+
+def _with_source(entry: JSONObject, namespace: str, inventory: Inventory) -> list[str]:
+    """Let an entry of a pod's claims name an object that exists; return the change."""
+    for field, kind in _FIELDS.items():
+        name = text(entry, field)
+        if name and inventory.find(kind, name, namespace) is None:
+            known = [each for space, each in inventory.names(kind) if space == namespace]
+            if meant := _meant(name, known):
+                entry[field] = meant
+                return [f"with {field}: {meant} in place of {name}"]
+    return []
+
+
+def _with_classes(claim: JSONObject, inventory: Inventory) -> list[str]:
+    """Let the requests of a claim name classes that exist; return the changes."""
+    changes = []
+    for request, asks in requests(claim):
+        name = text(asks, "deviceClassName")
+        is_known = inventory.find("DeviceClass", name) is not None
+        if not is_known and (meant := _meant(name, [each for _, each in inventory.names("DeviceClass")])):
+            asks["deviceClassName"] = meant
+            changes.append(f"with deviceClassName: {meant} in place of {name} in request {request}")
+    return changes
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    """Return the name that is near, or the only one; empty if it is unclear."""
+    return nearest(name, known) or (known[0] if len(known) == 1 else "")
