@@ -114,6 +114,32 @@ spec: {policyName: jane, validationActions: [Deny]}
         with pytest.raises(ValueError, match=message):
             check_files(ROOT / "examples/mended", **options)
 
+    def test_no_path_at_all_is_a_value_error(self) -> None:
+        with pytest.raises(ValueError, match=r"^paths must name at least one file or directory"):
+            check_files(ROOT.glob("no/such/*.yaml"))
+
+    def test_rules_are_chosen_as_on_the_command_line(self, tmp_path: Path) -> None:
+        file, config = tmp_path / "a.yaml", tmp_path / ".draguard.yaml"
+        file.write_text(f"{CLAIM[:-1]}, status: {{}}, colour: red}}", encoding="utf-8")
+        config.write_text("kubernetesVersions: ['1.36']\nlevels: {unknown-field: warn}\n", encoding="utf-8")
+        (found,) = check_files(file)
+        assert check_files(file, ignore="unknown-*") == check_files(file, select=["immutable"]) == []
+        (configured,) = check_files(file, config=config)
+        assert (found.problem.level, configured.problem.level) == ("error", "warning")
+        assert (found.kubernetes, configured.kubernetes) == ("1.37", "1.36")
+        assert check_files(file, config=config, kubernetes="1.35")[0].kubernetes == "1.35"
+        with pytest.raises(ValueError, match=r"^ignore: there is no rule colour"):
+            check_files(file, ignore="colour")
+        with pytest.raises(ValueError, match="no such file"):
+            check_files(file, config=tmp_path / "gone.yaml")
+
+    def test_a_list_stands_for_its_items(self) -> None:
+        items = [claim(), claim() | {"colour": "red"}, 5]
+        found = validate({"apiVersion": "v1", "kind": "List", "items": items})
+        assert [each.field for each in found] == ["items[1].colour", "items[2]"]
+        with pytest.raises(ValueError, match=r"^a List is not updated"):
+            validate({"apiVersion": "v1", "kind": "List", "items": items}, claim())
+
     @pytest.mark.parametrize("paths", [None, 5, b"a.yaml"])
     def test_paths_of_another_type_are_value_errors(self, paths: Any) -> None:
         with pytest.raises(ValueError, match=f"^paths must be a path, or a list of such, not {type(paths).__name__}"):

@@ -52,6 +52,7 @@ def validate(
     """Validate an object as the API server of a Kubernetes release would; an empty list means that it is accepted.
 
     Kinds that have nothing to do with Dynamic Resource Allocation are not judged: the list is empty for them.
+    Each item of a List is validated.
 
     Args:
         obj: The object as a client would submit it, as plain dicts: unknown fields and wrong types are findings.
@@ -64,11 +65,12 @@ def validate(
 
     Raises:
         ValueError: ``kubernetes`` is not a known version, ``subresource`` is not a judged subresource, a feature gate
-            is unknown or locked, or a status is judged without ``old``.
+            is unknown or locked, a status is judged without ``old``, or a List with it.
         TypeError: A value in ``obj`` or ``old`` is not a JSON value, such as a datetime; the message names it.
     """
     from webhook import arguments  # noqa: PLC0415 - `import webhook` stays cheap
     from webhook.api.unserved import no_object  # noqa: PLC0415
+    from webhook.documents.lists import expanded  # noqa: PLC0415
     from webhook.engine.manifests import review  # noqa: PLC0415
 
     _check_settings(kubernetes, feature_gates)
@@ -80,17 +82,23 @@ def validate(
         raise ValueError(f"a {subresource} is judged as an update: give the stored object as old")
     arguments.check_json("obj", obj)
     arguments.check_json("old", old)
-    if problems := no_object(obj):
-        return problems
-    outcome = review(
-        obj,
-        old,
-        kubernetes=kubernetes,
-        subresource=subresource,
-        feature_gates=feature_gates,
-        namespace_labels=namespace_labels,
-    )
-    return outcome.problems
+    found = []
+    for each, within in expanded(obj):
+        if within and old is not None:
+            raise ValueError("a List is not updated: give each of its items with its old object")
+        problems = no_object(each)
+        if not problems:
+            outcome = review(
+                each,
+                old,
+                kubernetes=kubernetes,
+                subresource=subresource,
+                feature_gates=feature_gates,
+                namespace_labels=namespace_labels,
+            )
+            problems = outcome.problems
+        found += [problem.below(within, within) for problem in problems] if within else problems
+    return found
 
 
 def check_files(
@@ -105,10 +113,14 @@ def check_files(
     user: str = "",
     groups: Sequence[str] = (),
     all_pods: bool = False,
+    select: str | Sequence[str] = (),
+    ignore: str | Sequence[str] = (),
+    config: str | PathLike[str] | None = None,
 ) -> list[Finding]:
     """Validate the manifests in files, as ``draguard validate`` does; an empty list means no findings.
 
-    Findings that comments and annotations in the files suppress are left out. No configuration file is read.
+    Findings that comments and annotations in the files suppress are left out. No configuration file is read unless
+    ``config`` names it.
 
     Args:
         paths: One or more files, directories, globs, and directories of Helm charts or kustomizations.
@@ -121,6 +133,9 @@ def check_files(
         user: The user who sends the objects, for policies.
         groups: The groups of that user.
         all_pods: Whether to judge pods and workloads without claims, too.
+        select: The only rules to report, by name or pattern; none for all.
+        ignore: The rules not to report.
+        config: A configuration file, such as ``.draguard.yaml``; other arguments take precedence over it.
 
     Returns:
         The findings, in the order of the files. Each has ``problem`` (with ``level``, ``rule``, ``field``, ``message``
@@ -129,8 +144,8 @@ def check_files(
         unreadable is a finding, too.
 
     Raises:
-        ValueError: A release or a feature gate is not known, a label is malformed, or the program that renders a chart
-            or kustomization is missing.
+        ValueError: No path is given; a release, a feature gate or a rule is not known; a label is malformed; the
+            configuration file cannot be used; or the program that renders a chart or kustomization is missing.
     """
     from webhook import arguments  # noqa: PLC0415 - `import webhook` stays cheap
     from webhook.cli.validate import checking  # noqa: PLC0415
@@ -138,8 +153,12 @@ def check_files(
     arguments.check_mapping("feature_gates", feature_gates, bool)
     arguments.check_mapping("namespace_labels", namespace_labels, dict)
     arguments.check_string("user", user)
+    files = checking.named("paths", paths)
+    if not files:  # a glob without a match must not let a test pass
+        raise ValueError("paths must name at least one file or directory")
     return checking.findings(
-        checking.named("paths", paths),
+        files,
+        config=None if config is None else checking.named("config", config)[0],
         kubernetes_version=[] if kubernetes is None else arguments.several("kubernetes", kubernetes, "a string", str),
         feature_gates=[f"{name}={str(on).lower()}" for name, on in (feature_gates or {}).items()],
         namespace_labels=[checking.labelled(name, labels) for name, labels in (namespace_labels or {}).items()],
@@ -149,6 +168,8 @@ def check_files(
         as_user=user or None,
         as_group=arguments.several("groups", groups, "a string", str),
         all_pods=all_pods,
+        select=arguments.several("select", select, "a rule", str),
+        ignore=arguments.several("ignore", ignore, "a rule", str),
     )
 
 

@@ -121,12 +121,11 @@ class TestLibrary:
         chart(tmp_path / "c", claim=TEMPLATED)
         assert "not read: 1 Helm template" in draguard("validate", tmp_path).out
 
-    def test_the_current_directory_is_rendered_only_if_it_is_named(
+    def test_the_current_directory_is_rendered_named_or_not(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(chart(tmp_path / "c", claim=TEMPLATED))
-        assert draguard("validate").code == 0
-        assert [each["file"] for each in findings(".")] == ["./templates/claim.yaml"]
+        assert findings() == findings(".") != []
 
 
 class TestProgram:

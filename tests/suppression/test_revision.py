@@ -17,6 +17,16 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.process
 IMMUTABLE = [("error", "immutable")]
+STATUS = "status: {reservedFor: [{resource: pods, name: p, uid: u}]}\n"
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  nodeName: node
+  containers: [{name: c, image: c, resources: {claims: [{name: c}]}}]
+  resourceClaims: [{name: c, resourceClaimName: c}]
+"""
 OTHER = ("gpu.example.com", "other.example.com")
 
 
@@ -100,6 +110,26 @@ class TestAgainst:
         assert found("--new-only") == []
         (repository / "apps/c.yaml").write_text(claim("c"), encoding="utf-8")
         assert found() == []
+
+    def test_what_the_api_server_would_drop_was_not_deployed(self, repository: Path) -> None:
+        shares = claim("c", "        capacity: {requests: {memory: 1Gi}}\n")
+        (repository / "apps/c.yaml").write_text(f"{shares}---\n{POD}", encoding="utf-8")
+        (repository / "apps/d.yaml").write_text(claim("d", STATUS), encoding="utf-8")
+        before = rules(draguard("validate", "-o", "json", "--ignore", "unknown-field", "--kubernetes-version", "1.34"))
+        git("add", ".", at=repository)
+        git("commit", "-qm", "second", at=repository)
+        assert before == [("warning", "gate-off"), ("warning", "prescheduled"), ("warning", "status-dropped")]
+        assert found("--kubernetes-version", "1.34") == [*before[:2], ("warning", "status-ignored")]
+
+    def test_a_baseline_of_new_objects_is_not_fixed(self, repository: Path) -> None:
+        (repository / "apps/c.yaml").write_text(claim("c", STATUS), encoding="utf-8")
+        draguard("validate", "--write-baseline", "b.json")
+        git("add", ".", at=repository)
+        git("commit", "-qm", "second", at=repository)
+        assert json.loads(draguard("validate", "-o", "json", "--baseline", "b.json").out)["fixed"] == []
+        done = draguard("validate", "-o", "json", "--baseline", "b.json", "--against", "HEAD")
+        assert json.loads(done.out)["fixed"] == []
+        assert rules(done) == [("warning", "status-ignored")]
 
     def test_what_is_not_regular_is_left_alone(self, repository: Path) -> None:
         (repository / "apps/a.yaml").unlink()

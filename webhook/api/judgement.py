@@ -198,6 +198,34 @@ def _plan(
 _TOO_DEEP = refused(BAD_REQUEST, Path(), "the object is nested too deeply").named("too-deep")
 
 
+def stored(
+    obj: dict[str, Any],
+    *,
+    kubernetes: str | None = None,
+    subresource: str = "",
+    feature_gates: Mapping[str, bool] | None = None,
+) -> dict[str, Any]:
+    """Return a manifest as an API server would store it: without the fields that it drops.
+
+    Defaults are not set: objects are compared with their defaults.
+
+    Args:
+        obj: A valid object; one of an unknown kind is returned as it is.
+        kubernetes: The release; None for the newest that serves the object's version.
+        subresource: The subresource by which it was submitted, after its creation.
+        feature_gates: The gates that differ from the release's defaults.
+    """
+    release, kind = release_of(kubernetes) if kubernetes else None, find(obj.get("apiVersion"), obj.get("kind"))
+    if kind is None or not kind.since <= (release or kind.until) <= kind.until:
+        return obj
+    stated = frozenset(feature_gates.items()) if feature_gates else None
+    version, name = obj["apiVersion"], obj["kind"]
+    struct, _ = _plan_submitted(version, name, release or kind.until, CREATE, stated, admin_namespace=None)
+    kept = _without(obj, (misfit for misfit in _apart(struct, obj)[0] if misfit.rule == GATE_OFF))
+    drops_status = subresource != STATUS and any(warnings.status_dropped(struct, kept))
+    return _less(kept, (STATUS,)) if drops_status else kept
+
+
 def _walked(struct: CompiledStruct, obj: dict[str, Any], old: object) -> tuple[Sequence[Misfit], Sequence[Problem]]:
     """Decode an object, and validate it if it is new; an update is validated once it is prepared."""
     return apart(struct.walk(obj)) if old is None else _apart(struct.decoding, obj)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.documents.blocks import read_blocks
 from webhook.documents.content import Composed, Fault
 from webhook.documents.limits import MAX_BYTES
+from webhook.documents.lists import expanded
 from webhook.documents.source import Position, Source, Unreadable
 from webhook.patterns import Pattern
 from webhook.problem import Path, at, quoted
@@ -319,7 +320,7 @@ def _json_documents(
         elif decoded.repeated:
             yield from origin.repeated()
         elif decoded.value is not None:
-            for item, within in _items(decoded.value):
+            for item, within in expanded(decoded.value):
                 yield Document(item, index, origin, within)
     return len(text), None
 
@@ -346,7 +347,7 @@ def _yaml_documents(
             if composed.repeated:
                 yield from origin.repeated()
             else:
-                for item, within in _items(composed.value):
+                for item, within in expanded(composed.value):
                     yield Document(item, index, origin, within)
         if composed.ignored is not None:
             offset = _after(_SPACE, source.text, begin + composed.ignored)
@@ -397,15 +398,3 @@ def _separators(text: str, start: int, end: int) -> Iterator[int]:
 def _after(pattern: Pattern, text: str, start: int) -> int:
     match = pattern.match(text, start)
     return start if match is None else match.end()
-
-
-def _items(data: Any, within: tuple[str | int, ...] = ()) -> Iterator[tuple[Any, tuple[str | int, ...]]]:
-    """Split lists into items; an item without a type has the list's (``decodeToList`` in unstructured_list.go)."""
-    kind = data.get("kind") if isinstance(data, dict) else None
-    if not (isinstance(kind, str) and kind.endswith("List") and isinstance(data.get("items", ""), list | None)):
-        yield data, within
-        return
-    typed = {"apiVersion": data.get("apiVersion"), "kind": kind.removesuffix("List")}
-    for index, item in enumerate(data["items"] or ()):
-        untyped = typed["kind"] and isinstance(item, dict) and not item.get("kind") and not item.get("apiVersion")
-        yield from _items({**item, **typed} if untyped else item, (*within, "items", index))

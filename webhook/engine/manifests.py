@@ -59,6 +59,7 @@ def review(
     rules: bool = True,
     beyond_decoding: bool = False,
     pod_locations: Locations | None = None,
+    is_scheduled: bool | None = None,
 ) -> Outcome:
     """Review a manifest.
 
@@ -73,6 +74,7 @@ def review(
         rules: Whether to apply the API server's own rules, beside policies.
         beyond_decoding: Whether to validate the rest of an object that cannot be decoded, too.
         pod_locations: Where kinds of other projects keep their pods, in addition to the known ones.
+        is_scheduled: Whether the scheduler may have chosen its node; None if it may for stored objects.
     """
     if not isinstance(obj, dict):
         return Outcome(obj, [])
@@ -94,7 +96,9 @@ def review(
     sent = change.manifest if change and allowed else obj
     if known and rules:
         problems = judge(sent, old, subresource=subresource, **options)
-    warnings = never_runs(sent) if rules and old is None and makes_pods(obj.get("apiVersion"), obj.get("kind")) else ()
+    is_scheduled = old is not None if is_scheduled is None else is_scheduled
+    names_node = rules and not is_scheduled and makes_pods(obj.get("apiVersion"), obj.get("kind"))
+    warnings = never_runs(sent) if names_node else ()
     if sender is None or change is None or not allowed or any(each.reason in NOT_DECODED for each in problems):
         return Outcome(sent, problems, change, warnings=warnings)
     return Outcome(sent, problems, change, sender.validate(change), warnings)

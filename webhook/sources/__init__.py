@@ -34,8 +34,7 @@ def read(
     """Read every document, the rendered ones last.
 
     Args:
-        paths: As for :func:`webhook.documents.read`; a directory may also be a Helm chart or a kustomization. An empty
-            list means the current directory.
+        paths: As for :func:`webhook.documents.read`; a directory may also be a Helm chart or a kustomization.
         stdin: The content of ``-``; by default the process's standard input.
         selection: The files of directories to leave out; none by default.
         options: The options of rendering charts.
@@ -49,7 +48,7 @@ def read(
     named = list(paths)
     rendered = [path for path in named if is_rendered(path)]
     if not rendered:
-        return read_files(named or ["."], stdin, selection)
+        return read_files(named, stdin, selection)
     from webhook.sources.rendering import render  # noqa: PLC0415 - most manifests are files
 
     files = [path for path in named if path not in rendered]

@@ -35,6 +35,8 @@ class Suppressions:
         matters: Tells whether this run checks a rule, so that a comment or an annotation that suppresses nothing is
             unused.
         is_whole: Whether all files of the configuration file and the baseline were read.
+        compares: Whether objects are compared with an earlier state: such an update has fewer findings than the
+            creation on which a baseline may be based, so none counts as fixed.
     """
 
     def __init__(
@@ -45,9 +47,10 @@ class Suppressions:
         matters: Callable[[str], bool] = lambda _rule: True,
         *,
         is_whole: bool = False,
+        compares: bool = False,
     ) -> None:
         self.levels, self.paths, self.known = levels or Levels(), paths or PathIgnores(), known
-        self.matters, self.is_whole = matters, is_whole
+        self.matters, self.is_whole, self.compares = matters, is_whole, compares
         self._statements = Statements()
         self._objects: set[tuple[str, str, str]] = set()
         self._decisions: dict[tuple[str, str | None, str], Decision | None] = {}
@@ -99,7 +102,7 @@ class Suppressions:
         added = list(self._about_suppressions(self._statements, self.paths))
         kept += (each for finding in added if (each := self._reported(finding, report)) is not None)
         report.findings = in_order(report, kept) if added else kept
-        for known in self.known:
+        for known in () if self.compares else self.known:
             self._report_fixed(known, report)
 
     def _about_suppressions(self, statements: Statements, paths: PathIgnores) -> Iterator[Finding]:

@@ -55,10 +55,25 @@ def settle(arguments: argparse.Namespace) -> None:
         elif text := os.environ.get(_variable(action)):
             setattr(arguments, action.dest, _value(action, text))
             sources[action.dest] = _variable(action)
-    configuration = _configuration(arguments)
+    file = None if getattr(arguments, NO_CONFIG) else arguments.config or _found(arguments)
+    arguments.settings = configured(arguments, file, sources)
+
+
+def configured(arguments: argparse.Namespace, file: str | None, sources: dict[str, str]) -> Settings:
+    """Apply a configuration file to options that no source of higher precedence sets.
+
+    Args:
+        arguments: The command's arguments.
+        file: The configuration file; None if there is none.
+        sources: The sources of the options that are set; those that the file sets are added.
+
+    Raises:
+        UsageError: The file cannot be used.
+    """
+    configuration = _configuration(file) if file else None
     if configuration:
         _fill(arguments, configuration, sources)
-    arguments.settings = Settings(configuration, sources)
+    return Settings(configuration, sources)
 
 
 def _options(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
@@ -113,12 +128,7 @@ def _converted(action: argparse.Action, text: str) -> Any:
     return value
 
 
-def _configuration(arguments: argparse.Namespace) -> Configuration | None:
-    if getattr(arguments, NO_CONFIG):
-        return None
-    file = arguments.config or _found(arguments)
-    if file is None:
-        return None
+def _configuration(file: str) -> Configuration:
     from webhook.configuration.reading import ConfigurationError, load  # noqa: PLC0415 - needed only with a file
 
     try:

@@ -55,7 +55,13 @@ def suppressions(arguments: Namespace, paths: Sequence[str]) -> Suppressions:
         known=known,
         matters=_matters(arguments, paths),
         is_whole=any(all(_is_around(path, directory) for directory in directories) for path in paths or ["."]),
+        compares=_has_old(arguments),
     )
+
+
+def _has_old(arguments: Namespace) -> bool:
+    """Tell whether objects are compared with an earlier state."""
+    return bool(getattr(arguments, "old", ()) or getattr(arguments, "against", ""))
 
 
 def exclusions(arguments: Namespace) -> list[Callable[[str], bool]]:
@@ -140,7 +146,7 @@ def _matters(arguments: Namespace, paths: Iterable[str]) -> Callable[[str], bool
     action = getattr(arguments, "action", "validate")
     given = {
         "policies": bool(getattr(arguments, "policies", ())),
-        "old": bool(getattr(arguments, "old", ()) or getattr(arguments, "against", "")),
+        "old": _has_old(arguments),
         "others": bool(getattr(arguments, "cluster", ())) or any(map(os.path.isdir, paths or ["."])),
         "check": action == "check",
         "test": action == "test",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.arguments import several
 from webhook.cli.arguments import UsageError, make_parser
-from webhook.cli.options.settings import Settings
+from webhook.cli.options.settings import configured
 from webhook.cli.validate import judged
 
 if TYPE_CHECKING:
@@ -21,23 +21,24 @@ _ARGUMENTS: Final = {"kubernetes-version": "kubernetes", "as": "user", "as-group
 """The arguments whose names are not those of their options."""
 
 
-def findings(paths: Sequence[str], **options: Any) -> list[Finding]:
+def findings(paths: Sequence[str], config: str | None, **options: Any) -> list[Finding]:
     """Validate manifests, and return the findings.
 
     Args:
         paths: As on the command line.
+        config: The configuration file; None to read none.
         options: Differences from the command's defaults, by the names of its arguments.
 
     Raises:
         ValueError: An option does not fit.
     """
     arguments = make_parser([_COMMAND]).parse_args([_COMMAND])
-    for name, value in {**options, "paths": paths, "quiet": True}.items():
-        if value is not None:
-            setattr(arguments, name, value)
-    arguments.jobs = 1  # the caller's process may have threads
-    arguments.settings = Settings(None, {})  # only the caller's options count
+    stated = {name: value for name, value in options.items() if value}
+    for name, value in {**stated, "paths": paths, "quiet": True}.items():
+        setattr(arguments, name, value)
     try:
+        arguments.settings = configured(arguments, config, dict.fromkeys(stated, "the call"))
+        arguments.jobs = 1  # the caller's process may have threads
         return judged(arguments).findings
     except UsageError as error:
         raise ValueError(re.sub(r"--([a-z][a-z-]*)", _argument, str(error))) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.claimed import is_pod_without_claims
+from webhook.api.judgement import stored
 from webhook.api.versions import GROUP, NEWEST, Served, find
 from webhook.cli.arguments import UsageError
 from webhook.cli.options.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT
@@ -197,18 +198,21 @@ class Judge:
 
     def _review(self, document: Document, release: str | None) -> tuple[Outcome, list[Problem]]:
         before, problems = self._old.of(document)
-        if before is not None and not self._old.is_stored and not self._is_valid(before, release):
-            before = None
+        if before is not None and not self._old.is_stored:
+            before = self._as_stored(before, release)
         outcome = self._reviewed(document.data, before, release, self._sender)
         return outcome, [*problems, *outcome.problems, *outcome.warnings]
 
-    def _is_valid(self, before: Any, release: str | None) -> bool:
-        """Tell whether the API server would have stored an earlier state; if not, the object is judged as new.
+    def _as_stored(self, before: Any, release: str | None) -> Any:
+        """Return an earlier manifest as the API server would have stored it; None if it would not have.
 
-        Otherwise the errors of an unchanged object would be lost: an update repeats few of them.
+        The object is then judged as new. Otherwise the errors of an unchanged object would be lost: an update repeats
+        few of them.
         """
         problems = self._reviewed(before, None, release, None).problems
-        return not any(problem.level == ERROR for problem in problems)
+        if any(problem.level == ERROR for problem in problems):
+            return None
+        return stored(before, kubernetes=release, subresource=self._subresource, feature_gates=self._gates)
 
     def _reviewed(self, obj: Any, before: Any, release: str | None, sender: Sender | None) -> Outcome:
         return review(
@@ -222,6 +226,7 @@ class Judge:
             rules=sender is None or self._rules(obj, before),
             beyond_decoding=True,
             pod_locations=self.pod_locations,
+            is_scheduled=before is not None and self._old.is_stored,
         )
 
     def _fixable(self, finding: Finding, document: Document) -> Finding:

@@ -41,7 +41,8 @@ class Manifests:
         name = arguments.stdin_filename
         if name and arguments.paths and STDIN not in arguments.paths:
             raise UsageError("--stdin-filename: standard input is not read: leave out the paths, or give -")
-        self._named = [STDIN] if name and not arguments.paths else paths_of(arguments)
+        self.paths = [STDIN] if name and not arguments.paths else paths_of(arguments) or ["."]
+        """The paths that are read."""
         self._arguments = arguments
         self._selection = Selection(
             allow_empty=arguments.allow_empty,
@@ -50,7 +51,7 @@ class Manifests:
             own=own_files(arguments),
         )
         self._rendered = bool(self.rendered)
-        check_charts(arguments, self._named)
+        check_charts(arguments, self.paths)
         self._read: list[Document | Unreadable] | None = None
         self._shared: Shared | None = None
         self._texts: dict[str, list[str]] = {}
@@ -62,12 +63,7 @@ class Manifests:
     @property
     def rendered(self) -> Sequence[str]:
         """The paths that are rendered, not read."""
-        return [path for path in self._named if is_rendered(path)]
-
-    @property
-    def paths(self) -> list[str]:
-        """The paths that are read."""
-        return self._named or ["."]
+        return [path for path in self.paths if is_rendered(path)]
 
     @property
     def left_out(self) -> Mapping[str, int]:
@@ -114,7 +110,7 @@ class Manifests:
             documents: Iterable[Document | Unreadable] = (
                 shared.documents(kubernetes, judge)
                 if shared and judge
-                else read(self._named, self.stdin, self._selection, options)
+                else read(self.paths, self.stdin, self._selection, options)
             )
         except SourceError as error:
             raise UsageError(str(error)) from error
@@ -127,7 +123,7 @@ class Manifests:
     def _ahead(self) -> Shared | None:
         """Return the files for several processes; None if they are few, or if only this process can read them."""
         jobs: int | None = self._arguments.jobs
-        if self._rendered or jobs == 1 or STDIN in self._named or (jobs is None and self._are_few()):
+        if self._rendered or jobs == 1 or STDIN in self.paths or (jobs is None and self._are_few()):
             return None
         from webhook.cli.validate import ahead  # noqa: PLC0415 - needed only for many files
 
@@ -137,7 +133,7 @@ class Manifests:
 
     def _are_few(self) -> bool:
         """Tell quickly that there is little to read: some named files."""
-        return all(map(os.path.isfile, self._named)) and sum(map(os.path.getsize, self._named)) < ENOUGH * BYTES
+        return all(map(os.path.isfile, self.paths)) and sum(map(os.path.getsize, self.paths)) < ENOUGH * BYTES
 
     @property
     def kept(self) -> Sequence[Document | Unreadable]:

@@ -1,0 +1,28 @@
+"""Lists of objects, such as kubectl prints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def expanded(data: Any, within: tuple[str | int, ...] = ()) -> Iterator[tuple[Any, tuple[str | int, ...]]]:
+    """Split lists into items; an item without a type has the list's (``decodeToList`` in unstructured_list.go).
+
+    Args:
+        data: Any JSON value; one that is not a list of objects is its only item.
+        within: The path of the value.
+
+    Yields:
+        Each item, and its path.
+    """
+    kind = data.get("kind") if isinstance(data, dict) else None
+    if not (isinstance(kind, str) and kind.endswith("List") and isinstance(data.get("items", ""), list | None)):
+        yield data, within
+        return
+    typed = {"apiVersion": data.get("apiVersion"), "kind": kind.removesuffix("List")}
+    for index, item in enumerate(data["items"] or ()):
+        untyped = typed["kind"] and isinstance(item, dict) and not item.get("kind") and not item.get("apiVersion")
+        yield from expanded({**item, **typed} if untyped else item, (*within, "items", index))
