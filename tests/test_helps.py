@@ -126,6 +126,27 @@ OF_DRIVER = 'device.driver == "gpu.example.com"'
             (10, 9),
             "claims are not quantities: they stand beside limits and requests, in resources.claims",
         ),
+        (
+            TEMPLATE,
+            "      requests:\n",
+            "      constraints: [{matchAttribute: gpu.example.com/Driver-Version}]\n      requests:\n",
+            (7, 22),
+            'did you mean "gpu.example.com/Driver_Version"?',
+        ),
+        (
+            TEMPLATE,
+            "spec:\n  spec:\n",
+            "spec:\n  spec:\n    status: {}\n",
+            (6, 5),
+            "leave it out: the API server sets the status of an object",
+        ),
+        (
+            CLASS,
+            OF_DRIVER,
+            'device.attributes["a.b"].models.includes("A")',
+            (7, 59),
+            "includes needs the feature gate DRAListTypeAttributes, which is off",
+        ),
         (CLASS, OF_DRIVER, '$.driver == "gpu.example.com"', (7, 19), "a selector is about `device`"),
     ],
 )
@@ -145,3 +166,38 @@ def test_what_is_said_once_it_can_be_decoded_is_no_help() -> None:
     said = "the API server reports this once it can decode the object"
     assert f"\nnote: {said}" in done.out
     assert f"help: {said}" not in done.out
+
+
+def test_a_test_for_an_attribute_is_shown_on_one_line() -> None:
+    slices = SLICE + "  - name: gpu-1\n    attributes:\n      model: {string: A}\n"
+    model = 'device.attributes["gpu.example.com"].model'
+    several = CLASS.replace(OF_DRIVER, f'|-\n        {OF_DRIVER} &&\n        {model} == "A"')
+    done = draguard("validate", "-", stdin=f"{slices}---\n{several}".encode())
+    assert f'help: ask first: {OF_DRIVER} && has({model}) && {model} == "A"\n' in done.out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("version: 1.2.0}", "version: 1.2.0}\n      model: {string: A}", 'no known device has the domain "gpu"'),
+        ("driver: gpu.example.com\n", "driver: other.example.com\n", "asks for 1 device, and no node has any"),
+    ],
+)
+def test_devices_are_those_that_are_known(old: str, new: str, said: str) -> None:
+    selector = '          selectors: [{cel: {expression: \'device.attributes["gpu"].model == "A"\'}}]\n'
+    manifests = [SLICE.replace(old, new), TEMPLATE + (selector if "domain" in said else ""), CLASS]
+    if "domain" in said:
+        manifests[2] = CLASS.partition("  selectors")[0].replace("spec:", "spec: {}")
+    done = draguard("validate", "-", stdin="---\n".join(manifests).encode())
+    assert said in done.out
+
+
+def test_what_never_is_allocated_names_the_release() -> None:
+    constraint = TEMPLATE.replace(
+        "      requests:\n", "      constraints: [{matchAttribute: gpu.example.com/driverVersion}]\n      requests:\n"
+    )
+    slices = SLICE + "  - name: gpu-1\n    attributes:\n      driverVersion: {version: 1.3.0}\n"
+    manifests = f"{constraint}          count: 2\n---\n{slices}---\n{CLASS}"
+    for options, release in (((), "1.37"), (("--kubernetes-version", "1.35"), "1.35")):
+        done = draguard("validate", "-", *options, stdin=manifests.encode())
+        assert f"help: as of Kubernetes {release}\n" in done.out

@@ -244,4 +244,5 @@ def test_a_later_release_is_judged_as_the_newest_with_a_note(
 def test_a_dropped_field_names_its_gate() -> None:
     obj = resource_slice({"name": "a"}, skipNodeOperations=["*"])
     (problem,) = validate(obj, kubernetes="1.37")
-    assert "DRAOptionalNodeOperations (alpha and off in Kubernetes 1.37" in problem.message
+    assert problem.message.endswith("DRAOptionalNodeOperations")
+    assert problem.hint == "DRAOptionalNodeOperations: alpha from 1.37, not on by default in any release yet"

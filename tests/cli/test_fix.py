@@ -413,3 +413,34 @@ def test_only_fixes_that_can_be_applied_are_counted(tmp_path: Path) -> None:
     done = draguard("validate", "--fix", file)
     assert "fixed 1 finding in 1 file; 2 left" in done.out
     assert done.out.count("the text cannot be changed in place") == 2
+
+
+UNCOVERING = """\
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu.example.com}
+spec: {selectors: [{cel: {expression: device.driver == "gpu.example.com"}}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: worker}
+spec:
+  driver: gpu.example.com
+  nodeName: worker
+  pool: {name: worker, generation: 1, resourceSliceCount: 1}
+  devices: [{name: gpu, taints: [{key: example.com/broken, effect: NoSchedule}]}]
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: gpu}
+spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.exmaple.com}}]}}
+"""
+
+
+def test_a_right_fix_may_uncover_that_nothing_can_be_allocated(tmp_path: Path) -> None:
+    file = tmp_path / "m.yaml"
+    file.write_text(UNCOVERING, encoding="utf-8")
+    done = draguard("validate", "--fix", UNSAFE, file)
+    assert "warning never-allocated" in done.out
+    assert "fixed 1 finding in 1 file; 1 left\n" in done.out
+    assert file.read_text(encoding="utf-8") == UNCOVERING.replace("exmaple", "example")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from webhook.api.gates import on_since, stage
+from webhook.api.gates import GATES, on_since, stage
 from webhook.problem import WARNING, Path, Problem, at
 from webhook.schema import CREATE, STATUS, UPDATE_STATUS
 
@@ -28,8 +28,8 @@ def of_kind(obj: dict[str, Any], kind: Served, target: Target) -> Iterator[Probl
         yield Problem(WARNING, "deprecated", "Deprecated", path, message)
     gate = target.pick(kind.gate)
     if gate and gate not in target.gates:
-        message = f"{obj['kind']} is served only with the feature gate {_described(gate, target.release)}"
-        yield Problem(WARNING, "gate-off", "GateOff", path, message)
+        message = f"{obj['kind']} is served only with the feature gate {gate}"
+        yield Problem(WARNING, "gate-off", "GateOff", path, message, _stages(gate, target.release))
 
 
 def gates_off(dropped: Iterable[Misfit], obj: dict[str, Any], target: Target) -> Iterator[Problem]:
@@ -37,17 +37,19 @@ def gates_off(dropped: Iterable[Misfit], obj: dict[str, Any], target: Target) ->
     for misfit in dropped:
         if at(obj, misfit.path) in ([], {}, ""):
             continue
-        gates = " and ".join(_described(gate, target.release) for gate in misfit.gates)
-        message = f"dropped: this field needs the feature gate {gates}"
-        yield Problem(WARNING, misfit.rule, "Dropped", misfit.path, message)
+        message = f"dropped: this field needs the feature gate {' and '.join(misfit.gates)}"
+        hint = "; ".join(_stages(gate, target.release) for gate in misfit.gates)
+        yield Problem(WARNING, misfit.rule, "Dropped", misfit.path, message, hint)
 
 
-def _described(gate: str, release: Release) -> str:
-    each, since = stage(gate, release), on_since(gate)
-    if each and each.on:
-        return f"{gate} (switched off by --feature-gates; {each.maturity} and on by default in Kubernetes 1.{release})"
-    state = f"{each.maturity} and off in Kubernetes 1.{release}" if each else f"unknown in Kubernetes 1.{release}"
-    return f"{gate} ({state}, {f'on by default from 1.{since}' if since else 'not on by default in any release yet'})"
+def _stages(gate: str, release: Release) -> str:
+    """Describe which releases have a gate, in the same words for each release that has it off."""
+    first, on = next(iter(GATES[gate].items())), on_since(gate)
+    here = stage(gate, release)
+    by_default = f"on by default from 1.{on}" if on else "not on by default in any release yet"
+    known = [f"{first[1].maturity} from 1.{first[0]}"] if first[1] and first[0] != on else []
+    stated = ", switched off by --feature-gates" if here and here.on else ""
+    return f"{gate}: {', '.join([*known, by_default])}{stated}"
 
 
 def status_dropped(struct: CompiledStruct, obj: dict[str, Any]) -> Iterator[Problem]:

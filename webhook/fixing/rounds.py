@@ -21,6 +21,8 @@ _JUDGEMENTS: Final = 100
 """How often all files are judged at most."""
 _MOVING: Final = frozenset({"nest", "unwrap", "wrap", "list", "remove"})
 """Changes that leave the values as they are."""
+_UNCOVERED: Final = frozenset({"not-enough-devices", "never-allocated", "pod-never-allocated"})
+"""Rules that find nothing while a request matches no device, so that a right fix may uncover their findings."""
 _NOT_EDITED: Final = "the text cannot be changed in place: change it by hand"
 _UNTRIED: Final = "too many fixes were tried: run the command again"
 
@@ -143,6 +145,8 @@ class Fixing:
                 return not undecoded.isdisjoint((place, whole)) and not any(
                     _is_about(finding, each) for each in edited.get(place, ())
                 )
+            if finding.problem.rule in _UNCOVERED:
+                return True
             return place in had_errors or whole in had_errors or (is_local and place not in edited)
 
         state, surplus = before, Counter[tuple[str, str, str]]()

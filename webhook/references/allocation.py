@@ -46,12 +46,18 @@ def never_allocated(claim: JSONObject, context: Context) -> Iterator[Problem]:
         return
     for each in _without(devices):
         if _fits([each.devices], context, nodes):
-            yield finding((*path, *each.path), each.message, each.hint, "NeverAllocated")
+            yield _never((*path, *each.path), each.message, context, each.hint)
             return
     requests = items(devices, "requests")
     whose = "all requests together" if len(requests) > 1 else f'request "{text(requests[0], "name")}"'
     message = f"no node has the devices of {whose}, even if all of them are free"
-    yield finding((*path, "requests"), message, _unusable(claim, context), "NeverAllocated")
+    yield _never((*path, "requests"), message, context, _unusable(claim, context))
+
+
+def _never(path: tuple[str | int, ...], message: str, context: Context, hint: str = "") -> Problem:
+    """Make a finding of the allocator, which names its release: `draguard simulate` may take another one."""
+    hint = "; ".join(filter(None, (hint, f"as of Kubernetes 1.{context.release}")))
+    return finding(path, message, hint, "NeverAllocated")
 
 
 def _unusable(claim: JSONObject, context: Context) -> str:
@@ -112,7 +118,9 @@ def not_enough_devices(claim: JSONObject, context: Context) -> Iterator[Problem]
         most, node = fleet.most_on_a_node(answer.taken)
         if wanted > most:
             where = f" ({node})" if node else ""
-            message = f'request "{request.name}" asks for {wanted} devices, and no node has more than {most}{where}'
+            devices = "1 device" if wanted == 1 else f"{wanted} devices"
+            available = f"more than {most}{where}" if most else "any"
+            message = f'request "{request.name}" asks for {devices}, and no node has {available}'
             key = "count" if "count" in request.content else "deviceClassName"
             possible = _most_allocated(request.content, most, context)
             hint = f"ask for {possible} at most: all devices of a claim are used from one node" if possible else ""
@@ -157,7 +165,7 @@ def pod_never_allocated(pod: JSONObject, context: Context) -> Iterator[Problem]:
         message = "no node has the devices of all the pod's claims together, even if all of them are free"
         if len(claims) == 1:
             message = "no node has the devices for the pod's extended resources, even if all of them are free"
-        yield finding(path, message, reason="NeverAllocated")
+        yield _never(path, message, context)
 
 
 def _devices_of(pod: JSONObject, entry: JSONObject, context: Context) -> JSONObject | None:

@@ -12,7 +12,7 @@ from webhook.objects import text
 from webhook.problem import Advice, Fix
 from webhook.records import NamedTuple
 from webhook.references.requests import drivers_of
-from webhook.references.rules import finding, in_expression, listed, rule
+from webhook.references.rules import ask_first, finding, in_expression, listed, rule
 from webhook.references.selecting import OTHER_HOLDER, SELECTING, held_elsewhere, reads_of, selectors_of
 from webhook.spelling import nearest
 
@@ -141,7 +141,7 @@ def attribute_optional(obj: JSONObject, context: Context) -> Iterator[Problem]:
         if not optional:
             continue
         safe = guarded(selector.expression, optional, context.release, context.gates)
-        advice = Advice(f"ask first: {safe.strip()}", Fix("replace", safe, safe=False))
+        advice = ask_first(safe)
         for read, driver in optional.values():
             message = f'not every device of driver "{driver}" has "{read.name}": on one that lacks it '
             message += "this is an error, and ends scheduling for all nodes"

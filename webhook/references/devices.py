@@ -13,7 +13,7 @@ from webhook.inventory import CLAIMS
 from webhook.objects import items, mapping, text
 from webhook.problem import Advice, Fix
 from webhook.references.requests import devices_path, field_of, requests_of
-from webhook.references.rules import NOTE, finding, in_expression, instead, listed, rule
+from webhook.references.rules import NOTE, ask_first, finding, in_expression, instead, listed, rule
 from webhook.references.selecting import OTHER_HOLDER, SELECTING, held_elsewhere, reads_of, selectors_of
 from webhook.spelling import nearest
 
@@ -48,8 +48,8 @@ def not_published(obj: JSONObject, context: Context) -> Iterator[Problem]:
                 continue
             if not known and not fleet.of_class(each.around):
                 continue
-            where = "class" if each.around else "cluster"
-            message, advice = _unpublished(read, known, where, each.expression)
+            which = "no device of the class" if each.around else "no known device"
+            message, advice = _unpublished(read, known, which, each.expression)
             if (read.domain, read.name) in fleet.published(each.around, OTHER_HOLDER[read.holder]):
                 advice = Advice(held_elsewhere(read))
             is_domain = all(read.domain != domain for domain, _ in known)
@@ -59,7 +59,7 @@ def not_published(obj: JSONObject, context: Context) -> Iterator[Problem]:
 
 
 def _unpublished(
-    read: Read, known: Mapping[tuple[str, str], set[str]], where: str, expression: str
+    read: Read, known: Mapping[tuple[str, str], set[str]], which: str, expression: str
 ) -> tuple[str, Advice]:
     kind = read.holder.removesuffix("s")
     domains = sorted({domain for domain, _ in known})
@@ -68,10 +68,10 @@ def _unpublished(
         elsewhere = [domain for domain, name in known if name == read.name]
         if elsewhere and advice.fix is None:
             advice = Advice(f'"{read.name}" is in domain {listed(elsewhere)}')
-        return f'no device of the {where} has the domain "{read.domain}" in its {read.holder}', advice
+        return f'{which} has the domain "{read.domain}" in its {read.holder}', advice
     names = sorted(name for domain, name in known if domain == read.domain)
     advice = in_expression(expression, read.name, names, "it has")
-    return f'no device of the {where} has the {kind} "{read.domain}/{read.name}"', advice
+    return f'{which} has the {kind} "{read.domain}/{read.name}"', advice
 
 
 @rule("selector-fails", *SELECTING, beside_devices=True)
@@ -102,7 +102,7 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
             advice = Advice(f"an attribute is read without its type: leave out .{match[1]}")
         elif "no such key" in fault.detail:
             safe = guarded(each.expression, lacking(reads_of(each.parts), contents), context.release, context.gates)
-            advice = Advice(f"ask first: {safe.strip()}", Fix("replace", safe, safe=False))
+            advice = ask_first(safe)
         elif "no such overload" in fault.detail:
             advice = Advice(_of_types(fleet, first.content, each.parts))
         part = fleet.first_false_part(each.own[each.place], first.content)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.cel.kubernetes.devices import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES
 from webhook.formats.quantities import without_byte
 from webhook.objects import items, text
 from webhook.problem import Advice, Fix, at
@@ -138,6 +139,8 @@ _REWRITTEN: Final = (
 _TWO_TYPES: Final = re.compile(r"for '_(?:[=!]=|[<>]=?)_' applied to '\((\w+), (\w+)\)'")
 _UNDEFINED: Final = re.compile(r"undefined field '(\w+)'")
 _UNDECLARED: Final = re.compile(r"undeclared reference to '(\w+)'")
+_GATED: Final = {"allowMultipleAllocations": CONSUMABLE_CAPACITY, "includes": LIST_ATTRIBUTES}
+"""The feature gates without which a name of device selectors is not declared."""
 _FIELDS: Final = ("driver", "attributes", "capacity", "allowMultipleAllocations")
 _NAMES: Final = (
     *("device", "quantity", "isQuantity", "semver", "isSemver", "has", "size", "string", "int", "double"),
@@ -154,6 +157,7 @@ _INSTEAD: Final = {
 """Names of other languages, where no known name is near."""
 _NO_NAME: Final = re.compile("a lowercase RFC 1123 (label|subdomain) must consist of")
 _NOT_IN_NAMES: Final = re.compile("[^a-z0-9.-]+")
+_NOT_IN_IDENTIFIERS: Final = re.compile("[^A-Za-z0-9_]")
 _NUMBERS: Final = 3
 """How many numbers a version has."""
 _LONGEST: Final = 253
@@ -340,6 +344,9 @@ def _rewritten(expression: str, message: str, written: str, replacement: str) ->
 
 
 def _unknown(message: str, expression: str) -> str:
+    match = _UNDEFINED.search(message) or _UNDECLARED.search(message)
+    if match and (gate := _GATED.get(match[1])):
+        return f"{match[1]} needs the feature gate {gate}, which is off"
     if match := _UNDEFINED.search(message):
         return _name(match[1], _FIELDS, "fields of device")
     if (
@@ -383,6 +390,10 @@ def _domain(problem: Problem, obj: Any) -> Advice:
     name = at(obj, problem.path)
     if not isinstance(name, str) or not name:
         return Advice()
+    stated, slash, own = name.rpartition("/")
+    if slash:
+        respelt = _NOT_IN_IDENTIFIERS.sub("_", own)
+        return _rename(f"{stated}/{respelt}", safe=False) if own and respelt != own else Advice()
     if domain := _only_domain(obj):
         return _rename(f"{domain}/{name}", safe=False)
     return Advice(f"{_NAME_DOMAIN}: {_DRIVER}/{name}")

@@ -269,3 +269,11 @@ def in_expression(expression: str, name: str, names: Iterable[str], what: str) -
     near = _near(name, known)
     mended = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", lambda _: near, expression)
     return Advice(_instead(near, known, what), Fix("replace", mended, safe=False) if near else None)
+
+
+_BREAKS: Final = re.compile(r"\s*\n\s*")
+
+
+def ask_first(expression: str) -> Advice:
+    """Suggest a selector that tests whether an attribute exists; the hint shows it on one line."""
+    return Advice(f"ask first: {_BREAKS.sub(' ', expression.strip())}", Fix("replace", expression, safe=False))

@@ -20,6 +20,8 @@ MAX_LISTS = 1
 """Through how many lists to search for a field in another place."""
 _EMPTIED = "; its fields are now written here, without it"
 
+_SET_BY_SERVER = "leave it out: the API server sets the status of an object"
+
 
 class _Struct(NamedTuple):
     """A struct on the path to a field, and its path."""
@@ -55,7 +57,8 @@ def suggestion(root: StructFields, path: Path) -> Advice:
         fix = _nested(around[-1], within, name) or (Fix("unwrap") if _EMPTIED in history else None)
         return Advice(f"{history}; {_did_you_mean(within)}" if within else history, fix)
     moved, box = struct.type.moved and f"in this version, {struct.type.moved}", struct.type.unboxed
-    place = "" if name == box else _joined(struct, name) or _nearest(around, name) or _entry(struct, name)
+    moved = moved or (_SET_BY_SERVER if name == STATUS else "")
+    place = "" if name in {box, STATUS} else _joined(struct, name) or _nearest(around, name) or _entry(struct, name)
     if not place:
         return Advice(moved, Fix("unwrap") if name == box else None)
     if box and (excluded := _excluded(around, path, place)):
