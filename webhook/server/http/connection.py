@@ -141,14 +141,18 @@ class Connection(asyncio.BufferedProtocol):
         if self._forbidden:  # before its request, the client does not read an answer
             self._refuse(HTTPStatus.FORBIDDEN, self._forbidden)
             return
-        stage, requests = self._stage, self._requests
-        if stage is _IDLE:  # even an empty line counts
-            self._stage = _HEADER
+        stage, requests, is_new = self._stage, self._requests, not self._received
+        if stage is _IDLE:
+            if self._answer_known(data):
+                return
+            self._stage = _HEADER  # even an empty line counts
         try:
             self._parser.feed_data(data)
         except HttpParserError:
             self._refuse_malformed()
             return
+        if is_new and self._requests == requests + 1 and len(self._waiting) == 1:
+            self.port.heads.learn(bytes(data), self._waiting[0])
         if self._requests == requests:
             self._received += len(data)
         else:  # how many bytes belong to the next request is unknown
@@ -156,6 +160,18 @@ class Connection(asyncio.BufferedProtocol):
         if self._stage is not _IDLE:
             self._check_pace(is_new=self._stage is not stage or self._requests != requests)
         self._answer_next()
+
+    def _answer_known(self, data: memoryview) -> bool:
+        """Answer a request with a known head, unless others come first; return whether it is one."""
+        if self._answering is not None or self._waiting or self._outlet.is_full:
+            return False
+        request = self.port.heads.find(bytes(data), self._client, self._peer)
+        if request is None or len(request.body) > self._app.bodies.limit:
+            return False
+        self._has_arrived(request)
+        self._answering = request
+        self._app.answer(request, self._reply)
+        return True
 
     def _check_pace(self, *, is_new: bool) -> None:
         """Refuse a request that is too large, and set the deadline of the next part.
@@ -233,16 +249,20 @@ class Connection(asyncio.BufferedProtocol):
     def on_message_complete(self) -> None:
         """Queue a complete request for its answer."""
         request, self._incoming = cast("Request", self._incoming), None
-        request.arrived = time.monotonic()
         if request.refusal is None:
             self._app.bodies.finish(request)
         self._stage = _IDLE
-        self._requests += 1
-        self._due = request.arrived + self.port.limits.idle_seconds
+        self._has_arrived(request)
         if request.is_answered:
             self._close()  # what may follow is not read
         else:
             self._waiting.append(request)
+
+    def _has_arrived(self, request: Request) -> None:
+        """Note that a request is complete, and begin to wait for the next."""
+        request.arrived = time.monotonic()
+        self._requests += 1
+        self._due = request.arrived + self.port.limits.idle_seconds
 
     # Answers
 

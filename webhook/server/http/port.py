@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final, Protocol
 
+from webhook.server.http.heads import Heads
+
 if TYPE_CHECKING:
     from webhook.server.http.crowd import Crowd
     from webhook.server.http.limits import Limits
@@ -47,6 +49,8 @@ class Port:
         """The buffer for input until it is parsed, used by one connection at a time."""
         self.connections: set[Ready] = set()
         """The connections that are ready for requests."""
+        self.heads = Heads()
+        """The heads of requests that were parsed."""
         self.headers = b""
         """The first header lines of each answer."""
         self.tick()

@@ -1,0 +1,64 @@
+"""Heads of requests that were parsed: a client sends the same head with each request, but for the body's length."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from webhook.server.http.messages import Request
+
+_MOST: Final = 64
+"""How many heads are remembered; each API server sends one or two."""
+_LONGEST: Final = 2048
+"""The longest head that is remembered, in bytes."""
+_END: Final = b"\r\n\r\n"
+_LINE_END: Final = b"\r\n"
+_LENGTH: Final = b"\r\nContent-Length: "
+
+
+class Heads:
+    """The heads of plain requests; parsing one again takes longer than everything else that HTTP needs.
+
+    A head is recognized by all its bytes but the digits of its length, and only if the request came in one piece. So
+    the length is all that must be read, and what follows the head must be the body.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[bytes, bytes], Request] = {}
+
+    def learn(self, data: bytes, request: Request) -> None:
+        """Remember the head of a parsed request, unless others with it may be treated otherwise.
+
+        Args:
+            data: All bytes that were received for the request.
+            request: The request, with its body.
+        """
+        head, _, body = data.partition(_END)
+        before, _, rest = head.partition(_LENGTH)
+        digits, _, after = rest.partition(_LINE_END)
+        headers = dict(request.headers)
+        stated = headers.pop(b"content-length", None)  # of several fields, all
+        is_whole = body == request.body and digits == stated == b"%d" % len(body)
+        if is_whole and request.refusal is None and request.keeps and b"expect" not in headers:
+            if len(head) > _LONGEST:
+                return
+            if len(self._known) >= _MOST:
+                del self._known[next(iter(self._known))]
+            self._known[before, after] = Request(request.method, request.target, headers)
+
+    def find(self, data: bytes, client: str, peer: tuple[str, int] | None) -> Request | None:
+        """Return a whole request with a known head; None if it must be parsed.
+
+        Args:
+            data: All received bytes.
+            client: Identifies the client.
+            peer: Its address and port.
+        """
+        head, _, body = data.partition(_END)
+        before, _, rest = head.partition(_LENGTH)
+        digits, _, after = rest.partition(_LINE_END)
+        known = self._known.get((before, after))
+        if known is None or digits != b"%d" % len(body):
+            return None
+        request = Request(known.method, known.target, known.headers, client=client, peer=peer)
+        request.body = body
+        return request
