@@ -21,6 +21,7 @@ from webhook.server import Adapter, Forks, Heavy, create_app
 from webhook.server.http.framing import LENGTHS, Task, read_answer, read_task, write_answer, write_task
 from webhook.server.http.heavy import Weights
 from webhook.server.http.inline import ExceededError, Inline
+from webhook.server.http.messages import Request, target_of
 from webhook.server.http.probes import make_probes
 from webhook.server.http.turns import Turns
 
@@ -213,7 +214,7 @@ def test_a_review_that_comes_too_late_is_not_begun(*, admits: bool) -> None:
 class TestInline:
     @pytest.fixture
     def inline(self) -> Iterator[Inline]:
-        inline = Inline(review)
+        inline = Inline(review, lambda _: 0.0)
         inline.watch()
         yield inline
         inline.unwatch()
@@ -230,7 +231,9 @@ class TestInline:
             assert asyncio.run(self._answered(inline, b"")).status == 200
 
     async def _answered(self, inline: Inline, body: bytes) -> Answer:
-        return inline.answer(body, Call("validate"), ("a", 1), time.monotonic())
+        request = Request(b"POST", target_of(b"/"), {})
+        request.body = body
+        return inline.answer(request, Call("validate"), time.monotonic())
 
 
 class TestTurns:

@@ -139,6 +139,9 @@ def kind_of(request: Any, obj: Any) -> tuple[str, str, str]:
     """Return the kind, group and version of a request's object."""
     kind = request.get("kind")
     if isinstance(kind, dict):
+        name, group, version = kind.get("kind"), kind.get("group"), kind.get("version")
+        if type(name) is type(group) is type(version) is str:  # as an API server sends them
+            return name, group, version
         return text_in(kind, "kind"), text_in(kind, "group"), text_in(kind, "version")
     group, _, version = text_in(obj, "apiVersion").rpartition("/")
     return text_in(obj, "kind"), group, version

@@ -88,7 +88,7 @@ class Adapter(Pages):
         self._unready = unready
         self._weights = Weights()
         self.heavy = heavy
-        self.inline = Inline(review)
+        self.inline = Inline(review, self._weights.seconds)
         self.stopping = False
         """Whether the webhook is shutting down, so that requests should go elsewhere."""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -112,8 +112,7 @@ class Adapter(Pages):
         elif self.heavy and self._weights.is_heavy(len(request.body)):
             self._leave(request, reply, is_long=False)
         else:
-            seconds = self._weights.seconds(len(request.body))
-            self.inline.put(_key(request), seconds, partial(self._judge, request, reply))
+            self.inline.put(request, partial(self._judge, request, reply))
 
     def _judge(self, request: Request, reply: Reply) -> Callable[[], None]:
         """Answer a review on the event loop in its turn; return a function that sends the answer."""
@@ -125,7 +124,7 @@ class Adapter(Pages):
         endpoint, fail_open = _REVIEWS[request.target.path]
         call = Call(endpoint, fail_open, arrived + LENIENCE * timeout, self.heavy is not None)
         try:
-            answer = self.inline.answer(request.body, call, _key(request), began)
+            answer = self.inline.answer(request, call, began)
             return partial(reply, self._page_of(request, answer))
         except (BudgetExceededError, ExceededError):
             return partial(self._leave, request, reply, is_long=True)
@@ -173,10 +172,6 @@ class Adapter(Pages):
             return self._review(request.body, late)
         finally:
             self.bodies.held -= length
-
-
-def _key(request: Request) -> tuple[str, tuple[str, int] | None]:
-    return request.client, request.peer
 
 
 def _tenant(body: bytes) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from webhook.admission import Answer, Call
-    from webhook.server.http.turns import Key
+    from webhook.server.http.messages import Request
 
     Begin = Callable[[], Callable[[], None]]
 
@@ -38,11 +38,13 @@ class Inline:
 
     Args:
         review: Answers the body of a review, given how the webhook was called.
+        seconds: Estimates the seconds that a review takes, given its length in bytes.
     """
 
-    def __init__(self, review: Callable[[bytes, Call], Answer]) -> None:
+    def __init__(self, review: Callable[[bytes, Call], Answer], seconds: Callable[[int], float]) -> None:
         self._review = review
-        self._new: list[tuple[Key, float, Begin]] = []
+        self._seconds = seconds
+        self._new: list[tuple[Request, Begin]] = []
         self._waiting: Turns[Begin] = Turns()
         self._spent = 0.0
         self._is_scheduled = False
@@ -64,24 +66,23 @@ class Inline:
             signal.setitimer(signal.ITIMER_PROF, 0)
             signal.signal(signal.SIGPROF, signal.SIG_IGN)
 
-    def put(self, key: Key, seconds: float, begin: Begin) -> None:
+    def put(self, request: Request, begin: Begin) -> None:
         """Queue a review, to be answered once the event loop has checked for other input.
 
         Args:
-            key: Its owner.
-            seconds: The estimated seconds that it takes.
+            request: The request for it.
             begin: Answers it; returns a function that sends the answer. Neither raises anything.
         """
-        self._new.append((key, seconds, begin))
-        self._schedule()
+        self._new.append((request, begin))
+        if not self._is_scheduled:
+            self._schedule()
 
-    def answer(self, body: bytes, call: Call, key: Key, began: float) -> Answer:
+    def answer(self, request: Request, call: Call, began: float) -> Answer:
         """Answer a review.
 
         Args:
-            body: The review.
+            request: The request for it.
             call: How the webhook was called.
-            key: Its owner.
             began: The present time, by ``time.monotonic``.
 
         Raises:
@@ -90,13 +91,13 @@ class Inline:
         self._ticks = 0
         self._is_answering = True
         try:
-            return self._review(body, call)
+            return self._review(request.body, call)
         finally:
             self._is_answering = False
             spent = time.monotonic() - began
             self._spent += spent
             if self._waiting:
-                self._waiting.charge(key, spent)
+                self._waiting.charge(request.sender, spent)
 
     def _tick(self, _number: int, frame: FrameType | None) -> None:
         if self._is_answering:
@@ -106,9 +107,8 @@ class Inline:
                 raise ExceededError
 
     def _schedule(self) -> None:
-        if not self._is_scheduled:
-            self._is_scheduled = True
-            asyncio.get_running_loop().call_soon(self._next)
+        self._is_scheduled = True
+        asyncio.get_running_loop().call_soon(self._next)
 
     def _next(self) -> None:
         """Answer the received requests; if there are too many, those of the clients that have used least first.
@@ -120,16 +120,16 @@ class Inline:
         self._spent = 0.0
         new, self._new = self._new, []
         ends: list[Callable[[], None]] = []
-        for key, seconds, begin in new:
-            if self._waiting or self._spent >= QUANTUM:
-                self._waiting.put(key, seconds, begin)
+        for request, begin in new:
+            if self._spent >= QUANTUM or self._waiting:
+                self._waiting.put(request.sender, self._seconds(len(request.body)), begin)
             else:
                 ends.append(begin())
         while self._waiting and self._spent < QUANTUM:
             ends.append(self._waiting.pop()())
         for end in ends:
             end()
-        if self._waiting:
+        if self._waiting and not self._is_scheduled:
             self._schedule()
 
 

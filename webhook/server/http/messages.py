@@ -114,6 +114,11 @@ class Request:
         self.is_answered = False
         """Whether the refusal has been sent."""
 
+    @property
+    def sender(self) -> tuple[str, tuple[str, int] | None]:
+        """The client, and its connection."""
+        return self.client, self.peer
+
 
 def target_of(url: bytes) -> Target:
     """Read the target of a request line.

@@ -35,6 +35,7 @@ _LEVELS: Mapping[Decided, int] = {
     DENIED: logging.INFO,
     FAILED: logging.ERROR,
 }
+_ADMITTED: Final = frozenset({ALLOWED, EXEMPT})
 _COLOURS: Mapping[str, str] = {
     ALLOWED: "32",
     DENIED: "31",
@@ -90,7 +91,7 @@ class DecisionLog:
                 "what came to /%s is not a review: %s", record.endpoint, record.message or "malformed"
             )
             return
-        plain = record.decision in {ALLOWED, EXEMPT} and not (record.found or record.patched or record.warnings)
+        plain = record.decision in _ADMITTED and not (record.found or record.patched or record.warnings)
         if plain and zlib.crc32(record.uid.encode(errors="replace")) >= self._bound:
             return
         level = _LEVELS[record.decision]

@@ -57,7 +57,7 @@ class Metered(Monitoring):
         self._metrics = metrics
 
     def reviewed(self, record: Record, seconds: float) -> None:  # noqa: D102
-        super().reviewed(record, seconds)
+        self._log.reviewed(record, seconds)
         self._metrics.reviewed(record, seconds)
 
     def refused(self, status: int) -> None:  # noqa: D102
