@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.serving import SOON, Served, answered, echo, eventually, serving, statuses
-from webhook.server import create_app
+from webhook.server import Chore, create_app
 from webhook.server.http.limits import Limits
 from webhook.server.http.pages import Pages
 from webhook.server.http.probes import make_probes
@@ -83,10 +83,27 @@ class TestEachSecond:
         done = threading.Event()
         connections: list[int] = []
 
-        def chore() -> None:
+        begun = threading.Event()
+
+        def do() -> None:
+            begun.set()
             assert done.wait(SOON)
 
+        chore = Chore(lambda: True, do)
         with serving(create_app(echo), chores=[chore], tick=connections.append) as served, served.socket():
+            assert begun.wait(SOON)
             assert served.post("/validate", b"{}")[0] == 200
             assert eventually(lambda: connections[-1:] == [1])
             done.set()
+
+    def test_chores_are_done_while_they_are_due(self) -> None:
+        due, done = iter([False, True]), list[int]()
+        asked: list[int] = []
+
+        def is_due() -> bool:
+            asked.append(1)
+            return next(due, False)
+
+        with serving(create_app(echo), chores=[Chore(is_due, lambda: done.append(len(asked)))]):
+            assert eventually(lambda: len(asked) == 3)
+        assert done == [2]

@@ -65,6 +65,23 @@ class TestFollowing:
         monkeypatch.setattr("webhook.server.process.reloading._digest", lambda _path: pytest.fail("it was read"))
         followed.follow()
 
+    def test_it_is_due_while_files_change(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        followed = reloaded(directory)
+        assert followed.may_have_changed()
+        monkeypatch.setattr("webhook.server.process.reloading._UNSETTLED_SECONDS", -1)
+        followed.follow()
+        assert not followed.may_have_changed()
+        (directory / "b").write_text("345", encoding="utf-8")
+        assert followed.may_have_changed()
+        followed.follow()
+        assert not followed.may_have_changed()
+
+    def test_it_is_always_due_with_many_files(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("webhook.server.process.reloading._UNSETTLED_SECONDS", -1)
+        for number in range(100):
+            (directory / f"{number}").touch()
+        assert reloaded(directory).may_have_changed()
+
     def test_unusable_content_is_reported_once_and_the_old_kept(
         self, directory: Path, caplog: pytest.LogCaptureFixture
     ) -> None:

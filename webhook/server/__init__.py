@@ -17,6 +17,7 @@ from webhook.server.http.adapter import BODY_LIMIT, Adapter
 from webhook.server.http.heavy import Heavy
 from webhook.server.http.limits import Limits
 from webhook.server.http.probes import make_probes
+from webhook.server.process.chores import Chore
 from webhook.server.process.forks import Forks
 from webhook.server.process.reloading import Reloaded, UnusableError
 from webhook.server.process.running import SHUTDOWN_DELAY, Plain, serve
@@ -33,6 +34,7 @@ __all__ = [
     "SHUTDOWN_DELAY",
     "Adapter",
     "Certificate",
+    "Chore",
     "Clients",
     "Forks",
     "Heavy",

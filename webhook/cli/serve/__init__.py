@@ -103,7 +103,7 @@ def _serve(arguments: Namespace) -> int:
                 delay,
                 limits=server.Limits(connections_per_address=arguments.connections_per_address),
                 plain=plain,
-                chores=[answering.follow],
+                chores=[server.Chore(answering.may_have_changed, answering.follow)],
                 tick=monitoring.tick,
                 ready=ready,
             )

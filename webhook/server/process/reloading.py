@@ -18,6 +18,8 @@ T = TypeVar("T")
 
 _UNSETTLED_SECONDS: Final = 2.0
 """How long a file may change again without a change of its times, as file systems' clocks are coarse."""
+_MANY: Final = 100
+"""Above how many files the event loop does not look for changes itself; each takes 10 to 20 us."""
 _log = logging.getLogger(__name__)
 
 
@@ -60,6 +62,10 @@ class Reloaded(Generic[T]):
         """How often files changed and could not be used."""
         self.fault = ""
         """Why the present content is not used; empty if it is."""
+
+    def may_have_changed(self) -> bool:
+        """Tell whether ``follow`` may find a change, if that can be told quickly."""
+        return self._stamp is None or len(self._stamp) > _MANY or self._stamps() != self._stamp
 
     def follow(self) -> None:
         """Make the value anew if the files have changed; never raises."""

@@ -28,6 +28,7 @@ from webhook.server.http.pages import Pages
 from webhook.server.http.port import Port
 from webhook.server.keeping import keep, kept_survivors
 from webhook.server.process.allocating import return_freed_memory
+from webhook.server.process.chores import Chores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from webhook.server.http.adapter import Adapter
     from webhook.server.http.pages import Make
+    from webhook.server.process.chores import Chore
     from webhook.server.tls.certificate import Certificate
 
 SHUTDOWN_DELAY = 5.0
@@ -115,7 +117,7 @@ def serve(
     *,
     limits: Limits = Limits(),  # noqa: B008 - immutable
     plain: Plain | None = None,
-    chores: Sequence[Callable[[], None]] = (),
+    chores: Sequence[Chore] = (),
     tick: Callable[[int], None] = lambda _connections: None,
     ready: Callable[[str], object] = lambda _url: None,
 ) -> None:
@@ -130,7 +132,7 @@ def serve(
             connection; SIGINT comes from a person and ends the server at once.
         limits: The limits of connections.
         plain: A second port.
-        chores: Called each second, in a thread beside the event loop.
+        chores: What is done in a thread beside the event loop.
         tick: Called each second on the event loop, with the number of open connections.
         ready: Called once connections are accepted, with the URL.
 
@@ -184,7 +186,7 @@ class Server:
         shutdown_delay: Seconds of accepting connections after the signal to stop.
         limits: The limits of connections.
         beside: The pages without TLS, and their listening socket, which the server closes.
-        chores: Called each second in a thread.
+        chores: What is done in a thread.
         tick: Called each second, with the number of open connections.
         ready: Called once connections are accepted, with the URL.
     """
@@ -198,7 +200,7 @@ class Server:
         shutdown_delay: float = SHUTDOWN_DELAY,
         limits: Limits = Limits(),  # noqa: B008 - immutable
         beside: tuple[Pages, socket.socket] | None = None,
-        chores: Sequence[Callable[[], None]] = (),
+        chores: Sequence[Chore] = (),
         tick: Callable[[int], None] = lambda _connections: None,
         ready: Callable[[str], object] = lambda _url: None,
     ) -> None:
@@ -211,8 +213,7 @@ class Server:
         self.port = Port(app, limits, _crowd(limits), certificate.clients)
         self._beside = beside and (_plain_port(beside[0], limits), beside[1])
         self.acceptors: list[Acceptor] = []
-        self._chores = tuple(chores)
-        self._ended = threading.Event()
+        self._chores = Chores(chores)
         self._tick = tick
         self._ready = ready
         self._end: float | None = None
@@ -234,7 +235,7 @@ class Server:
             for number, handler in before.items():
                 signal.signal(number, handler)
             self._app.inline.unwatch()
-            self._ended.set()
+            self._chores.end()
 
     def stop(self, delay: float) -> None:
         """Begin the shutdown; may be called from any thread or signal handler.
@@ -272,19 +273,14 @@ class Server:
         if self._app.heavy:
             self._app.heavy.start()
             self._app.inline.watch()
-        if self._chores:
-            threading.Thread(target=self._do_chores, name="chores", daemon=True).start()
+        self._chores.start()
         self._ready(self.url)
-
-    def _do_chores(self) -> None:
-        while not self._ended.wait(1):
-            for chore in self._chores:
-                chore()
 
     def _each_second(self) -> None:
         for port in self._ports:
             port.tick()
         self._certificate.follow()
+        self._chores.look()
         self._tick(len(self.port.connections))
 
     async def _finish(self) -> None:
