@@ -81,8 +81,8 @@ class Budget:
         self.deadline = deadline
         self.is_offline = is_offline
         self.quotable = 0 if not is_offline else UNLIMITED if units == UNLIMITED else QUOTABLE
-        self._share = 0
-        self._reserve = units
+        self._share = min(units, _STRIDE)
+        self._reserve = units - self._share
 
     @property
     def left(self) -> int:

@@ -28,7 +28,7 @@ from webhook.cel.types.base import DYN
 
 NAMES = re.compile(r"[ftvk][0-9]+")
 OWN = {"bindings", "cost", "deadline", "error", "evaluate", "left", "limit", "mark", "meter"}
-MEMBERS = {"append", "args", "endswith", "force", "made", "present", "put", "startswith", "value"}
+MEMBERS = {"append", "args", "bytes", "endswith", "force", "made", "present", "put", "startswith", "value"}
 GIVEN = set(compiler.BUILTINS)
 MOST_LINES = 1500
 """How many lines a function has at most: some milliseconds to compile, between which the clock is looked at."""

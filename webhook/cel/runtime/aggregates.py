@@ -30,7 +30,7 @@ def emit_list(writer: Writer, node: ast.ListExpression) -> Operand:
         made = writer.set("[]")
         optional = {id(node.elements[index]) for index in node.optional}
         _each(writer, node.elements, lambda each: _add_element(writer, made, each, is_optional=id(each) in optional))
-        writer.line(f"count_built(meter, {made})")
+        writer.line(writer.built(made))
         return Operand(made, list, fails=False)
     writer.line(f"count_bytes(meter, {_LIST_BYTES + len(node.elements) * _PLACE_BYTES})")
     if not any(is_apart for _, is_apart in writer.groups(node.elements)):

@@ -337,7 +337,7 @@ def _emit_made(
         elif builds:
             for index, (source, condition) in enumerate(ways):
                 start = f"{'elif' if index else 'if'} {condition}: {made.text} = {source}"
-                writer.line(f"{start}; count_built(meter, {made.text})")
+                writer.line(f"{start}; {writer.built(made.text)}")
             made = made._replace(fails=writer.otherwise("else:", otherwise, made.text))
         elif condition == "True":
             writer.line(f"{made.text} = {source}")
@@ -351,7 +351,7 @@ def _emit_made(
     sized = _SIZED.get(cost)
     writer.settle()
     if source and sized is not None:
-        count = f"; count_built(meter, {made.text})" if builds else ""
+        count = f"; {writer.built(made.text)}" if builds else ""
         writer.line(f"if {condition}: left -= {sized(*map(_size, operands))}; {made.text} = {source}{count}")
         with writer.block("else:"):
             _emit_sized(writer, operands, overloads, cost, made.text, otherwise)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sys import getsizeof
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import NONE, BudgetExceededError, current, work
@@ -90,7 +91,7 @@ def stopped(left: int, error: Exception) -> int:
 BUILTINS: Final[dict[str, object]] = {
     **{each.__name__: each for each in (bool, dict, enumerate, int, iter, len, list, next, str, type)},
     **{each.__name__: each for each in (CostLimitExceededError, EvaluationError, KeyError)},
-    **{each.__name__: each for each in (Meter, caught, count_built, count_bytes, look)},
+    **{each.__name__: each for each in (getsizeof, Meter, caught, count_built, count_bytes, look)},
     **{each.__name__: each for each in (attributes.follow, attributes.goes_on, attributes.lookup)},
     **{
         each.__name__: each for each in (attributes.present, attributes.resolved_optional, attributes.resolved_presence)

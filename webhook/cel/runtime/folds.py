@@ -95,9 +95,9 @@ class Loop:
         if self.fails:
             self._writer.line(f"if {self.failure} is not None: {result.text} = {self.failure}")
             if is_built:
-                self._writer.line(f"else: count_built(meter, {result.text})")
+                self._writer.line(f"else: {self._writer.built(result.text)}")
         elif is_built:
-            self._writer.line(f"count_built(meter, {result.text})")
+            self._writer.line(self._writer.built(result.text))
         return result._replace(fails=self.fails)
 
 

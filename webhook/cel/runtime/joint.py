@@ -58,10 +58,12 @@ class JointGenerator(Generator):
             held = self.truth(self._whole(condition))
             false.append(f"{held.text} is False")
             if -left <= self._skipped:
+                self.settle()
                 self.line(f"if {' or '.join(false)}: return left, mark, False")
                 false = []
         for check in self._checks:
             self.line(f"if {self._whole(check).text} is not True: {GIVE_UP}")
+        self.settle()
         bound = [f"\t{name} = bindings[{self.given(variable)}]" for variable, name in self.variables.items()]
         name = "evaluate"
         self.functions.append(
@@ -82,8 +84,7 @@ class JointGenerator(Generator):
             root = analysis.checked.root
             self._room -= analysis.weights[root]
             operand = self.emit(root) if self._room >= 0 else self.apart(partial(self.emit, root))
-        self.settle()
-        return operand
+        return operand  # noqa: RET504  # a block may swallow errors, for all that mypy knows
 
     @contextmanager
     def _about(self, analysis: Analysis) -> Iterator[None]:
@@ -107,9 +108,14 @@ class JointGenerator(Generator):
         known = self.facts.get((_VARIABLES, name))
         if known is not None:
             return self._operands[name]._replace(text=known)
-        self.settle()
         analysis, cell = self._values[name], f"{self._cells}[{list(self._values).index(name)}]"
         weight = analysis.weights[analysis.checked.root]
+        if self.is_straight and name not in self._operands and weight <= self._room:  # it cannot be known yet
+            self._room -= weight
+            operand = self._computed(name, cell)
+            self.facts[_VARIABLES, name] = operand.text
+            return operand
+        self.settle()
         value = self.set(cell)
         if name in self._operands or weight > self._room or self.is_deep:
             function, taken = self._functions.get(name) or self._computing(name, cell)
@@ -133,7 +139,6 @@ class JointGenerator(Generator):
         analysis = self._values[name]
         with self._about(analysis):
             operand = self.emit(analysis.checked.root)
-        self.settle()
         self.line(f"{cell} = {operand.text}")
         self._operands[name] = operand
         return operand

@@ -100,6 +100,10 @@ def emit_equality(writer: Writer, node: ast.Call) -> Operand:
         writer.line(f"left, mark, {result} = same_by_name({arguments}, {writer.given(by_name)})")
         return writer.settled(Operand(result, bool, fails))
     compared = _compare(first, second, "!=" if negated else "==")
+    if compared is not None and compared[:2] == ("True", "1"):
+        writer.spend(1)
+        writer.line(f"{result} = {compared[2]}")
+        return Operand(result, bool, fails=False)
     writer.settle()
     if compared is not None:
         condition, cost, comparison = compared

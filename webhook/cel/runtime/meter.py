@@ -47,7 +47,7 @@ def look(meter: Meter, left: int) -> int:
         DeadlineExceededError: The deadline has passed.
         BudgetExceededError: It is more work than the budget in force allows.
     """
-    if left < 0:
+    if left < 0 or meter.bytes < 0:
         raise CostLimitExceededError(left=left)
     if meter.deadline is not None and monotonic() >= meter.deadline:
         raise DeadlineExceededError

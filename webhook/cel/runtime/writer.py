@@ -87,6 +87,7 @@ class Writer(ABC):
         self._known: dict[tuple[type, Value], str] = {}
         self._lines: list[str] = []
         self._depth = 1
+        self._is_called = False
         self._cost = 0
         self._names = 0
 
@@ -172,6 +173,11 @@ class Writer(ABC):
         """Whether blocks are nested too deeply for another one."""
         return self._depth >= DEEPEST
 
+    @property
+    def is_straight(self) -> bool:
+        """Whether the present lines run exactly once, if they are reached."""
+        return self._depth == 1 and not self._is_called
+
     # -- cost
 
     def spend(self, cost: int) -> None:
@@ -189,15 +195,21 @@ class Writer(ABC):
         self.settle()
         self.line("if left < mark: mark = look(meter, left)")
 
+    def built(self, text: str) -> str:
+        """The statement that counts the bytes of a new text, list or map; whoever gives up does so at the next look."""
+        return f"meter.bytes -= getsizeof({text})" if self.gives_up else f"count_built(meter, {text})"
+
     # -- errors
 
     def raise_failure(self, operand: Operand) -> Operand:
         """Writes the statement that raises an operand if it is an error; gives the operand without errors."""
         if not operand.fails:
             return operand
-        self.settle()
-        end = GIVE_UP if self.gives_up else f"raise {operand.text}"
-        self.line(f"if type({operand.text}) is EvaluationError: {end}")
+        if self.gives_up:  # and nothing more is counted
+            self.line(f"if type({operand.text}) is EvaluationError: {GIVE_UP}")
+        else:
+            self.settle()
+            self.line(f"if type({operand.text}) is EvaluationError: raise {operand.text}")
         return operand._replace(fails=False)
 
     def settled(self, operand: Operand) -> Operand:
@@ -242,8 +254,8 @@ class Writer(ABC):
         result, which may be an error.
         """
         self.settle()
-        before, lines, depth, facts = self._names, self._lines, self._depth, self.facts
-        self._lines, self._depth, self.facts = [], 1, {}
+        before, lines, depth, facts, is_called = self._names, self._lines, self._depth, self.facts, self._is_called
+        self._lines, self._depth, self.facts, self._is_called = [], 1, {}, True
         operand = body()
         self.settle()
         taken = {
@@ -256,7 +268,7 @@ class Writer(ABC):
         name = f"f{len(self.functions)}"
         header = f"def {name}({', '.join(('meter', 'left', 'mark', *taken))}):"
         self.functions.append("\n".join([header, *self._lines, f"\treturn left, mark, {operand.text}", ""]))
-        self._lines, self._depth, self.facts = lines, depth, facts
+        self._lines, self._depth, self.facts, self._is_called = lines, depth, facts, is_called
         return name, [*taken], operand
 
     def main(self, body: Callable[[], Operand]) -> str:

@@ -107,7 +107,7 @@ def evaluate_quickly(steps: Iterable[Step], bindings: dict[str, Any], meter: Met
         if not current().is_offline:
             raise
         left = -1
-    if left < 0:
+    if left < 0 or meter.bytes < 0:
         meter.bytes = built
         return None
     meter.cost += LIMIT - left
