@@ -225,7 +225,7 @@ class TestMistakes:
             ("ignores: [{paths: [a], rules: [b], reason: c}]", "1:24: ignores[0].rules: there is no rule b; "),
             (
                 "ignores: [{paths: [a], rules: [required]}]",
-                "1:11: ignores[0]: reason is missing: Why they are suppressed.",
+                "1:11: ignores[0]: reason is missing: why they are suppressed; add it, such as `reason: ",
             ),
             ("ignores: [{paths: [a], rules: [], reason: c}]", "1:24: ignores[0].rules: must not be empty"),
             (
@@ -260,6 +260,28 @@ class TestMistakes:
         done = draguard("validate", "apps")
         assert (done.code, done.out) == (2, "")
         assert done.err.startswith(f"draguard validate: error: .draguard.yaml:{message}")
+
+    def test_all_errors_are_reported_at_once(self, configure: Callable[..., None]) -> None:
+        configure(
+            "strict: maybe\nlevel: {}\nlevels: {unknown-feild: off, requierd: warn}\n"
+            "ignores: [{paths: [a], rules: [b]}]\nexclude: ['[z-a]']\npolicies: [../a, b, ../c]\n"
+        )
+        lines = draguard("validate", "apps").err.splitlines()
+        assert [line.removeprefix("draguard validate: error: ").split(": ")[:2] for line in lines] == [
+            [".draguard.yaml:1:1", "strict"],
+            [".draguard.yaml:2:1", "unknown key 'level'; did you mean levels?"],
+            [".draguard.yaml:4:11", "ignores[0]"],
+            [".draguard.yaml:3:10", "levels.unknown-feild"],
+            [".draguard.yaml:3:30", "levels.requierd"],
+            [".draguard.yaml:5:1", "exclude"],
+            [".draguard.yaml:6:12", "policies[0]"],
+            [".draguard.yaml:6:21", "policies[2]"],
+        ]
+
+    def test_many_errors_are_cut(self, configure: Callable[..., None]) -> None:
+        configure("exclude: [" + "1," * 1000 + "]")
+        lines = draguard("validate", "apps").err.splitlines()
+        assert (len(lines), lines[-1]) == (21, "and more")
 
     def test_its_size_is_bounded(self, configure: Callable[..., None]) -> None:
         configure("#" * 1024 * 1024 + "\n")

@@ -51,11 +51,9 @@ CONFIGURATION: Final = Record(
             ListOf(
                 Record(
                     {
-                        "paths": Key(
-                            ListOf(_PATTERN, 1), "Patterns of paths, relative to this file.", is_required=True
-                        ),
-                        "rules": Key(ListOf(_RULE, 1), "The rules to suppress there.", is_required=True),
-                        "reason": Key(Text(), "Why they are suppressed.", is_required=True),
+                        "paths": Key(ListOf(_PATTERN, 1), "Patterns of paths, relative to this file.", "[examples/**]"),
+                        "rules": Key(ListOf(_RULE, 1), "The rules to suppress there.", "[unknown-field]"),
+                        "reason": Key(Text(), "Why they are suppressed.", "accepted until the upgrade"),
                     }
                 )
             ),

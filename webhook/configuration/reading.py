@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.configuration.keys import CONFIGURATION, texts
-from webhook.configuration.shapes import ShapeError
 from webhook.documents import STDIN, Document, Unreadable, parse
 from webhook.documents.files import open_regular, top_of
 from webhook.documents.git import repository
@@ -16,10 +17,12 @@ from webhook.suppression.names import UnknownRuleError, check
 from webhook.suppression.paths import PathIgnore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 MAX_BYTES: Final = 1024 * 1024
 """The most bytes of the file."""
+_FAULTS_MAX: Final = 20
+"""The most errors of a file that are shown."""
 
 
 class ConfigurationError(ValueError):
@@ -44,18 +47,55 @@ class Configuration:
         self.root = root
         self._document = document
         self.values: dict[str, Any] = {} if document is None else document.data
-        self._checked(lambda: CONFIGURATION.check(self.values, ()))
-        for name in self.values.get("levels", {}):
-            self._check_rules([name], ("levels", name))
-        for index, ignore in enumerate(self.values.get("ignores", ())):
-            self._check_rules(ignore["rules"], ("ignores", index, "rules"))
+        self._check()
         self.excluded = self._globs(self.values.get("exclude", ()), ("exclude",))
         """The files to leave out."""
         self.ignores = self._ignores()
         """Rules to ignore in some files."""
-        for name in ("policies", "driverProfiles", "baseline"):
-            if name in self.values:
-                self.option(name)
+
+    def _check(self) -> None:
+        """Check all values.
+
+        Raises:
+            ConfigurationError: Some are not allowed; the message has them all.
+        """
+        faults = list(islice(CONFIGURATION.check(self.values, ()), _FAULTS_MAX + 1))
+        errors = [self._error(*each) for each in faults]
+        misshapen = {str(each.path[0]) if each.path else "" for each in faults}
+        for name, test in self._tests().items():
+            if misshapen.isdisjoint(("", name)) and name in self.values:
+                errors += test(self.values[name])
+        if errors:
+            more = ["and more"] if len(errors) > _FAULTS_MAX else []
+            raise ConfigurationError("\n".join([*map(str, errors[:_FAULTS_MAX]), *more]))
+
+    def _tests(self) -> dict[str, Callable[[Any], Iterator[ConfigurationError]]]:
+        """Return what is to be checked of values that have the right shape, by key."""
+
+        def errors(calls: Iterable[Callable[[], object]]) -> Iterator[ConfigurationError]:
+            for call in calls:
+                try:
+                    call()
+                except ConfigurationError as error:
+                    yield error
+
+        def ignores(value: Any) -> Iterator[ConfigurationError]:
+            for index, each in enumerate(value):
+                at = ("ignores", index)
+                yield from errors(partial(self._check_rules, [name], (*at, "rules")) for name in each["rules"])
+                yield from errors([partial(self._globs, each["paths"], (*at, "paths"))])
+
+        def inside(name: str) -> Callable[[Any], Iterator[ConfigurationError]]:
+            return lambda value: errors(partial(self.inside, path, (name, index)) for index, path in enumerate(value))
+
+        return {
+            "levels": lambda value: errors(partial(self._check_rules, [name], ("levels", name)) for name in value),
+            "ignores": ignores,
+            "exclude": lambda value: errors([partial(self._globs, value, ("exclude",))]),
+            "policies": inside("policies"),
+            "driverProfiles": inside("driverProfiles"),
+            "baseline": lambda value: errors([partial(self.inside, value, ("baseline",))]),
+        }
 
     def __contains__(self, name: str) -> bool:
         """Tell whether the file has a key."""
@@ -122,12 +162,6 @@ class Configuration:
         except UnknownRuleError as error:
             message, _, hint = str(error).partition("; ")
             raise self._error(at, message, hint) from error
-
-    def _checked(self, test: Callable[[], None]) -> None:
-        try:
-            test()
-        except ShapeError as error:
-            raise self._error(error.path, str(error), error.hint) from error
 
     def _error(self, path: tuple[str | int, ...], message: str, hint: str = "") -> ConfigurationError:
         place = self._document.position(path) if self._document else None

@@ -7,10 +7,11 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from webhook.records import NamedTuple
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 OFF: Final = "off"
 MAX_ITEMS: Final = 1000
@@ -18,8 +19,8 @@ MAX_ITEMS: Final = 1000
 _NOUNS: Final = {bool: "a boolean", int: "a number", float: "a number", str: "a text", list: "a list", dict: "a map"}
 
 
-class ShapeError(ValueError):
-    """A value does not have the shape that it should have.
+class Fault(NamedTuple):
+    """A value that does not have the shape that it should have.
 
     Args:
         path: Its path.
@@ -27,29 +28,24 @@ class ShapeError(ValueError):
         hint: How to fix it; empty if unclear.
     """
 
-    def __init__(self, path: tuple[str | int, ...], message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.path = path
-        self.hint = hint
+    path: tuple[str | int, ...]
+    message: str
+    hint: str = ""
 
 
 class Shape(Protocol):
     """A shape."""
 
-    def check(self, value: Any, path: tuple[str | int, ...]) -> None:
-        """Check a value.
-
-        Raises:
-            ShapeError: It has another shape.
-        """
+    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[Fault]:
+        """Yield the faults of a value."""
 
     def schema(self) -> dict[str, Any]:
         """Return the shape as JSON schema."""
 
 
-def _other(path: tuple[str | int, ...], value: Any, wanted: str, hint: str = "") -> ShapeError:
+def _other(path: tuple[str | int, ...], value: Any, wanted: str, hint: str = "") -> Fault:
     found = "nothing" if value is None else _NOUNS.get(type(value), "something else")
-    return ShapeError(path, f"must be {wanted}, not {found}", hint)
+    return Fault(path, f"must be {wanted}, not {found}", hint)
 
 
 @dataclass(frozen=True)
@@ -64,17 +60,17 @@ class Text:
     pattern: str = ""
     example: str = ""
 
-    def check(self, value: Any, path: tuple[str | int, ...]) -> None:
+    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[Fault]:
         """Check that it is a text that matches."""
         example = f", such as {self.example}" if self.example else ""
         if isinstance(value, (int, float, bool)):
             quoted = f', such as "{self.example}"' if self.example else ""
             hint = f"YAML takes it for {_NOUNS[type(value)]}: write it in quotes{quoted}"
-            raise _other(path, value, "a text", hint)
-        if not isinstance(value, str):
-            raise _other(path, value, f"a text{example}")
-        if not value.strip() or (self.pattern and not re.fullmatch(self.pattern, value)):
-            raise ShapeError(path, f"{value!r} is not allowed here{example and f': give a text{example}'}")
+            yield _other(path, value, "a text", hint)
+        elif not isinstance(value, str):
+            yield _other(path, value, f"a text{example}")
+        elif not value.strip() or (self.pattern and not re.fullmatch(self.pattern, value)):
+            yield Fault(path, f"{value!r} is not allowed here{example and f': give a text{example}'}")
 
     def schema(self) -> dict[str, Any]:
         """Return it as JSON schema."""
@@ -91,13 +87,13 @@ class Word:
 
     words: tuple[str, ...]
 
-    def check(self, value: Any, path: tuple[str | int, ...]) -> None:
+    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[Fault]:
         """Check that it is one of the words."""
         if value in self.words or (value is False and OFF in self.words):
             return
         near = nearest(value, self.words) if isinstance(value, str) else ""
         hint = f"did you mean {near}?" if near else ""
-        raise ShapeError(path, f"{json.dumps(value)} is not one of {', '.join(self.words)}", hint)
+        yield Fault(path, f"{json.dumps(value)} is not one of {', '.join(self.words)}", hint)
 
     def schema(self) -> dict[str, Any]:
         """Return it as JSON schema."""
@@ -108,12 +104,12 @@ class Word:
 class Label:
     """The value of a label, which may be empty."""
 
-    def check(self, value: Any, path: tuple[str | int, ...]) -> None:
+    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[Fault]:
         """Check that it is a text."""
         if value:
-            Text().check(value, path)
+            yield from Text().check(value, path)
         elif not isinstance(value, str):
-            raise _other(path, value, "a text", 'quote it, or give "" for the empty one')
+            yield _other(path, value, "a text", 'quote it, or give "" for the empty one')
 
     def schema(self) -> dict[str, Any]:
         """Return it as JSON schema."""
@@ -124,10 +120,10 @@ class Label:
 class Flag:
     """True or false."""
 
-    def check(self, value: Any, path: tuple[str | int, ...]) -> None:
+    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[Fault]:
         """Check that it is a boolean."""
         if not isinstance(value, bool):
-            raise _other(path, value, "true or false")
+            yield _other(path, value, "true or false")
 
     def schema(self) -> dict[str, Any]:
         """Return it as JSON schema."""
@@ -146,12 +142,12 @@ class Number:
     least: int
     most: int
 
-    def check(self, value: Any, path: tuple[str | int, ...]) -> None:
+    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[Fault]:
         """Check that it is such a number."""
         if type(value) is not int:
-            raise _other(path, value, f"a number from {self.least} to {self.most}")
-        if not self.least <= value <= self.most:
-            raise ShapeError(path, f"{value} is not a number from {self.least} to {self.most}")
+            yield _other(path, value, f"a number from {self.least} to {self.most}")
+        elif not self.least <= value <= self.most:
+            yield Fault(path, f"{value} is not a number from {self.least} to {self.most}")
 
     def schema(self) -> dict[str, Any]:
         """Return it as JSON schema."""
@@ -170,15 +166,15 @@ class ListOf:
     item: Shape
     least: int = 0
 
-    def check(self, value: Any, path: tuple[str | int, ...]) -> None:
+    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[Fault]:
         """Check that it is a list of such items."""
         if not isinstance(value, list):
-            raise _other(path, value, "a list", "write each item on a line of its own after -")
-        if not self.least <= len(value) <= MAX_ITEMS:
-            what = f"must have at most {MAX_ITEMS} items" if value else "must not be empty"
-            raise ShapeError(path, what)
-        for index, item in enumerate(value):
-            self.item.check(item, (*path, index))
+            yield _other(path, value, "a list", "write each item on a line of its own after -")
+        elif not self.least <= len(value) <= MAX_ITEMS:
+            yield Fault(path, f"must have at most {MAX_ITEMS} items" if value else "must not be empty")
+        else:
+            for index, item in enumerate(value):
+                yield from self.item.check(item, (*path, index))
 
     def schema(self) -> dict[str, Any]:
         """Return it as JSON schema."""
@@ -197,14 +193,15 @@ class MapOf:
     value: Shape
     what: str
 
-    def check(self, value: Any, path: tuple[str | int, ...]) -> None:
+    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[Fault]:
         """Check that it is a map of such values."""
         if not isinstance(value, dict):
-            raise _other(path, value, f"a map of {self.what}")
-        if len(value) > MAX_ITEMS:
-            raise ShapeError(path, f"must have at most {MAX_ITEMS} keys")
-        for key, inner in value.items():
-            self.value.check(inner, (*path, key))
+            yield _other(path, value, f"a map of {self.what}")
+        elif len(value) > MAX_ITEMS:
+            yield Fault(path, f"must have at most {MAX_ITEMS} keys")
+        else:
+            for key, inner in value.items():
+                yield from self.value.check(inner, (*path, key))
 
     def schema(self) -> dict[str, Any]:
         """Return it as JSON schema."""
@@ -218,12 +215,12 @@ class Key:
     Args:
         shape: The shape of its value.
         doc: Its description.
-        is_required: Whether it is required.
+        required: For a required key, an example of its value as YAML writes it; empty for others.
     """
 
     shape: Shape
     doc: str
-    is_required: bool = False
+    required: str = ""
 
 
 @dataclass(frozen=True)
@@ -236,22 +233,25 @@ class Record:
 
     keys: Mapping[str, Key] = field(default_factory=dict)
 
-    def check(self, value: Any, path: tuple[str | int, ...]) -> None:
+    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[Fault]:
         """Check that it is a map with these keys only."""
         if not isinstance(value, dict):
-            raise _other(path, value, f"a map with {', '.join(self.keys)}")
+            yield _other(path, value, f"a map with {', '.join(self.keys)}")
+            return
         for name, inner in value.items():
-            if name not in self.keys:
-                raise ShapeError((*path, name), f"unknown key {name!r}", _suggestion(name, self.keys))
-            self.keys[name].shape.check(inner, (*path, name))
+            if name in self.keys:
+                yield from self.keys[name].shape.check(inner, (*path, name))
+            else:
+                yield Fault((*path, name), f"unknown key {name!r}", _suggestion(name, self.keys))
         for name, key in self.keys.items():
-            if key.is_required and name not in value:
-                raise ShapeError(path, f"{name} is missing: {key.doc}")
+            if key.required and name not in value:
+                what = f"{key.doc[0].lower()}{key.doc[1:].removesuffix('.')}"
+                yield Fault(path, f"{name} is missing: {what}", f"add it, such as `{name}: {key.required}`")
 
     def schema(self) -> dict[str, Any]:
         """Return it as JSON schema."""
         properties = {name: {"description": key.doc} | key.shape.schema() for name, key in self.keys.items()}
-        required = [name for name, key in self.keys.items() if key.is_required]
+        required = [name for name, key in self.keys.items() if key.required]
         schema = {"type": "object", "properties": properties, "additionalProperties": False}
         return schema | ({"required": required} if required else {})
 
