@@ -14,7 +14,7 @@ import yaml
 
 from tests.command import ROOT, SCRIPT, draguard
 from webhook.api.versions import NEWEST
-from webhook.engine import suites
+from webhook.engine import cases
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -249,10 +249,10 @@ class TestSchema:
 
     def test_it_has_the_fields_that_suites_have(self) -> None:
         case = SCHEMA["$defs"]["case"]["properties"]
-        assert tuple(SCHEMA["properties"]) == suites._SUITE_FIELDS  # noqa: SLF001
-        assert set(case) == set(suites._CASE_FIELDS)  # noqa: SLF001
-        assert tuple(case["expect"]["properties"]) == suites._EXPECT_FIELDS  # noqa: SLF001
-        assert tuple(case["expect"]["properties"]["reason"]["enum"]) == suites._REASONS  # noqa: SLF001
+        assert tuple(SCHEMA["properties"]) == cases.SUITE_FIELDS
+        assert set(case) == set(cases.CASE_FIELDS)
+        assert tuple(case["expect"]["properties"]) == cases.EXPECT_FIELDS
+        assert tuple(case["expect"]["properties"]["reason"]["enum"]) == cases.REASONS
 
     @pytest.mark.parametrize("suite", SUITES, ids=lambda path: path.parent.name)
     def test_the_suites_of_the_library_fit(self, suite: Path) -> None:

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.policy.examples import BINDING, CLAIM, MUTATING, MUTATING_BINDING, POD, POLICY
+from webhook.engine.cases import SuiteError
 from webhook.engine.offline import evaluate
-from webhook.engine.suites import SuiteError, run_suite
+from webhook.engine.suites import run_suite
 from webhook.policy.change.mutate import mutate
 from webhook.policy.change.patch import PatchError, apply_patch
 from webhook.policy.evaluation.authorizer import AuthorizerError, authorizer_of

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.policy.examples import CLAIM, POD, binding, mutating, policy
-from webhook.engine.suites import SuiteError, SuiteResult, run_suite
+from webhook.engine.cases import SuiteError
+from webhook.engine.suites import SuiteResult, run_suite
 from webhook.release import Release
 
 NAMED = policy(
@@ -247,3 +248,33 @@ def test_a_change_that_cannot_be_decoded_names_its_policy() -> None:
     patch = mutating("m", "[JSONPatch{op: 'add', path: '/spec/nope', value: 1}]")
     (failure,) = run({"expect": {"allowed": True}}, manifests=patch).cases[0].failures
     assert failure.endswith('"spec.nope" (spec.mutations[0].jsonPatch.expression of MutatingAdmissionPolicy m)')
+
+
+def test_all_errors_of_a_suite_are_reported_at_once() -> None:
+    with pytest.raises(SuiteError) as caught:
+        run_suite({"kubernets": "1.36", "kubernetes": "1.9", "context": 1, "objects": [], "cases": []}, [])
+    errors = (caught.value, *caught.value.others)
+    assert [str(each.path) for each in errors] == ["kubernets", "kubernetes", "context", "cases", "objects"]
+
+
+def test_all_errors_of_a_case_are_reported_at_once() -> None:
+    case = {
+        "nam": "x",
+        "object": "gone",
+        "oldObject": 1,
+        "operation": "PUT",
+        "user": "jane",
+        "authorizer": 1,
+        "expect": {"allowed": "yes", "reason": "Because"},
+    }
+    (result,) = run_suite({"cases": [case]}, [NAMED, binding()]).cases
+    assert [str(each.path).removeprefix("cases[0].") for each in result.found] == [
+        "nam",
+        "expect.allowed",
+        "expect.reason",
+        "object",
+        "oldObject",
+        "operation",
+        "user",
+        "authorizer",
+    ]

@@ -204,7 +204,9 @@ def _counted(found: Found, selection: Selection) -> Iterator[Document | Unreadab
     empty, has_manifest, left_out = True, False, selection.left_out.total()
     for document in _read(found, None if found.is_named else selection):
         empty = False
-        has_manifest = has_manifest or isinstance(document, Unreadable) or is_manifest(document.data, found.path)
+        has_manifest = has_manifest or (
+            isinstance(document, Unreadable) or is_manifest(document.data, found.path) or selection.also(document.data)
+        )
         yield document
     if not has_manifest and selection.left_out.total() == left_out:
         yield from no_manifest(found, selection, empty=empty)
@@ -241,7 +243,10 @@ def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Docume
     empty = selection is not None and not selection.allow_empty
     for document in parse(data, name or _shown(STDIN), rendered=not name):
         # An error message that ends up in a pipe is often YAML, too: `Error: connection refused`.
-        empty = empty and isinstance(document, Document) and not (name or _is_object(document.data))
+        if empty and selection and isinstance(document, Document):
+            empty = not (name or _is_object(document.data) or selection.also(document.data))
+        else:
+            empty = False
         yield document
     if empty:
         yield Unreadable(name or _shown(STDIN), 1, 1, "standard input holds no manifest", _EMPTY_HINT)

@@ -49,6 +49,10 @@ Entry = tuple[str, bool]
 """The path of an entry of a directory, and whether it is a directory itself."""
 
 
+def _no_others(_data: Any) -> bool:
+    return False
+
+
 class Selection:
     """Leaves out files that are not manifests, and counts them by reason.
 
@@ -57,6 +61,7 @@ class Selection:
         stdin_name: The file that standard input stands for, as an editor gives it; empty if there is none.
         excluded: The user's exclusions, each a predicate of a path.
         own: The real paths of files of draguard itself, which are not manifests.
+        also: A predicate of documents that count as manifests although they are not objects of Kubernetes.
     """
 
     def __init__(
@@ -66,9 +71,11 @@ class Selection:
         stdin_name: str = "",
         excluded: Sequence[Callable[[str], bool]] = (),
         own: Iterable[str] = (),
+        also: Callable[[Any], bool] = _no_others,
     ) -> None:
         self.allow_empty = allow_empty
         self.stdin_name = stdin_name
+        self.also = also
         self.left_out: Counter[str] = Counter()
         self._kustomizations: list[str] = []
         self._excluded = excluded

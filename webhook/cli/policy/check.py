@@ -46,7 +46,7 @@ def run(arguments: Namespace) -> int:
     paths = paths_of(arguments) or [os.curdir]
     suppressed = suppressions(arguments, paths)
     report, given = Report(), list[Given]()
-    selection = Selection(allow_empty=arguments.allow_empty)
+    selection = Selection(allow_empty=arguments.allow_empty, also=is_suite)
     for document in read(paths, selection=selection):
         if isinstance(document, Unreadable):
             report.findings.append(unread(document))

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from webhook.documents import Unreadable, read
-from webhook.engine.suites import SuiteError
+from webhook.engine.cases import Faults, SuiteError
 from webhook.policy.evaluation.policyset import Given
 from webhook.problem import Path
 
@@ -30,17 +30,21 @@ class SuiteFiles:
     def __init__(self, suite: Document) -> None:
         self._directory = os.path.dirname(suite.source)  # noqa: PTH120 - names are shown as given
         self.data: JSONObject = dict(suite.data)
+        faults = Faults()
         if isinstance(objects := self.data.get("objects"), dict):
-            self.data["objects"] = {
-                name: self._object(each, Path(("objects", name))) if isinstance(each, str) else each
-                for name, each in objects.items()
-            }
-        self.data |= self._context(self.data, Path())
+            self.data["objects"] = {**objects}
+            for name in (name for name, each in objects.items() if isinstance(each, str)):
+                with faults.collected():
+                    self.data["objects"][name] = self._object(objects[name], Path(("objects", name)))
+        with faults.collected():
+            self.data |= self._context(self.data, Path())
         if isinstance(cases := self.data.get("cases"), list):
-            self.data["cases"] = [
-                {**case, **self._context(case, Path(("cases", index)))} if isinstance(case, dict) else case
-                for index, case in enumerate(cases)
-            ]
+            self.data["cases"] = [*cases]
+            for index, case in enumerate(cases):
+                with faults.collected():
+                    if isinstance(case, dict):
+                        self.data["cases"][index] = {**case, **self._context(case, Path(("cases", index)))}
+        faults.expect_none()
 
     def policies(self, beside: Sequence[Document]) -> list[Given]:
         """Return the policies that the suite tests: the manifests that it names, or those beside it."""
@@ -49,8 +53,12 @@ class SuiteFiles:
             return [Given(document.data, document) for document in beside]
         if not isinstance(named, list) or not all(isinstance(each, str) for each in named):
             raise SuiteError(Path(("policies",)), "must be a list of files and directories")
-        found = (each for index, name in enumerate(named) for each in self._read(name, Path(("policies", index))))
-        return [Given(document.data, document) for document in found]
+        faults, found = Faults(), list[Given]()
+        for index, name in enumerate(named):
+            with faults.collected():
+                found += (Given(each.data, each) for each in self._read(name, Path(("policies", index))))
+        faults.expect_none()
+        return found
 
     def _object(self, name: str, where: Path) -> JSONObject:
         found = list(self._read(name, where))

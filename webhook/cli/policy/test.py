@@ -18,7 +18,8 @@ from webhook.cli.policy.suitefiles import SuiteFiles
 from webhook.documents import STDIN_NAME, Document, Selection, Unreadable, read
 from webhook.documents.files import Trees
 from webhook.documents.selection import SUFFIXES
-from webhook.engine.suites import SuiteError, run_suite
+from webhook.engine.cases import SuiteError
+from webhook.engine.suites import run_suite
 from webhook.findings import Finding, found, guarded, unread
 from webhook.policy.manifest.versions import is_policy
 from webhook.problem import ERROR, WARNING, Path, Problem
@@ -48,7 +49,7 @@ def _run(arguments: Namespace, paths: Sequence[str]) -> int:
     suppressed = suppressions(arguments, paths)
     selected = _selection(arguments.filter)
     with counting("cases", sys.stderr, quiet=arguments.quiet) as progress:
-        selection = Selection(allow_empty=arguments.allow_empty)
+        selection = Selection(allow_empty=arguments.allow_empty, also=is_suite)
         stated, note = kubernetes(arguments), suppressed.note
         report = test(paths, stated, note, progress, selection, strict=arguments.strict, selected=selected)
     report.left_out, report.renders = selection.left_out, False
@@ -145,7 +146,8 @@ def _result(
         given = files.policies(directory.manifests)
         return run_suite(files.data, given, release(stated) if stated else None, selected or (lambda _name: True))
     except SuiteError as error:
-        faults.append(found(Problem(ERROR, "suite", "", error.path, error.text), suite))
+        wrong = (error, *error.others)
+        faults += (found(Problem(ERROR, "suite", "", each.path, each.text), suite) for each in wrong)
         return None
 
 

@@ -1,0 +1,305 @@
+"""Reads suites of policies and their cases, and says what is wrong with them, all at once."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.api.versions import NEWEST, find, release_of, target
+from webhook.engine.offline import evaluate
+from webhook.objects import text
+from webhook.policy.change.patch import OPERATIONS as PATCH_OPERATIONS
+from webhook.policy.change.patch import PatchError, apply_patch
+from webhook.policy.evaluation.authorizer import DENY_ALL, AuthorizerError, authorizer_of
+from webhook.policy.evaluation.policyset import Given
+from webhook.policy.evaluation.request import OPERATIONS
+from webhook.policy.manifest.kinds import kind_of, meant
+from webhook.problem import Path
+from webhook.records import NamedTuple
+from webhook.schema import CREATE, compile_struct
+from webhook.schema.decoding import WRONG_TYPE, apart
+from webhook.spelling import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from webhook.objects import JSONObject
+    from webhook.policy.evaluation.authorizer import Authorizer
+    from webhook.policy.evaluation.policyset import PolicySet
+    from webhook.policy.evaluation.verdict import Verdict
+    from webhook.policy.manifest.kinds import Kind, Kinds
+    from webhook.release import Release
+
+CASES: Final = Path(("cases",))
+OBJECTS: Final = Path(("objects",))
+REASONS: Final = ("Invalid", "Forbidden", "Unauthorized", "RequestEntityTooLarge", "InternalError")
+SUITE_FIELDS: Final = ("kubernetes", "policies", "context", "objects", "cases")
+CASE_FIELDS: Final = (
+    "name",
+    "object",
+    "oldObject",
+    "patch",
+    "operation",
+    "subresource",
+    "user",
+    "context",
+    "authorizer",
+    "expect",
+)
+EXPECT_FIELDS: Final = ("allowed", "message", "reason", "warnings", "auditAnnotations", "changes", "object")
+
+
+class SuiteError(ValueError):
+    """A suite is malformed.
+
+    Args:
+        path: The path in the suite.
+        text: The error, and how to fix it.
+    """
+
+    def __init__(self, path: Path, text: str) -> None:
+        super().__init__(f"{path}: {text}" if path else text)
+        self.path = path
+        self.text = text
+        self.others: tuple[SuiteError, ...] = ()
+        """Further errors, found at the same time."""
+
+
+class Faults:
+    """Collects errors of a suite, so that they are reported together."""
+
+    def __init__(self) -> None:
+        self.found: list[SuiteError] = []
+
+    @contextmanager
+    def collected(self) -> Iterator[None]:
+        """Collect an error of the suite, and go on behind the block."""
+        try:
+            yield
+        except SuiteError as error:
+            self.found += (error, *error.others)
+
+    def expect_none(self) -> None:
+        """Report the collected errors.
+
+        Raises:
+            SuiteError: There are some.
+        """
+        if self.found:
+            first, *others = self.found
+            first.others = tuple(others)
+            raise first
+
+
+def expected_of(value: object, where: Path) -> dict[str, Any]:
+    """Return what a case expects.
+
+    Raises:
+        SuiteError: It is malformed.
+    """
+    expected = map_of(value, where, EXPECT_FIELDS)
+    faults = Faults()
+    with faults.collected():
+        expect_known(expected, where, EXPECT_FIELDS)
+    with faults.collected():
+        is_there = "allowed" in expected or not faults.found  # it may be the unknown field
+        if is_there and not isinstance(expected.get("allowed"), bool):
+            raise SuiteError(where / "allowed", "must be true or false")
+    with faults.collected():
+        if not isinstance(expected.get("message", ""), str):
+            raise SuiteError(where / "message", "must be a text")
+    with faults.collected():
+        if "reason" in expected and expected["reason"] not in REASONS:
+            raise SuiteError(where / "reason", f"must be one of {', '.join(REASONS)}")
+    faults.expect_none()
+    return expected
+
+
+class Request(NamedTuple):
+    """The request of a case."""
+
+    obj: JSONObject | None
+    old: JSONObject | None
+    operation: str
+    subresource: str
+    user: Mapping[str, Any] | None
+    authorizer: Authorizer
+
+    @classmethod
+    def of(
+        cls, fields: Mapping[str, Any], where: Path, policies: PolicySet, templates: Mapping[str, Any], faults: Faults
+    ) -> Request:
+        """Read the request of a case, and collect its faults."""
+        obj = old = None
+        operation, user, patch = fields.get("operation") or "", fields.get("user"), fields.get("patch")
+        authorizer = DENY_ALL
+        with faults.collected():
+            obj, path = _object(fields, "object", where, templates)
+            if obj is not None and patch is not None:
+                obj = patched(obj, patch, where / "patch")
+            _expect_decodable(obj, path, policies)
+        with faults.collected():
+            old, path = _object(fields, "oldObject", where, templates)
+            _expect_decodable(old, path, policies)
+        with faults.collected():
+            if fields.get("object") is None and fields.get("oldObject") is None:
+                raise SuiteError(where / "object", "a case has an object, or an oldObject to delete")
+        with faults.collected():
+            if operation and (not isinstance(operation, str) or operation not in OPERATIONS):
+                raise SuiteError(where / "operation", f"must be one of {', '.join(sorted(OPERATIONS))}")
+        with faults.collected():
+            if user is not None and not isinstance(user, dict):
+                raise SuiteError(where / "user", "must be a map with username and groups")
+        with faults.collected():
+            authorizer = _authorizer(fields, where / "authorizer")
+        subresource = str(fields.get("subresource") or "")
+        return cls(obj, old, operation, subresource, user, authorizer)
+
+    def verdict(self, policies: PolicySet) -> Verdict:
+        """Evaluate policies."""
+        return evaluate(
+            self.obj,
+            self.old,
+            policies=policies,
+            operation=self.operation,
+            subresource=self.subresource,
+            user=self.user,
+            authorizer=self.authorizer,
+        )
+
+
+def _expect_decodable(obj: JSONObject | None, where: Path, policies: PolicySet) -> None:
+    """Make sure that an object is of a kind that is served, and can be decoded, and so reaches a policy."""
+    if obj is None:
+        return
+    for name in ("apiVersion", "kind"):
+        if not text(obj, name):
+            raise SuiteError(where, f"an object has apiVersion and kind; there is no {name}")
+    release = policies.release
+    if message := _unserved(kind_of(obj["apiVersion"], obj["kind"]), policies.kinds):
+        raise SuiteError(where, message)
+    known = find(obj["apiVersion"], obj["kind"])
+    if known is None:
+        return
+    struct = compile_struct(known.type, target(obj["apiVersion"], release, CREATE))
+    for misfit in apart(struct.decoding.walk(obj))[0]:
+        if misfit.rule == WRONG_TYPE:
+            problem = misfit.problem()
+            hint = f"; {problem.hint}" if problem.hint else ""
+            raise SuiteError(Path((*where, *problem.path)), f"the API server cannot decode it: {problem.message}{hint}")
+
+
+def _unserved(kind: Kind, kinds: Kinds) -> str:
+    """Explain why no client can send an object of a kind; empty if one can, or the kind may be another project's."""
+    if kinds.find(kind):
+        return ""
+    what = f"{kind.kind} of {kind.api_version} is not served"
+    if versions := kinds.versions(kind):
+        others = ", ".join(kind._replace(version=each).api_version for each in versions)
+        return f"{what} by Kubernetes 1.{kinds.release}, which has it in {others}"
+    if kinds.is_namespaced(kind) is not None:
+        return f"{what} by Kubernetes 1.{kinds.release}"
+    near = meant(kind.api_version, kind.kind)
+    return f'{what} by any release; did you mean "{near}"?' if near else ""
+
+
+def _authorizer(fields: Mapping[str, Any], where: Path) -> Authorizer:
+    document = fields.get("authorizer")
+    try:
+        return DENY_ALL if document is None else authorizer_of(document)
+    except AuthorizerError as error:
+        raise SuiteError(where, str(error)) from None
+
+
+def _object(
+    fields: Mapping[str, Any], field: str, where: Path, templates: Mapping[str, Any]
+) -> tuple[JSONObject | None, Path]:
+    """Return an object and its path."""
+    value, path = fields.get(field), where / field
+    if isinstance(value, str):
+        if value not in templates:
+            raise SuiteError(path, f"the suite's objects have no {value!r}; they have {', '.join(map(str, templates))}")
+        value, path = templates[value], OBJECTS / value
+    if value is not None and not isinstance(value, dict):
+        raise SuiteError(path, "must be an object, or the name of one of the suite's objects")
+    return value, path
+
+
+def patched(obj: JSONObject, patch: object, where: Path) -> JSONObject:
+    """Apply a JSON Patch of a suite.
+
+    Raises:
+        SuiteError: It is malformed, or does not apply.
+    """
+    try:
+        return apply_patch(obj, _operations(patch, where))
+    except PatchError as error:
+        raise SuiteError(where, str(error)) from None
+
+
+def _operations(patch: object, where: Path) -> list[JSONObject]:
+    if not isinstance(patch, list):
+        raise SuiteError(where, "must be a list of operations, as a JSON Patch is")
+    for index, each in enumerate(patch):
+        if not isinstance(each, dict) or not isinstance(each.get("op"), str) or not isinstance(each.get("path"), str):
+            raise SuiteError(where / index, "an operation has op, path, and value or from")
+        if each["op"] not in PATCH_OPERATIONS:
+            raise SuiteError(where / index / "op", f"must be one of {', '.join(PATCH_OPERATIONS)}")
+    return patch
+
+
+def objects_of(fields: Mapping[str, Any], where: Path) -> list[Given]:
+    """Return the objects of a context.
+
+    Raises:
+        SuiteError: It is malformed.
+    """
+    objects = fields.get("context")
+    if objects is None:
+        return []
+    if not isinstance(objects, list):
+        raise SuiteError(where / "context", "must be a list of objects")
+    return [Given(each) for each in objects]
+
+
+def map_of(value: object, where: Path, known: Sequence[str]) -> dict[str, Any]:
+    """Return a map with some fields.
+
+    Raises:
+        SuiteError: The value is not a map.
+    """
+    if not isinstance(value, dict):
+        raise SuiteError(where, f"must be a map with {', '.join(known)}")
+    return value
+
+
+def expect_known(fields: Mapping[str, Any], where: Path, known: Sequence[str]) -> None:
+    """Refuse unknown fields.
+
+    Raises:
+        SuiteError: A field is unknown.
+    """
+    faults = Faults()
+    for name in fields:
+        with faults.collected():
+            if name not in known:
+                text = f"there is no field {name!r}"
+                near = nearest(name, known) if isinstance(name, str) else ""
+                hint = f"did you mean {near!r}?" if near else f"there are {', '.join(known)}"
+                raise SuiteError(where / str(name), f"{text}; {hint}")
+    faults.expect_none()
+
+
+def release_of_suite(document: Mapping[str, Any]) -> Release:
+    """Return the release that a suite states, or the newest.
+
+    Raises:
+        SuiteError: It is unknown.
+    """
+    stated = document.get("kubernetes")
+    if stated is None:
+        return NEWEST
+    try:
+        return release_of(stated)
+    except ValueError as error:
+        raise SuiteError(Path(("kubernetes",)), str(error)) from None
