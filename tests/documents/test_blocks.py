@@ -23,6 +23,8 @@ MANIFESTS = [
     *(each for file in FILES for each in re.split(r"(?m)^---.*\n", file.read_text("utf-8")) if each.strip()),
     "a:\n- b: 1\n  c:\n  - d\n  - e: f\n    g: h\n- i\nj: k\n",
     "a:\n  - b:\n    - c\n  -  d\n  - e:\n    f: 'g h'  # i\nk: {}\nl: []\nm: \"\"\n",
+    "a: {b: c, d: 1}\ne:\n- {f: 'g, h', i: yes, j: .5}\n- { k: l/m }\nm: [a, 1, b-c, null]\no: {p: q, }\n",
+    'a: {b: "c: d", e: null, f: 1.0}\ng: [.5, on, "#", h]  # i\nj: {k.l/m: n}\no: {}\n',
     'a: ["b", "c d"]\ne:\n- f: [ "g" , "" ]  # h\n- ["i", ]\nj: ["k: l", "#"]\n',
 ]
 PIECES = [
@@ -137,8 +139,16 @@ def test_manifests_are_read_alike() -> None:
     assert sum(map(check, MANIFESTS)) > len(MANIFESTS) / 10
 
 
-@pytest.mark.parametrize("text", ["a:\n- b\n- 1\n- 'c d'\ne: f\n", "a:\n  - b:\n    - c\n    d: e\n  - yes # g\n"])
-def test_lists_of_plain_scalars_need_no_libyaml(text: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a:\n- b\n- 1\n- 'c d'\ne: f\n",
+        "a:\n  - b:\n    - c\n    d: e\n  - yes # g\n",
+        "a: [b, c-d , 'e f', .5, no,]\n",
+        "a:\n- {b: c/d, e: 'f, g', h: .5, i: no}\n- { j: null , }\n",
+    ],
+)
+def test_lists_and_maps_of_plain_scalars_need_no_libyaml(text: str) -> None:
     assert check(text)
 
 
@@ -169,7 +179,16 @@ def test_changed_manifests_are_read_alike(seed: int) -> None:
         "a: é\n",
         "a: \x07\n",
         "a:\n  b: 1\n c: 2\n",
-        "a: [b]\n",
+        "a: [b c]\n",
+        "a: [b: c]\n",
+        "a: [b\n  ]\n",
+        "a: {b}\n",
+        "a: {b: c, b: d}\n",
+        "a: {y: b}\n",
+        "a: {b: [c]}\n",
+        "a: {b:c}\n",
+        "a: {b: .inf}\n",
+        "a: [,]\n",
         "a: |\n  b\n",
         "a: &b c\nd: *b\n",
         "a: !!str 1\n",
@@ -183,9 +202,9 @@ def test_what_is_not_simple_is_left_to_libyaml(text: str) -> None:
 
 
 def test_a_line_that_is_read_again_makes_lists_and_maps_of_its_own() -> None:
-    text = 'a: ["b"]\nc: {}\n'
+    text = 'a: ["b"]\nc: {}\nd: {e: f}\n'
     first, second = read_blocks(text), read_blocks(text)
-    assert first == second == {"a": ["b"], "c": {}}
+    assert first == second == {"a": ["b"], "c": {}, "d": {"e": "f"}}
     assert first is not None
     assert second is not None
     assert all(first[key] is not second[key] for key in first)
@@ -215,6 +234,9 @@ def test_findings_know_their_lines() -> None:
         "a: " + "b " * 50_000,
         "a: [" + '"b", ' * 50_000,
         "a: [" + '""' * 50_000,
+        "a: [" + "b, " * 50_000,
+        "a: {" + "b: c, " * 50_000,
+        "a: {" + "b: c" * 50_000,
         "a: " + "# " * 50_000,
         "- " * 50_000,
         "a" * 100_000 + ":",

@@ -1,4 +1,4 @@
-"""Reads simple manifests, block mappings and lists of short scalars or quoted texts, in a fraction of libyaml's time.
+"""Reads simple manifests in a fraction of libyaml's time: block mappings and lists, and scalars in brackets or braces.
 
 Only unambiguous text is read here; libyaml reads the rest, and all positions. Tests compare both on changed manifests.
 """
@@ -16,17 +16,22 @@ _LONGEST: Final = 1 << 20
 _DEEPEST: Final = 64
 
 _QUOTES: Final = frozenset("\"'")
-_SPECIAL: Final = KEY_STARTS | _QUOTES | {"{", "["}
+_OPENING: Final = frozenset("{[")
+_SPECIAL: Final = KEY_STARTS | _QUOTES | _OPENING
 """First characters of values that may not be plain strings."""
 
 _KEY: Final = "[A-Za-z][A-Za-z0-9_./-]{0,200}+"
 _PLAIN: Final = r"(?:[A-Za-z0-9/._]|-(?=[!-~]))(?:[!-\"$-9;-~]++|:(?=[!-~])|(?<! )#| ++(?=[!-\"$-~]))*+"
 _QUOTED: Final = r"\"[ !#-\[\]-~]*+\"|'[ -&(-~]*+'"
-_TEXTS: Final = r"\[ *+(?:\"[ !#-\[\]-~]*+\"(?: *+, *+|(?= *+\])))*+ *+\]"
-_VALUE: Final = rf"({_PLAIN}|{_QUOTED}|{_TEXTS}|\{{\}})"
-_ENTRY: Final = rf"( *+)(?:(- )?+({_KEY}):(?: ++{_VALUE})?+|- {_VALUE})(?: ++#[ -~]*+)?+"
-_match_line: Final = re.compile(rf"(?:{_ENTRY}| *+(?:#[ -~]*+)?+) *+").fullmatch
-"""Splits a line into indentation, dash, key and value, or into indentation and item; or matches a blank line."""
+_WORD: Final = r"[A-Za-z0-9/._][A-Za-z0-9/._-]*+"
+_ITEM: Final = rf"(?:{_QUOTED}|{_WORD})"
+_LIST: Final = rf"\[ *+(?:{_ITEM}(?: *+, *+|(?= *+\])))*+ *+\]"
+_MAP: Final = rf"\{{ *+(?:{_KEY}: ++{_ITEM}(?: *+, *+|(?= *+\}})))*+ *+\}}"
+_VALUE: Final = rf"({_PLAIN}|{_QUOTED}|{_LIST}|{_MAP})"
+_match_line: Final = re.compile(rf"( *+)(- )?+(?:({_KEY}):(?: ++|\Z))?+{_VALUE}?+ *+(?:(?<![^ ])#[ -~]*+)?+").fullmatch
+"""Splits a line into indentation, dash, key and value."""
+_entries: Final = re.compile(rf"(?:({_KEY}): ++)?+({_ITEM})").findall
+"""Finds the items of a list in brackets, or the keys and values of a map in braces."""
 _REMEMBERED: Final = 4096
 """How many lines are cached: the manifests of a repository share most lines."""
 _REMEMBERED_LENGTH: Final = 200
@@ -34,7 +39,7 @@ _REMEMBERED_LENGTH: Final = 200
 _Line = tuple[int, int, str, Any, bool]
 """A line: its column, the column after its dash, its key, its value, and whether it is an item of a list.
 
-A missing value is `_PENDING`. A factory stands for an empty list or map, as each object needs its own.
+A missing value is `_PENDING`. A factory stands for a list or map, as each object needs its own.
 """
 _BLANK: Final = None
 _PENDING: Final = object()
@@ -68,14 +73,14 @@ def _read(line: str) -> _Line | None:
     found = _match_line(line)
     if found is None:
         raise _NotSimpleError
-    indentation, dash, key, value, item = found.groups("")
-    if not key and not item:
+    indentation, dash, key, text = found.groups("")
+    if not (dash or key or text):
         return _BLANK
-    if key and key in WORDS:
+    if key in WORDS if key else not (dash and text):
         raise _NotSimpleError
-    start, text = len(indentation), value or item
-    read = _PENDING if not text else text if text[0] not in _SPECIAL else _scalar(text)
-    return start, start + len(dash), key, read, bool(dash or item)
+    start = len(indentation)
+    read = _PENDING if not text else text if text[0] not in _SPECIAL else _value(text)
+    return start, start + len(dash), key, read, bool(dash)
 
 
 _known: Final = lru_cache(_REMEMBERED)(_read)
@@ -122,11 +127,17 @@ def _mapping(lines: list[_Line | None]) -> dict[str, Any] | None:  # noqa: C901,
     return root or None
 
 
-def _scalar(text: str) -> Any:
-    if text[0] in _QUOTES:
-        return text[1:-1]
-    if text == "{}":
-        return partial(dict)
+def _value(text: str) -> Any:
+    if text[0] not in _OPENING:
+        return _scalar(text)
+    entries = _entries(text)
     if text[0] == "[":
-        return partial(list, text.split('"')[1::2])
-    return plain(text)
+        return partial(list, [_scalar(item) for _, item in entries])
+    pairs = {key: _scalar(item) for key, item in entries}
+    if len(pairs) < len(entries) or not WORDS.keys().isdisjoint(pairs):
+        raise _NotSimpleError
+    return partial(dict, pairs)
+
+
+def _scalar(text: str) -> Any:
+    return text[1:-1] if text[0] in _QUOTES else plain(text)
