@@ -285,6 +285,22 @@ class TestCommand:
         done = draguard("validate", "--driver-profile", tmp_path / "made.yaml", "-", stdin=CLAIM.encode())
         assert done.code == 0
 
+    def test_templates_of_charts_are_passed_over_and_counted(self, tmp_path: Path) -> None:
+        cluster = ROOT / "examples/simulate/cluster.yaml"
+        (tmp_path / "cluster.yaml").write_text(cluster.read_text(encoding="utf-8"), encoding="utf-8")
+        (tmp_path / "templates").mkdir()
+        (tmp_path / "Chart.yaml").write_text("apiVersion: v2\nname: a\nversion: 0.1.0\n", encoding="utf-8")
+        (tmp_path / "templates/a.yaml").write_text("a: {{ .Values.a }}\nb: [\n", encoding="utf-8")
+        done = draguard("driver", "from-cluster", tmp_path)
+        assert done.out == draguard("driver", "from-cluster", cluster).out
+        assert (done.code, done.err) == (0, "not read: 1 Helm template (charts are not rendered here)\n")
+
+    def test_the_place_of_what_cannot_be_read_is_shown(self, tmp_path: Path) -> None:
+        (tmp_path / "a.yaml").write_text("apiVersion: v1\nkind: [\n", encoding="utf-8")
+        done = draguard("driver", "from-cluster", tmp_path)
+        assert (done.code, done.out) == (1, "")
+        assert done.err.startswith(f"{tmp_path}/a.yaml:3:1: error unreadable: ")
+
     def test_a_profile_names_the_classes_with_devices_of_one_kind(self) -> None:
         device = "{{name: {0}, attributes: {{type: {{string: {0}}}}}}}"
         objects = [

@@ -855,6 +855,14 @@ class TestTest:
             "suppressed": 0,
         }
 
+    def test_a_directory_in_two_spellings_is_one(self, write: Callable[..., Path]) -> None:
+        folder = write(policy=LIMITED, tests=SUITE)
+        around = f"{folder}/../{folder.name}"
+        for paths in ([f"{folder}/policy.yaml", f"{around}/tests.yaml"], [f"{around}/tests.yaml", folder]):
+            done = draguard("policy", "test", *paths)
+            assert "2 cases in 1 suite: 2 passed" in done.out
+            assert done.out.count("warning not-covered") == draguard("policy", "test", folder).out.count("not-covered")
+
     def test_junit_has_cases_coverage_and_what_is_wrong(self, write: Callable[..., Path]) -> None:
         suite = SUITE.replace("a bad one", '"<&\\"\\u0007>"').replace("message: bad name", "message: worse")
         folder = write(policy=LIMITED, tests=suite, more="cases: []")

@@ -252,7 +252,7 @@ def test_a_change_that_cannot_be_decoded_names_its_policy() -> None:
 
 def test_all_errors_of_a_suite_are_reported_at_once() -> None:
     with pytest.raises(SuiteError) as caught:
-        run_suite({"kubernets": "1.36", "kubernetes": "1.9", "context": 1, "objects": [], "cases": []}, [])
+        run_suite({"kubernets": "1.36", "kubernetes": "1.9", "context": 1, "objects": 1, "cases": []}, [])
     errors = (caught.value, *caught.value.others)
     assert [str(each.path) for each in errors] == ["kubernets", "kubernetes", "context", "cases", "objects"]
 

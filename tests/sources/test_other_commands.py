@@ -66,7 +66,7 @@ def test_mutate_rewrites_what_a_chart_makes(inference: Path) -> None:
     done = draguard("mutate", inference, *SET, "--helm-set", "node=node-a", "-n", "ops")
     assert "kubernetes.io/hostname: node-a" in done.out, done.err
     assert "nodeName" not in done.out
-    assert "namespace: ops" in done.out
+    assert 'namespace: "ops"' in done.out
 
 
 @pytest.mark.parametrize("command", ["simulate", "match", "mutate"])

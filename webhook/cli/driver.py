@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 from webhook.api.gates import enabled
 from webhook.api.versions import NEWEST
 from webhook.cli.arguments import UsageError
+from webhook.cli.console.output import code_of
 from webhook.cli.options.cluster import read_cluster
 from webhook.deviceselectors.fleet import Fleet
 from webhook.documents.dump import dump
 from webhook.drivers import built_in, profile_of, published, text_of
 from webhook.objects import items, name_of
 from webhook.report.model import Report
+from webhook.report.text import as_text
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
@@ -43,8 +45,10 @@ def _show(name: str | None) -> int:
 def _from_cluster(paths: list[str]) -> int:
     report = Report()
     inventory = read_cluster(paths, report)
+    for line in as_text(report.findings):
+        print(line, file=sys.stderr)
     if report.findings:
-        raise UsageError(f"driver from-cluster: {report.findings[0].problem.message}")
+        return code_of(report.findings)
     slices = inventory.all("ResourceSlice")
     fleet = Fleet(slices, NEWEST, enabled(NEWEST))
     classes = {

@@ -354,7 +354,7 @@ def _walk(directory: str, selection: Selection | None = None) -> Iterator[str | 
 
 def _below(directory: str, selection: Selection | None) -> Iterator[str | Unreadable]:
     pending = [(directory, True)]
-    ignored = Ignored(directory) if selection else None
+    ignored = Ignored(directory) if selection and selection.git else None
     while pending:
         path, is_directory = pending.pop()
         if not is_directory:
@@ -367,7 +367,7 @@ def _below(directory: str, selection: Selection | None) -> Iterator[str | Unread
         except OSError as error:
             yield _unreadable(path, error)
             continue
-        if selection and ignored:
+        if selection:
             inside = selection.entries(path, {entry.name for entry in every}, inside, ignored)
         pending.extend(sorted(inside, reverse=True))
 

@@ -61,6 +61,7 @@ class Selection:
         stdin_name: The file that standard input stands for, as an editor gives it; empty if there is none.
         excluded: The user's exclusions, each a predicate of a path.
         own: The real paths of files of draguard itself, which are not manifests.
+        git: Whether to leave out what git ignores.
         also: A predicate of documents that count as manifests although they are not objects of Kubernetes.
     """
 
@@ -71,11 +72,12 @@ class Selection:
         stdin_name: str = "",
         excluded: Sequence[Callable[[str], bool]] = (),
         own: Iterable[str] = (),
+        git: bool = True,
         also: Callable[[Any], bool] = _no_others,
     ) -> None:
         self.allow_empty = allow_empty
         self.stdin_name = stdin_name
-        self.also = also
+        self.git, self.also = git, also
         self.left_out: Counter[str] = Counter()
         self._kustomizations: list[str] = []
         self._excluded = excluded
@@ -94,7 +96,7 @@ class Selection:
         return False
 
     def entries(
-        self, directory: str, names: AbstractSet[str], entries: Iterable[Entry], ignored: Ignored
+        self, directory: str, names: AbstractSet[str], entries: Iterable[Entry], ignored: Ignored | None
     ) -> list[Entry]:
         """Return the entries of a directory to read.
 
@@ -102,14 +104,14 @@ class Selection:
             directory: The directory.
             names: The names of all its entries.
             entries: The entries that may be or contain manifests.
-            ignored: The paths that git ignores.
+            ignored: The paths that git ignores; None if that does not matter.
         """
         self._kustomizations += [f"{directory}/{name}" for name in names & KUSTOMIZATIONS]
         is_chart = "Chart.yaml" in names
         kept = []
         for path, is_directory in entries:
             name = path.rpartition("/")[2]
-            if ignored.has(path, is_directory=is_directory):
+            if ignored and ignored.has(path, is_directory=is_directory):
                 self.left_out[IGNORED] += 1
             elif is_directory and name in _VENDORED:
                 self.left_out[VENDORED] += 1

@@ -70,12 +70,13 @@ examples:
   draguard snapshot --run > cluster.yaml             run it
   draguard snapshot --run --context prod > cluster.yaml
 
-What may be left out: pods, if nothing else uses the nodes' cpu and memory; namespaces; devicetaintrules,
-where there are none (a server that does not serve a kind makes kubectl fail: leave it out with
---without). Nodes and resourceslices are needed for `draguard simulate`, deviceclasses and
-resourceslices for `draguard match`. With -n, which is for those who may not read other namespaces,
-claims and pods of others are left out, and the devices that they use look free. Secrets are not read;
-pods hold environment variables: look at the file before you pass it on.
+What may be left out: pods, if nothing else uses the nodes' cpu and memory; namespaces;
+devicetaintrules, where there are none. kubectl fails on a kind that the server does not serve: --run
+then leaves it out, and says so; from the printed command, leave it out with --without. Nodes and
+resourceslices are needed for `draguard simulate`, deviceclasses and resourceslices for `draguard
+match`. With -n, which is for those who may not read other namespaces, claims and pods of others are
+left out, and the devices that they use look free. Secrets are not read; pods hold environment
+variables: look at the file before you pass it on.
 """
 
 

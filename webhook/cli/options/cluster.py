@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from webhook.documents import Unreadable, read
+from webhook.cli.console.reading import note_left_out
+from webhook.documents import Selection, Unreadable, read
 from webhook.findings import UNREADABLE, found, unread
 from webhook.inventory import Inventory, MalformedError
 from webhook.problem import ERROR, Path, Problem
@@ -28,7 +29,8 @@ def read_cluster(paths: Iterable[str], report: Report) -> Inventory:
         report: Receives the problems.
     """
     inventory = Inventory()
-    for document in read(paths):
+    selection = Selection(allow_empty=True, git=False)  # snapshots are seldom committed
+    for document in read(paths, selection=selection):
         if isinstance(document, Unreadable):
             report.findings.append(unread(document))
             continue
@@ -36,6 +38,7 @@ def read_cluster(paths: Iterable[str], report: Report) -> Inventory:
             inventory.add(document.data if isinstance(document.data, dict) else {})
         except MalformedError as error:
             report.findings.append(malformed(error, document, "--cluster takes what a cluster stores"))
+    note_left_out(selection, quiet=False, renders=False)
     return inventory
 
 

@@ -126,7 +126,9 @@ def test(
             if selected is None:
                 _add(coverage, directory.relevant(result.coverage), suite)
         if not directory.suites:
-            findings |= dict.fromkeys(_untested(each for each in directory.manifests if each.source in directory.named))
+            findings |= dict.fromkeys(
+                _untested(each for each in directory.manifests if _real(each.source) in directory.named)
+            )
     findings |= dict.fromkeys(_unseen(coverage.values()))
     report.findings += findings
     report.tested = Tested(runs, list(coverage.values()), strict)
@@ -157,7 +159,7 @@ class _Directory(NamedTuple):
     Args:
         suites: The suites.
         manifests: All other manifests of the directory.
-        named: The files that the user has named, or whose directory; warnings are about them.
+        named: The real paths of files that the user has named, or whose directory; warnings are about them.
     """
 
     suites: list[Document]
@@ -166,24 +168,26 @@ class _Directory(NamedTuple):
 
     def reports(self, finding: Finding) -> bool:
         """Tell whether a finding is reported: of a neighbour, only an error is, as it keeps suites from running."""
-        return finding.problem.level == ERROR or finding.file in self.named
+        return finding.problem.level == ERROR or _real(finding.file) in self.named
 
     def relevant(self, coverage: Sequence[Covered]) -> Iterator[Covered]:
         """Return the coverage of the named policies, and of those that the suites evaluate."""
         evaluated = {id(each.policy) for each in coverage if each.passed or each.failed}
         for each in coverage:
             manifest = each.policy.manifest
-            if manifest is None or manifest.source in self.named or id(each.policy) in evaluated:
+            if manifest is None or _real(manifest.source) in self.named or id(each.policy) in evaluated:
                 yield each
 
 
 def _directories(paths: Iterable[str], selection: Selection, findings: dict[Finding, None]) -> Iterator[_Directory]:
     """Read the directories of the named suites and policies; unreadable files become findings."""
     named: dict[str, list[Document]] = {}
+    spelt: dict[str, str] = {}
     paths = list(paths)
     for document in _readable(read(paths, selection=selection), findings):
         if is_suite(document.data) or is_policy(document.data) or document.source == STDIN_NAME:
             where = STDIN_NAME if document.source == STDIN_NAME else _directory(document.source)
+            where = spelt.setdefault(_real(where or "."), where)  # a directory may be named in several ways
             named.setdefault(where, []).append(document)
     for where, documents in named.items():
         beside = documents if where == STDIN_NAME else list(_readable(read(_manifests(where, paths)), findings))
@@ -191,7 +195,7 @@ def _directories(paths: Iterable[str], selection: Selection, findings: dict[Find
         yield _Directory(
             suites or [each for each in beside if is_suite(each.data)],
             [each for each in beside if not is_suite(each.data)],
-            {each.source for each in documents},
+            {_real(each.source) for each in documents},
         )
 
 
@@ -201,6 +205,9 @@ def _readable(documents: Iterable[Document | Unreadable], findings: dict[Finding
             findings[unread(document)] = None
         else:
             yield document
+
+
+_real = os.path.realpath
 
 
 def _directory(file: str) -> str:
@@ -224,7 +231,7 @@ def _add(
     """Add the coverage of one suite."""
     for each in seen:
         manifest: Document = each.policy.manifest or suite
-        key = (manifest.source, manifest.index, each.path)
+        key = (_real(manifest.source), manifest.index, each.path)
         before = coverage[key][0] if key in coverage else each
         union = each._replace(passed=each.passed or before.passed, failed=each.failed or before.failed)
         coverage[key] = (union, manifest)
