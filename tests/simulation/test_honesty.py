@@ -208,3 +208,27 @@ class TestSizes:
         objects = [node("a"), device_class(), devices("a", 2), claim(), held]
         (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
         assert cures(answer) == {"once claim default/held with 2 devices is released (used by no pod)": 1}
+
+
+class TestSlices:
+    def test_of_nodes_that_are_not_there(self) -> None:
+        objects = [node("node-1"), device_class(), devices("a"), devices("b"), claim()]
+        (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
+        ((request,),) = (group["requests"] for group in answer["why"]["nodes"])
+        nodes = "slices name a, b, not among the nodes"
+        assert request["because"] == f"no ResourceSlice has devices for the node; {nodes}"
+
+    def test_of_a_driver_that_is_spelled_otherwise(self) -> None:
+        misspelt = devices("a")
+        misspelt["spec"]["driver"] = "gpu.exmaple.com"
+        (answer,) = simulate([node("a"), device_class(), misspelt, claim()], [pod(claims={"gpu": "c"})])
+        assert cures(answer) == {"if DeviceClass gpu selects driver gpu.exmaple.com": 1}
+        (note,) = answer["why"]["notes"]
+        assert note.startswith("DeviceClass gpu: no device meets the selectors of the class")
+        assert note.endswith('one of the two is misspelt: the devices have driver "gpu.exmaple.com"')
+
+    def test_of_another_driver(self) -> None:
+        other = devices("a")
+        other["spec"]["driver"] = "net.example.com"
+        (answer,) = simulate([node("a"), device_class(), other, claim()], [pod(claims={"gpu": "c"})])
+        assert cures(answer) == {}

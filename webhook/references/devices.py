@@ -224,6 +224,9 @@ def _mistyped(reason: str, values: Sequence[str], expression: str) -> Advice:
         hint, wanted, meant = "is a string: put what it is compared with in quotes", match[2], f'"{match[2]}"'
     else:
         match = _RESPELT.match(reason)
+        if match and reason.startswith("driver is ") and (near := nearest(match[1], (each[1:-1] for each in values))):
+            hint = f'one of the two is misspelt: the devices have driver "{near}"'
+            return Advice(hint, _replaced(expression, f'"{match[1]}"', f'"{near}"'))
         alike = [each[1:-1] for each in values if match and _letters(each) == _letters(match[1])]
         if match and alike:
             return Advice(f'did you mean "{alike[0]}"?', _replaced(expression, f'"{match[1]}"', f'"{alike[0]}"'))

@@ -90,7 +90,7 @@ def every_rule() -> dict[str, Rule]:
 
 def _rules_of_others() -> None:
     """Declare the rules about pods, slices and taints, which a claim or class does not need."""
-    from webhook.references import pods, slices, taints  # noqa: F401, PLC0415 - declare their rules
+    from webhook.references import counters, pods, slices, taints  # noqa: F401, PLC0415 - declare their rules
 
 
 def _rules_of_selectors() -> None:

@@ -13,9 +13,10 @@ from webhook.problem import ERROR, at
 from webhook.references.hints import hint_of
 from webhook.references.lookup import every_rule
 from webhook.references.rules import Context
+from webhook.simulation.scheduler import requested_classes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from webhook.objects import JSONObject
     from webhook.problem import Problem
@@ -30,6 +31,8 @@ _CAUSES: Final = (
     "not-published",
 )
 """The rules about causes of pending pods for which the scheduler has no hint."""
+_OF_CLASS: Final = "selects-nothing"
+"""The rule about classes without devices."""
 _UNSEEN: Final = "request-not-found"
 """The rule about containers of scheduled pods that see no devices."""
 _SOURCES: Final = {kind: f"{kind[0].lower()}{kind[1:]}Name" for kind in CLAIMS}
@@ -60,7 +63,9 @@ class References:
         """
         why = answer["why"]
         if placement.node is None:
-            why["notes"] += dict.fromkeys(self._notes(placement))
+            counts = [each["ofClass"] for group in why["nodes"] for each in group["requests"]]
+            classes = self._classes(placement) if counts and not any(counts) else []
+            why["notes"] += dict.fromkeys(self._notes(placement, classes))
             return
         for container, text_ in self._unseen(placement.pod):
             why["withoutDevices"].append(container)
@@ -73,7 +78,15 @@ class References:
             said = f"scheduled, but container {container} gets no devices: {_text(problem)}"
             yield container, said
 
-    def _notes(self, placement: Placement) -> Iterator[str]:
+    def _classes(self, placement: Placement) -> list[JSONObject]:
+        """Return the classes of a pod's claims."""
+        names = {name: None for claim in placement.claims for _, name in requested_classes(claim)}
+        return [found for name in names if (found := self._context.inventory.find("DeviceClass", name))]
+
+    def _notes(self, placement: Placement, classes: Sequence[JSONObject]) -> Iterator[str]:
+        for device_class in classes:
+            for problem in every_rule()[_OF_CLASS].check(device_class, self._context):
+                yield f"DeviceClass {name_of(device_class)}: {_text(problem)}"
         claims = [("ResourceClaim", claim) for claim in placement.claims if not allocation_of(claim)]
         for kind, obj in (("Pod", placement.pod), *claims):
             for rule in map(every_rule().__getitem__, _CAUSES):

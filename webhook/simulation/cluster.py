@@ -157,6 +157,13 @@ class Cluster:
         states = "states" if len(names) == 1 else "state"
         return f"{shortened(names)} {states} no status.allocatable: cpu, memory and pods count as unlimited"
 
+    @cached_property
+    def of_other_nodes(self) -> str:
+        """A note about the slices of nodes that are not known; empty if there are none."""
+        named = {text(each, "spec", "nodeName") for each in self.inventory.all("ResourceSlice")} - {""}
+        absent = sorted(named - self.index.keys())
+        return f"slices name {shortened(absent)}, not among the nodes" if absent else ""
+
     # -- pods
 
     def bind(self, pod: JSONObject, demand: Demand, node: int) -> None:

@@ -1,17 +1,22 @@
-"""Changes to the cluster that would open nodes to a pod: a newer release, complete pools, deleted DeviceTaintRules."""
+"""Changes to the cluster that would open nodes to a pod: a release, pools, drivers of classes, DeviceTaintRules."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
+from copy import deepcopy
 from typing import TYPE_CHECKING, Final
 
+from webhook.deviceselectors.parts import parts_of
+from webhook.deviceselectors.reads import drivers
 from webhook.inventory.claims import allocation_of
-from webhook.objects import items, mapping, name_of, namespace_of
+from webhook.objects import items, mapping, name_of, namespace_of, text
 from webhook.simulation import binding
 from webhook.simulation.cluster import Cluster
 from webhook.simulation.ofpools import completed
+from webhook.simulation.rejections import requests
 from webhook.simulation.taints import Taint, taint_of
 from webhook.simulation.verdicts import Round, Verdicts
+from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,6 +29,8 @@ if TYPE_CHECKING:
 
 NODES_MAX: Final = 2000
 """The number of nodes on which a change is tried."""
+
+
 _POOLS_MAX: Final = 3
 """The number of incomplete pools that are named."""
 _RULES_MAX: Final = 3
@@ -45,8 +52,11 @@ def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator
             yield f"on Kubernetes {settings}", nodes
             break
     pools = completed(cluster.inventory.all("ResourceSlice"))
-    if pools and (nodes := _once_published(cluster, needs, [each for slices in pools.values() for each in slices])):
+    if pools and (nodes := _with(cluster, needs, [each for slices in pools.values() for each in slices])):
         yield f"once {_named(pools)} complete", nodes
+    for device_class, driver in _respelt(cluster, needs, groups):
+        if nodes := _with(cluster, needs, [device_class]):
+            yield f"if DeviceClass {name_of(device_class)} selects driver {driver}", nodes
     for rule in _rules(cluster, groups)[:_RULES_MAX]:
         with _without_rule(cluster, rule) as later:
             if nodes := _fitting(cluster, later, needs):
@@ -77,11 +87,28 @@ def _has_rules(cluster: Cluster) -> bool:
     return cluster.inventory.knows("DeviceTaintRule")
 
 
-def _once_published(cluster: Cluster, needs: Needs, slices: Sequence[JSONObject]) -> int:
-    """Count the nodes that would accept the pod with other slices in place of those of the same names."""
+def _respelt(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator[tuple[JSONObject, str]]:
+    """Return the classes without devices whose driver is nearly that of published devices, with that driver."""
+    counts = [each["ofClass"] for group in groups for each in group.requests]
+    if not counts or any(counts):
+        return
+    inventory, settings = cluster.inventory, cluster.settings
+    published = {text(each, "spec", "driver") for each in inventory.all("ResourceSlice")}
+    for name in sorted({text(asks, "deviceClassName") for claim in needs.claims for _, asks in requests(claim)}):
+        changed = deepcopy(inventory.find("DeviceClass", name))
+        for each in items(changed, "spec", "selectors"):
+            parts = parts_of(text(each, "cel", "expression"), settings.release, settings.gates)
+            for written in drivers(parts.all) - published if parts else ():
+                if changed and (meant := nearest(written, published)):
+                    each["cel"]["expression"] = text(each, "cel", "expression").replace(written, meant)
+                    yield changed, meant
+
+
+def _with(cluster: Cluster, needs: Needs, objects: Sequence[JSONObject]) -> int:
+    """Count the nodes that would accept the pod with other objects in place of those of the same names."""
     inventory = cluster.inventory
-    before = [inventory.find("ResourceSlice", name_of(each)) or each for each in slices]
-    for each in slices:
+    before = [inventory.find(text(each, "kind"), name_of(each)) or each for each in objects]
+    for each in objects:
         inventory.put(each)
     try:
         later = Cluster(inventory, cluster.settings)

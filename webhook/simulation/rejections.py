@@ -42,6 +42,7 @@ _BLAMED: Final = {
 }
 
 
+_NO_DEVICES: Final = "no ResourceSlice has devices for the node"
 _COUNTERS: Final = "counters"
 """Stands for all counters that are short, whichever devices consume them."""
 _WEIGHTS: Final = {"enough": 1_000_000, "selected": 1_000, "seen": 1}
@@ -179,6 +180,8 @@ class Explainer:
         held = [(name, len(devices)) for name, devices in holders.items()]
         constrained, together = funnel.constrained, funnel.together
         because = lacking.text if blame.text == _COUNTERS else blame.text
+        if not funnel.seen:
+            because = "; ".join(filter(None, (_NO_DEVICES, self._cluster.of_other_nodes)))
         return {
             "claim": funnel.claim,
             "request": funnel.request,

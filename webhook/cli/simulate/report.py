@@ -255,7 +255,7 @@ def _wanted(wanted: int) -> str:
 
 def _because(request: JSONObject, key: str) -> str:
     if key == "seen":
-        return "" if request["unused"] else ": no ResourceSlice has devices for the node"
+        return "" if request["unused"] else f": {request['because']}"
     held = _held(request["heldBy"]) if key in {"free", "enough"} else ""
     because = "" if held and key == "free" else request["because"]
     reasons = ", ".join(filter(None, (because, held)))
