@@ -230,12 +230,18 @@ class _Less(NamedTuple):
 
 def _without(devices: JSONObject) -> Iterator[_Less]:
     """Yield smaller claims, each without one part."""
-    for index, constraint in enumerate(items(devices, "constraints")):
+    constraints = items(devices, "constraints")
+    for index, constraint in enumerate(constraints):
         less = deepcopy(devices)
         del less["constraints"][index]
         field = field_of(constraint)
         message = f"no node has devices for all requests that meet the constraint {field}: {text(constraint, field)}"
         yield _Less(less, ("constraints", index, field), message)
+    if len(constraints) > 1:
+        fields = [(field_of(each), each) for each in constraints]
+        named = listed(f"{field}: {text(each, field)}" for field, each in fields)
+        message = f"no node has devices for all requests that meet the constraints together: {named}"
+        yield _Less({**devices, "constraints": []}, ("constraints",), message)
     for index, request in enumerate(items(devices, "requests")):
         for where in ("exactly",) if "exactly" in request else ():
             if at(request, where, "capacity"):
