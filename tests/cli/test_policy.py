@@ -242,6 +242,17 @@ class TestValidate:
         (found,) = findings("validate", "--policies", folder / "p.yaml", *options, folder / "pod.yaml")
         assert found["message"].endswith(f"denied request: {username} {' '.join(groups)}")
 
+    def test_the_user_has_extra_values(self, write: Callable[..., Path]) -> None:
+        telling = policy(
+            validations=[
+                {"expression": "false", "messageExpression": "request.userInfo.extra['example.com/node'].join(' ')"}
+            ]
+        )
+        folder = write(p=[telling, binding()], pod=[NODELESS])
+        options = ["--as", "jane", "--as-user-extra", "example.com/Node=a=b", "--as-user-extra", "example.com/node=c"]
+        (found,) = findings("validate", "--policies", folder / "p.yaml", *options, folder / "pod.yaml")
+        assert found["message"].endswith("denied request: a=b c")
+
     def test_with_an_old_state_it_is_an_update(self, write: Callable[..., Path]) -> None:
         telling = policy(
             validations=[
@@ -404,6 +415,8 @@ class TestValidate:
             (["--policies", "{}/pod.yaml"], "--policies: there is no policy in {}/pod.yaml"),
             (["--policies", "-", "--old", "-"], "standard input (-) cannot be both the policies and something else"),
             (["--policies", "{}/p.yaml", "--as-group", "a"], "--as-group: groups go with a user: add --as"),
+            (["--policies", "{}/p.yaml", "--as-user-extra", "a=b"], "--as-user-extra: extra values go with a user"),
+            (["--policies", "{}/p.yaml", "--as", "a", "--as-user-extra", "b"], "--as-user-extra: 'b' is not KEY=VALUE"),
             (
                 ["--policies", "{}/p.yaml", "--authorizer", "{}/gone"],
                 "--authorizer: {}/gone: no such file or directory",

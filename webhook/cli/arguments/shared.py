@@ -90,6 +90,12 @@ def requester(group: argparse._ArgumentGroup) -> None:
     """Declare the options for the requesting user and the namespace."""
     group.add_argument("--as", dest="as_user", metavar="USER", help="who sends the objects (default: kubernetes-admin)")
     repeated(group, "--as-group", metavar="GROUP", help="a group of that user, beside system:authenticated")
+    repeated(
+        group,
+        "--as-user-extra",
+        metavar="KEY=VALUE",
+        help="more about that user, such as authentication.kubernetes.io/node-name=node-1",
+    )
     group.add_argument(
         "-n", "--namespace", default="default", help="the namespace of objects that state none (default: %(default)s)"
     )

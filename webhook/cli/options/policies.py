@@ -159,24 +159,37 @@ def _authorizer(path: str | None) -> Authorizer:
 
 
 def user(arguments: Namespace) -> Mapping[str, Any]:
-    """Return the requesting user: ``--as`` and ``--as-group``, with the groups that the API server adds.
+    """Return the requesting user: ``--as`` and its like, with the groups that the API server adds.
 
     Follows apiserver ``pkg/endpoints/filters/impersonation.go``.
 
     Raises:
-        UsageError: There are groups without a user.
+        UsageError: There are groups or extra values without a user, or an extra value has no key.
     """
-    name, groups = arguments.as_user, list(arguments.as_group)
+    name, groups, extra = arguments.as_user, list(arguments.as_group), _extra(arguments.as_user_extra)
     if name is None:
         if groups:
             raise UsageError("--as-group: groups go with a user: add --as")
+        if extra:
+            raise UsageError("--as-user-extra: extra values go with a user: add --as")
         return DEFAULT_USER
     if name.startswith(_SERVICE_ACCOUNT) and not groups:
         namespace = name.removeprefix(_SERVICE_ACCOUNT).partition(":")[0]
         groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}"]
     if not {_AUTHENTICATED, _UNAUTHENTICATED}.intersection(groups):
         groups.append(_UNAUTHENTICATED if name == _ANONYMOUS else _AUTHENTICATED)
-    return {"username": name, "groups": groups}
+    return {"username": name, "groups": groups, **({"extra": extra} if extra else {})}
+
+
+def _extra(stated: Sequence[str]) -> dict[str, list[str]]:
+    """Collect the extra values of a user by their keys, which are lower case as in a request's headers."""
+    found: dict[str, list[str]] = {}
+    for each in stated:
+        key, equals, value = each.partition("=")
+        if not (key and equals):
+            raise UsageError(f"--as-user-extra: {each!r} is not KEY=VALUE")
+        found.setdefault(key.lower(), []).append(value)
+    return found
 
 
 def sender(policies: Policies, arguments: Namespace) -> Sender:
