@@ -117,6 +117,7 @@ OF_POLICIES: Mapping[str, str] = {
     "never-refuses": "A validation is true for every object.",
     "unused-variable": "No expression of the policy uses the variable.",
     "type-check": "An expression does not type-check against a matched kind, such as a misspelt field or path.",
+    "fails-on-valid": "An expression ends with an error for a small object that the API server accepts.",
     "over-cost": "An expression costs more than the API server allows, whatever the object is.",
 }
 """Rules of ``draguard policy check`` about policies and bindings."""

@@ -15,6 +15,7 @@ from webhook.cli.options.release import kubernetes
 from webhook.cli.options.suppressing import suppress, suppressions
 from webhook.documents import Selection, Unreadable, read
 from webhook.engine.misspelt import misspelt
+from webhook.engine.trial import try_policies
 from webhook.findings import found, guarded, identity, unread
 from webhook.policy.evaluation.policyset import Given
 from webhook.policy.manifest.versions import is_policy
@@ -70,7 +71,8 @@ def run(arguments: Namespace) -> int:
     result = _checked(given, minor, report)
     # A document that cannot be read may be a missing policy or binding.
     unsure = _LACKING if report.findings else frozenset()
-    report.findings += placed((each for each in result.findings if each.problem.rule not in unsure), minor)
+    tried = try_policies(result.policies, minor)
+    report.findings += placed((each for each in (*result.findings, *tried) if each.problem.rule not in unsure), minor)
     suppress(report, suppressed, arguments)
     report.costs = [_cost_of(cost, result) for cost in result.costs]
     report.remarks += map(_cost_line, report.costs) if arguments.costs else ()

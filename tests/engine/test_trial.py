@@ -1,0 +1,118 @@
+"""``policy check`` evaluates policies for small objects that the API server accepts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.policy.examples import MUTATING, MUTATING_BINDING, binding, policy, spec
+from webhook.api.versions import NEWEST
+from webhook.engine.trial import try_policies
+from webhook.policy.load import load
+
+CLAIMS = {
+    "apiGroups": ["resource.k8s.io"],
+    "apiVersions": ["v1"],
+    "operations": ["CREATE"],
+    "resources": ["resourceclaims"],
+}
+PODS = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+
+
+def tried(*given: dict[str, Any]) -> list[tuple[str, str, str]]:
+    found = try_policies(load(given), NEWEST)
+    return [(each.problem.field, each.problem.message, each.problem.hint) for each in found]
+
+
+@pytest.mark.parametrize(
+    ("rule", "expression", "when", "reason", "hint"),
+    [
+        (
+            CLAIMS,
+            "object.metadata.labels['team'] != ''",
+            "a ResourceClaim without labels is created",
+            "no such key: labels",
+            "read object.metadata.?labels[?'KEY'].orValue('')",
+        ),
+        (
+            CLAIMS,
+            "optional.ofNonZeroValue(object.spec.devices.requests).orValue([]).all(r, r.exactly.count < 3)",
+            "a ResourceClaim with firstAvailable is created",
+            "no such key: exactly",
+            "guard it by has(….exactly), or read .?exactly",
+        ),
+        (
+            CLAIMS,
+            "size(object.spec.devices.requests) < 5",
+            "a ResourceClaim without requests is created",
+            "no such overload: size",
+            "requests is null then: read optional.ofNonZeroValue(object.spec.devices.requests).orValue([])",
+        ),
+        (
+            {**CLAIMS, "operations": ["DELETE"]},
+            "object.spec != null",
+            "a ResourceClaim without labels is deleted",
+            "no such key: spec",
+            "object is null then: leave DELETE out of the operations, or read oldObject",
+        ),
+        (
+            {**CLAIMS, "operations": ["*"]},
+            "request.operation == 'DELETE' || object.spec == oldObject.spec",
+            "a ResourceClaim without labels is created",
+            "no such key: spec",
+            "oldObject is null then: write oldObject == null || …",
+        ),
+        (
+            PODS,
+            "object.spec.containers.all(each, int(each.image) > 1)",
+            "a Pod without labels is created",
+            "type conversion error from 'string' to 'int'",
+            "guard it: what it reads may be missing or different",
+        ),
+    ],
+)
+def test_expressions_that_fail_for_a_small_object_are_found(
+    rule: dict[str, Any], expression: str, when: str, reason: str, hint: str
+) -> None:
+    given = policy(rules=[rule], validations=[{"expression": expression}])
+    message = f"fails when {when}, and the policy refuses it then: {reason}"
+    assert tried(given, binding()) == [("spec.validations[0].expression", message, hint)]
+
+
+def test_the_effect_is_that_of_the_failure_policy() -> None:
+    given = policy(
+        rules=[PODS], validations=[{"expression": "object.metadata.labels.a == 'b'"}], failurePolicy="Ignore"
+    )
+    ((_, message, _),) = tried(given)
+    assert "and the policy does not apply then" in message
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"validations": [{"expression": "object.metadata.?labels[?'team'].orValue('') != ''"}]},
+        {
+            "validations": [{"expression": "params.metadata.name == 'a'"}],
+            "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+        },
+        {
+            "matchConditions": [{"name": "team", "expression": "'team' in object.metadata.?labels.orValue({})"}],
+            "validations": [{"expression": "object.metadata.labels.team != ''"}],
+        },
+    ],
+    ids=["guarded", "with parameters", "with a condition"],
+)
+def test_others_are_not(fields: dict[str, Any]) -> None:
+    assert tried(policy(rules=[CLAIMS], **fields), binding()) == []
+
+
+def test_patches_that_do_not_apply_are_found() -> None:
+    patch = {"expression": "[JSONPatch{op: 'remove', path: '/metadata/labels/team'}]"}
+    matched = {"resourceRules": [PODS], "matchPolicy": "Exact"}
+    given = spec(MUTATING, matchConstraints=matched, mutations=[{"patchType": "JSONPatch", "jsonPatch": patch}])
+    ((field, message, _),) = tried(given, MUTATING_BINDING)
+    assert field == "spec.mutations[0].jsonPatch.expression"
+    assert message.startswith(
+        "fails when a Pod without labels is created, and the policy refuses it then: JSON Patch: remove"
+    )

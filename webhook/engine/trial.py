@@ -1,0 +1,154 @@
+"""Tries policies on small objects that the API server accepts, to find the expressions that fail on one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.api.conversion import ConversionError, convert
+from webhook.engine.offline import evaluate
+from webhook.objects import text
+from webhook.policy.evaluation.policyset import Finding
+from webhook.policy.load import load
+from webhook.policy.manifest.kinds import kind_of
+from webhook.policy.manifest.model import MUTATING
+from webhook.problem import WARNING, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from webhook.objects import JSONObject
+    from webhook.policy.evaluation.policyset import PolicySet
+    from webhook.policy.evaluation.verdict import Decision
+    from webhook.policy.manifest.model import Policy
+    from webhook.release import Release
+
+_GROUP: Final = "resource.k8s.io"
+_REQUEST: Final = {"name": "device", "deviceClassName": "gpu.example.com"}
+_EXACTLY: Final = {"name": "device", "exactly": {"deviceClassName": "gpu.example.com", "count": 1}}
+_ALL: Final = {"name": "device", "exactly": {"deviceClassName": "gpu.example.com", "allocationMode": "All"}}
+_NO_REQUESTS: Final = "without requests"
+_REQUESTS: Final[Mapping[str, list[Any]]] = {
+    "{} without labels": [_EXACTLY],
+    "{} with firstAvailable": [{"name": "device", "firstAvailable": [_REQUEST]}],
+    "{} of all devices": [_ALL],
+    f"{{}} {_NO_REQUESTS}": [],
+}
+"""The claims to try, by their description."""
+_CONTAINER: Final = {"name": "app", "image": "example.com/app"}
+_PODS: Final[Mapping[str, dict[str, Any]]] = {
+    "{} without labels": {"containers": [_CONTAINER]},
+    "{} with a claim": {
+        "containers": [{**_CONTAINER, "resources": {"claims": [{"name": "gpu"}]}}],
+        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}],
+    },
+}
+"""The pods to try, by their description."""
+_DEVICES: Final[Mapping[str, list[Any]]] = {"{} without devices": [], "{} with plain devices": [{"name": "gpu-0"}]}
+_OPERATIONS: Final = {"created": (True, False), "updated": (True, True), "deleted": (False, True)}
+"""Whether a request has the object, and the old one."""
+_ERROR: Final = "resulted in error: "
+_PATCH: Final = "JSON Patch: "
+_OF_METADATA: Final = ("labels", "annotations")
+
+
+def try_policies(policies: PolicySet, release: Release) -> list[Finding]:
+    """Evaluate policies for small objects, and warn of expressions that end with an error.
+
+    Policies with parameters are left out, as these are not known.
+
+    Args:
+        policies: The policies.
+        release: The Kubernetes release, as the minor of 1.x.
+    """
+    return [
+        Finding(policies.origins[policy], problem)
+        for policy in policies.policies
+        if policy.param_kind is None
+        for problem in _failing(policy, policies, release)
+    ]
+
+
+def _failing(policy: Policy, policies: PolicySet, release: Release) -> Iterator[Problem]:
+    alone = load([policies.origins[policy].object, _binding(policy, policies)], release)
+    reported = set()
+    for description, obj in _objects(policies):
+        for doing, (has_new, has_old) in _OPERATIONS.items():
+            verdict = evaluate(obj if has_new else None, obj if has_old else None, policies=alone)
+            for decision in verdict.decisions:
+                if _fails(decision) and decision.path and decision.path not in reported:
+                    reported.add(decision.path)
+                    _, _, reason = decision.message.rpartition(_ERROR)
+                    effect = "does not apply then" if policy.fails_open else "refuses it then"
+                    message = f"fails when {description} is {doing}, and the policy {effect}: {reason}"
+                    yield Problem(
+                        WARNING, "fails-on-valid", "", decision.path, message, _guard(reason, description, doing)
+                    )
+
+
+def _fails(decision: Decision) -> bool:
+    """Tell whether the expression itself failed; other warnings are about versions that cannot be changed."""
+    return decision.is_error and (_ERROR in decision.message or decision.message.startswith(_PATCH))
+
+
+def _guard(reason: str, description: str, doing: str) -> str:
+    """Suggest how to guard an expression."""
+    if description.endswith(_NO_REQUESTS):
+        return "requests is null then: read optional.ofNonZeroValue(object.spec.devices.requests).orValue([])"
+    _, is_lacking, key = reason.rpartition("no such key: ")
+    if not is_lacking:
+        return "guard it: what it reads may be missing or different"
+    if key in _OF_METADATA:
+        return f"read object.metadata.?{key}[?'KEY'].orValue('')"
+    if doing == "deleted":
+        return "object is null then: leave DELETE out of the operations, or read oldObject"
+    if doing == "created" and key in {"metadata", "spec", "status"}:
+        return "oldObject is null then: write oldObject == null || …"
+    return f"guard it by has(….{key}), or read .?{key}"
+
+
+def _binding(policy: Policy, policies: PolicySet) -> JSONObject:
+    manifest = policies.origins[policy].object
+    actions = {} if policy.kind == MUTATING else {"validationActions": ["Deny"]}
+    return {
+        "apiVersion": manifest["apiVersion"],
+        "kind": f"{policy.kind}Binding",
+        "metadata": {"name": "trial"},
+        "spec": {"policyName": policy.name, **actions},
+    }
+
+
+def _objects(policies: PolicySet) -> Iterator[tuple[str, JSONObject]]:
+    """Yield the objects in each version that the release serves, and their descriptions."""
+    for description, obj in _plain():
+        kind = kind_of(obj["apiVersion"], obj["kind"])
+        for version in policies.kinds.versions(kind):
+            try:
+                converted = convert(obj, f"{kind.group}/{version}" if kind.group else version)
+            except ConversionError:
+                continue
+            yield description.format(f"a {text(obj, 'kind')}"), converted
+
+
+def _plain() -> Iterator[tuple[str, JSONObject]]:
+    """Yield the objects in their newest version, the plainest first."""
+    spec: dict[str, Any]
+    for description, requests in _REQUESTS.items():
+        spec = {"devices": {"requests": requests}} if requests else {}
+        yield description, _object("ResourceClaim", spec)
+        yield description, _object("ResourceClaimTemplate", {"spec": spec})
+    yield "{} without selectors", _object("DeviceClass", {})
+    for description, devices in _DEVICES.items():
+        pool = {"name": "node-1", "generation": 1, "resourceSliceCount": 1}
+        spec = {"driver": "gpu.example.com", "nodeName": "node-1", "pool": pool, "devices": devices}
+        yield description, _object("ResourceSlice", spec)
+    for description, pod in _PODS.items():
+        yield description, _object("Pod", pod, "v1")
+        workload = {
+            "selector": {"matchLabels": {"app": "a"}},
+            "template": {"metadata": {"labels": {"app": "a"}}, "spec": pod},
+        }
+        yield description, _object("Deployment", workload, "apps/v1")
+
+
+def _object(kind: str, spec: Mapping[str, Any], version: str = f"{_GROUP}/v1") -> JSONObject:
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": "example"}, "spec": dict(spec)}
