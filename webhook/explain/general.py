@@ -167,6 +167,11 @@ EVERY_OBJECT: Mapping[str, str] = {
         "else. If the gate is on in your cluster, state it with --feature-gates. A field that the stored object "
         "already has is kept.",
     ),
+    "repeated-object": _paragraphs(
+        "A file has an object twice: the same kind, namespace and name.",
+        "`kubectl apply` applies both, one after the other, so the last one remains; `kubectl create` fails at the "
+        "second. Objects in different files are not compared: they may be alternatives, or for other clusters.",
+    ),
     "status-dropped": _paragraphs(
         "A new object has a status: the API server drops it silently.",
         "Omit it: drivers, the scheduler and controllers set it later, by updating the status subresource. Objects "

@@ -17,6 +17,7 @@ from webhook.cli.options.suppressing import check_policies
 from webhook.cli.validate.judge import OTHERS, Ahead, Judge
 from webhook.cli.validate.processes import in_ranges
 from webhook.cli.validate.references import References
+from webhook.cli.validate.repeats import Repeats
 from webhook.documents import Unreadable
 from webhook.documents.selection import KUSTOMIZATIONS
 from webhook.findings import failed, identity, unread
@@ -143,6 +144,7 @@ class _InOrder:
         self._releases, self._later = _Releases(), list[_Later]()
         self._kept, self._all = Counter[str](), 0
         self._full: set[str] = set()
+        self._repeats = Repeats()
         self._kustomizations = 0
         self._removed = Counter[tuple[str, int]]()
         self.is_listed = False
@@ -184,12 +186,13 @@ class _InOrder:
             judgement = document.judgement
         else:
             judgement = judge.alone(document, served, self._stated)
-        if judgement is None:
-            self._defer(document, served)
-            return
-        if judgement.passed:
+        if judgement is not None and judgement.passed:
             self._report.without_claims += 1
             self._references.note_resources(document, self._stated or f"1.{NEWEST}")
+            return
+        self._note_repeat(document, served)
+        if judgement is None:
+            self._defer(document, served)
             return
         release = self._stated or f"1.{served.until if served else NEWEST}"
         if judgement.taken is None:
@@ -205,6 +208,10 @@ class _InOrder:
             self._add(judgement.findings, document)
         if judgement.taken is not None:
             self._references.note(document, release, taken=judgement.taken, findings=judgement.findings)
+
+    def _note_repeat(self, document: Document, served: Served | None) -> None:
+        if served and (repeated := self._repeats.find(document, namespaced=served.type.namespaced)):
+            self._found.append(self._bounded(document.source, [repeated]))
 
     def _defer(self, document: Document, served: Served | None) -> None:
         self._later.append(_Later(document, served, len(self._found)))

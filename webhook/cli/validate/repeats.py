@@ -1,0 +1,47 @@
+"""Finds objects that a file or a stream has twice, of which only the last one remains."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from webhook.findings import found, identity
+from webhook.problem import WARNING, Path, Problem
+
+if TYPE_CHECKING:
+    from webhook.documents import Document
+    from webhook.findings import Finding
+
+_NAME: Final = Path(("metadata", "name"))
+
+
+class Repeats:
+    """The objects of one file at a time: files may be examples, or alternatives, and are not compared."""
+
+    def __init__(self) -> None:
+        self._file = ""
+        self._known: dict[tuple[str, str, str, str], Document] = {}
+
+    def find(self, document: Document, *, namespaced: bool) -> Finding | None:
+        """Return a finding if the same file has the same object before, in any version.
+
+        Args:
+            document: The object; documents come in the order of their files.
+            namespaced: Whether its kind is in namespaces.
+        """
+        if document.source != self._file:
+            self._file, self._known = document.source, {}
+        about = identity(document.data)
+        if not about.name:
+            return None
+        namespace = about.namespace or "default" if namespaced else ""
+        key = about.api_version.rpartition("/")[0], about.kind, namespace, about.name
+        first = self._known.setdefault(key, document)
+        if first is document:
+            return None
+        where = f" in namespace {namespace}" if namespaced else ""
+        line = first.position(_NAME).line
+        message = (
+            f'{about.kind} "{about.name}"{where} is at line {line}, too: if both are applied, this one replaces it'
+        )
+        hint = "give it another name or namespace, or remove one of them"
+        return found(Problem(WARNING, "repeated-object", "Repeated", _NAME, message, hint), document)
