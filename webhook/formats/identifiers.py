@@ -7,12 +7,14 @@ from webhook.patterns import Pattern
 from webhook.problem import quoted
 
 # Possessive, as the patterns of names: for texts of some megabytes, backtracking would take gigabytes. A look ahead
-# finds the letter or hyphen of a part that is not a number, so that no choice has to be taken back.
+# finds the letter or hyphen of a part that is not a number, so that no choice has to be taken back; another one the
+# start of a further part, as Python 3.11.2 goes on behind what it has read of a possessive group that fails half-way.
 _NUMBER = "(?:0|[1-9][0-9]*+)"
 _PRE_RELEASE = f"(?:(?=[0-9]*+[a-zA-Z-])[0-9a-zA-Z-]++|{_NUMBER})"
 _BUILD = "[0-9a-zA-Z-]++"
+_MORE = r"(?:(?=\.[0-9a-zA-Z-])\."
 _semver_pattern = Pattern(
-    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-{_PRE_RELEASE}(?:\.{_PRE_RELEASE})*+)?(?:\+{_BUILD}(?:\.{_BUILD})*+)?"
+    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-{_PRE_RELEASE}{_MORE}{_PRE_RELEASE})*+)?(?:\+{_BUILD}{_MORE}{_BUILD})*+)?"
 )
 
 _HEX = "[0-9a-fA-F]"

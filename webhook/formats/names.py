@@ -24,9 +24,10 @@ _CONTENT_SINCE = 35
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
-# The same, possessive: for texts of some megabytes, backtracking would take time and memory.
-_LABEL_AT_ONCE = "[a-z0-9]++(?:-++[a-z0-9]++)*+"
-_SUBDOMAIN_AT_ONCE = rf"{_LABEL_AT_ONCE}(?:\.{_LABEL_AT_ONCE})*+"
+# The same, possessive: for texts of some megabytes, backtracking would take time and memory. The groups look ahead, as
+# Python 3.11.2 goes on behind what it has read of a possessive group that fails half-way.
+_LABEL_AT_ONCE = "[a-z0-9]++(?:(?=-++[a-z0-9])-++[a-z0-9]++)*+"
+_SUBDOMAIN_AT_ONCE = rf"{_LABEL_AT_ONCE}(?:(?=\.[a-z0-9])\.{_LABEL_AT_ONCE})*+"
 _KEY = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE = f"({_KEY})?"
 _C_IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*"
