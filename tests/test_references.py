@@ -57,13 +57,14 @@ spec:
   resourceClaims: [{name: gpu, resourceClaimTemplateName: one-gpu}]
 """
     done = draguard("validate", "-", stdin=pod)
-    assert "note: not looked up: 1 ResourceClaimTemplate (none beside them; give" in done.out
+    named = "note: not looked up: ResourceClaimTemplate one-gpu (<stdin>:7); "
+    assert f"{named}none beside them: add them, or give" in done.out
     assert done.code == 0
     refused = (
         b"---\n{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: gpu}, spec: {spac: {}}}\n"
     )
     done = draguard("validate", "-", stdin=pod + refused)
-    assert "note: not looked up: 1 ResourceClaimTemplate (none without errors beside them; give" in done.out
+    assert f"{named}none without errors beside them: add them" in done.out
 
 
 @pytest.mark.parametrize(("field", "found"), [("count: 1", False), ("count: -1", True), ("count: many", True)])
@@ -85,7 +86,16 @@ def test_what_a_broken_document_of_the_file_may_hold_is_not_missed(broken: str) 
     wrong = template.replace("NAME", "two-gpus").replace("kind: ResourceClaimTemplate", broken)
     done = draguard("validate", "-", stdin="---\n".join([pod, template.replace("NAME", "other"), wrong]).encode())
     assert ("template-not-found" in done.out, done.out.count(": error ")) == (False, 1)
-    assert "1 ResourceClaimTemplate (none without errors beside them" in done.out
+    assert "ResourceClaimTemplate two-gpus (<stdin>:4); none without errors beside them" in done.out
+
+
+def test_of_many_objects_that_cannot_be_looked_up_some_are_named() -> None:
+    claim = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: c}\n"
+    claim += "spec: {devices: {requests: [%s]}}\n"
+    requests = ", ".join(f"{{name: g{each}, exactly: {{deviceClassName: {each}.org}}}}" for each in (0, 1, 2, 3, 4))
+    done = draguard("validate", "-", stdin="---\n".join([claim % requests, claim % requests]).encode())
+    listed = ", ".join(f"{each}.org (<stdin>:4 and 1 more place)" for each in range(3)) + ", and 2 more; none"
+    assert f"note: not looked up: DeviceClass {listed} beside them" in done.out
 
 
 def test_the_cluster_is_looked_into(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ class TestValidate:
     def test_a_finding_shows_the_object_and_the_expression(self, write: Callable[..., Path]) -> None:
         folder = write(policies__p=LIMITED, pod=[bad()])
         done = draguard("validate", "--policies", folder / "policies", folder / "pod.yaml")
-        kind = "ValidatingAdmissionPolicy"
+        kind, how = "ValidatingAdmissionPolicy", "add them, or give the objects of the cluster with --cluster"
         limited = f"{kind} 'limited'"
         assert done.code == 1
         assert done.out.splitlines() == [
@@ -116,7 +116,7 @@ class TestValidate:
             '10 |       object.metadata.name != "bad"',
             "   |       ^^^^^^^^^^^^^^^^^^^^",
             "",
-            "note: not looked up: 1 ResourceClaim (none beside them; give the objects of the cluster with --cluster)",
+            f"note: not looked up: ResourceClaim shared ({folder}/pod.yaml:14); none beside them: {how}",
             "1 document in 1 file: 1 error",
         ]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from webhook.objects import JSONObject
-    from webhook.problem import Problem
+    from webhook.problem import Path, Problem
 
 _BYTES: Final = 16 << 20
 """How many bytes are cached."""
@@ -38,11 +38,11 @@ class Found(NamedTuple):
 
     Args:
         problems: The findings.
-        skipped: The number of lookups skipped, by kind.
+        skipped: The number of lookups skipped, by the kind of the object and the field that names it.
     """
 
     problems: Sequence[Problem]
-    skipped: Counter[str]
+    skipped: Counter[tuple[str, Path]]
 
 
 class Alike:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from webhook.objects import JSONObject
     from webhook.problem import Path, Problem
 
+    Lookup = tuple[str, Path]
+    """The kind of an object that is not looked up, and the field that names it."""
+
 _SELECTING: Final = frozenset({*CLAIMS, "DeviceClass"})
 """The kinds that only request devices."""
 
@@ -24,7 +27,7 @@ def look(
     obj: JSONObject,
     kind: str,
     context: Context,
-    skipped: Counter[str] | None = None,
+    skipped: Counter[Lookup] | None = None,
     *,
     only_of_fields: bool = False,
 ) -> Iterator[Problem]:
@@ -34,7 +37,7 @@ def look(
         obj: The object, in the newest version; a pod for a pod template.
         kind: Its kind.
         context: The context of the rules.
-        skipped: Counts the lookups skipped because no object of the kind is known, by kind.
+        skipped: Counts the lookups skipped because no object of the kind is known, by kind and field.
         only_of_fields: Whether to apply only rules about single fields, as the object has errors in others.
     """
     _declare_rules(obj, kind, context)
@@ -49,7 +52,7 @@ def look(
                 said.setdefault(problem.path, {})[problem.character] = each
             if each.needs and not any(map(context.inventory.knows, each.needs)):
                 if skipped is not None:
-                    skipped[each.needs[0]] += 1
+                    skipped[each.needs[0], problem.path] += 1
                 continue
             yield problem._replace(rule=each.name, level=each.level)
 

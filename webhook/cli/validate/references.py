@@ -12,9 +12,10 @@ from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cli.validate.neighbours import SLICE, Neighbours
 from webhook.cli.validate.processes import in_ranges
 from webhook.cli.validate.refused import holds, spoiled
+from webhook.cli.validate.unlooked import UNMATCHED, Unlooked
 from webhook.findings import Finding, failed, found, identity
 from webhook.inventory import CLAIMS, newest
-from webhook.problem import Path, at
+from webhook.problem import Path, Problem, at
 from webhook.records import NamedTuple
 from webhook.report.summary import counted
 
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from webhook.drivers import Profile
     from webhook.inventory import Inventory
     from webhook.objects import JSONObject
-    from webhook.problem import Problem
     from webhook.references import Found
+    from webhook.references.lookup import Lookup
     from webhook.report.model import Report
     from webhook.workloads import Locations, PodsIn
 
@@ -34,8 +35,6 @@ _WORK: Final = 2 * DOCUMENT
 """The work that matching selectors against devices may take in each process: some twenty seconds."""
 _MATCHED: Final = (*CLAIMS, "DeviceClass")
 """The kinds whose selectors are matched against devices."""
-_UNMATCHED: Final = ""
-"""Stands, among unknown kinds, for objects whose selectors were not matched."""
 
 
 class _Noted(NamedTuple):
@@ -160,10 +159,10 @@ class References:
         Returns:
             Lines about references that were not looked up; empty if all were.
         """
-        skipped, findings = Counter[str](), list[Finding]()
+        skipped, findings = Unlooked(), list[Finding]()
         for found_there, skipped_there in in_ranges(self._findings, list(self._documents.values()), jobs):
             findings += found_there
-            skipped += skipped_there
+            skipped.update(skipped_there)
         if findings:
             order = {file: index for index, file in enumerate(report.files)}
             report.findings = sorted(
@@ -173,12 +172,12 @@ class References:
         if self._partly:
             objects = counted(len(self._partly), "object")
             report.asides.append(f"note: not looked for: some warnings of {objects} with errors")
-        return list(_not_looked_at(skipped, has_errors=bool(self._cut) or not self._refused.isdisjoint(skipped)))
+        has_errors = bool(self._cut) or not self._refused.isdisjoint(skipped.kinds())
+        return list(skipped.lines(has_errors=has_errors))
 
-    def _findings(self, noted: Sequence[_Noted]) -> tuple[list[Finding], Counter[str]]:
-        """Look up the references of some manifests; count those that were skipped by kind."""
-        skipped: Counter[str] = Counter()
-        findings = list[Finding]()
+    def _findings(self, noted: Sequence[_Noted]) -> tuple[list[Finding], Unlooked]:
+        """Look up the references of some manifests; collect those that were skipped."""
+        skipped, findings = Unlooked(), list[Finding]()
         for given in noted:
             try:
                 findings += self._of(given, skipped)
@@ -188,7 +187,7 @@ class References:
                 findings.append(failed(error, given.document))
         return findings, skipped
 
-    def _of(self, given: _Noted, skipped: Counter[str]) -> Iterator[Finding]:
+    def _of(self, given: _Noted, skipped: Unlooked) -> Iterator[Finding]:
         """Look up the references of a manifest."""
         from webhook.references.rules import MEANT, RULES  # noqa: PLC0415 - only here once all manifests are read
 
@@ -201,13 +200,14 @@ class References:
             known = context.alike.find(
                 given.obj, partial(self._found, given, context), partial(_has_plain_constants, given, context)
             )
-        for name, count in known.skipped.items():
-            skipped[name] += count
+        for (kind, path), count in known.skipped.items():
+            skipped.add(kind, path, given.document, count)
         for problem in known.problems:
             needs = RULES[problem.rule].needs
             is_beside = file not in self._cut and (neighbours is None or neighbours.beside(file, needs))
             if needs and not problem.hint.startswith(MEANT) and not is_beside:
-                skipped.update(() if given.errors else needs[:1])
+                if not given.errors:
+                    skipped.add(needs[0], problem.path, given.document, 1)
             else:
                 yield self._fixable(_placed(problem, given), given.document)
 
@@ -223,23 +223,25 @@ class References:
         """Look up the references of a manifest; return problems with their places in it."""
         from webhook.references import Found  # noqa: PLC0415 - as above
 
-        skipped: Counter[str] = Counter()
-        problems = [
-            problem._replace(path=_as_written(given.document.data, place(problem.path)))
-            for obj, kind, place in _views(given.obj, self._locations)
-            for problem in self._problems(obj, kind, context, skipped, only_of_fields=bool(given.errors))
-        ]
+        data, problems = given.document.data, list[Problem]()
+        skipped: Counter[Lookup] = Counter()
+        for obj, kind, place in _views(given.obj, self._locations):
+            seen: Counter[Lookup] = Counter()
+            found_here = self._problems(obj, kind, context, seen, only_of_fields=bool(given.errors))
+            problems += (each._replace(path=_as_written(data, place(each.path))) for each in found_here)
+            for (needed, path), count in seen.items():
+                skipped[needed, _as_written(data, place(path)) if path else path] += count
         if given.errors:
             return Found([each for each in problems if holds(each.path, given.errors)], Counter())
         return Found(problems, skipped)
 
     def _problems(
-        self, obj: JSONObject, kind: str, context: Any, skipped: Counter[str], *, only_of_fields: bool
+        self, obj: JSONObject, kind: str, context: Any, skipped: Counter[Lookup], *, only_of_fields: bool
     ) -> list[Problem]:
         """Look up the references of an object; without devices once matching selectors has taken too much work."""
         from webhook.references import look  # noqa: PLC0415 - as above
 
-        seen: Counter[str] = Counter()
+        seen: Counter[Lookup] = Counter()
         try:
             with limited(self._work):
                 found = list(look(obj, kind, context, seen, only_of_fields=only_of_fields))
@@ -248,7 +250,7 @@ class References:
             seen.clear()
             found = list(look(obj, kind, context, seen, only_of_fields=only_of_fields))
         if context.passes_over_devices and kind in _MATCHED:
-            seen[_UNMATCHED] += 1
+            seen[UNMATCHED, Path()] += 1
         skipped += seen
         return found
 
@@ -349,17 +351,3 @@ def _as_written(data: Any, path: Sequence[str | int]) -> Path:
         except (LookupError, TypeError):
             data = None
     return Path(written)
-
-
-def _plural(kind: str) -> str:
-    return f"{kind}es" if kind.endswith("s") else f"{kind}s"
-
-
-def _not_looked_at(skipped: Counter[str], *, has_errors: bool) -> Iterator[str]:
-    if unmatched := skipped.pop(_UNMATCHED, 0):
-        objects = counted(unmatched, "object")
-        yield f"note: not matched against devices: {objects}, as that is too much work; validate fewer at a time"
-    if skipped:
-        kinds = ", ".join(f"{count} {_plural(kind) if count > 1 else kind}" for kind, count in sorted(skipped.items()))
-        none = "none without errors" if has_errors else "none"
-        yield f"note: not looked up: {kinds} ({none} beside them; give the objects of the cluster with --cluster)"
