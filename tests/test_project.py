@@ -83,8 +83,8 @@ def test_the_story_shows_what_draguard_says(tmp_path: Path, monkeypatch: pytest.
 def test_possessive_groups_cannot_fail_half_way() -> None:
     """Python 3.11.2 then goes on behind what the group has read: a group looks ahead, or is a set of characters."""
     possessive = re.compile(r"(?<![(\\])\)[*+?]\+(?!,)")
-    lines = [
-        line for path in (ROOT / "webhook").rglob("*.py") for line in path.read_text(encoding="utf-8").splitlines()
-    ]
-    found = [line for line in lines if possessive.search(line) and "(?:(?=" not in line and "{_MORE}" not in line]
+    files = (ROOT / "webhook").rglob("*.py")
+    lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    safe = ("(?:(?=", "{_MORE}", "(?:{_BASE64_SIGN}{{4}})")  # what looks ahead, and what is one set
+    found = [line for line in lines if possessive.search(line) and not any(each in line for each in safe)]
     assert found == []

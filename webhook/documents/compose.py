@@ -30,7 +30,7 @@ from webhook.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_ESCAPED_SLASH: Final = re.compile(r"(?:[^\\]++|\\[^/])*+\\/")
+_ESCAPED_SLASH: Final = re.compile(r"(?:(?=[^\\]|\\[^/])(?:[^\\]++|\\[^/]))*+\\/")
 _ALIASES_FREE: Final = 100
 _FEW_VALUES: Final = 400_000
 _MANY_VALUES: Final = 4_000_000

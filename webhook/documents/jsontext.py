@@ -12,7 +12,7 @@ from webhook.documents.limits import MAX_DEPTH, MAX_VALUES, too_deep, too_many_v
 from webhook.documents.scalars import integer
 from webhook.records import NamedTuple
 
-TOKEN: Final = re.compile(r'[{}\[\]:,]|"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[^\s{}\[\]:,"]+', re.DOTALL)
+TOKEN: Final = re.compile(r'[{}\[\]:,]|"[^"\\]*+(?:(?=\\.)\\.[^"\\]*+)*+"?|[^\s{}\[\]:,"]+', re.DOTALL)
 """A token of valid JSON; a string without end is one, so that it is looked at once."""
 
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
@@ -20,7 +20,7 @@ _ESCAPE: Final = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL
 )
 _LEVELS: Final = {"{": 1, "[": 1, "}": -1, "]": -1}
-_STRING: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_STRING: Final = re.compile(r'"[^"\\]*+(?:(?=\\.)\\.[^"\\]*+)*+"?', re.DOTALL)
 _INFINITE: Final = (math.inf, -math.inf)
 _MAX_SHOWN: Final = 40
 

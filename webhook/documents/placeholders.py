@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from webhook.documents.source import Unreadable
 
-_ACTION: Final = Pattern(rb"^[ \t]*+(?:- ++)*+(?:[\w./-]+:[ \t]++)?\{\{[^{}\n]*\}\}", re.MULTILINE)
+_ACTION: Final = Pattern(rb"^[ \t]*+(?:(?=- )- ++)*+(?:[\w./-]+:[ \t]++)?\{\{[^{}\n]*\}\}", re.MULTILINE)
 """A line whose value starts with ``{{ … }}``: never valid in a Kubernetes manifest, as no key can be a map."""
 _VARIABLE: Final = r"(?:__[A-Z][A-Z0-9_]{0,99}__|\$\{\w{1,99}\}|\$\([A-Z]\w{0,99}\))"
 _UNFILLED: Final = Pattern(

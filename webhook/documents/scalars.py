@@ -54,7 +54,7 @@ _BASES: Final = (16, 2, 8, 10)
 _MAX_DIGITS: Final = 20
 """More decimal digits than fit 64 bits: Python refuses to convert thousands."""
 _DECIMAL: Final = Pattern(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_FRACTION: Final = Pattern(r"\.[0-9](?:_?[0-9])*+(?:[eE][-+]?[0-9](?:_?[0-9])*+)?")
+_FRACTION: Final = Pattern(r"\.[0-9](?:(?=_?[0-9])_?[0-9])*+(?:[eE][-+]?[0-9](?:(?=_?[0-9])_?[0-9])*+)?")
 
 _DATE = r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
 _TIME = r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:[.,][0-9]+)?"

@@ -25,7 +25,7 @@ _DECIMAL_SUFFIXES = {power: suffix for suffix, power in _DECIMAL.items()}
 _BINARY_SUFFIXES = {power: suffix for suffix, power in _BINARY.items()}
 
 # Looser than the regular expression of the error text: "+", "." and "Ki" are zero. Possessive, so as to stay linear.
-_parts = Pattern(r"([-+]?)(0*+)([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[-+]?+[0-9]*+)")
+_parts = Pattern(r"([-+]?)(0*+)([0-9]*+)(?:\.([0-9]*+))?([eEinumkKMGTP]*+[-+]?+[0-9]*+)")
 _exponent = Pattern(r"[eE]([-+]?)(?=[0-9])0*+([0-9]{0,19})")
 _plain_pattern = Pattern("[0-9]{1,15}([KMGTPE]i|[mkMGTPE])?")
 """Matches the common quantities, which need no further checks."""
