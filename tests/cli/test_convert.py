@@ -55,6 +55,16 @@ def test_a_read_only_file_and_one_with_hard_links_are_not_replaced(manifests: Pa
 
 
 @pytest.mark.parametrize(
+    ("options", "version"),
+    [(("--to", "v1beta1"), "v1alpha3"), (("--to", "v1beta1", "--kubernetes-version", "1.36"), "v1beta2"), ((), "v1")],
+)
+def test_a_kind_without_the_wanted_version_gets_none_that_is_newer(options: tuple[str, ...], version: str) -> None:
+    rule = "apiVersion: resource.k8s.io/v1beta2\nkind: DeviceTaintRule\n"
+    done = draguard("convert", *options, "-", stdin=rule.encode())
+    assert done.out == f"apiVersion: resource.k8s.io/{version}\nkind: DeviceTaintRule\n"
+
+
+@pytest.mark.parametrize(
     ("mark", "encoding"), [(codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (b"", "utf-8")]
 )
 def test_a_file_keeps_its_encoding(tmp_path: Path, mark: bytes, encoding: str) -> None:

@@ -39,10 +39,12 @@ class Wanted:
     locations: Locations | None = None
 
     def api_version(self, kind: str) -> str:
-        """Return the version of a kind, with its group; empty if no release serves the kind."""
-        wanted = f"{GROUP}/{self.version}"
-        if self.version and kind in VERSIONS[wanted].kinds:
-            return wanted
+        """Return the version of a kind, with its group; empty if no release serves the kind.
+
+        A kind that the wanted version lacks gets one that the stated releases serve, or else its newest older version.
+        """
+        if self.version and (found := _not_newer(kind, f"{GROUP}/{self.version}", with_older=not self.releases)):
+            return found
         every = [set(served(kind, release)) for release in self.releases or (NEWEST,)]
         among = [name for name in served(kind, max(self.releases or (NEWEST,))) if all(name in each for each in every)]
         return next((name for name in among if name.startswith(GROUP)), "")
@@ -56,3 +58,12 @@ class Wanted:
     def newest(self) -> Release:
         """The newest release that the objects are for."""
         return max(self.releases, default=NEWEST)
+
+
+def _not_newer(kind: str, wanted: str, *, with_older: bool) -> str:
+    """Return the newest version that has a kind, the wanted one or one served beside it; empty if none."""
+    names = [name for name in VERSIONS if name.startswith(GROUP)]
+    among = names[names.index(wanted) :] if with_older else [wanted]
+    since = VERSIONS[wanted].kinds["DeviceClass"].since
+    having = (name for name in among if kind in VERSIONS[name].kinds)
+    return next((name for name in having if VERSIONS[name].kinds[kind].until >= since), "")
