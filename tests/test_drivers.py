@@ -146,6 +146,17 @@ def test_what_a_driver_refuses(driver: str, parameters: Any, fault: str) -> None
         ({"driver": "a", "parameters": {"schema": {"required": [[]]}}}, "schema.required: give a list of names"),
         ({"driver": "a", "parameters": {"schema": {"gates": {"b": []}}}}, "gates: give the names of feature gates"),
         ({"driver": "a", "parameters": {"schema": {"onlyWith": {}}}}, "onlyWith: give a field and a value"),
+        ({"driver": "a", "parameters": {"shema": {}}}, "parameters: unknown key shema; keys are apiVersion"),
+        (
+            {"driver": "a", "parameters": {"schema": {"properties": {"b": {"minimun": 1}}}}},
+            "schema.b: unknown keyword minimun; did you mean minimum",
+        ),
+        ({"driver": "a", "parameters": {"schema": {"allOf": [{"$ref": "#/x"}]}}}, r"allOf\[0\]: unknown keyword \$ref"),
+        (
+            {"driver": "a", "parameters": {"schema": {"type": "int"}}},
+            "unknown type int; known are array, boolean, integer",
+        ),
+        ({"driver": "a", "parameters": {"schema": {"gate": "B"}}}, "B is not among the gates"),
     ],
 )
 def test_a_malformed_profile_is_refused(profile: Any, message: str) -> None:
@@ -153,7 +164,51 @@ def test_a_malformed_profile_is_refused(profile: Any, message: str) -> None:
         read_profile(profile)
 
 
+@pytest.mark.parametrize(
+    ("schema", "good", "bad", "message"),
+    [
+        ({"multipleOf": 0.1}, [0.3, 2, "a", True], 0.35, "0.35 is not a multiple of 0.1"),
+        ({"multipleOf": 2}, [10**400], float("inf"), "Infinity is not a multiple of 2"),
+        ({"minimum": 1, "exclusiveMinimum": True}, [2], 1, "1 is the minimum, which exclusiveMinimum excludes"),
+        ({"maximum": 1, "exclusiveMaximum": True}, [0], 1, "1 is the maximum, which exclusiveMaximum excludes"),
+        ({"uniqueItems": True}, [[1, True, 2], 3], [1, 2, 2], "2 is listed twice"),
+        ({"allOf": [{"minimum": 1}, {"maximum": 5}]}, [3], 9, "9 is greater than 5"),
+        ({"anyOf": [{"type": "string"}, {"minimum": 5}]}, [7, "x"], 1, "1 fits none of the schemas in anyOf"),
+        ({"oneOf": [{"minimum": 5}, {"maximum": 7}]}, [1, 9], 6, "6 fits 2 of the schemas in oneOf, and must fit one"),
+        ({"not": {"enum": [3]}}, [2], 3, "3 fits the schema in not"),
+        ({"gate": "Alpha"}, [], 3, "a needs the driver's feature gate Alpha, which is off by default"),
+        (
+            {"properties": {"b": {}, "c": {}}, "oneOf": [{"required": ["b"]}, {"properties": {"c": {"minimum": 1}}}]},
+            [{"b": 1, "c": 0}, {"c": 1}],
+            {"c": 0, "d": 1},
+            'unknown field "d"',
+        ),
+    ],
+)
+def test_keywords_of_a_schema(schema: Any, good: list[Any], bad: Any, message: str) -> None:
+    parameters = {"schema": {"properties": {"a": schema}}}
+    profile = read_profile({"driver": "d", "gates": {"Alpha": False}, "parameters": parameters})
+    assert [[*check_parameters(profile, {"a": value})] for value in good] == [[] for _ in good]
+    assert message in [fault.message for fault in check_parameters(profile, {"a": bad})]
+
+
 class TestOwnProfiles:
+    def test_they_are_checked(self, tmp_path: Path) -> None:
+        (tmp_path / "profile.yaml").write_text(OWN, encoding="utf-8")
+        assert draguard("driver", "check", tmp_path / "profile.yaml").out == (
+            "gpu.example.org: kinds of devices: gpu; 2 attributes, 0 capacities; parameters: GpuConfig\n"
+        )
+        (tmp_path / "profile.yaml").write_text("driver: a\nparameters: {schema: {enumm: [1]}}\n", encoding="utf-8")
+        done = draguard("driver", "check", tmp_path / "profile.yaml")
+        assert (done.code, done.out) == (2, "")
+        assert "parameters.schema: unknown keyword enumm; did you mean enum?" in done.err
+
+    def test_short_words_of_their_names_may_be_mistyped(self, tmp_path: Path) -> None:
+        (tmp_path / "profile.yaml").write_text("driver: nic.acme.io\n", encoding="utf-8")
+        mistyped = json.dumps(claim({"name": "nic", "exactly": {"deviceClassName": "nci.acme.io"}})).encode()
+        done = draguard("validate", "--driver-profile", tmp_path / "profile.yaml", "-", stdin=mistyped)
+        assert 'no driver is known as "nci.acme.io", and one as "nic.acme.io"' in done.out
+
     def test_they_say_what_a_driver_publishes_and_takes(self, tmp_path: Path) -> None:
         (tmp_path / "profile.yaml").write_text(OWN, encoding="utf-8")
         done = draguard("validate", "--driver-profile", tmp_path / "profile.yaml", "-", stdin=CLAIM.encode())

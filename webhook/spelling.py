@@ -22,7 +22,7 @@ _LETTERS_A_SLIP: Final = 3
 _MOST_SLIPS: Final = 3
 _SHORT: Final = 4
 """The most letters of a word whose first letter must match: ``cpu`` is not ``gpu``."""
-_LONG: Final = 5
+LONG: Final = 5
 """The fewest letters of a word that rarely becomes another known word when mistyped."""
 _SHORTENED: Final = 4
 """The fewest letters of a prefix, of a word or of a whole name, that stands for the longer form."""
@@ -59,7 +59,7 @@ def near(name: str, known: Iterable[str]) -> list[str]:
     return found if best <= 1 else _parts_of(name, words, known) or found
 
 
-def mistyped(name: str, known: Iterable[str]) -> str:
+def mistyped(name: str, known: Iterable[str], shortest: int = LONG) -> str:
     """Return the name that a mistyped one certainly stands for; empty if there is none.
 
     The names differ in one long word: a letter is missing or doubled, or two neighbours are swapped.
@@ -67,6 +67,7 @@ def mistyped(name: str, known: Iterable[str]) -> str:
     Args:
         name: The name as written.
         known: The known names.
+        shortest: The fewest letters of the word.
     """
     if len(name) > _LONGEST:
         return ""
@@ -75,14 +76,12 @@ def mistyped(name: str, known: Iterable[str]) -> str:
         theirs = candidate.split(".")
         if len(words) == len(theirs):
             different = [pair for pair in zip(words, theirs, strict=True) if pair[0] != pair[1]]
-            if len(different) == 1 and _is_slip_of_the_fingers(*different[0]):
+            if len(different) == 1 and len(different[0][1]) >= shortest and _is_slip_of_the_fingers(*different[0]):
                 return candidate
     return ""
 
 
 def _is_slip_of_the_fingers(written: str, meant: str) -> bool:
-    if len(meant) < _LONG:
-        return False
     places = range(len(meant))
     return (
         written in (meant[:at] + meant[at + 1 :] for at in places)

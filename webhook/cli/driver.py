@@ -10,6 +10,7 @@ from webhook.api.versions import NEWEST
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.output import code_of
 from webhook.cli.options.cluster import read_cluster
+from webhook.cli.options.driverprofiles import read_profiles
 from webhook.deviceselectors.fleet import Fleet
 from webhook.documents.dump import dump
 from webhook.drivers import built_in, profile_of, published, text_of
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
 def run(arguments: Namespace) -> int:
     """Run the action."""
-    return _show(arguments.name) if arguments.action == "show" else _from_cluster(arguments.paths)
+    if arguments.action == "show":
+        return _show(arguments.name)
+    return _check(arguments.paths) if arguments.action == "check" else _from_cluster(arguments.paths)
 
 
 def _show(name: str | None) -> int:
@@ -39,6 +42,20 @@ def _show(name: str | None) -> int:
         hint = f"did you mean {near}?" if near else "`draguard driver show` lists those that are known"
         raise UsageError(f"driver show: there is no profile of {name}; {hint}")
     sys.stdout.write(text_of(name))
+    return 0
+
+
+def _check(files: list[str]) -> int:
+    for profile in (read_profiles(files) or {}).values():
+        attributes = sum(len(each.attributes) + len(each.optional) for each in profile.devices.values())
+        capacities = sum(len(each.capacity) + len(each.optional_capacity) for each in profile.devices.values())
+        taken = sorted((profile.parameters or {}).get("kinds", ())) or [
+            "not described" if profile.parameters is None else "described"
+        ]
+        print(
+            f"{profile.driver}: kinds of devices: {', '.join(profile.devices) or 'none'}; "
+            f"{attributes} attributes, {capacities} capacities; parameters: {', '.join(taken)}"
+        )
     return 0
 
 

@@ -1,8 +1,7 @@
 """Checks opaque parameters against the schema of a profile, in the form of CustomResourceDefinitions.
 
-Types, fields, lists, enums, patterns, formats, limits, ``x-kubernetes-int-or-string`` and
-``x-kubernetes-preserve-unknown-fields`` are checked; other keywords are not. Profiles add ``onlyWith``,
-``notWith``, ``not``, ``gate`` and ``gates`` for what drivers check beyond that.
+:mod:`webhook.drivers.schema` lists the keywords. Profiles add ``onlyWith``, ``notWith``, ``gate``, ``gates`` and lists
+behind ``not`` for what drivers check beyond CustomResourceDefinitions.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook import formats
 from webhook.cel.errors import CelError
 from webhook.cel.regex.re2 import matches
+from webhook.drivers.schema import QUANTITY, SEVERAL, TYPES
 from webhook.patterns import Pattern
 from webhook.problem import Advice, Fix, shown
 from webhook.records import NamedTuple
@@ -44,14 +44,6 @@ class Fault(NamedTuple):
     fix: Fix | None = None
 
 
-_PYTHON: Final[Mapping[str, tuple[type, ...]]] = {
-    "object": (dict,),
-    "array": (list,),
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-}
 _DEEPEST: Final = 100
 
 
@@ -129,6 +121,8 @@ class _Walk:
             if key in schema and (fault := test(schema[key], value)):
                 hint, fix = _near(schema, value) if key == "enum" else Advice()
                 yield Fault(path, fault, hint, fix=fix)
+        yield from _excluded(schema, value, path)
+        yield from self._combined(schema, value, path)
         if isinstance(value, str) and (gate := schema.get("gates", {}).get(value)):
             yield from self.gate(path, value, gate)
         if isinstance(value, dict):
@@ -136,6 +130,24 @@ class _Walk:
         elif isinstance(value, list) and isinstance(items := schema.get("items"), dict):
             for index, each in enumerate(value):
                 yield from self.check(items, each, (*path, index))
+
+    def _combined(self, schema: Schema, value: Any, path: Steps) -> Iterator[Fault]:
+        """Check a value against the schemas that a schema combines; unknown fields are up to the latter."""
+        if _COMBINING.isdisjoint(schema):
+            return
+        walk = _Walk(self._profile, is_lenient=True)
+        for each in schema.get("allOf", ()):
+            yield from walk.check(each, value, path)
+        if (choices := schema.get("anyOf")) and not any(walk.accepts(each, value) for each in choices):
+            yield Fault(path, f"{shown(value)} fits none of the schemas in anyOf")
+        if (choices := schema.get("oneOf")) and (fit := sum(walk.accepts(each, value) for each in choices)) != 1:
+            yield Fault(path, f"{shown(value)} fits {fit} of the schemas in oneOf, and must fit one")
+        if isinstance(unwanted := schema.get("not"), dict) and walk.accepts(unwanted, value):
+            yield Fault(path, f"{shown(value)} fits the schema in not")
+
+    def accepts(self, schema: Schema, value: Any) -> bool:
+        """Tell whether a value fits a schema, with all feature gates of the driver."""
+        return all(fault.gate for fault in self.check(schema, value, ()))
 
     def gate(self, path: Steps, what: str, gate: str) -> Iterator[Fault]:
         """Report a value that needs a feature gate of the driver that is off by default."""
@@ -149,8 +161,10 @@ class _Walk:
             if name not in value:
                 yield Fault(path, f"{name} is missing")
         for name, inner in value.items():
-            if known := properties.get(name):
+            if (known := properties.get(name)) is not None:
                 yield from _beside(name, known, value, (*path, name))
+                if gate := known.get("gate"):
+                    yield from self.gate((*path, name), name, gate)
                 yield from self.check(known, inner, (*path, name))
             elif isinstance(more, dict):
                 yield from self.check(more, inner, (*path, name))
@@ -175,18 +189,24 @@ def _wrong_type(schema: Schema, value: Any) -> str:
     expected: tuple[type, ...]
     if schema.get("x-kubernetes-int-or-string"):
         expected, wanted = (int, str), "a whole number or a text"
-    elif schema.get("type") == "quantity":
+    elif schema.get("type") == QUANTITY:
         if isinstance(value, int | float | str) and not isinstance(value, bool) and not formats.quantity(str(value), 0):
             return ""
         return f"{shown(value)} is not a quantity"
     else:
         wanted = schema.get("type", "object" if "properties" in schema else "")
-        if wanted not in _PYTHON:
+        if wanted not in TYPES:
             return ""
-        expected = _PYTHON[wanted]
+        expected = TYPES[wanted]
     if isinstance(value, expected) and (isinstance(value, bool) == (wanted == "boolean")):
         return ""
     return f"{shown(value)} is not of type {wanted}"
+
+
+def _excluded(schema: Schema, value: Any, path: Steps) -> Iterator[Fault]:
+    for key, limit in _EXCLUSIVE.items():
+        if schema.get(key) and value == schema.get(limit):
+            yield Fault(path, f"{shown(value)} is the {limit}, which {key} excludes")
 
 
 def _beside(name: str, schema: Schema, fields: Mapping[str, Any], path: Steps) -> Iterator[Fault]:
@@ -212,6 +232,24 @@ def _at_least(limit: Any, value: Any) -> str:
 
 def _at_most(limit: Any, value: Any) -> str:
     return f"{shown(value)} is greater than {limit}" if isinstance(value, int | float) and value > limit else ""
+
+
+def _multiple_of(step: Any, value: Any) -> str:
+    from fractions import Fraction  # noqa: PLC0415 - few parameters have steps
+    from math import isfinite  # noqa: PLC0415 - as above
+
+    if not isinstance(value, int | float) or isinstance(value, bool) or not step:
+        return ""
+    fits = (isinstance(value, int) or isfinite(value)) and not Fraction(
+        value if isinstance(value, int) else str(value)
+    ) % Fraction(str(step))
+    return "" if fits else f"{shown(value)} is not a multiple of {step}"
+
+
+def _distinct(wanted: Any, value: Any) -> str:
+    texts = list(map(shown, value)) if wanted and isinstance(value, list) else []
+    again = next((text for index, text in enumerate(texts) if text in texts[:index]), "")
+    return f"{again} is listed twice" if again else ""
 
 
 def _has_at_least(limit: Any, value: Any) -> str:
@@ -279,11 +317,15 @@ _FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
     "ip": _is_address,
     "mac": lambda value: _MAC.fullmatch(value) is not None,
 }
+_EXCLUSIVE: Final = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
+_COMBINING: Final = frozenset({*SEVERAL, "not"})
 _TESTS: Final[Mapping[str, Callable[[Any, Any], str]]] = {
     "enum": _one_of,
     "not": lambda wanted, value: _none_of(wanted, value) if isinstance(wanted, list) else "",
     "minimum": _at_least,
     "maximum": _at_most,
+    "multipleOf": _multiple_of,
+    "uniqueItems": _distinct,
     "minLength": _has_at_least,
     "maxLength": _has_at_most,
     "minItems": _has_at_least,

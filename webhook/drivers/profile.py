@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.dra.device import ONE_VALUE
+from webhook.drivers.errors import ProfileError, check_keys
+from webhook.drivers.schema import check_section
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -28,22 +30,7 @@ _KEYS: Final = frozenset(
         "parameters",
     }
 )
-_SCHEMA_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
-    **dict.fromkeys(("properties", "schema"), (dict, type(None))),
-    "required": (list, type(None)),
-    **dict.fromkeys(("gates", "kinds", "onlyWith"), (dict,)),
-    "enum": (list,),
-    **dict.fromkeys(("apiVersion", "format", "gate", "notWith", "type"), (str,)),
-    **dict.fromkeys(("maximum", "minimum"), (int, float)),
-    **dict.fromkeys(("maxItems", "maxLength", "maxProperties"), (int,)),
-    **dict.fromkeys(("minItems", "minLength", "minProperties"), (int,)),
-}
-"""The types of the values of keywords in parameters and their schemas."""
 _DEVICE_KEYS: Final = frozenset({"attributes", "optional", "capacity", "optionalCapacity"})
-
-
-class ProfileError(ValueError):
-    """A profile cannot be used; the message says where and why."""
 
 
 class Devices(NamedTuple):
@@ -120,15 +107,16 @@ def read_profile(value: Any) -> Profile:
     Raises:
         ProfileError: It is malformed.
     """
-    _keys("the profile", value, _KEYS)
+    check_keys("the profile", value, _KEYS)
     devices = _mapping(value, "devices")
     if not isinstance(value.get("driver"), str) or not value["driver"]:
         raise ProfileError("driver: name the driver, such as gpu.example.com")
     parameters = value.get("parameters")
     if parameters is not None and parameters != "none" and not isinstance(parameters, dict):
         raise ProfileError('parameters: give an object, or "none" if the driver takes none')
+    gates = {str(gate): bool(on) for gate, on in _mapping(value, "gates").items()}
     if isinstance(parameters, dict):
-        _parameters(parameters)
+        check_section(parameters, gates)
     return Profile(
         driver=value["driver"],
         about=str(value.get("about", "")),
@@ -139,62 +127,20 @@ def read_profile(value: Any) -> Profile:
         kind_attribute=str(value.get("kindAttribute", "")),
         devices={kind: _devices(kind, each) for kind, each in devices.items()},
         removed=_texts(value, "removed"),
-        gates={str(gate): bool(on) for gate, on in _mapping(value, "gates").items()},
+        gates=gates,
         parameters={"schema": {"maxProperties": 0}} if parameters == "none" else parameters,
     )
 
 
 def _devices(kind: str, value: Any) -> Devices:
     where = f"devices.{kind}"
-    _keys(where, value, _DEVICE_KEYS)
+    check_keys(where, value, _DEVICE_KEYS)
     attributes, optional = _texts(value, "attributes", where), _texts(value, "optional", where)
     for name, type_ in {**attributes, **optional}.items():
         if type_ not in TYPES:
             raise ProfileError(f'{where}: attribute {name} is of type "{type_}"; types are {", ".join(sorted(TYPES))}')
     capacity, more = (_names(value, key, where) for key in ("capacity", "optionalCapacity"))
     return Devices(attributes, optional, capacity, more)
-
-
-def _parameters(value: dict[str, Any]) -> None:
-    """Check the section about parameters."""
-    _typed("parameters", value)
-    _schema("parameters.schema", value.get("schema") or {})
-    for kind, schema in value.get("kinds", {}).items():
-        _schema(f"parameters.kinds.{kind}", schema)
-    if value.get("kinds") and "apiVersion" not in value:
-        raise ProfileError("parameters: kinds need an apiVersion")
-
-
-def _schema(where: str, value: Any) -> None:
-    _typed(where, value)
-    if not all(isinstance(name, str) for name in value.get("required") or ()):
-        raise ProfileError(f"{where}.required: give a list of names")
-    if not all(isinstance(gate, str) for gate in value.get("gates", {}).values()):
-        raise ProfileError(f"{where}.gates: give the names of feature gates")
-    only = value.get("onlyWith")
-    if only is not None and not (isinstance(only.get("field"), str) and "value" in only):
-        raise ProfileError(f"{where}.onlyWith: give a field and a value")
-    for name, inner in (value.get("properties") or {}).items():
-        _schema(f"{where}.{name}", inner)
-    for key in ("items", "additionalProperties"):
-        if isinstance(value.get(key), dict):
-            _schema(f"{where}.{key}", value[key])
-
-
-def _typed(where: str, value: Any) -> None:
-    """Check that a schema is an object, and its keywords are of their types."""
-    if not isinstance(value, dict):
-        raise ProfileError(f"{where}: give an object")
-    for key, types in _SCHEMA_TYPES.items():
-        if key in value and not isinstance(value[key], types):
-            raise ProfileError(f"{where}.{key}: {type(value[key]).__name__} is not of the type that it takes")
-
-
-def _keys(where: str, value: Any, known: frozenset[str]) -> None:
-    if not isinstance(value, dict):
-        raise ProfileError(f"{where}: give an object")
-    if unknown := sorted(map(str, value.keys() - known)):
-        raise ProfileError(f"{where}: unknown key {unknown[0]}; keys are {', '.join(sorted(known))}")
 
 
 def _mapping(value: dict[str, Any], key: str, where: str = "") -> dict[str, Any]:

@@ -15,7 +15,7 @@ from webhook.references.alike import Alike
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from webhook.deviceselectors.fleet import Fleet
     from webhook.drivers import Profile
@@ -121,6 +121,11 @@ class Context:
             return Scene(self.inventory, self.release, self.gates)
         except (LookupError, ValueError):
             return None
+
+    @property
+    def profiled(self) -> Collection[str]:
+        """The drivers with a profile of the user's own."""
+        return self._profiles.keys()
 
     def profile(self, driver: str) -> Profile | None:
         """Return the profile of a driver; None if there is none."""

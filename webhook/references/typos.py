@@ -23,17 +23,21 @@ if TYPE_CHECKING:
 _EXAMPLES: Final = "example.com"
 """The domain that anyone may use in examples (RFC 2606)."""
 
+_SHORTEST: Final = 3
+"""The fewest letters of a mistyped word in the name of one's own driver: among few names, a short one is clear, too."""
+
 
 @rule("mistyped-driver", *CLAIMS, "DeviceClass", of_field=True)
 def mistyped_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """The name of a class, or the driver of parameters or of a class's selector, is nearly that of a known driver.
 
     The manifests have no class of that name. A letter is missing or doubled, or two are swapped, in a word of five
-    letters or more; or the selector names only the domain of drivers: nvidia.com in place of gpu.nvidia.com. If such a
-    driver exists, add its DeviceClass or ResourceSlice to the manifests, or its profile with --driver-profile.
+    letters or more, or of three for a driver with a profile of your own; or the selector names only the domain of
+    drivers: nvidia.com in place of gpu.nvidia.com. If such a driver exists, add its DeviceClass or ResourceSlice to the
+    manifests, or its profile with --driver-profile.
     """
     for path, name in _names(obj, context):
-        if name and (meant := _intended(name)) and not _is_known(name, context):
+        if name and (meant := _intended(name, context)) and not _is_known(name, context):
             advice = Advice(f'{MEANT} "{meant}"?', Fix("replace", meant, safe=False))
             yield finding(path, _unknown(name, meant), advice, "Misspelt")
     if obj.get("kind") == "DeviceClass":
@@ -50,7 +54,7 @@ def _in_selectors(device_class: JSONObject, context: Context) -> Iterator[Proble
     for index, each in enumerate(listed):
         expression = text(each, "cel", "expression")
         for name in sorted(drivers_of([each], context)):
-            near, domains = _intended(name), _in_domain(name)
+            near, domains = _intended(name, context), _in_domain(name)
             if not (near or domains) or _is_used(name, device_class, context):
                 continue
             message = _unknown(name, near) if near else f'"{name}" is the domain of drivers, and none is known as that'
@@ -88,12 +92,12 @@ def _built_in() -> tuple[str, ...]:
     return tuple(sorted(name.removesuffix(".yaml") for name in os.listdir(profiles)))  # noqa: PTH208
 
 
-def _intended(name: str) -> str:
+def _intended(name: str, context: Context) -> str:
     """Return the name of a driver, or a name in the domain of one, that a mistyped name stands for."""
-    known = _built_in()
-    if name in known:
+    known, own = _built_in(), context.profiled
+    if name in known or name in own:
         return ""
-    if meant := mistyped(name, known):
+    if meant := mistyped(name, own, _SHORTEST) or mistyped(name, known):
         return meant
     first, _, domain = name.partition(".")
     domains = [rest for each in known if "." in (rest := each.partition(".")[2])]

@@ -14,6 +14,7 @@ examples:
   draguard driver show                      the drivers that draguard knows
   draguard driver show gpu.nvidia.com       attributes, capacities, parameters, and their source
   draguard driver from-cluster cluster.yaml > drivers.yaml
+  draguard driver check drivers.yaml        is a profile of your own well-formed?
   draguard validate --driver-profile drivers.yaml manifests/
 
 A profile is YAML; docs/drivers.md explains its keys. Findings from profiles are warnings.
@@ -29,3 +30,5 @@ def driver(parser: argparse.ArgumentParser) -> None:
     made.add_argument(
         "paths", nargs="+", metavar="PATH", help="files, directories, globs or - with what `draguard snapshot` collects"
     )
+    check = subcommand(actions, "check", "check profiles of your own")
+    check.add_argument("paths", nargs="+", metavar="PATH", help="files with profiles, as --driver-profile takes them")
