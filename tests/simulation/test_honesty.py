@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.command import draguard
-from tests.simulation.clusters import allocated, claim, device_class, devices, node, pod, selector, template
+from tests.simulation.clusters import DRIVER, allocated, claim, device_class, devices, node, pod, selector, template
 from webhook import simulate
 
 if TYPE_CHECKING:
@@ -232,3 +232,47 @@ class TestSlices:
         other["spec"]["driver"] = "net.example.com"
         (answer,) = simulate([node("a"), device_class(), other, claim()], [pod(claims={"gpu": "c"})])
         assert cures(answer) == {}
+
+
+class TestScheduledAllTheSame:
+    AROUND = (node("a"), device_class(), devices("a"))
+
+    def test_a_device_that_no_slice_has_any_more(self) -> None:
+        held = allocated("c", "a", "d7")
+        (answer,) = simulate([*self.AROUND, held], [pod(claims={"gpu": "c"})])
+        assert answer["node"] == "a"
+        gone = f"claim default/c has device {DRIVER}/a/d7, which is in no ResourceSlice: its driver may not prepare it"
+        assert answer["why"]["notes"] == [gone]
+        (answer,) = simulate([*self.AROUND, allocated("c", "a")], [pod(claims={"gpu": "c"})])
+        assert answer["why"]["notes"] == []
+
+    def test_a_claim_that_no_container_uses(self) -> None:
+        unused = pod(claims={"gpu": "c"})
+        unused["spec"]["containers"] = [{"name": "c", "image": "i"}]
+        (answer,) = simulate([*self.AROUND, claim()], [unused])
+        (note,) = answer["why"]["notes"]
+        assert note.startswith('no container uses the claim "gpu"')
+
+    def test_copies_that_fit_without_devices(self, tmp_path: Path) -> None:
+        cluster, given = tmp_path / "cluster.json", tmp_path / "pod.json"
+        cluster.write_text(json.dumps({"kind": "List", "items": [*self.AROUND, template()]}))
+        wanted = pod(claims={"gpu": "t"})
+        wanted["spec"]["containers"][0]["resources"]["claims"][0]["request"] = "rr"
+        given.write_text(json.dumps({"apiVersion": "v1", **wanted}))
+        out = draguard("simulate", given, "--cluster", cluster, "--fit").out
+        assert 'once scheduled, container c gets no devices: claim "gpu" has no request "rr"' in out
+
+
+class TestLabels:
+    @pytest.mark.parametrize(
+        ("selector_", "detail"),
+        [
+            ({"zone": "z3"}, "nodeSelector zone: z3, and the label is z1, z2"),
+            ({"zone": "z1", "gpu": "yes"}, "nodeSelector gpu: yes, and the label is not there"),
+        ],
+    )
+    def test_what_a_node_selector_does_not_select(self, selector_: JSONObject, detail: str) -> None:
+        nodes = [node("a", labels={"zone": "z1"}), node("b", labels={"zone": "z2"})]
+        (answer,) = simulate(nodes, [pod(nodeSelector=selector_)])
+        ((only,),) = (group["details"] for group in answer["why"]["nodes"])
+        assert only == detail

@@ -34,7 +34,9 @@ _CAUSES: Final = (
 _OF_CLASS: Final = "selects-nothing"
 """The rule about classes without devices."""
 _UNSEEN: Final = "request-not-found"
-"""The rule about containers of scheduled pods that see no devices."""
+"""The rule about containers that see no devices."""
+_UNUSED: Final = "claim-not-used"
+"""The rule about devices that no container sees."""
 _SOURCES: Final = {kind: f"{kind[0].lower()}{kind[1:]}Name" for kind in CLAIMS}
 """The fields of a pod's claims that name an object, by its kind."""
 _OF_NAMESPACES: Final = "admin-access"
@@ -61,22 +63,22 @@ class References:
             answer: The answer for a pod; notes are added.
             placement: The pod, with its claims.
         """
-        why = answer["why"]
-        if placement.node is None:
+        why, is_scheduled = answer["why"], placement.node is not None
+        unseen = self._unseen(placement.pod)
+        when = "scheduled, but" if is_scheduled else "once scheduled,"
+        why["notes"] += [f"{when} container {name} gets no devices: {said}" for name, said in unseen.items()]
+        why["withoutDevices"] += unseen if is_scheduled else ()
+        if not is_scheduled:
             counts = [each["ofClass"] for group in why["nodes"] for each in group["requests"]]
             classes = self._classes(placement) if counts and not any(counts) else []
             why["notes"] += dict.fromkeys(self._notes(placement, classes))
             return
-        for container, text_ in self._unseen(placement.pod):
-            why["withoutDevices"].append(container)
-            why["notes"].append(text_)
+        why["notes"] += map(_text, every_rule()[_UNUSED].check(placement.pod, self._context))
 
-    def _unseen(self, pod: JSONObject) -> Iterator[tuple[str, str]]:
-        """Return the containers that name a request which their claim does not have, with a note."""
-        for problem in every_rule()[_UNSEEN].check(pod, self._context):
-            container = text(at(pod, problem.path[:3]), "name")
-            said = f"scheduled, but container {container} gets no devices: {_text(problem)}"
-            yield container, said
+    def _unseen(self, pod: JSONObject) -> dict[str, str]:
+        """Return the containers that name a request which their claim does not have, with the finding."""
+        found = every_rule()[_UNSEEN].check(pod, self._context)
+        return {text(at(pod, problem.path[:3]), "name"): _text(problem) for problem in found}
 
     def _classes(self, placement: Placement) -> list[JSONObject]:
         """Return the classes of a pod's claims."""

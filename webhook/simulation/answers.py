@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.inventory.claims import allocation_of, uid_of
@@ -14,7 +15,7 @@ from webhook.simulation.suggestions import Suggestions
 from webhook.simulation.verdicts import Round
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from webhook.objects import JSONObject
     from webhook.simulation.rejections import Group
@@ -111,9 +112,29 @@ class Answers:
                 if (allocation := allocation_of(each)) and not allocation.get("allocationTimestamp")
                 if placement.candidates or _is_of_others(each, placement.pod)
             ]
+        notes += self._gone(placement)
         if placement.claims and self._cluster.inventory.all("DeviceTaintRule"):
             notes += filter(None, [settings.taint_rules_ignored])
         return [*notes, *self._left_out.notes(placement)]
+
+    def _gone(self, placement: Placement) -> Iterator[str]:
+        """Report devices that a scheduled pod's claims have had before, and that no slice publishes any more."""
+        before = placement.needs.claims if placement.needs and placement.candidates else ()
+        for claim in filter(allocation_of, before):
+            for result in items(allocation_of(claim), "devices", "results"):
+                device = tuple(text(result, field) for field in ("driver", "pool", "device"))
+                if self._published and device not in self._published:
+                    what = f"claim {_full_name(claim)} has device {'/'.join(device)}"
+                    yield f"{what}, which is in no ResourceSlice: its driver may not prepare it"
+
+    @cached_property
+    def _published(self) -> set[tuple[str, ...]]:
+        """The devices of all slices: driver, pool and name."""
+        return {
+            (text(each, "spec", "driver"), text(each, "spec", "pool", "name"), text(device, "name"))
+            for each in self._cluster.inventory.all("ResourceSlice")
+            for device in items(each, "spec", "devices")
+        }
 
 
 def _why(reason: str, explained: JSONObject, notes: list[str]) -> JSONObject:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _TAINTS_COUNTED_SINCE: Final = 34
 """The release from which a node's taints are not named in the condition."""
 
+UNSELECTED: Final = "node(s) didn't match Pod's node affinity/selector"
 TOO_MANY: Final = "Too many pods"
 INSUFFICIENT: Final = "Insufficient "
 """The start of a message that names a resource."""
@@ -131,7 +132,7 @@ class NodeState:
             if not tolerates(demand.tolerations, taint):
                 return Refusal((_untolerated(taint, release),))
         if not wants(demand.spec, self.node):
-            return Refusal(("node(s) didn't match Pod's node affinity/selector",))
+            return Refusal((UNSELECTED,))
         if any(_conflicts(port, self.ports) for port in demand.ports):
             return Refusal(("node(s) didn't have free ports for the requested pod ports",), resolvable=True)
         return self._missing(demand, is_delegated)

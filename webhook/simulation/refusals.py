@@ -1,11 +1,12 @@
-"""What the scheduler's reasons leave out: the taints of nodes, and the amounts of their resources."""
+"""What the scheduler's reasons leave out: the taints and labels of nodes, and the amounts of their resources."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from webhook.inventory.resources import NATIVE, PODS
-from webhook.simulation.nodes import INSUFFICIENT, TOO_MANY
+from webhook.objects import mapping
+from webhook.simulation.nodes import INSUFFICIENT, TOO_MANY, UNSELECTED
 from webhook.simulation.ofnodes import amount_text, state_of
 from webhook.simulation.taints import taint_of
 
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webhook.simulation.nodes import Demand, NodeState, Refusal
+
+
+_VALUES_MAX: Final = 4
+"""The number of values of a label that are named."""
 
 
 def taints(refusal: Refusal, node: NodeState, demand: Demand) -> tuple[str, ...]:
@@ -26,6 +31,26 @@ def taints(refusal: Refusal, node: NodeState, demand: Demand) -> tuple[str, ...]
     if not any("untolerated taint" in reason for reason in refusal.reasons):
         return ()
     return tuple(f"{taint}{state_of(taint.key)}" for taint in map(taint_of, node.untolerated(demand.tolerations)))
+
+
+def labels(refusal: Refusal, nodes: Sequence[NodeState], demand: Demand) -> Iterator[str]:
+    """Describe the labels of nodes that a pod's nodeSelector does not select.
+
+    Args:
+        refusal: The refusal of all nodes.
+        nodes: The nodes.
+        demand: The demands of the pod.
+    """
+    if UNSELECTED not in refusal.reasons:
+        return
+    for key, wanted in mapping(demand.spec, "nodeSelector").items():
+        values = [mapping(node.node, "metadata", "labels").get(key) for node in nodes]
+        if wanted in values:
+            continue
+        known = sorted({str(each) for each in values if each is not None})
+        more = f", … ({len(known)} values)" if len(known) > _VALUES_MAX else ""
+        there = f"is {', '.join(known[:_VALUES_MAX])}{more}" if known else "is not there"
+        yield f"nodeSelector {key}: {wanted}, and the label {there}"
 
 
 def is_full(refusal: Refusal) -> bool:

@@ -16,7 +16,7 @@ from webhook.inventory.extended import resource_of
 from webhook.objects import at, items, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.simulation.holders import elsewhere, holder
-from webhook.simulation.refusals import is_full, shortages, taints
+from webhook.simulation.refusals import is_full, labels, shortages, taints
 from webhook.simulation.shortages import Shortages
 from webhook.simulation.taints import Taint, taint_of
 
@@ -149,6 +149,7 @@ class Explainer:
         if verdict.refusal is not None and not verdict.by_devices:
             states = [self._cluster.nodes[each] for each in nodes]
             yield from taints(verdict.refusal, states[0], needs.demand)
+            yield from labels(verdict.refusal, states, needs.demand)
             yield from shortages(verdict.refusal, states, needs.demand)
 
     def _funnels(self, attempt: Attempt, node: int) -> list[Funnel]:

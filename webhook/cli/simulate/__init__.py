@@ -268,8 +268,9 @@ def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, argumen
     with _limited(arguments), counting("pods fit so far", sys.stderr, quiet=arguments.quiet) as progress:
         found = fit(scheduler, pods[0], progress)
     last = Answers(scheduler).of(found.last) if found.last else None
-    if last is not None and (note := shared(pods[0])):
-        last["why"]["notes"].append(note)
+    if last is not None and found.last is not None:
+        References(scheduler.cluster).annotate(last, found.last)
+        last["why"]["notes"] += filter(None, [shared(pods[0])])
     pod = f"{namespace_of(pods[0])}/{name_of(pods[0])}"
     if arguments.output == "json":
         print(json.dumps({"pod": pod, "pods": found.pods, "nodes": found.nodes, "last": last}, indent=2))
