@@ -52,6 +52,12 @@ def test_a_class_has_its_prefix_checked_last(spec: dict[str, Any], fields: list[
     assert [problem.field for problem in problems] == fields
 
 
+def test_a_prefix_that_is_cut_out_of_the_name_of_a_class_is_checked() -> None:
+    metadata = {"generateName": "a" * 60 + "/"}
+    (problem,) = validate({**CLASS, "metadata": metadata}, kubernetes="1.36")
+    assert (problem.field, problem.message[-19:]) == ("metadata.generateName", "may not contain '/'")
+
+
 @pytest.mark.parametrize("subresource", ["", "status"])
 def test_an_update_warns_of_repeated_owners_once(subresource: str) -> None:
     old = claim(REQUEST)

@@ -340,6 +340,13 @@ class TestStreams:
     def test_each_of_several_files_put_together_may_start_with_a_byte_order_mark(self) -> None:
         assert objects("\ufeffa: 1\n---\n\ufeffb: 2\n") == [{"a": 1}, {"b": 2}]
 
+    def test_a_byte_order_mark_inside_of_a_document_is_text(self) -> None:
+        (fault,) = (each for each in parse("a: 1\n\ufeff---\nb: 2\n") if isinstance(each, Unreadable))
+        assert (fault.line, fault.column) == (2, 1)
+        assert fault.hint == "remove the byte order mark at the start of the line: only a document may begin with it"
+        (read,) = objects("a: 1\n\ufeffb: 2\n")
+        assert read.keys() == {"a", "\u2060b"}
+
     @pytest.mark.parametrize(
         ("data", "line", "column", "message"),
         [

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 _FORBIDDEN: Final = "[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 """Characters that YAML allows nowhere, not even in quotes (go-yaml v2 ``readerc.go``)."""
 
+_MARK: Final = "\ufeff"
+_INNER_MARK: Final = re.compile(f"(?<=[\n\r\x85\u2028\u2029]){_MARK}")
+_LIKE_A_MARK: Final = "\u2060"
+
 _NO_COLON: Final = "could not find expected ':'"
 _TAG_DIRECTIVE: Final = re.compile("(?:^|(?<=[\r\n\x85\u2028\u2029]))%TAG")
 _MAY_BE_TAG: Final = re.compile(r"![^\s,\[\]!]*[,\[\]]")
@@ -96,6 +100,9 @@ def parser_of(text: str) -> Any:
             raise too_many_directives(directives[-1])
     if _MAY_BE_TAG.search(text):
         text = _with_whole_tags(text)
+    if _MARK in text:
+        # libyaml skips a byte order mark at the start of any line, Kubernetes' reader only at the start of a document.
+        text = _INNER_MARK.sub(_LIKE_A_MARK, text)
     return _parser(text)
 
 

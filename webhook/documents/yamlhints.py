@@ -61,6 +61,8 @@ def hint_of(problem: str, line: str) -> str:
     """
     if _DASHES.fullmatch(line.strip()):
         return "three hyphens separate documents: write ---"
+    if line.startswith("\ufeff"):
+        return "remove the byte order mark at the start of the line: only a document may begin with it"
     of_any = problem in _OF_VALUES and problem != _COLON  # after which the indentation may be wrong, too
     if (problem in _OF_VALUES and (match := _EXPRESSION.search(line))) or (of_any and (match := _VALUE.search(line))):
         key, value = match.groups()

@@ -362,7 +362,7 @@ def prefix_in_path(meta: View) -> Iterator[Problem]:
 
     Where a declarative rule checks the name of a new object, the prefix is checked once all else is fine.
     """
-    if meta.target.operation == CREATE and not (meta.name and meta.target.pick(meta.type.declarative_name)):
+    if meta.target.operation == CREATE and not meta.target.pick(meta.type.declarative_name):
         return
     for detail in formats.path_segment_prefix(meta.generateName):
         yield invalid(meta / "generateName", meta.generateName, detail)
