@@ -362,9 +362,34 @@ class TestJUnit:
         assert case.result[0].text.count("a.yaml:3:3: dns-label: spec.name: m") == 2
         assert case.system_out.startswith("warning a.yaml:3:3:")
 
+    def test_suppressed_findings_and_remarks_fail_nothing(self, tmp_path: pathlib.Path) -> None:
+        about = Identity("v1", "Pod", "ns", "pod")
+        hidden = finding(identity=about, suppression=Suppression("inline", "known"))
+        made = report(finding("w", "warning", identity=about), suppressed=(hidden,))
+        made.remarks.append("note: judged as Kubernetes 1.33")
+        (tmp_path / "junit.xml").write_text(shown("junit", made))
+        _, ours, remarks = JUnitXml.fromfile(str(tmp_path / "junit.xml"))
+        (case,) = ours
+        assert (ours.failures, case.is_passed) == (0, True)
+        first, _, second, _ = case.system_out.splitlines()
+        assert first == "warning a.yaml:3:3: dns-label: spec.name: w"
+        assert second == "suppressed (inline: known) a.yaml:3:3: dns-label: spec.name: m"
+        assert (remarks.name, remarks.tests) == ("remarks", 0)
+        assert "<system-out>judged as Kubernetes 1.33</system-out>" in shown("junit", made)
+
     def test_anything_can_be_shown(self, tmp_path: pathlib.Path) -> None:
         (tmp_path / "junit.xml").write_text(shown("junit", hostile()))
         assert sum(suite.failures for suite in JUnitXml.fromfile(str(tmp_path / "junit.xml"))) == 1
+
+
+@pytest.mark.parametrize("name", ["sarif", "junit", "github", "gitlab"])
+def test_policies_and_releases_are_named(name: str) -> None:
+    origin = Origin(
+        "ValidatingAdmissionPolicy", "few", field="spec.validations[0]", file="policy.yaml", line=7, column=5
+    )
+    text = unquote(shown(name, report(finding(origin=origin, releases=("1.33", "1.34")))))
+    assert "policy: policy.yaml:7:5: spec.validations[0] of ValidatingAdmissionPolicy few" in text
+    assert "releases: 1.33, 1.34" in text
 
 
 class TestGitHub:

@@ -47,8 +47,17 @@ def help_of(finding: Finding) -> str:
 
 
 def full_text(finding: Finding) -> str:
-    """Return the message and, on separate lines, the rendered object and the hint."""
-    more = {"object": rendered_as(finding), "help": help_of(finding)}
+    """Return the message and, on separate lines, the rendered object, the policy, the releases and the hint.
+
+    The releases are named if several were judged by.
+    """
+    origin = finding.origin
+    more = {
+        "object": rendered_as(finding),
+        "policy": f"{place_of(origin)} {described(origin)}" if origin else "",
+        "releases": ", ".join(finding.releases),
+        "help": help_of(finding),
+    }
     return "\n".join([stated(finding), *(f"{name}: {text}" for name, text in more.items() if text)])
 
 

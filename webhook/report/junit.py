@@ -1,9 +1,10 @@
 """JUnit XML, which GitLab, Jenkins and others read.
 
-A file is a ``testsuite``, an object a ``testcase``, an error a ``failure``; warnings and notes are the case's
-``system-out``. In tests of policies, a suite is a ``testsuite`` and a case a ``testcase``. Two more suites follow. In
-``coverage``, each expression is a case, which is skipped if it was not covered completely, or failed if that is
-required; ``policies`` holds the errors of policies and suites themselves.
+A file is a ``testsuite``, an object a ``testcase``, an error a ``failure``; warnings, notes and suppressed findings are
+the case's ``system-out``. Remarks on the run are that of a suite without cases, ``remarks``. In tests of policies, a
+suite is a ``testsuite`` and a case a ``testcase``. Two more suites follow. In ``coverage``, each expression is a case,
+which is skipped if it was not covered completely, or failed if that is required; ``policies`` holds the findings about
+policies and suites themselves.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from webhook.problem import ERROR
 from webhook.records import NamedTuple
 from webhook.report import Format
 from webhook.report.excerpt import full_text, line_of, place_of
+from webhook.report.summary import noted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -59,6 +61,10 @@ class JUnit(Format):
             yield from _of_tests(report, report.tested)
         else:
             yield from _of_objects(report)
+        if remarks := noted(report):
+            yield f"  <testsuite{_attributes(name='remarks', tests=0, failures=0, errors=0, skipped=0)}>"
+            yield f"    <system-out>{_escaped(chr(10).join(remarks))}</system-out>"
+            yield "  </testsuite>"
         yield "</testsuites>"
 
 
@@ -66,7 +72,7 @@ def _of_objects(report: Report) -> Iterator[str]:
     objects: dict[str, dict[int, tuple[Identity, list[Finding]]]] = {file: {} for file in report.files}
     for judged in report.judged:
         objects.setdefault(judged.file, {})[judged.document] = (judged.identity, [])
-    for finding in report.findings:
+    for finding in (*report.findings, *report.suppressed):
         of_file = objects.setdefault(finding.file, {})
         of_file.setdefault(finding.document, (finding.identity, []))[1].append(finding)
     for file, documents in objects.items():
@@ -75,15 +81,23 @@ def _of_objects(report: Report) -> Iterator[str]:
 
 def _object(file: str, about: Identity, findings: list[Finding]) -> _Case:
     name = "/".join(filter(None, (about.namespace, about.name)))
-    errors = [each for each in findings if each.problem.level == ERROR]
+    errors = [each for each in findings if each.problem.level == ERROR and not each.suppression]
     return _Case(
         file,
         f"{about.kind} {name}".strip() or "the file",
         file,
         min(map(line_of, errors or findings), default=0),
         why="\n".join(map(_placed, errors)),
-        output="\n".join(f"{each.problem.level} {_placed(each)}" for each in findings if each not in errors),
+        output="\n".join(map(_mentioned, (each for each in findings if each not in errors))),
     )
+
+
+def _mentioned(finding: Finding) -> str:
+    """Write a finding that does not fail a case."""
+    if finding.suppression is None:
+        return f"{finding.problem.level} {_placed(finding)}"
+    reason = ": ".join(filter(None, (finding.suppression.kind, finding.suppression.reason)))
+    return f"suppressed ({reason}) {_placed(finding)}"
 
 
 def _placed(finding: Finding) -> str:
@@ -121,7 +135,12 @@ def _of_tests(report: Report, tested: Tested) -> Iterator[str]:
         for each in report.findings
         if each.problem.level == ERROR and each.problem.rule != "case"
     ]
-    yield from _suite("policies", errors)
+    others = [
+        _Case(each.file, each.problem.rule, each.file, each.line, output=_mentioned(each))
+        for each in (*report.findings, *report.suppressed)
+        if (each.problem.level != ERROR or each.suppression) and each.problem.rule != "not-covered"
+    ]
+    yield from _suite("policies", [*errors, *others])
 
 
 def _suite(name: str, cases: Iterable[_Case]) -> Iterator[str]:
