@@ -20,17 +20,20 @@ _OPENING: Final = frozenset("{[")
 _SPECIAL: Final = KEY_STARTS | _QUOTES | _OPENING
 """First characters of values that may not be plain strings."""
 
+# Groups are atomic, not possessive: of those, Python 3.11.2 goes on behind what it has read of one that fails half-way.
 _KEY: Final = "[A-Za-z][A-Za-z0-9_./-]{0,200}+"
-_PLAIN: Final = r"(?:[A-Za-z0-9/._]|-(?=[!-~]))(?:[!-\"$-9;-~]++|:(?=[!-~])|(?<! )#| ++(?=[!-\"$-~]))*"
+_PLAIN: Final = r"(?:[A-Za-z0-9/._]|-(?=[!-~]))(?>(?:[!-\"$-9;-~]++|:(?=[!-~])|(?<! )#| ++(?=[!-\"$-~]))*)"
 _QUOTED: Final = r"\"[ !#-\[\]-~]*+\"|'[ -&(-~]*+'"
 _WORD: Final = r"[A-Za-z0-9/._][A-Za-z0-9/._-]*+"
 _ITEM: Final = rf"(?:{_QUOTED}|{_WORD})"
-_LIST: Final = rf"\[ *+(?:{_ITEM}(?: *+, *+|(?= *+\])))* *+\]"
-_MAP: Final = rf"\{{ *+(?:{_KEY}: ++{_ITEM}(?: *+, *+|(?= *+\}})))* *+\}}"
+_LIST: Final = rf"\[ *+(?>(?:{_ITEM}(?: *+, *+|(?= *+\])))*) *+\]"
+_MAP: Final = rf"\{{ *+(?>(?:{_KEY}: ++{_ITEM}(?: *+, *+|(?= *+\}})))*) *+\}}"
 _VALUE: Final = rf"({_PLAIN}|{_QUOTED}|{_LIST}|{_MAP})"
-_match_line: Final = re.compile(rf"( *+)(- )?(?:({_KEY}):(?: ++|\Z))?{_VALUE}? *+(?:(?<![^ ])#[ -~]*+)?").fullmatch
+_match_line: Final = re.compile(
+    rf"( *+)(?>(- )?)(?>(?:({_KEY}):(?: ++|\Z))?)(?>{_VALUE}?) *+(?>(?:(?<![^ ])#[ -~]*+)?)"
+).fullmatch
 """Splits a line into indentation, dash, key and value."""
-_entries: Final = re.compile(rf"(?:({_KEY}): ++)?({_ITEM})").findall
+_entries: Final = re.compile(rf"(?>(?:({_KEY}): ++)?)({_ITEM})").findall
 """Finds the items of a list in brackets, or the keys and values of a map in braces."""
 _REMEMBERED: Final = 4096
 """How many lines are cached: the manifests of a repository share most lines."""
