@@ -9,7 +9,7 @@ from webhook.cel.errors import Issues
 from webhook.cel.syntax.ast import Call, Literal
 from webhook.cel.syntax.lexer import tokenize
 from webhook.deviceselectors.parts import label, ordering, read_of
-from webhook.formats import decode_quantity
+from webhook.formats import readable_quantity
 from webhook.records import NamedTuple
 from webhook.spelling import nearest
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
     from webhook.deviceselectors.parts import Parts, Read
-    from webhook.formats.quantities import Quantity
 
 _AT_LEAST: Final = frozenset({">", ">="})
 _AT_MOST: Final = frozenset({"<", "<="})
@@ -50,10 +49,10 @@ def lowered(parts: Parts, name: str, values: Iterable[str]) -> Iterator[Threshol
         constant = found.wanted
         is_quantity = isinstance(constant, Call)
         literal = constant.arguments[0] if isinstance(constant, Call) else constant
-        if not isinstance(literal, Literal) or (wanted := amount(str(literal.value))) is None:
+        if not isinstance(literal, Literal) or (wanted := readable_quantity(str(literal.value))) is None:
             continue
         at_least = found.operator in _AT_LEAST
-        known = {value: number for value in values if (number := amount(value)) is not None}
+        known = {value: number for value in values if (number := readable_quantity(value)) is not None}
         fine = [each for each in known if (known[each] < wanted if at_least else wanted < known[each])]
         for value in sorted(fine, key=known.__getitem__, reverse=at_least):
             written = json.dumps(value) if is_quantity else value
@@ -109,14 +108,6 @@ def _meant(constant: object, values: Collection[object]) -> object:
         return None
     spelled = {str(json.loads(json.dumps(value))).lower(): value for value in values}
     return spelled.get(nearest(str(constant).lower(), spelled))
-
-
-def amount(text: str) -> Quantity | None:
-    """Read a whole number or a quantity; None if it is neither."""
-    try:
-        return decode_quantity(text)
-    except ValueError:
-        return None
 
 
 def _replaced(expression: str, offset: int, written: str) -> str:

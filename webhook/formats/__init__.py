@@ -25,7 +25,14 @@ from webhook.formats.names import (
     prefixed_resource_name,
     short_name,
 )
-from webhook.formats.quantities import Quantity, decode_quantity, parse_quantity, quantity, whole_quantity
+from webhook.formats.quantities import (
+    Quantity,
+    decode_quantity,
+    parse_quantity,
+    quantity,
+    readable_quantity,
+    whole_quantity,
+)
 from webhook.formats.timestamps import go_timestamp, parse_timestamp, shown_timestamp, timestamp
 from webhook.problem import quoted
 
@@ -56,6 +63,7 @@ __all__ = [
     "prefixed_resource_name",
     "quantity",
     "quoted",
+    "readable_quantity",
     "semver",
     "short_name",
     "shown_timestamp",

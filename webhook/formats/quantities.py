@@ -224,6 +224,18 @@ def decode_quantity(value: object) -> Quantity:
     raise ValueError(_FORMAT_WRONG)
 
 
+def readable_quantity(text: str) -> Quantity | None:
+    """Read a quantity, None if the text is malformed.
+
+    Args:
+        text: A whole number or an amount, such as ``10Gi``.
+    """
+    try:
+        return decode_quantity(text)
+    except ValueError:
+        return None
+
+
 def parse_quantity(text: str) -> Quantity:
     """Read a quantity from its text.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from webhook.deviceselectors.thresholds import amount
+from webhook.formats import readable_quantity
 from webhook.objects import items, mapping, number, text
 from webhook.references.rules import finding, in_place, pool_of, rule
 
@@ -58,7 +58,7 @@ def _of_set(
             yield finding((*path, "counters", counter), message, near)
             continue
         has = counters[counter]
-        needed, there = (amount(str(mapping(value).get("value"))) for value in (wanted, has))
+        needed, there = (readable_quantity(str(mapping(value).get("value"))) for value in (wanted, has))
         if needed is not None and there is not None and needed > there:
             amounts = f'it consumes {wanted["value"]}, and counter set "{name}" has {has["value"]}'
             message = f'device "{device}" is never allocated: {amounts}'

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import reads
-from webhook.deviceselectors.thresholds import amount, lowered, others, respelt
+from webhook.deviceselectors.thresholds import lowered, others, respelt
+from webhook.formats import readable_quantity
 from webhook.inventory.claims import allocation_of
 from webhook.objects import items, mapping, name_of, namespace_of, text
 from webhook.simulation.change import Change, in_claim
@@ -171,8 +172,12 @@ class _Request:
         """Lower a requested capacity to the amounts that devices have left; or drop it."""
         asked = mapping(self._asks, "capacity", "requests")
         for name, wanted in asked.items():
-            most = amount(str(wanted))
-            left = [each for value in self._lacking.get(name, ()) if (each := amount(value)) and most and each < most]
+            most = readable_quantity(str(wanted))
+            left = [
+                each
+                for value in self._lacking.get(name, ())
+                if (each := readable_quantity(value)) and most and each < most
+            ]
             for each in sorted(left, reverse=True)[:_AMOUNTS_MAX]:
                 smaller = {**asked, name: str(each)}
                 what = f"with {name} {each} in place of {wanted} in {self._title}"

@@ -11,7 +11,7 @@ from webhook.allocation.devices import Content
 from webhook.allocation.selecting import Values
 from webhook.cel.errors import EvaluationError
 from webhook.deviceselectors.parts import Blame, parts_of
-from webhook.deviceselectors.thresholds import amount
+from webhook.formats import readable_quantity
 from webhook.inventory.extended import resource_of
 from webhook.objects import at, items, name_of, namespace_of, text
 from webhook.records import NamedTuple
@@ -315,7 +315,7 @@ def _most_common(blames: Counter[Blame]) -> tuple[Blame, list[str]]:
 
 
 def _in_order(value: str) -> tuple[bool, Any, str]:
-    number = amount(value)
+    number = readable_quantity(value)
     return number is None, value if number is None else number, value
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from webhook.deviceselectors.thresholds import amount
+from webhook.formats import readable_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -72,4 +72,4 @@ def _range(amounts: Iterable[str]) -> str:
 
 
 def _sorted(amounts: Iterable[str]) -> list[str]:
-    return sorted(amounts, key=lambda each: amount(each) or 0)
+    return sorted(amounts, key=lambda each: readable_quantity(each) or 0)
