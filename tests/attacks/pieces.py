@@ -59,5 +59,10 @@ ATTACK = {
     "records": Attack("bodies in TLS records of a byte", _records, seconds=4),
     "chunks": Attack("bodies in chunks of a byte", _burst(CHUNKED + b"1\r\n \r\n" * 40_000), seconds=4),
     "fields": Attack("headers of very many fields", _burst(POST + b"a:b\r\n" * 50_000), seconds=4),
+    "escapes": Attack(
+        "paths of very many escapes",
+        _burst((b"GET /" + b"%2e/" * 15_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n") * 20),
+        seconds=4,
+    ),
     "trailers": Attack("as many trailers", _burst(CHUNKED + b"1\r\n \r\n0\r\n" + b"a:b\r\n" * 50_000), seconds=4),
 }

@@ -19,7 +19,7 @@ PLAIN: Final = b"text/plain; charset=utf-8"
 
 _KNOWN: Final = 64
 _SHORT: Final = 256
-"""The longest target that is cached, in bytes; each API server requests two or three."""
+"""The longest target that is cached, in bytes; each API server requests two or three. No page has a longer path."""
 _log = logging.getLogger(__name__)
 
 
@@ -132,7 +132,8 @@ def target_of(url: bytes) -> Target:
 
 def _read_target(url: bytes) -> Target:
     parsed = parse_url(url)
-    return Target(unquote((parsed.path or b"/").decode("ascii")), parsed.query or b"")
+    path = (parsed.path or b"/").decode("ascii")
+    return Target(unquote(path) if len(path) < _SHORT else path, parsed.query or b"")
 
 
 _known_target = lru_cache(_KNOWN)(_read_target)
