@@ -177,3 +177,14 @@ def test_a_namespace_that_cannot_exist_is_found() -> None:
     obj["metadata"]["namespace"] = "A"
     for _ in range(OFTEN):
         assert [problem.rule for problem in judge(obj)] == ["namespace"]
+
+
+@pytest.mark.parametrize("value", [[1], [], "a"])
+def test_a_member_of_a_union_does_not_count_before_its_release(value: Any) -> None:
+    obj = resource_slice()
+    obj["spec"]["devices"][0]["attributes"] = {"a": {"string": "a", "ints": value}}
+    assert [each.rule for each in judge(obj, kubernetes="1.34", beyond_decoding=True)] == ["unknown-field"]
+    for struct, is_fine in plans(obj["apiVersion"], obj["kind"]):
+        if not struct.target.strict and struct.target.release == 34:
+            assert is_fine(obj)
+            assert not struct.walk(obj)

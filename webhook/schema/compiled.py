@@ -230,7 +230,7 @@ class CompiledStruct:
 
     def _rules_of_several(self) -> Several | None:  # noqa: C901 - as above
         """Make the closure that applies the rules about several fields, which may mute findings about single ones."""
-        unions = [(union.members, union) for union in self.rules("unions")]
+        unions = [(union.members & self.wire.keys(), union) for union in self.rules("unions")]
         rules = [(rule.given, rule.rule, rule) for rule in self.rules("checks")]
         if not unions and not rules:
             return None
