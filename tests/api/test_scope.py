@@ -57,7 +57,7 @@ class TestPods:
         assert done == Done(
             0,
             "1 document in 1 file: no problems; "
-            "1 not judged (pods and workloads without claims; --all-pods judges them)\n",
+            "1 without claims (of pods and workloads only extended resources are looked up; --all-pods judges them)\n",
             "",
         )
         summary = report(folder)["summary"]

@@ -245,6 +245,25 @@ class TestKindsThatNobodyHas:
         assert found["message"].startswith(message)
         assert found["hint"].startswith(hint)
 
+    @pytest.mark.parametrize(
+        ("version", "kind", "said"),
+        [
+            ("", "Pod", "apiVersion not set"),
+            ("apiVersion: apps/v1\n", "Pod", 'no matches for kind "Pod" in version "apps/v1"'),
+            ("apiVersion: extensions/v1beta1\n", "Deployment", 'no matches for kind "Deployment" in version "ext'),
+            ("apiVersion: example.com/v1\n", "Pod", ""),
+            ("apiVersion: [v1]\n", "Pod", ""),
+            ("", "Widget", ""),
+        ],
+    )
+    def test_pods_with_claims_are_of_kubernetes_own_groups(self, version: str, kind: str, said: str) -> None:
+        pod = "containers: [{name: c, image: i}], resourceClaims: [{name: x, resourceClaimName: x}]"
+        template = "spec: {template: {spec: {%s}}}\n" if kind == "Deployment" else "spec: {%s}\n"
+        for spec, expected in ((template % pod, said), (template % "containers: [{name: c, image: i}]", "")):
+            found = report("-", stdin=f"{version}kind: {kind}\nmetadata: {{name: a}}\n{spec}".encode())["findings"]
+            assert [each["rule"] for each in found if each["level"] == "error"] == ["not-served"] * bool(expected)
+            assert all(each["message"].startswith(expected) for each in found if each["level"] == "error")
+
     @pytest.mark.parametrize("version", ["x.resource.k8s.io/v1", "example.com/v1", "[v1]", "1"])
     def test_of_other_groups_nothing_is_said(self, version: str) -> None:
         assert report("-", stdin=f"apiVersion: {version}\nkind: ResourceClaim\n".encode())["findings"] == []
@@ -302,6 +321,12 @@ class TestSummary:
             "withoutClaims": 0,
             "notRead": [],
         }
+
+    def test_policies_are_judged_by_another_command(self) -> None:
+        policy = b"apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {name: a}\n"
+        done = draguard("validate", "-", stdin=policy)
+        assert "note: 1 policy is not judged here: `draguard policy check` judges policies\n" in done.out
+        assert done.code == 0
 
     def test_quiet_shows_findings_only(self, write: Callable[..., Path]) -> None:
         assert draguard("validate", "--quiet", write(a=CLAIM)) == Done(0, "", "")
@@ -461,6 +486,15 @@ class TestOld:
         states = ["--old", str(folder / "old.yaml"), str(folder / "new.yaml")]
         assert ("reserved-only-while-allocated", "status.reservedFor") in rules("--subresource", "status", *states)
         assert ("reserved-only-while-allocated", "status.reservedFor") not in rules(*states)
+
+    def test_a_status_that_is_not_judged_names_the_option(self, write: Callable[..., Path]) -> None:
+        claim = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: a}\nspec: {}\n"
+        folder = write(old=claim, new=f"{claim}status: {{devices: [{{driver: a.b, pool: p, device: d}}]}}\n")
+        old, new = folder / "old.yaml", folder / "new.yaml"
+        for options in ((), ("--old", old)):
+            (found,) = [each for each in report(*options, new)["findings"] if each["rule"].startswith("status-")]
+            assert "--subresource status" in found["hint"]
+        assert [each["rule"] for each in report("--old", old, "--subresource", "status", new)["findings"]] != []
 
     def test_a_status_needs_an_old_state(self, write: Callable[..., Path]) -> None:
         done = draguard("validate", "--subresource", "status", write(new=CLAIM))

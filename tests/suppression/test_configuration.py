@@ -158,7 +158,15 @@ class TestKeys:
         configure("ignores:\n- paths: [apps]\n  rules: [unknown-field, required]\n  reason: why not\n")
         assert found("apps") == BOTH[:1]
         done = draguard("validate", "-o", "concise")
-        assert ".draguard.yaml:2:1: warning unused-suppression: suppresses no finding of required" in done.out
+        assert ".draguard.yaml:2:1: warning unused-suppression: ignores[apps][required]: suppresses no " in done.out
+
+    def test_a_baseline_knows_which_ignore_is_unused(self, configure: Callable[..., None]) -> None:
+        ignore = "ignores:\n- paths: [apps]\n  rules: [%s]\n  reason: why not\n"
+        configure(ignore % "required")
+        assert draguard("validate", "--write-baseline", "known.json").code == 0
+        assert found("--baseline", "known.json") == []
+        configure(ignore % "immutable")
+        assert found("--baseline", "known.json") == [("warning", "unused-suppression")]
 
     def test_a_baseline(self, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
         configure("baseline: known.json\n")
@@ -166,7 +174,12 @@ class TestKeys:
             "--baseline: known.json: no such file or directory: `--write-baseline known.json` makes it"
             in draguard("validate").err
         )
+        shown = draguard("config", "show")
+        assert (shown.code, shown.err) == (0, "")
+        said = "no such file: `draguard validate --write-baseline known.json` makes it"
+        assert f'baseline: "known.json"  # .draguard.yaml:1; {said}\n' in shown.out
         assert draguard("validate", "--write-baseline", "known.json").code == 0
+        assert "no such file" not in draguard("config", "show").out
         monkeypatch.chdir("apps")
         assert found() == []
 

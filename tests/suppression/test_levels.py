@@ -173,6 +173,9 @@ class TestPolicies:
 WRITE = "write # draguard: ignore[unknown-field] the reason"
 
 
+NOTHING = "so it suppresses nothing"
+
+
 class TestComments:
     def validate(self, tmp_path: Path, text: str) -> Done:
         (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
@@ -240,13 +243,18 @@ class TestComments:
             ),
             (
                 "ignore[] why",
-                "names no rule, so it suppresses nothing",
-                WRITE,
+                "`ignore[] why` names no rule in [ ], so it suppresses nothing",
+                "write # draguard: ignore[object-name] why",
             ),
             (
-                "skip",
-                "is not an instruction that draguard knows, so it suppresses nothing",
-                WRITE,
+                "ignore fine",
+                "`ignore fine` names no rule in [ ], so it suppresses nothing",
+                "write # draguard: ignore[object-name] fine",
+            ),
+            (
+                f"skip{'x' * 60}",
+                f"`skip{'x' * 56}\u2026 (4 more characters)` is not an instruction that draguard knows, {NOTHING}",
+                "write # draguard: ignore[object-name] the reason",
             ),
             (
                 "ignore[object-name]",

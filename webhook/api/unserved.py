@@ -25,7 +25,9 @@ def unserved(obj: object, kind: Served | None, release: Release) -> list[Problem
     """
     if not isinstance(obj, dict):
         return no_object(obj)
-    return _misnamed(obj, release) if kind is None else [_not_in(obj, kind, release)]
+    if kind is not None:
+        return [_not_in(obj, kind, release)]
+    return no_match(obj, release) if misnamed(obj.get("apiVersion"), obj.get("kind")) else []
 
 
 def no_object(obj: object) -> list[Problem]:
@@ -48,16 +50,19 @@ def _not_named(obj: dict[str, Any]) -> list[Problem]:
     ]
 
 
-def _misnamed(obj: dict[str, Any], release: Release) -> list[Problem]:
-    """Report an unknown kind, if only Kubernetes could define it."""
+def no_match(obj: dict[str, Any], release: Release) -> list[Problem]:
+    """Report an unknown kind that only Kubernetes could define.
+
+    Args:
+        obj: The object.
+        release: The Kubernetes release.
+    """
     version, kind = obj.get("apiVersion"), obj.get("kind")
-    if not misnamed(version, kind):
-        return []
     if missing := no_object(obj) or _not_named(obj):
         return missing
     message = f'no matches for kind "{kind}" in version "{version}"'
-    if kind in KINDS:
-        others = served(str(kind), release)
+    others = served(str(kind), release)
+    if others or kind in KINDS:
         hint = f"Kubernetes 1.{release} serves {kind} in {', '.join(others) or 'no version'}"
         fix = Fix("replace", others[0], safe=False) if others else None
         return [Problem(ERROR, "not-served", "NotFound", Path(("apiVersion",)), message, hint, fix=fix)]

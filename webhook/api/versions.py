@@ -209,19 +209,21 @@ def find(api_version: object, kind: object) -> Served | None:
     return version.kinds.get(kind) if version else None
 
 
+def is_own(api_version: object) -> bool:
+    """Tell whether a version is missing, or of a group of Kubernetes' own, such as ``apps`` and ``NAME.k8s.io``."""
+    if not isinstance(api_version, str):
+        return api_version is None
+    return "/" not in api_version or "." not in api_version.partition("/")[0].removesuffix(".k8s.io")
+
+
 def misnamed(api_version: object, kind: object) -> bool:
     """Tell whether an object unknown to ``find`` can only be meant for Dynamic Resource Allocation.
 
-    The group is Kubernetes' own; its other groups, such as ``apps`` and ``NAME.k8s.io``, have no kinds of such names,
-    but those of vendors might.
+    The group is its own; other groups of Kubernetes have no kinds of such names, but those of vendors might.
     """
-    group = (
-        (api_version.partition("/")[0] if "/" in api_version else "") if isinstance(api_version, str) else api_version
-    )
-    if group == GROUP:
+    if isinstance(api_version, str) and api_version.startswith(f"{GROUP}/"):
         return True
-    others = group is None or (isinstance(group, str) and "." not in group.removesuffix(".k8s.io"))
-    return others and isinstance(kind, str) and kind in KINDS
+    return is_own(api_version) and isinstance(kind, str) and kind in KINDS
 
 
 def served(kind: str, release: Release) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 from webhook.configuration.keys import CONFIGURATION, OPTIONS, schema
@@ -37,6 +38,8 @@ def _lines(arguments: Namespace) -> Iterator[str]:
         if name not in OPTIONS:
             here = f"{configuration.file}:{configuration.line(name)}" if configuration and name in configuration else ""
             source = ", ".join(filter(None, (here, sources.get(_JOINED.get(name, "")))))
+        if name == "baseline" and _is_missing(arguments):
+            source += f"; no such file: `draguard validate --write-baseline {value}` makes it"
         line = f"{name}: {json.dumps(value, ensure_ascii=False)}"
         yield f"# {name}: none" if value is None else f"{line}  # {source or 'default'}"
 
@@ -46,10 +49,12 @@ def _values(arguments: Namespace, configuration: Configuration | None) -> dict[s
     from webhook.cli.options.namespaces import Namespaces  # noqa: PLC0415
     from webhook.cli.options.podtemplates import pod_locations  # noqa: PLC0415 - the schema needs nothing of this
     from webhook.cli.options.release import feature_gates, kubernetes_versions  # noqa: PLC0415
-    from webhook.cli.options.suppressing import exclusions, suppressions  # noqa: PLC0415
+    from webhook.cli.options.suppressing import exclusions, rule_levels, suppressions  # noqa: PLC0415
 
     exclusions(arguments)
-    levels = suppressions(arguments, arguments.paths).levels
+    levels = rule_levels(arguments, configuration)
+    if not _is_missing(arguments):
+        suppressions(arguments, arguments.paths)
     written = configuration.values if configuration else {}
     namespaces = Namespaces(arguments.namespace_labels).stated
     return {name: getattr(arguments, option) for name, option in OPTIONS.items()} | {
@@ -61,3 +66,8 @@ def _values(arguments: Namespace, configuration: Configuration | None) -> dict[s
         "levels": {**levels.configured, **{name or "*": level for name, level in levels.stated.items()}},
         "ignores": written.get("ignores", []),
     }
+
+
+def _is_missing(arguments: Namespace) -> bool:
+    """Tell whether the baseline has not been written yet."""
+    return bool(arguments.baseline) and not os.path.lexists(arguments.baseline)

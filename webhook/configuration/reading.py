@@ -147,7 +147,7 @@ class Configuration:
             line = self.line("ignores", index)
             text = self._document.line(line) if self._document else ""
             globs = self._globs(each["paths"], ("ignores", index, "paths"))
-            made.append(PathIgnore(globs, each["rules"], each["reason"], self.file, line, text, set()))
+            made.append(PathIgnore(each["paths"], globs, each["rules"], each["reason"], self.file, line, text, set()))
         return made
 
     def _globs(self, patterns: Sequence[str], at: tuple[str | int, ...]) -> Globs:

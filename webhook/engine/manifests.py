@@ -79,7 +79,7 @@ def review(
     if not isinstance(obj, dict):
         return Outcome(obj, [])
     known = find(obj.get("apiVersion"), obj.get("kind")) is not None
-    problems = [] if known else judge(obj, kubernetes=kubernetes) or _misspelt(obj)
+    problems = [] if known else judge(obj, kubernetes=kubernetes) or _misspelt(obj, kubernetes)
     if problems:
         return Outcome(obj, problems)
     options: dict[str, Any] = {
@@ -104,10 +104,10 @@ def review(
     return Outcome(sent, problems, change, sender.validate(change), warnings)
 
 
-def _misspelt(obj: Any) -> list[Problem]:
+def _misspelt(obj: dict[str, Any], kubernetes: str | None) -> list[Problem]:
     from webhook.engine.misspelt import misspelt  # noqa: PLC0415 - most objects are of known kinds
 
-    return misspelt(obj)
+    return misspelt(obj, kubernetes)
 
 
 def _in_pods(obj: dict[str, Any], locations: Locations | None, **options: Any) -> list[Problem]:

@@ -57,7 +57,8 @@ def summary(report: Report) -> str:
         names += ["…"] if len(kinds) > MAX_KINDS else []
         text += f"; {sum(report.skipped.values())} skipped (kinds not judged: {', '.join(names)})"
     if report.without_claims:
-        text += f"; {report.without_claims} not judged (pods and workloads without claims; --all-pods judges them)"
+        text += f"; {report.without_claims} without claims "
+        text += "(of pods and workloads only extended resources are looked up; --all-pods judges them)"
     if not report.is_fixed and (fixable := _fixable(report)):
         text += f"\n{fixable}"
     return text + left_out

@@ -8,6 +8,7 @@ from webhook.documents import Document
 from webhook.findings import INTERNAL, Finding, Suppression, identity
 from webhook.suppression import baseline
 from webhook.suppression.levels import OFF, Decision, Levels
+from webhook.suppression.names import called
 from webhook.suppression.paths import PathIgnores
 from webhook.suppression.statements import Statements
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 OPTION: Final = "option"
 _SHOWN: Final = 5
+_HINTED: Final = 20
+"""For how many comments that draguard cannot read the rules are sought that they may mean."""
 
 
 class Suppressions:
@@ -78,7 +81,8 @@ class Suppressions:
                 statements.note(document)
         for finding in findings:
             _stated(finding, statements, paths)
-        before = [*findings, *self._about_suppressions(statements, paths if has_settings else PathIgnores())]
+        ignores = paths if has_settings else PathIgnores()
+        before = [*findings, *self._about_suppressions(statements, ignores, findings)]
         self.known = [*self.known, baseline.Known(baseline.REVISION, reason, baseline.counted(before))]
 
     def note(self, document: Document) -> None:
@@ -99,14 +103,19 @@ class Suppressions:
     def apply(self, report: Report) -> None:
         """Remove suppressed findings from a report, and add findings about suppressions."""
         kept = [each for finding in report.findings if (each := self._reported(finding, report)) is not None]
-        added = list(self._about_suppressions(self._statements, self.paths))
+        added = list(self._about_suppressions(self._statements, self.paths, report.findings))
         kept += (each for finding in added if (each := self._reported(finding, report)) is not None)
         report.findings = in_order(report, kept) if added else kept
         for known in () if self.compares else self.known:
             self._report_fixed(known, report)
 
-    def _about_suppressions(self, statements: Statements, paths: PathIgnores) -> Iterator[Finding]:
+    def _about_suppressions(
+        self, statements: Statements, paths: PathIgnores, findings: Sequence[Finding]
+    ) -> Iterator[Finding]:
         yield from statements.findings
+        for index, each in enumerate(statements.misread):
+            around = findings if index < _HINTED else ()
+            yield each.reported(sorted({next(called(finding)) for finding in around if each.has(finding)}))
         for statement in statements.all:
             yield from statement.unused(self.matters)
         if self.is_whole:

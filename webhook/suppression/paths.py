@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from webhook.findings import Finding, Suppression
-from webhook.problem import WARNING, Path, Problem
+from webhook.problem import WARNING, Key, Path, Problem
 from webhook.records import NamedTuple
 from webhook.suppression.names import names
 from webhook.suppression.statements import UNUSED, finding_at
@@ -22,7 +22,8 @@ class PathIgnore(NamedTuple):
     """Rules to ignore in files that match patterns.
 
     Args:
-        globs: The patterns.
+        patterns: The patterns, as written.
+        globs: The same, compiled.
         rules: The names of the rules.
         reason: Why they are ignored.
         file: The file with the setting.
@@ -31,6 +32,7 @@ class PathIgnore(NamedTuple):
         used: The rules of which it has suppressed a finding.
     """
 
+    patterns: Sequence[str]
     globs: Globs
     rules: Sequence[str]
     reason: str
@@ -49,7 +51,9 @@ class PathIgnore(NamedTuple):
         """Report the rules of which it has suppressed no finding."""
         unused = [name for name in self.rules if name not in self.used]
         if unused:
-            where = Finding(Problem(WARNING, "", "", Path(), ""), self.file, self.line, 1, self.text)
+            # Positions in the list would change with other entries, and a baseline goes by the path.
+            path = Path(("ignores", Key(", ".join(self.patterns)), Key(", ".join(unused))))
+            where = Finding(Problem(WARNING, "", "", path, ""), self.file, self.line, 1, self.text)
             yield finding_at(where, UNUSED, f"suppresses no finding of {', '.join(unused)}", "remove it")
 
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.findings import Finding, Identity, Suppression, found, identity
 from webhook.limits import MOST_FINDINGS
 from webhook.patterns import Pattern
-from webhook.problem import WARNING, Key, Path, Problem
+from webhook.problem import WARNING, Key, Path, Problem, cut
 from webhook.records import NamedTuple
 from webhook.suppression.names import is_known, names, names_in, suggestion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from webhook.documents import Document
 
@@ -36,6 +36,9 @@ MALFORMED: Final = "malformed-suppression"
 UNEXPLAINED: Final = "unexplained-suppression"
 
 _IGNORE: Final = Pattern(r"ignore\s*\[([^\]]*)\][\s:-]*")
+_BARE: Final = Pattern(r"ignore\b[\s:\[\]-]*")
+_LONGEST: Final = 60
+"""The most characters of a comment that are shown."""
 _EXAMPLE: Final = "# draguard: ignore[unknown-field] the reason"
 _ANNOTATION_EXAMPLE: Final = f'{ANNOTATION}: "unknown-field: the reason"'
 _MOST_RULES: Final = 100
@@ -99,6 +102,39 @@ class Statement(NamedTuple):
             yield finding_at(self.finding, UNUSED, f"suppresses no finding of {', '.join(unused)}", hint)
 
 
+class Misread(NamedTuple):
+    """A comment that draguard cannot read.
+
+    Args:
+        text: The comment.
+        place: Its scope, if it is meant to suppress findings.
+        finding: The place of the comment; its problem is not used.
+    """
+
+    text: str
+    place: Place
+    finding: Finding
+
+    def has(self, finding: Finding) -> bool:
+        """Tell whether a finding is in its scope."""
+        place = self.place
+        there = finding.document == place.document if place.document else finding.line == place.line
+        return there and finding.file == place.file
+
+    def reported(self, rules: Sequence[str]) -> Finding:
+        """Make the finding about it.
+
+        Args:
+            rules: The rules with findings in its scope.
+        """
+        bare = _BARE.match(self.text)
+        what = "names no rule in [ ]" if bare else "is not an instruction that draguard knows"
+        reason = self.text[bare.end() :] if bare else ""
+        example = f"# draguard: ignore[{', '.join(rules)}] {reason or 'the reason'}" if rules else _EXAMPLE
+        message = f"`{cut(self.text, _LONGEST)}` {what}, so it suppresses nothing"
+        return finding_at(self.finding, MALFORMED, message, f"write {example}")
+
+
 class Statements:
     """The comments and annotations of the documents that were read."""
 
@@ -106,6 +142,8 @@ class Statements:
         self.all: list[Statement] = []
         self.findings: list[Finding] = []
         """The findings about them."""
+        self.misread: list[Misread] = []
+        """The comments that draguard cannot read."""
         self._files: set[str] = set()
         self._comments = Counter[str]()
         self._places: dict[Place, list[Statement]] = {}
@@ -138,10 +176,10 @@ class Statements:
                 self._malformed(where, f"is one of more than {MOST_FINDINGS:,} in the file", "")
                 return
             match = _IGNORE.match(comment.text)
-            if match is None:
-                self._malformed(where, "is not an instruction that draguard knows", f"write {_EXAMPLE}")
-                continue
             place = whole if comment.is_top else Place(document.source, 0, comment.about)
+            if match is None or not names_in(match[1]):
+                self.misread.append(Misread(comment.text, place, where))
+                continue
             self._add(Statement(INLINE, tuple(names_in(match[1])), comment.text[match.end() :], place, where, set()))
 
     def _note_annotation(self, document: Document) -> None:

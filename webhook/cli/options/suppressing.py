@@ -50,7 +50,7 @@ def suppressions(arguments: Namespace, paths: Sequence[str]) -> Suppressions:
     configuration: Configuration | None = arguments.settings.configuration
     directories = [each.directory for each in known] + ([configuration.directory] if configuration else [])
     return Suppressions(
-        levels=_levels(arguments, configuration),
+        levels=rule_levels(arguments, configuration),
         paths=PathIgnores(configuration.ignores if configuration else ()),
         known=known,
         matters=_matters(arguments, paths),
@@ -89,7 +89,16 @@ def own_files(arguments: Namespace) -> list[str]:
     return [os.path.realpath(file) for file in files if file]
 
 
-def _levels(arguments: Namespace, configuration: Configuration | None) -> Levels:
+def rule_levels(arguments: Namespace, configuration: Configuration | None) -> Levels:
+    """Read the levels of rules.
+
+    Args:
+        arguments: The command's arguments.
+        configuration: The configuration file; None if there is none.
+
+    Raises:
+        UsageError: There is no such rule.
+    """
     return Levels(
         selected=_rules(arguments.select, "--select"),
         ignored=_rules(arguments.ignore, "--ignore"),

@@ -277,6 +277,9 @@ class _InOrder:
         if self._kustomizations:
             what = counted(self._kustomizations, "kustomization")
             self._report.asides.append(f"note: not rendered: {what} (name a kustomization's directory to render it)")
+        if policies := sum(count for kind, count in self._report.skipped.items() if _is_policy(*kind)):
+            are = "1 policy is" if policies == 1 else f"{policies} policies are"
+            self._report.asides.append(f"note: {are} not judged here: `draguard policy check` judges policies")
         self._report.asides += starmap(_as_removed, self._removed.items())
 
     def _judge_later(self, documents: Sequence[_Later]) -> list[tuple[str, Judgement] | None]:
@@ -292,6 +295,10 @@ class _InOrder:
             else:
                 judged.append(None)
         return judged
+
+
+def _is_policy(api_version: str, kind: str) -> bool:
+    return api_version.startswith("admissionregistration.k8s.io/") and kind.endswith("AdmissionPolicy")
 
 
 def _as_removed(what: tuple[str, int], count: int) -> str:

@@ -268,8 +268,19 @@ def _hinted(problem: Problem, obj: Any, document: Document) -> Problem:
         return problem._replace(hint=hint or problem.hint, fix=fix)
     if problem.rule == "not-served" and (how := _converted(obj)):
         return problem._replace(hint=f"{problem.hint}; {how}")
-    asks = problem.level == WARNING and problem.rule in ADMIN_RULES
-    return problem._replace(hint=ADMIN_HINT) if asks else problem
+    if problem.level == WARNING and problem.rule in _HINTS:
+        return problem._replace(hint=_HINTS[problem.rule])
+    return problem
+
+
+_STATUS_HINT: Final = "--old FILE --subresource status judges it, as an update of the status"
+_HINTS: Final = {
+    **dict.fromkeys(ADMIN_RULES, ADMIN_HINT),
+    "status-dropped": _STATUS_HINT,
+    "status-ignored": _STATUS_HINT,
+    "spec-ignored": "without --subresource status, the spec is judged",
+}
+"""Hints that name options, by the rule."""
 
 
 def _converted(obj: Any) -> str:
