@@ -5,7 +5,7 @@ Rules follow apimachinery ``pkg/api/validation/objectmeta.go`` and ``pkg/apis/me
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from webhook import formats
@@ -39,7 +39,9 @@ ANNOTATIONS_MAX_BYTES = 256 * 1024
 _BYTES = 4
 """The most bytes of a character."""
 _SHORT = 128
-"""The most characters of labels and keys that are cached, since objects share them."""
+"""The most characters of labels and keys that are remembered, since objects share them."""
+_REMEMBERED = 1024
+"""How many of them."""
 METADATA_KEPT_SINCE = 30
 KEPT_BY_STATUS: Final = frozenset({"labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp"})
 """The metadata that a status update cannot change from 1.30 on (apimachinery ``ResetObjectMetaForStatus``)."""
@@ -115,15 +117,26 @@ class TemplateMetadata(ObjectMeta):
     """The metadata of a template: only labels and annotations."""
 
 
-@lru_cache(maxsize=1024)
-def _is_plain_label(key: str, value: str, release: Release) -> bool:
-    return not formats.label_key(key, release) and not formats.label_value(value, release)
+@cache
+def _known_labels(_release: Release) -> set[tuple[str, str]]:
+    """Return the set that remembers well-formed labels."""
+    return set()
 
 
 def _plain_labels(meta: Any, target: Target) -> bool:
-    for key, value in meta.labels.items():
-        if len(key) + len(value) > _SHORT or not _is_plain_label(key, value, target.release):
+    known, labels = _known_labels(target.release), meta.labels
+    return known.issuperset(labels.items()) or all(
+        _is_plain_label(key, value, target.release, known) for key, value in labels.items()
+    )
+
+
+def _is_plain_label(key: str, value: str, release: Release, known: set[tuple[str, str]]) -> bool:
+    if (key, value) not in known:
+        if len(key) + len(value) > _SHORT or formats.label_key(key, release) or formats.label_value(value, release):
             return False
+        if len(known) >= _REMEMBERED:
+            known.clear()
+        known.add((key, value))
     return True
 
 
@@ -138,7 +151,7 @@ def label_syntax(meta: View) -> Iterator[Problem]:
             yield invalid(meta / "labels", value or "", detail)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(_REMEMBERED)
 def _is_plain_key(key: str, release: Release) -> bool:
     return not formats.annotation_key(key, release)
 

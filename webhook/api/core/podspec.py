@@ -262,10 +262,12 @@ def claim_names(spec: View) -> Iterator[Problem]:
 
 def _each_claim_once(spec: Any, _: Target) -> bool:
     names = set(map(_name_of, spec.resourceClaims or ()))
+    before = None
     for container in _containers_in(spec):
         resources = container.resources
-        if resources is None or not (claims := resources.claims):
+        if resources is None or not (claims := resources.claims) or claims == before:
             continue
+        before = claims
         for claim in claims:
             if claim.name not in names or claim.request:
                 return False
