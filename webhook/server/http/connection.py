@@ -132,9 +132,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Read a part of a request; answer it if it is complete."""
-        self._take(self.port.room[:nbytes])
-
-    def _take(self, data: memoryview) -> None:
+        data = self.port.room[:nbytes]
         self.port.crowd.stir(self)
         if self._is_closing or self._is_refused:
             return
