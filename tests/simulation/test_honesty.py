@@ -276,3 +276,26 @@ class TestLabels:
         (answer,) = simulate(nodes, [pod(nodeSelector=selector_)])
         ((only,),) = (group["details"] for group in answer["why"]["nodes"])
         assert only == detail
+
+    @pytest.mark.parametrize(
+        ("expression", "detail"),
+        [
+            ({"key": "zone", "operator": "In", "values": ["z3"]}, "zone In z3, and the label is z1, z2"),
+            ({"key": "gpu", "operator": "Exists"}, "gpu Exists, and the label is not there"),
+        ],
+    )
+    def test_what_node_affinity_does_not_select(self, expression: JSONObject, detail: str) -> None:
+        nodes = [node("a", labels={"zone": "z1"}), node("b", labels={"zone": "z2"})]
+        terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+        affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+        (answer,) = simulate(nodes, [pod(affinity=affinity)])
+        ((only,),) = (group["details"] for group in answer["why"]["nodes"])
+        assert only == f"node affinity {detail}"
+
+
+class TestDomains:
+    def test_the_only_one_that_has_the_attribute(self) -> None:
+        wanted = claim(selectors=[selector('device.attributes["gpu.nvidia.com"].model == "a100"')])
+        (answer,) = simulate([node("a"), device_class(), devices("a", **A100), wanted], [pod(claims={"gpu": "c"})])
+        meant = f"with {DRIVER} in place of gpu.nvidia.com in the selector of request r"
+        assert next(iter(cures(answer))) == meant

@@ -148,7 +148,8 @@ def _of_devices(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
             competing = [rivals[n] for n in sorted({wanted[place], *(wanted[holder[device]] for device in seen)})]
             if len(competing) > 1:
                 total = sum(each.least for each in competing)
-                yield f"{_joined(competing, title)} want {total} devices, and {len(seen)} are left for them together"
+                left = f"{len(seen)} {'is' if len(seen) == 1 else 'are'} left"
+                yield f"{_joined(competing, title)} want {total} devices, and {left} for them together"
             return
 
 

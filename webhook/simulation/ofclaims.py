@@ -18,7 +18,7 @@ from webhook.simulation.taints import Taint, taint_of
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from webhook.deviceselectors.parts import Read
     from webhook.objects import JSONObject
@@ -137,8 +137,12 @@ class _Request:
             known = _published(self._cluster, read.holder)
             domains = {domain for domain, _ in known}
             names = {name for domain, name in known if domain == read.domain}
-            slips = (read.name, names, read.offset) if names else (read.domain, domains, read.domain_offset)
-            yield from self._respelt(selector, *slips)
+            if names:
+                yield from self._respelt(selector, read.name, nearest(read.name, names), read.offset)
+                continue
+            having = [domain for domain, name in known if name == read.name]
+            meant = nearest(read.domain, domains) or (having[0] if len(having) == 1 else "")
+            yield from self._respelt(selector, read.domain, meant, read.domain_offset)
         missing = {read[:3] for read in unguarded}
         if missing:
             better = guarded(expression, missing, settings.release, settings.gates)
@@ -156,9 +160,9 @@ class _Request:
         without = self._change(what, 2, expression, _without_selector(selector))
         yield without._replace(closer=lambda _: less, selects_less=True)
 
-    def _respelt(self, selector: JSONObject, written: str, known: Iterable[str], offset: int) -> Iterator[Change]:
+    def _respelt(self, selector: JSONObject, written: str, meant: str, offset: int) -> Iterator[Change]:
         """Correct a name that a selector reads, but no device publishes."""
-        expression, meant = text(selector, "cel", "expression"), nearest(written, known)
+        expression = text(selector, "cel", "expression")
         if meant and meant != written and (better := _renamed(expression, written, meant, offset)):
             what = f"with {meant} in place of {written} in the selector of {self._title}"
             yield self._change(what, 0, expression, _with_selector(selector, better))

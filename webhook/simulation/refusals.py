@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from webhook.engine.prescheduled import REQUIRED
 from webhook.inventory.resources import NATIVE, PODS
-from webhook.objects import mapping
+from webhook.objects import items, mapping, text, texts
+from webhook.simulation.affinity import selects
 from webhook.simulation.nodes import INSUFFICIENT, TOO_MANY, UNSELECTED
 from webhook.simulation.ofnodes import amount_text, state_of
 from webhook.simulation.taints import taint_of
@@ -13,6 +15,7 @@ from webhook.simulation.taints import taint_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from webhook.objects import JSONObject
     from webhook.simulation.nodes import Demand, NodeState, Refusal
 
 
@@ -34,7 +37,7 @@ def taints(refusal: Refusal, node: NodeState, demand: Demand) -> tuple[str, ...]
 
 
 def labels(refusal: Refusal, nodes: Sequence[NodeState], demand: Demand) -> Iterator[str]:
-    """Describe the labels of nodes that a pod's nodeSelector does not select.
+    """Describe the labels of nodes that a pod's nodeSelector, or the only term of its node affinity, does not select.
 
     Args:
         refusal: The refusal of all nodes.
@@ -44,13 +47,24 @@ def labels(refusal: Refusal, nodes: Sequence[NodeState], demand: Demand) -> Iter
     if UNSELECTED not in refusal.reasons:
         return
     for key, wanted in mapping(demand.spec, "nodeSelector").items():
-        values = [mapping(node.node, "metadata", "labels").get(key) for node in nodes]
-        if wanted in values:
-            continue
-        known = sorted({str(each) for each in values if each is not None})
-        more = f", … ({len(known)} values)" if len(known) > _VALUES_MAX else ""
-        there = f"is {', '.join(known[:_VALUES_MAX])}{more}" if known else "is not there"
-        yield f"nodeSelector {key}: {wanted}, and the label {there}"
+        selected = {"matchExpressions": [{"key": key, "operator": "In", "values": [wanted]}]}
+        yield from _unselected(selected, key, f"nodeSelector {key}: {wanted}", nodes)
+    terms = items(mapping(demand.spec, *REQUIRED), "nodeSelectorTerms")
+    for each in items(terms[0], "matchExpressions") if len(terms) == 1 else ():
+        key, operator, values = text(each, "key"), text(each, "operator"), texts(each, "values")
+        wanted = " ".join(filter(None, (key, operator, ", ".join(values))))
+        yield from _unselected({"matchExpressions": [each]}, key, f"node affinity {wanted}", nodes)
+
+
+def _unselected(term: JSONObject, key: str, wanted: str, nodes: Sequence[NodeState]) -> Iterator[str]:
+    """Describe a label that keeps a term from selecting any node; nothing if it selects one."""
+    if any(selects({"nodeSelectorTerms": [term]}, each.node) for each in nodes):
+        return
+    values = [mapping(each.node, "metadata", "labels").get(key) for each in nodes]
+    known = sorted({str(each) for each in values if each is not None})
+    more = f", … ({len(known)} values)" if len(known) > _VALUES_MAX else ""
+    there = f"is {', '.join(known[:_VALUES_MAX])}{more}" if known else "is not there"
+    yield f"{wanted}, and the label {there}"
 
 
 def is_full(refusal: Refusal) -> bool:
