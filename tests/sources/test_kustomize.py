@@ -112,6 +112,23 @@ def test_what_a_patch_has_written_is_shown(path: Path, overlay: Path) -> None:
     assert f"rendered from {overlay}/kustomization.yml as `allocationMod: All`\n" in out
 
 
+@pytest.mark.parametrize("field", ["patches: [{path: ../p.yaml}]", "patchesStrategicMerge: [../p.yaml]"])
+def test_what_a_patch_has_written_is_in_its_file(field: str, path: Path, overlay: Path) -> None:
+    program(path, "kustomize", PRINTS)
+    (overlay / "kustomization.yml").write_text(f"resources: [claim.yaml]\n{field}\n", encoding="utf-8")
+    (overlay / "claim.yaml").write_text(BASE.replace("        allocationMod: All\n", ""), encoding="utf-8")
+    patch = overlay.parent / "p.yaml"
+    other = "- {name: other, exactly: {allocationMod: ExactCount}}"
+    own = "- {name: gpu, exactly: {allocationMod: All}}"
+    patch.write_text(
+        f"kind: ResourceClaim\nmetadata: {{name: x}}\nspec:\n  devices:\n    requests:\n    {other}\n    {own}\n",
+        encoding="utf-8",
+    )
+    (found,) = json.loads(draguard("validate", "-o", "json", overlay).out)["findings"]
+    assert (found["file"], found["line"], found["column"]) == (str(patch), 7, 29)
+    assert found["field"] == "spec.devices.requests[0].exactly.allocationMod"
+
+
 def test_what_cannot_be_built_is_a_finding(path: Path, overlay: Path) -> None:
     program(path, "kubectl", "sys.exit('error: accumulating resources: no such file')")
     done = draguard("validate", overlay)

@@ -12,13 +12,15 @@ from webhook.policy.manifest.kinds import meant
 from webhook.problem import ERROR, Fix, Path, Problem
 
 
-def misspelt(obj: dict[str, Any], kubernetes: str | None = None) -> list[Problem]:
+def misspelt(obj: Any, kubernetes: str | None = None) -> list[Problem]:
     """Report an object whose kind or version is one of Kubernetes' own, but for a slip; others may be anybody's.
 
     Args:
-        obj: An object of a kind without rules.
+        obj: Any JSON value; an object is of a kind without rules.
         kubernetes: The release; None for the newest.
     """
+    if not isinstance(obj, dict):
+        return []
     version, kind = obj.get("apiVersion"), obj.get("kind")
     near = meant(version, kind)
     if not near:

@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.documents import Document, parse
 from webhook.documents.files import open_regular
 from webhook.documents.limits import MAX_BYTES
-from webhook.problem import at
+from webhook.problem import Path, at
 from webhook.records import NamedTuple
 from webhook.sources.options import kustomization_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from webhook.problem import Path
+    from collections.abc import Iterator, Sequence
 
 _LISTS: Final = ("resources", "bases", "components")
 """The fields of a kustomization that name files and other kustomizations."""
@@ -48,6 +46,7 @@ class Origins:
     def __init__(self, file: str) -> None:
         self._left = _MOST
         self._objects: dict[tuple[str, str], list[Document]] = {}
+        self._patches: dict[str, list[Document]] = {}
         self._collect(file, [], frozenset())
 
     def of(self, built: Document) -> Document | None:
@@ -57,6 +56,18 @@ class Origins:
         if found[1:]:
             found = [each for each in found if _identity(each)[2] == namespace]
         return found[0] if len(found) == 1 else None
+
+    def patched(self, built: Document, path: Path) -> tuple[Document, Path] | None:
+        """Return the patch with a built value, and the path there; None if no file has it.
+
+        Lists are merged by keys, so that a patch may have a value at another index.
+        """
+        value = at(built.data, path)
+        for patch in self._patches.get(_identity(built)[0], ()):
+            for place in _places(patch.data, path):
+                if at(patch.data, place) == value:
+                    return patch, Path(place)
+        return None
 
     def _collect(self, file: str, names: list[_Named], seen: frozenset[str]) -> None:
         """Collect the objects of a kustomization, and of those that it names.
@@ -75,7 +86,7 @@ class Origins:
                 continue
             inside = [*names, _Named(_text(stated, "namePrefix"), _text(stated, "nameSuffix"))]
             for entry in _entries(stated):
-                path = os.path.normpath(f"{directory}/{entry}") if directory else os.path.normpath(entry)
+                path = os.path.normpath(f"{directory or '.'}/{entry}")
                 self._left -= 1
                 if self._left < 0:
                     return
@@ -83,6 +94,12 @@ class Origins:
                     self._collect(kustomization_of(path), inside, seen | {here})
                 else:
                     self._take(path, inside)
+            for entry in _patches(stated):
+                self._left -= 1
+                if self._left < 0:
+                    return
+                for patch in _documents(os.path.normpath(f"{directory or '.'}/{entry}")):
+                    self._patches.setdefault(_identity(patch)[0], []).append(patch)
 
     def _take(self, path: str, names: list[_Named]) -> None:
         for document in _documents(path):
@@ -109,6 +126,27 @@ def _entries(kustomization: dict[str, Any]) -> Iterator[str]:
     for field in _LISTS:
         listed = kustomization.get(field)
         yield from (each for each in (listed if isinstance(listed, list) else ()) if isinstance(each, str))
+
+
+def _patches(kustomization: dict[str, Any]) -> Iterator[str]:
+    """List the files with strategic merge patches."""
+    for field in ("patches", "patchesStrategicMerge"):
+        listed = kustomization.get(field)
+        for each in listed if isinstance(listed, list) else ():
+            path = each.get("path") if isinstance(each, dict) else each
+            if isinstance(path, str) and "\n" not in path:
+                yield path
+
+
+def _places(value: Any, path: Sequence[str | int], here: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Find the places of a value that a path leads to, at any index of lists."""
+    if not path:
+        yield here
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _places(each, path[1:], (*here, index))
+    elif isinstance(value, dict) and path[0] in value:
+        yield from _places(value[path[0]], path[1:], (*here, path[0]))
 
 
 def _text(kustomization: dict[str, Any], field: str) -> str:

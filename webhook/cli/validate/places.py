@@ -54,13 +54,19 @@ class Places:
         return Judged(resource.source, resource.index + 1, judged.identity) if resource else judged
 
     def _in_resource(self, finding: Finding) -> Finding:
-        """Return a finding located in the file of a kustomization's resource; unchanged if that is unknown."""
+        """Return a finding located in the file of a resource, or of a patch with its value; unchanged if unknown."""
         built = self._built(finding.file).get((finding.document - 1, finding.within))
-        resource = built and self._origins(finding.file).of(built)
-        if built is None or resource is None:
+        if built is None:
             return finding
-        place = located(finding.problem, resource, finding.kubernetes)
-        is_same = has_same(resource, built, finding.problem.path)
+        origins, problem = self._origins(finding.file), finding.problem
+        resource = origins.of(built)
+        is_same = resource is not None and has_same(resource, built, problem.path)
+        if not is_same and (patched := origins.patched(built, problem.path)):
+            resource, path = patched
+            is_same, problem = True, problem._replace(path=path)
+        if resource is None:
+            return finding
+        place = located(problem, resource, finding.kubernetes)
         return finding._replace(
             file=resource.source,
             document=resource.index + 1,
