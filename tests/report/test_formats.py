@@ -490,6 +490,28 @@ class Page(HTMLParser):
 
 
 class TestHtml:
+    def test_findings_by_release_are_a_table(self) -> None:
+        made = report(
+            finding(releases=("1.33",)), finding("w", "warning", releases=("1.33", "1.36")), finding("n", "note")
+        )
+        assert "<th>1.33" not in shown("html", made)
+        made.releases += ("1.33", "1.36")
+        text = shown("html", made)
+        assert "<th>1.33<th>1.36" in text
+        rows = re.findall(r"<tr><td><a href=\"#finding-(\d)\">.*?</a><td>.*?</a>(.*)", text)
+        assert [(number, re.findall(r"<td[^>]*>(\S+?)(?=<|$)", cells)) for number, cells in rows] == [
+            ("1", ["error", "-"]),
+            ("2", ["warning", "warning"]),
+            ("3", ["note", "note"]),
+        ]
+        assert '<p class="quiet">releases: 1.33, 1.36</p>' in text
+        assert "dns-label  error" not in text
+
+    @pytest.mark.parametrize(("files", "is_open"), [(20, True), (21, False)])
+    def test_a_long_list_of_files_is_folded(self, files: int, is_open: bool) -> None:  # noqa: FBT001 - a parameter
+        text = shown("html", report(*(finding(file=f"{number}.yaml") for number in range(files))))
+        assert (f"<details open><summary>{files} files with findings</summary>" in text) == is_open
+
     def test_it_leads_from_files_and_rules_to_findings(self) -> None:
         page = Page(shown("html", report(finding(), finding("w", "warning"))))
         inner = [link for link in page.links if link.startswith("#")]

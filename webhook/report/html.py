@@ -17,6 +17,7 @@ from webhook.explain.links import page
 from webhook.explain.rules import texts
 from webhook.report import Format
 from webhook.report.excerpt import caret, described, help_of, object_of, place_of, printable, rendered_as, stated
+from webhook.report.matrix import cells
 from webhook.report.summary import closing, counted
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from webhook.report.model import Report, Tested
 
 _LEVELS: Final = ("error", "warning", "note")
+_FILES_MAX: Final = 20
+"""The list of more files is folded."""
 
 
 class Html(Format):
@@ -57,7 +60,7 @@ class Html(Format):
         worst = next((level for level in _LEVELS if level in levels), "fine")
         yield f'<header class="{worst}"><h1><span>draguard</span> {title}</h1>'
         if not self.style.quiet:
-            yield from (f"<p>{_text(line)}</p>" for line in closing(report))
+            yield from (f"<p>{_text(line)}</p>" for line in closing(report, 0))
         yield "</header>"
         numbers = {id(finding): number for number, finding in enumerate(report.findings, 1)}
         if report.findings:
@@ -67,6 +70,8 @@ class Html(Format):
             yield from _tests(report.tested)
         if report.findings:
             yield from _contents(report, numbers)
+        if report.findings and report.releases[1:]:
+            yield from _matrix(report, numbers)
         for number, (file, findings) in enumerate(_by_file(report.findings).items(), 1):
             yield f'<section id="file-{number}"><h2>{_text(file)}</h2>'
             for finding in findings:
@@ -95,13 +100,16 @@ def _filters(report: Report) -> Iterator[str]:
 
 def _contents(report: Report, numbers: Mapping[int, int]) -> Iterator[str]:
     """List files and rules, with their numbers of findings."""
-    yield "<nav><table><caption>Files</caption><tr><th>File<th>Errors<th>Warnings<th>Notes"
-    for number, (file, findings) in enumerate(_by_file(report.findings).items(), 1):
+    files = _by_file(report.findings)
+    is_open = " open" if len(files) <= _FILES_MAX else ""
+    yield f"<nav><details{is_open}><summary>{counted(len(files), 'file')} with findings</summary>"
+    yield "<table><tr><th>File<th>Errors<th>Warnings<th>Notes"
+    for number, (file, findings) in enumerate(files.items(), 1):
         yield f'<tr><td><a href="#file-{number}">{_text(file)}</a>{_counts(findings)}'
     clean = len(set(report.files) - {finding.file for finding in report.findings})
     if clean:
         yield f'<tr><td class="quiet">{counted(clean, "file")} without findings{_counts([])}'
-    yield "</table></nav>"
+    yield "</table></details></nav>"
     by_rule: dict[str, list[Finding]] = {}
     for finding in report.findings:
         by_rule.setdefault(finding.problem.rule, []).append(finding)
@@ -115,6 +123,17 @@ def _contents(report: Report, numbers: Mapping[int, int]) -> Iterator[str]:
         for each in findings:
             yield f'<li><a href="#finding-{numbers[id(each)]}">{_text(place_of(each).removesuffix(":"))}</a>'
         yield "</ul></details>"
+    yield "</table></details></nav>"
+
+
+def _matrix(report: Report, numbers: Mapping[int, int]) -> Iterator[str]:
+    """List findings by release."""
+    yield f'<nav class="releases"><details><summary>{counted(len(report.releases), "release")}</summary>'
+    yield f"<table><tr><th>Finding<th>Rule{''.join(f'<th>{_text(each)}' for each in report.releases)}"
+    for each in report.findings:
+        place = f'<a href="#finding-{numbers[id(each)]}">{_text(place_of(each).removesuffix(":"))}</a>'
+        levels = "".join(f'<td class="{level}">{level}' for level in cells(each, report.releases))
+        yield f"<tr><td>{place}<td>{_rule(each.problem.rule)}{levels}"
     yield "</table></details></nav>"
 
 
@@ -143,6 +162,8 @@ def _finding(finding: Finding, anchor: str = "") -> Iterator[str]:
     if origin:
         yield f"<p>policy: {_text(place_of(origin))} {_text(described(origin))}</p>"
     yield from _excerpt(origin or finding)
+    if finding.releases:
+        yield f'<p class="quiet">releases: {_text(", ".join(finding.releases))}</p>'
     if help_ := help_of(finding):
         yield f'<p class="help"><strong>help:</strong> {_text(help_)}</p>'
     if finding.suppression:

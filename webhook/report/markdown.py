@@ -35,7 +35,7 @@ class Markdown(Format):
         """Return the lines of the document."""
         yield "# draguard"
         if not self.style.quiet:
-            yield from ("", *_fenced([folded(printable(each), _WIDTH) for each in closing(report)]))
+            yield from ("", *_fenced([folded(printable(each), _WIDTH) for each in closing(report, MAX_FINDINGS)]))
         for file, findings in groupby(report.findings[:MAX_FINDINGS], key=lambda each: each.file):
             yield from ("", f"## {_code(file)}")
             for finding in findings:

@@ -41,14 +41,24 @@ def merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report:
     return first
 
 
-def table(findings: Sequence[Finding], versions: Sequence[str | None]) -> Iterator[str]:
+def cells(finding: Finding, columns: Sequence[str]) -> list[str]:
+    """Return the level of a finding in each release, ``-`` where it is not found.
+
+    Args:
+        finding: The finding.
+        columns: The releases.
+    """
+    by = finding.releases or columns  # a finding without releases, such as an unused suppression, holds for all
+    return [finding.problem.level if column in by else _NOT_SAID for column in columns]
+
+
+def table(findings: Sequence[Finding], columns: Sequence[str]) -> Iterator[str]:
     """Return a table of findings by release, if there are several.
 
     Args:
         findings: The findings of all of them.
-        versions: The releases, as for :func:`merged`.
+        columns: The releases.
     """
-    columns = [f"1.{release_of(each)}" for each in versions if each]
     if not (findings and columns[1:]):
         return
     heads = [f"{place_of(each)} {each.problem.rule}" for each in findings]
@@ -56,7 +66,5 @@ def table(findings: Sequence[Finding], versions: Sequence[str | None]) -> Iterat
     width = max(len(each.problem.level) for each in findings)
     yield "  ".join(["".ljust(margin), *(column.ljust(width) for column in columns)]).rstrip()
     for head, each in zip(heads, findings, strict=True):
-        by = each.releases or columns  # a finding without releases, such as an unused suppression, holds for all
-        cells = (each.problem.level if column in by else _NOT_SAID for column in columns)
-        yield "  ".join([head.ljust(margin), *(cell.ljust(width) for cell in cells)]).rstrip()
+        yield "  ".join([head.ljust(margin), *(cell.ljust(width) for cell in cells(each, columns))]).rstrip()
     yield ""

@@ -34,6 +34,8 @@ class Report:
         """The number of files in directories that were not read, by reason; see :mod:`webhook.documents.selection`."""
         self.renders = True
         """Whether the command renders charts that are named."""
+        self.releases: list[str] = []
+        """The releases that were judged by, such as ``1.34``, if stated."""
         self.findings: list[Finding] = []
         """The reported findings."""
         self.suppressed: list[Finding] = []

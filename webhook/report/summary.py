@@ -19,7 +19,7 @@ from webhook.documents.selection import (
 from webhook.report.excerpt import fix_of, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from webhook.report.model import Report, Tested
 
@@ -28,9 +28,25 @@ MAX_KINDS = 8
 """How many of the skipped kinds are named."""
 
 
-def closing(report: Report) -> list[str]:
-    """Return the lines that end a report: remarks, and the summary."""
-    return [*map(printable, (*report.remarks, *report.asides)), *summary(report).splitlines()]
+def closing(report: Report, most: int | None = None) -> list[str]:
+    """Return the lines that end a report: remarks, findings by release, and the summary.
+
+    Args:
+        report: The report.
+        most: How many findings the table of releases lists; None for all.
+    """
+    table = map(printable, by_release(report, most))
+    remarks, asides = map(printable, report.remarks), map(printable, report.asides)
+    return [*remarks, *table, *asides, *summary(report).splitlines()]
+
+
+def by_release(report: Report, most: int | None = None) -> Iterable[str]:
+    """Return a table of findings by release, nothing for one release; the arguments are those of :func:`closing`."""
+    if not report.releases[1:]:
+        return ()
+    from webhook.report.matrix import table  # noqa: PLC0415 - few runs judge by several releases
+
+    return table(report.findings[:most], report.releases)
 
 
 def noted(report: Report) -> list[str]:

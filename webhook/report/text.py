@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from webhook.report import Format
 from webhook.report.excerpt import MAX_LINE, caret, described, place_of, printable, rendered_as, stated, uncommanded
-from webhook.report.summary import closing
+from webhook.report.summary import by_release, closing
 from webhook.schema.decoding import ONCE_DECODED
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Text(Format):
         """Return the findings, some lines each, and further remarks."""
         columns = self.style.width
         yield from as_text(report.findings, color=self.style.color, width=columns)
-        last = map(printable, report.remarks) if self.style.quiet else closing(report)
+        last = map(printable, (*report.remarks, *by_release(report))) if self.style.quiet else closing(report)
         yield from (uncommanded(folded(line, columns)) for line in last)
 
 

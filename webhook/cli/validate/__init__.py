@@ -6,6 +6,7 @@ from copy import deepcopy
 from functools import partial
 from typing import TYPE_CHECKING
 
+from webhook.api.versions import release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.output import check_outputs, show
 from webhook.cli.options.cluster import read_cluster
@@ -87,10 +88,7 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
         from webhook.cli.options.policies import each_once  # noqa: PLC0415 - needed only with policies
 
         report.findings = each_once(report.findings)
-    if versions[1:]:
-        from webhook.report.matrix import table  # noqa: PLC0415 - one release needs no table
-
-        report.remarks += table(report.findings, versions)
+    report.releases = [f"1.{release_of(each)}" for each in versions if each]
     return report
 
 
