@@ -36,6 +36,7 @@ _is_plain_version: Final = re.compile(r"(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8}
 _NOTHING: Final[Counters] = {}
 _NANO: Final = -9
 _KIBI: Final = 1024
+_SUFFIXES: Final = "kKMGTPEi"
 _DIGITS: Final = 400
 _MOST: Final = int("1" + "0" * (_DIGITS - _NANO))
 _encode: Final = msgspec.json.Encoder().encode
@@ -58,12 +59,14 @@ def decode_amount(value: object) -> int:
 
 
 def quantity_text(nanos: int) -> str:
-    """Write an amount in nanos as a quantity, with a binary suffix where one fits."""
+    """Write an amount in nanos as a quantity, with the suffix that takes fewer digits; a binary one if both do."""
     whole, rest = divmod(nanos, 10**-_NANO)
     if rest:
         return str(parse_quantity(f"{nanos}n"))
-    notation = BINARY_SI if whole % _KIBI == 0 else DECIMAL_SI
-    return str(whole_quantity(whole).noted(notation))
+    decimal = str(whole_quantity(whole).noted(DECIMAL_SI))
+    binary = str(whole_quantity(whole).noted(BINARY_SI))
+    is_binary = whole % _KIBI == 0 and len(binary.rstrip(_SUFFIXES)) <= len(decimal.rstrip(_SUFFIXES))
+    return binary if is_binary else decimal
 
 
 def _is_plain(attribute: JSONObject) -> bool:

@@ -7,8 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.inventory.claims import allocation_of, uid_of
+from webhook.inventory.extended import ExtendedResources
 from webhook.objects import items, name_of, namespace_of, text
 from webhook.simulation import untried
+from webhook.simulation.cluster import EXTENDED
 from webhook.simulation.leftout import LeftOut
 from webhook.simulation.rejections import Explainer
 from webhook.simulation.suggestions import Suggestions
@@ -112,7 +114,7 @@ class Answers:
                 if (allocation := allocation_of(each)) and not allocation.get("allocationTimestamp")
                 if placement.candidates or _is_of_others(each, placement.pod)
             ]
-        notes += self._gone(placement)
+        notes += [*self._gone(placement), *self._ungated(placement)]
         if placement.claims and self._cluster.inventory.all("DeviceTaintRule"):
             notes += filter(None, [settings.taint_rules_ignored])
         return [*notes, *self._left_out.notes(placement)]
@@ -126,6 +128,18 @@ class Answers:
                 if self._published and device not in self._published:
                     what = f"claim {_full_name(claim)} has device {'/'.join(device)}"
                     yield f"{what}, which is in no ResourceSlice: its driver may not prepare it"
+
+    def _ungated(self, placement: Placement) -> Iterator[str]:
+        """Report extended resources that a class provides, but only with a feature gate that is off."""
+        settings, inventory = self._cluster.settings, self._cluster.inventory
+        if settings.has_extended_resources or placement.needs is None or placement.node is not None:
+            return
+        provided = ExtendedResources(inventory.all("DeviceClass"))
+        for name in filter(provided.has, placement.needs.demand.requests):
+            yield (
+                f"a DeviceClass provides the extended resource {name}, "
+                f"but the scheduler of Kubernetes {settings} does not look for it without the feature gate {EXTENDED}"
+            )
 
     @cached_property
     def _published(self) -> set[tuple[str, ...]]:

@@ -38,6 +38,8 @@ _TAINT_RULES_NEED: Final = {"DRADeviceTaints": 0, "DRADeviceTaintRules": 35}
 _OLDEST: Final = 31
 """The first release whose scheduler allocates the devices of ResourceSlices by CEL selectors."""
 
+EXTENDED: Final = "DRAExtendedResource"
+"""The feature gate by which device classes provide extended resources."""
 EVERYWHERE: Final = -1
 """Stands for all nodes in the log of changes."""
 
@@ -98,7 +100,7 @@ class Settings(NamedTuple):
     @property
     def has_extended_resources(self) -> bool:
         """Whether device classes provide extended resources."""
-        return "DRAExtendedResource" in self.gates
+        return EXTENDED in self.gates
 
 
 class Cluster:

@@ -10,6 +10,7 @@ import pytest
 from tests.command import draguard
 from tests.simulation.clusters import DRIVER, allocated, claim, device_class, devices, node, pod, selector, template
 from webhook import simulate
+from webhook.allocation.devices import decode_amount, quantity_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -299,3 +300,19 @@ class TestDomains:
         (answer,) = simulate([node("a"), device_class(), devices("a", **A100), wanted], [pod(claims={"gpu": "c"})])
         meant = f"with {DRIVER} in place of gpu.nvidia.com in the selector of request r"
         assert next(iter(cures(answer))) == meant
+
+
+class TestExtendedResources:
+    def test_a_feature_gate_that_is_off(self) -> None:
+        provided = device_class(extendedResourceName="example.com/gpu")
+        wanted = pod(requests={"example.com/gpu": "1"})
+        (answer,) = simulate([node("a"), provided, devices("a")], [wanted], kubernetes="1.34")
+        (note,) = answer["why"]["notes"]
+        assert note.endswith("1.34 does not look for it without the feature gate DRAExtendedResource")
+        (answer,) = simulate([node("a"), provided, devices("a")], [wanted])
+        assert (answer["node"], answer["why"]["notes"]) == ("a", [])
+
+
+@pytest.mark.parametrize("amount", ["2G", "10G", "40Gi", "8000Ki", "1536", "1M", "250m", "0"])
+def test_amounts_are_written_as_people_do(amount: str) -> None:
+    assert quantity_text(decode_amount(amount)) == amount
