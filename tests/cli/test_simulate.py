@@ -12,6 +12,7 @@ import yaml
 
 from tests.command import ROOT, draguard
 from tests.simulation import clusters
+from tests.structured import claim
 from webhook.cli import main, match
 from webhook.cli.console import progress
 
@@ -51,6 +52,36 @@ class TestPods:
         assert "once claim team-x/train-1 with 2 devices is released (pod train-1-0): 1 node" in text
         assert "3 pods: 1 scheduled, 2 pending" in text
         assert text.count("not simulated:") == 1
+
+    def test_fields_that_the_api_server_drops_do_not_count(self, tmp_path: Path) -> None:
+        pod = {
+            "resourceClaims": [{"name": "gpu", "resourceClaimName": "claim"}],
+            "containers": [{"name": "app", "image": "app", "resources": {"claims": [{"name": "gpu"}]}}],
+        }
+        taint = {"key": "example.com/broken", "effect": "NoSchedule"}
+        slices = {
+            "driver": "gpu.example.com",
+            "nodeName": "node-1",
+            "devices": [{"name": "gpu-0", "taints": [taint]}],
+            "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1},
+        }
+        objects = [
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": pod},
+            {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "s"}, "spec": slices},
+            {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}},
+            claim({"name": "gpu", "exactly": {"deviceClassName": "gpu"}}),
+        ]
+        (tmp_path / "all.yaml").write_text(yaml.safe_dump_all(objects), encoding="utf-8")
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}
+        (tmp_path / "nodes.yaml").write_text(yaml.safe_dump(node), encoding="utf-8")
+        manifests, release = str(tmp_path / "all.yaml"), ("--kubernetes-version", "1.34")
+        gate = ("--feature-gates", "DRADeviceTaints=true")
+        command = (manifests, "--cluster", tmp_path / "nodes.yaml", *release)
+        assert [each["node"] for each in simulated(*command)] == ["node-1"]
+        assert [each["node"] for each in simulated(*command, *gate)] == [None]
+        # The same in the warnings of validate: the claim can be allocated, as the taint is dropped.
+        assert "never-allocated" not in draguard("validate", manifests, *release).out
+        assert "never-allocated" in draguard("validate", manifests, *release, *gate).out
 
     def test_why_is_another_name(self) -> None:
         assert simulated(DEPLOYMENT, "--cluster", CLUSTER, command="why")[0]["node"] == "node-b"

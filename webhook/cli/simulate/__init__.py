@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import suppress
+from functools import partial
 from itertools import count, islice
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
+from webhook.api.judgement import stored
 from webhook.api.versions import find
 from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.cli.arguments import UsageError
@@ -41,7 +43,7 @@ from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from contextlib import AbstractContextManager
 
     from webhook.documents import Document
@@ -66,7 +68,8 @@ def run(arguments: Namespace) -> int:
     documents = read_sources(arguments, arguments.paths, stated, arguments.namespace)
     gates = feature_gates(arguments, stated)
     refused = Refused(documents, inventory, stated, gates, namespace=arguments.namespace)
-    workloads = _workloads(documents, refused, inventory, report)
+    as_stored = partial(stored, kubernetes=stated, feature_gates=gates)
+    workloads = _workloads(documents, as_stored, refused, inventory, report)
     for line in as_text(report.findings):
         print(line, file=sys.stderr)
     if report.errors:
@@ -89,11 +92,16 @@ def run(arguments: Namespace) -> int:
 
 
 def _workloads(
-    documents: Iterable[Document | Unreadable], refused: Refused, inventory: Inventory, report: Report
+    documents: Iterable[Document | Unreadable],
+    as_stored: Callable[[JSONObject], JSONObject],
+    refused: Refused,
+    inventory: Inventory,
+    report: Report,
 ) -> list[JSONObject]:
     """Read the manifests: return pods and workloads, and add all other objects to the cluster.
 
-    Manifests that the API server refuses are reported, as they can never exist; the cluster's objects were accepted.
+    Manifests that the API server refuses are reported, as they can never exist, and fields that it drops are dropped;
+    the cluster's objects are as it has stored them.
     """
     found: list[JSONObject] = []
     for document in documents:
@@ -106,13 +114,12 @@ def _workloads(
             if findings := refused.of(document):
                 report.findings += findings
             else:
-                found += _makers(document, inventory, report)
+                found += _makers(as_stored(document.data), document, inventory, report)
     return found
 
 
-def _makers(document: Document, inventory: Inventory, report: Report) -> list[JSONObject]:
-    """Return the pods and workloads of a manifest, or add its object to the cluster."""
-    obj = document.data
+def _makers(obj: JSONObject, document: Document, inventory: Inventory, report: Report) -> list[JSONObject]:
+    """Return the pods and workloads of an object, or add it to the cluster."""
     try:
         # A pod does not replace one of the cluster here: that may run already.
         known = (Inventory() if is_workload(obj) else inventory).take(obj)

@@ -18,6 +18,7 @@ from webhook.inventory import CLAIMS, newest
 from webhook.problem import Path, Problem, at
 from webhook.records import NamedTuple
 from webhook.report.summary import counted
+from webhook.schema.decoding import GATE_OFF
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -99,6 +100,10 @@ class References:
         obj = document.data
         if not isinstance(obj, dict) or id(document) in self._documents:
             return
+        if any(finding.problem.rule == GATE_OFF for finding in findings or ()):
+            from webhook.api.judgement import stored  # noqa: PLC0415 - few objects have fields that are dropped
+
+            obj = stored(obj, kubernetes=release, feature_gates=self._gates)
         if not taken:
             self._note_name(obj, document.source)
             self._partly[id(document)] = document
