@@ -126,6 +126,21 @@ class TestOutputs:
         )
         assert json.loads((manifest.parent / "json").read_text())["summary"]["errors"] == 2
 
+    def test_findings_are_counted_by_rule(self, manifest: pathlib.Path) -> None:
+        other = manifest.with_name("other.yaml")
+        other.write_text(f"{CLAIM}  colour: red\n", encoding="utf-8")
+        files = (manifest, other)
+        counted = draguard("validate", "-o", "concise", *files).out
+        rules = [line.split()[2].rstrip(":") for line in counted.splitlines()]
+        done = draguard("validate", "--statistics", *files)
+        lines = done.out.partition("\n\n")[0].splitlines()
+        assert {line.split()[2]: int(line.split()[0]) for line in lines} == {each: rules.count(each) for each in rules}
+        assert done.code == 1
+        assert "documents in 2 files: " in done.out
+        quiet = draguard("validate", "-q", "-o", "statistics", "--exit-zero", *files)
+        assert (quiet.code, quiet.out.splitlines()) == (0, lines)
+        assert draguard("validate", "--exit-zero", manifest.with_name("gone")).code == 2
+
     @pytest.mark.parametrize("command", ["policy check", "policy test"])
     def test_policies_have_the_same_formats(self, command: str, tmp_path: pathlib.Path) -> None:
         wanted = [f"--output={name}={tmp_path / name}" for name in FORMATS]
@@ -141,7 +156,7 @@ class TestOutputs:
         ("outputs", "complaint"),
         [
             (["jsn"], "argument -o/--output: there is no format 'jsn': did you mean json?"),
-            (["xml"], "argument -o/--output: there is no format 'xml': formats are text, concise, json, sarif"),
+            (["xml"], "argument -o/--output: there is no format 'xml': formats are text, concise, statistics, json"),
             (["html="], "argument -o/--output: html=: name the file, such as html=report"),
             (["html=gone/r.html"], "--output html=gone/r.html: there is no directory gone: create it first"),
             (["html=tests"], "--output html=tests: this is a directory: name a file in it"),

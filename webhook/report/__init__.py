@@ -49,6 +49,7 @@ class Format(ABC):
 FORMATS: Mapping[str, str] = {
     "text": "Text",
     "concise": "Concise",
+    "statistics": "Statistics",
     "json": "Json",
     "sarif": "Sarif",
     "junit": "JUnit",

@@ -174,6 +174,10 @@ def validate(parser: argparse.ArgumentParser) -> None:
         help="a profile of what a driver publishes and takes (`draguard driver show`)",
     )
     parser.add_argument("--strict", action="store_true", help=STRICT)
+    parser.add_argument("--exit-zero", action="store_true", help="exit with 0 whatever is found; failures still count")
+    parser.add_argument(
+        "--statistics", action="store_true", help="count the findings of each rule in place of the text about each"
+    )
     parser.add_argument(
         "--jobs",
         type=number_of_jobs,

@@ -92,6 +92,15 @@ class _Once(argparse._StoreAction):  # noqa: SLF001 - the default action, which 
         super().__call__(parser, namespace, values, option_string)
 
 
+_COMMANDS = dict.fromkeys(("check", "lint", "verify"), "validate")
+"""The names of a command in other tools."""
+_HABITS = {
+    "summary": "there is a summary unless --quiet is given; --statistics counts the findings of each rule",
+    "verbose": "--output junit lists every object that was judged",
+}
+"""Options of other tools, without their dashes, and what to do here."""
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that refuses unknown arguments itself, so that errors show the usage of the command.
 
@@ -122,8 +131,10 @@ class Parser(argparse.ArgumentParser):
             found.paths = [*found.filenames, *found.paths]
             del found.filenames
         if unknown:
+            name = unknown[0].partition("=")[0]
             options = [each for each in self._option_string_actions if each.startswith("--")]
-            hint = did_you_mean(unknown[0].partition("=")[0], options)
+            hint = _HABITS.get(name.lstrip("-"), "") if "--output" in options else ""
+            hint = f": {hint}" if hint else did_you_mean(name, options)
             self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return found, unknown
 
@@ -131,7 +142,9 @@ class Parser(argparse.ArgumentParser):
         if action.choices is None or value in action.choices:
             return
         choices = [str(each) for each in action.choices]
-        hint = did_you_mean(str(value), choices) or f" (choose from {', '.join(choices)})"
+        meant = _COMMANDS.get(str(value), "")
+        hint = f": did you mean {meant}?" if meant in choices else ""
+        hint = hint or did_you_mean(str(value), choices) or f" (choose from {', '.join(choices)})"
         what = "there is no command" if isinstance(action, argparse._SubParsersAction) else "invalid choice:"  # noqa: SLF001
         raise argparse.ArgumentError(None if what.endswith("d") else action, f"{what} {value!r}{hint}")
 

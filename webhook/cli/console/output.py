@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable
 
+    from webhook.cli.arguments.outputs import Output
     from webhook.findings import Finding
     from webhook.report.model import Report
 
@@ -51,7 +52,7 @@ def check_outputs(arguments: Namespace) -> None:
 def show(report: Report, arguments: Namespace) -> int:
     """Write a report in all requested formats; return the exit code."""
     # Files are complete before a reader of standard output continues.
-    for output in sorted(arguments.output, key=lambda each: not each.file):
+    for output in sorted(_outputs(arguments), key=lambda each: not each.file):
         if output.file:
             from webhook.cli.console.files import write  # noqa: PLC0415 - needed only to write files
 
@@ -60,6 +61,14 @@ def show(report: Report, arguments: Namespace) -> int:
             for line in make(output.format, _style(arguments)).lines(report):
                 print(line)
     return exit_code(report, arguments)
+
+
+def _outputs(arguments: Namespace) -> list[Output]:
+    """Return the requested reports; ``--statistics`` takes the place of text."""
+    counts = getattr(arguments, "statistics", False)
+    return [
+        each._replace(format="statistics") if counts and each.format == "text" else each for each in arguments.output
+    ]
 
 
 def _style(arguments: Namespace) -> Style:
@@ -90,7 +99,8 @@ UNREAD = 2
 
 def exit_code(report: Report, arguments: Namespace) -> int:
     """Return the exit code for a report."""
-    return code_of(report.findings) or (1 if arguments.strict and report.warnings else 0)
+    code = code_of(report.findings) or (1 if arguments.strict and report.warnings else 0)
+    return 0 if code == 1 and getattr(arguments, "exit_zero", False) else code
 
 
 def code_of(findings: Iterable[Finding]) -> int:
