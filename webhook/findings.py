@@ -191,18 +191,25 @@ def failed(error: Exception, document: Document) -> Finding:
         error: The exception.
         document: The document of the object.
     """
+    hint = "please report it, with the object; this says nothing about other objects"
+    return found(Problem(ERROR, INTERNAL, "InternalError", Path(), own_failure(error), hint), document)
+
+
+FAILED: Final = "draguard itself failed on this object: "
+
+
+def own_failure(error: Exception) -> str:
+    """Describe an unexpected error, with the places in draguard's code."""
     from traceback import extract_tb  # noqa: PLC0415 - needed for draguard's own mistakes only
 
     frames = reversed(extract_tb(error.__traceback__))
     places = [f"{each.filename.rpartition('/webhook/')[2]}:{each.lineno}" for each in frames]
     text = str(error).partition("\n")[0][:_LONGEST]
     what = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    message = f"draguard itself failed on this object: {what} (at {', from '.join(places[:_FRAMES])})"
-    hint = "please report it, with the object; this says nothing about other objects"
-    return found(Problem(ERROR, INTERNAL, "InternalError", Path(), message, hint), document)
+    return f"{FAILED}{what} (at {', '.join(places[:_FRAMES])})"
 
 
-_GRAVE: Final = (OSError, MemoryError, BudgetExceededError, DeadlineExceededError)
+GRAVE: Final = (OSError, MemoryError, BudgetExceededError, DeadlineExceededError)
 """Errors that concern a command as a whole, not one object."""
 
 
@@ -216,7 +223,7 @@ def guarded(document: Document, findings: list[Finding]) -> Iterator[None]:
     """
     try:
         yield
-    except _GRAVE:
+    except GRAVE:
         raise
     except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
         findings.append(failed(error, document))

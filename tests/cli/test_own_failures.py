@@ -16,6 +16,7 @@ from webhook.engine import suites as engine_suites
 from webhook.migration import files, objects
 from webhook.policy import load
 from webhook.policy.manifest import versions
+from webhook.simulation import Scheduler
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -150,3 +151,17 @@ def test_policy_test_runs_all_other_suites(monkeypatch: pytest.MonkeyPatch) -> N
     report = json.loads(done.out)
     assert {each["rule"] for each in report["findings"] if each["level"] == "error"} == {"internal-error"}
     assert len(report["suites"]) > 5
+
+
+def test_simulate_goes_on_with_the_other_pods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Scheduler, "schedule", breaking(Scheduler.schedule))
+    pods = "---\n".join(POD.replace("[{name: a}]", "[]").replace("broken", name) for name in ("one", "broken", "two"))
+    (tmp_path / "pods.yaml").write_text(pods.replace("spec: {", "spec: {containers: [{name: c, image: i}], "))
+    done = draguard("simulate", tmp_path, "--cluster", ROOT / "examples/simulate/cluster.yaml")
+    assert done.code == 3
+    assert [line.partition(": ")[0] for line in done.out.splitlines()[:3]] == [
+        "default/one",
+        "default/broken",
+        "default/two",
+    ]
+    assert "default/broken: pending: draguard itself failed on this object: LookupError: the fault (at " in done.out

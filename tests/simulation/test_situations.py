@@ -198,7 +198,7 @@ class TestReplicas:
         cluster.write_text(json.dumps({"kind": "List", "items": items}))
         given.write_text(json.dumps(deployment(3)))
         done = draguard("simulate", given, "--cluster", cluster)
-        assert done.out.startswith("default/web-XXXXX-0 … web-XXXXX-2 (3 pods): pending\n"), done.err
+        assert done.out.startswith("default/web-XXXXX-0 … web-XXXXX-2 (3 pods): pending: "), done.err
 
 
 class TestSizes:

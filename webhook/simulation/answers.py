@@ -10,7 +10,9 @@ from webhook.inventory.claims import allocation_of, uid_of
 from webhook.inventory.extended import ExtendedResources
 from webhook.objects import items, name_of, namespace_of, text
 from webhook.simulation import untried
+from webhook.simulation.causes import cause
 from webhook.simulation.cluster import EXTENDED
+from webhook.simulation.conditions import FILTER_FAILED
 from webhook.simulation.leftout import LeftOut
 from webhook.simulation.rejections import Explainer
 from webhook.simulation.suggestions import Suggestions
@@ -49,6 +51,7 @@ class Answers:
 
     def of(self, placement: Placement) -> dict[str, Any]:
         """Return the result of one pod: see :func:`webhook.simulate`."""
+        why = self._why(placement)
         return {
             "namespace": namespace_of(placement.pod),
             "name": name_of(placement.pod),
@@ -56,7 +59,7 @@ class Answers:
             "condition": placement.condition,
             "claims": {name_of(each): found for each in placement.claims if (found := _devices(each))},
             "candidates": list(placement.candidates),
-            "why": _why(placement.reason, self._why(placement), self._notes(placement)),
+            "why": _why(_reason(placement, why["nodes"]), why, self._notes(placement)),
         }
 
     @staticmethod
@@ -153,6 +156,15 @@ class Answers:
 
 def _why(reason: str, explained: JSONObject, notes: list[str]) -> JSONObject:
     return {"reason": reason, **explained, "withoutDevices": [], "notes": notes}
+
+
+def _reason(placement: Placement, groups: Sequence[JSONObject]) -> str:
+    """Return the reason of the scheduler, or else that of the nodes; empty for a pod that gets a node."""
+    if placement.reason or placement.node is not None:
+        return placement.reason
+    message = (placement.condition or {}).get("message", "")
+    error = message.removeprefix(FILTER_FAILED)
+    return cause(groups, error if error != message else "") or message
 
 
 def _nothing() -> JSONObject:

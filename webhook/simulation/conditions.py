@@ -34,9 +34,14 @@ _NOT_HELPFUL: Final = "Preemption is not helpful for scheduling"
 _NO_VICTIMS: Final = "No preemption victims found for incoming pod"
 
 
+SCHEDULER_ERROR: Final = "SchedulerError"
+FILTER_FAILED: Final = 'running "DynamicResources" filter plugin: '
+"""The start of the message for an error on a node."""
+
+
 def failed(message: str) -> Condition:
     """Return the condition of a pod whose scheduling ended with an error."""
-    return {"status": "False", "reason": "SchedulerError", "message": message}
+    return {"status": "False", "reason": SCHEDULER_ERROR, "message": message}
 
 
 def unschedulable(message: str) -> Condition:

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from webhook.simulation.cluster import Cluster
     from webhook.simulation.conditions import Condition
 
-_FILTER_FAILED: Final = 'running "DynamicResources" filter plugin: '
 _CONFLICT: Final = "each term of its node affinity requires nodes of different names"
 _SHARED_MAX: Final = 64
 """The number of shapes of pods that are remembered."""
@@ -173,7 +172,7 @@ class Scheduler:
             # If several nodes fail, the first counts; the text names this pod.
             node = min(verdicts.errors)
             error = round_.filter(node).error or verdicts.errors[node]
-            return placement._replace(condition=conditions.failed(_FILTER_FAILED + error)), False
+            return placement._replace(condition=conditions.failed(conditions.FILTER_FAILED + error)), False
         if verdicts.fitting:
             return self._bind(placement, uses, round_), False
         said, again = self._free(verdicts, round_.needs, uses)

@@ -15,7 +15,7 @@ from webhook.api.versions import find
 from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.lines import show_lines
-from webhook.cli.console.output import code_of, wants_colors
+from webhook.cli.console.output import OWN_FAILURE, code_of, wants_colors
 from webhook.cli.console.progress import counting
 from webhook.cli.console.reading import read_sources
 from webhook.cli.options.cluster import DETAILS, malformed, read_cluster
@@ -24,7 +24,7 @@ from webhook.cli.options.release import feature_gates, kubernetes
 from webhook.cli.simulate.names import take_names
 from webhook.cli.simulate.report import Text, gets_devices
 from webhook.documents import STDIN, Unreadable
-from webhook.findings import guarded, unread
+from webhook.findings import FAILED, GRAVE, guarded, own_failure, unread
 from webhook.inventory import Inventory, MalformedError
 from webhook.inventory.claims import POD
 from webhook.objects import items, name_of, namespace_of, text
@@ -230,6 +230,8 @@ def _schedule(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, ar
         names = listed([f"{namespace_of(pod)}/{name_of(pod)}" for pod in left])
         complaint = f"not simulated: {len(left)} of {len(pods)} pods ({names}): {arguments.timeout:g} seconds were over"
         show_lines([f"{complaint}; give fewer pods, or a longer --timeout"], sys.stderr)
+    if any(each["why"]["reason"].startswith(FAILED) for each in found.values()):
+        return OWN_FAILURE
     return 1 if left or not all(map(gets_devices, found.values())) else 0
 
 
@@ -243,9 +245,14 @@ def _answers(scheduler: Scheduler, pods: Sequence[JSONObject], arguments: Namesp
         cluster.progress = lambda: progress(len(found), f", {next(checks)} checks of nodes")
         with suppress(DeadlineExceededError):
             for index in in_order(pods, cluster.inventory):
-                placement = scheduler.schedule(pods[index])
-                answer = tell.of(placement)
-                references.annotate(answer, placement)
+                try:
+                    placement = scheduler.schedule(pods[index])
+                    answer = tell.of(placement)
+                    references.annotate(answer, placement)
+                except GRAVE:
+                    raise
+                except Exception as error:  # noqa: BLE001 - the other pods still get their answers
+                    answer = Answers.unfinished(pods[index], own_failure(error))
                 found[index] = answer
     return found
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.cli.console.lines import colored
 from webhook.deviceselectors.fleet import shortened
 from webhook.report.summary import counted
+from webhook.simulation.conditions import SCHEDULER_ERROR
 from webhook.simulation.holders import used_by
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class Text:
         """Report how many more pods fit, and what runs out first."""
         more = "" if last else " at least"
         if not found.pods and last is not None:
-            yield f"{self._in('bad', 'no more pods')} like {pod} fit:"
+            yield f"{self._in('bad', 'no more pods')} like {pod} fit{_because_of(last)}"
             yield from self._why(last)
             return
         state = self._in("good", f"{counted(found.pods, 'more pod')}{more}")
@@ -85,7 +86,7 @@ class Text:
         for count, nodes in sorted(by_count.items(), reverse=True):
             yield f"  {shortened(sorted(nodes))}: {count}{' each' if len(nodes) > 1 else ''}"
         if last is not None:
-            yield "then no node takes another:"
+            yield f"then no node takes another{_because_of(last)}"
             yield from self._why(last)
 
     def _placed(self, answer: JSONObject) -> Iterator[str]:
@@ -103,18 +104,21 @@ class Text:
         names = _name(first)
         if len(answers) > 1:
             names = f"{names} … {answers[-1]['name']} ({len(answers)} pods)"
-        yield f"{names}: {self._in('bad', 'waiting' if waits(first) else 'pending')}"
+        state, reason = "waiting" if waits(first) else "pending", _because_of(first)
+        yield f"{names}: {self._in('bad', state)}{reason.removeprefix(f': {state}')}"
         yield from _devices(first)
         yield from self._why(first)
 
     def _why(self, answer: JSONObject) -> Iterator[str]:
-        why, condition = answer["why"], answer["condition"]
-        message = condition.get("message") if condition else ""
-        if message:
-            yield f"  {message}"
-        if why["reason"] and (not message or waits(answer)):
-            yield f"  {why['reason']}"
-        yield from _groups(why["nodes"])
+        """Explain a pending pod: what would help, what is left on which nodes, the scheduler's own words."""
+        yield from self._help(answer["why"])
+        yield from _groups(answer["why"]["nodes"])
+        message = (answer["condition"] or {}).get("message", "")
+        if message and message != answer["why"]["reason"]:
+            yield f"  kube-scheduler: {message}"
+        yield from self._notes(answer)
+
+    def _help(self, why: JSONObject) -> Iterator[str]:
         if why["help"]:
             yield f"  {self._in('help', 'what would help:')}"
             helping = why["help"]
@@ -126,7 +130,6 @@ class Text:
             yield f"  {self._in('help', 'nothing that was tried would help')} ({counted(why['tried'], 'change')})"
         if not why["allTried"]:
             yield "  there was no time to try all changes: others may help, too"
-        yield from self._notes(answer)
 
     def _notes(self, answer: JSONObject) -> Iterator[str]:
         for note in answer["why"]["notes"]:
@@ -140,7 +143,8 @@ class Text:
 
 def waits(answer: JSONObject) -> bool:
     """Tell whether a pod has devices and waits until they are ready."""
-    return answer["node"] is None and bool(answer["candidates"]) and bool(answer["why"]["reason"])
+    condition = answer["condition"] or {}
+    return answer["node"] is None and bool(answer["candidates"]) and condition.get("reason") != SCHEDULER_ERROR
 
 
 def gets_devices(answer: JSONObject) -> bool:
@@ -150,6 +154,11 @@ def gets_devices(answer: JSONObject) -> bool:
 
 def _ran_before(answer: JSONObject) -> bool:
     return answer["node"] is not None and bool(answer["why"]["reason"])
+
+
+def _because_of(answer: JSONObject) -> str:
+    reason = answer["why"]["reason"]
+    return f": {reason}" if reason else ""
 
 
 def _name(answer: JSONObject) -> str:

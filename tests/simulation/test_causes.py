@@ -1,0 +1,112 @@
+"""The one-sentence reason of a pending pod."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.simulation import clusters
+from webhook import simulate
+
+MODEL = 'device.attributes["gpu.example.com"].model == "{}"'
+
+
+def reason(*objects: dict[str, Any], pod: dict[str, Any] | None = None) -> str:
+    (answer,) = simulate([clusters.device_class(), *objects], [pod or clusters.pod(claims={"gpu": "c"})])
+    assert answer["node"] is None
+    text: str = answer["why"]["reason"]
+    return text
+
+
+def on(node: str, count: int = 1, model: str = "A100", **fields: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    attributes = {"model": {"string": model}}
+    return clusters.node(node), clusters.devices(node, count, attributes=attributes, **fields)
+
+
+def asking(**asks: Any) -> dict[str, Any]:
+    return clusters.claim(**asks)
+
+
+def of_model(name: str) -> list[dict[str, Any]]:
+    return [clusters.selector(MODEL.format(name))]
+
+
+TAINT = [{"key": "broken", "effect": "NoSchedule"}]
+
+
+@pytest.mark.parametrize(
+    ("objects", "text"),
+    [
+        ((clusters.node("a"), asking()), "no node has a device for request r: no ResourceSlice has devices"),
+        ((*on("a", 2), asking(count=3)), "no node has 3 devices of the class for request r: at most 2"),
+        (
+            (*on("a"), *on("b", model="L4"), asking(selectors=of_model("H100"))),
+            'no node has a device with model = "H100" for request r: model is "A100" or "L4", wanted "H100"',
+        ),
+        (
+            (
+                *on("a"),
+                *on("b", model="L4"),
+                clusters.allocated("other", "a", "d0", "x"),
+                asking(selectors=of_model("A100")),
+            ),
+            'no node has a free device with model = "A100" for request r: held by claim default/other',
+        ),
+        ((*on("a", taints=TAINT), asking()), "no node has an untainted device for request r: "),
+        (
+            (*on("a"), asking(selectors=[clusters.selector("device.attributes['gpu.example.com'].colour == 'red'")])),
+            "an error ends the scheduling of the pod on all nodes: claim default/c: selector #0: CEL runtime error: ",
+        ),
+        ((*on("a"), asking(deviceClassName="gpus")), "request r: device class gpus does not exist"),
+        ((), "no nodes available to schedule pods"),
+        ((*on("a"),), 'resourceclaim "c" not found'),
+    ],
+)
+def test_devices(objects: tuple[dict[str, Any], ...], text: str) -> None:
+    assert reason(*(objects or [asking()])).startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("pod", "text"),
+    [
+        ({"requests": {"cpu": "9"}}, "all 2 nodes have too little cpu: cpu 9 wanted, 8 of 8 free"),
+        (
+            {"nodeSelector": {"disk": "ssd"}},
+            "all 2 nodes didn't match Pod's node affinity/selector: nodeSelector disk: ssd, and the label is not there",
+        ),
+        ({"schedulingGates": [{"name": "x"}]}, "it has scheduling gates"),
+    ],
+)
+def test_nodes(pod: dict[str, Any], text: str) -> None:
+    assert reason(clusters.node("a"), clusters.node("b"), pod=clusters.pod(**pod)) == text
+
+
+def test_different_reasons_are_told_apart() -> None:
+    """Only the nodes that suit the pod otherwise lack a device."""
+    tainted = clusters.node("b", {"taints": [{"key": "own", "effect": "NoSchedule"}]})
+    text = reason(*on("a"), tainted, clusters.node("c", cpu="0"), asking(count=2))
+    assert text.startswith("no other node has 2 devices of the class for request r: at most 1; ")
+    assert "1 node had untolerated taint(s)" in text
+
+
+def test_requests_of_which_each_node_lacks_another() -> None:
+    claim = asking(selectors=of_model("A100"))
+    (first,) = claim["spec"]["devices"]["requests"]
+    other = {"name": "s", "exactly": {**first["exactly"], "selectors": of_model("H100")}}
+    claim["spec"]["devices"]["requests"].append(other)
+    text = reason(*on("a"), *on("b", model="H100"), *on("c", model="H100"), claim)
+    assert text.startswith('2 nodes lack a device with model = "A100" for request r: ')
+    assert '; 1 node lacks a device with model = "H100" for request s: ' in text
+
+
+def test_requests_that_compete() -> None:
+    claim = asking()
+    (first,) = claim["spec"]["devices"]["requests"]
+    claim["spec"]["devices"]["requests"].append({**first, "name": "s"})
+    assert reason(*on("a"), claim).startswith("1 node cannot meet all requests together: ")
+
+
+def test_a_pod_that_gets_its_devices_has_no_reason() -> None:
+    (answer,) = simulate([clusters.device_class(), *on("a"), asking()], [clusters.pod(claims={"gpu": "c"})])
+    assert (answer["node"], answer["why"]["reason"]) == ("a", "")

@@ -1,0 +1,148 @@
+"""States in one sentence why a pod stays pending, from the reasons of the nodes."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from webhook.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from webhook.objects import JSONObject
+
+_STEPS: Final = ("seen", "ofClass", "selected", "free", "tolerated", "enough", "constrained", "together")
+"""The numbers of devices of a request that are left, step by step."""
+_PHRASES_MAX: Final = 3
+_INSUFFICIENT: Final = re.compile(r"^Insufficient (.+)$")
+_NODES: Final = "node(s)"
+_ELSEWHERE: Final = "resourceclaim not available on the node"
+"""The scheduler's reason for a claim with devices on another node, whose details say more."""
+_ERROR: Final = "an error ends the scheduling of the pod on all nodes: "
+
+
+class Shortfall(NamedTuple):
+    """A step that leaves too few devices for a request.
+
+    Args:
+        step: Its place among the steps.
+        left: The number of devices that are left.
+        wanted: The number of devices that are wanted.
+    """
+
+    step: int
+    left: int
+    wanted: int
+
+
+def shortfall_of(request: JSONObject) -> Shortfall | None:
+    """Return the first step that leaves too few devices; None if the request by itself can be met.
+
+    Args:
+        request: A request of a group of nodes.
+    """
+    wanted = max(1, request["selected"]) if request["wanted"] is None else request["wanted"]
+    for step, name in enumerate(_STEPS):
+        left = request[name]
+        if name == "together" and left is not None:  # stated only where it is too few
+            return Shortfall(step, left, wanted)
+        if left is not None and left < wanted and (name != "seen" or not left):
+            return Shortfall(step, left, wanted)
+    return None
+
+
+def cause(groups: Sequence[JSONObject], error: str = "") -> str:
+    """State why no node takes a pod.
+
+    Args:
+        groups: The nodes that refuse it, those with the same reasons together, the closest first.
+        error: The error that made the scheduler give up; empty without one.
+    """
+    if error:
+        return _ERROR + error
+    by_devices = [each for each in groups if each["requests"]]
+    others = [_of_nodes(each, is_all=len(groups) == 1) for each in groups if not each["requests"]]
+    phrases = [*_of_devices(by_devices, is_all=not others), *others]
+    left = len(phrases) - _PHRASES_MAX
+    return "; ".join([*phrases[:_PHRASES_MAX], *(["other nodes have other reasons"] if left > 0 else [])])
+
+
+def _of_devices(groups: Sequence[JSONObject], *, is_all: bool) -> list[str]:
+    """State what nodes lack: what all of them lack for the same request, or else what each group lacks."""
+    if not groups:
+        return []
+    unmet = [{_key(each): found for each in group["requests"] if (found := shortfall_of(each))} for group in groups]
+    common = set.intersection(*map(set, unmet))
+    if common:
+        key = next(_key(each) for each in groups[0]["requests"] if _key(each) in common)
+        furthest = max(range(len(groups)), key=lambda index: unmet[index][key][:2])
+        request = next(each for each in groups[furthest]["requests"] if _key(each) == key)
+        nodes = "no node" if is_all else "no other node"
+        return [f"{nodes} has {_lacking(request, unmet[furthest][key])}"]
+    return [_of_group(group, short) for group, short in zip(groups, unmet, strict=True)]
+
+
+def _of_group(group: JSONObject, unmet: Mapping[tuple[str, str], Shortfall]) -> str:
+    """State what the nodes of a group lack for the first request that they cannot meet."""
+    for request in group["requests"]:
+        if short := unmet.get(_key(request)):
+            verb = "lacks" if len(group["nodes"]) == 1 else "lack"
+            return f"{_counted(group)} {verb} {_lacking(request, short)}"
+    brief = [each.partition(": ")[0] for each in group["details"]]  # without the devices of each request
+    return ": ".join([f"{_counted(group)} cannot meet all requests together", *brief[:1]])
+
+
+def _key(request: JSONObject) -> tuple[str, str]:
+    return request["claim"], request["request"]
+
+
+def _lacking(request: JSONObject, short: Shortfall) -> str:
+    """Describe the devices that a request needs, and what is there instead."""
+    noun = "device" if short.wanted == 1 else "devices"
+    article = ("an " if short.step == _STEPS.index("tolerated") else "a ") if short.wanted == 1 else f"{short.wanted} "
+    with_ = f" with {request['selecting']}" if request["selecting"] else ""
+    what = {
+        "seen": noun,
+        "ofClass": f"{noun} of the class",
+        "selected": f"{noun}{with_ or ' that the selectors match'}",
+        "free": f"free {noun}{with_}",
+        "tolerated": f"untainted {noun}{with_}",
+        "enough": f"{noun}{with_} with enough {'counters' if request['counters'] else 'capacity'} left",
+        "constrained": f"{noun}{with_} with {request['constraint']}",
+        "together": f"{noun}{with_} that can be had together",
+    }[_STEPS[short.step]]
+    held = [f"claim {each['claim']}" for each in request["heldBy"]]
+    why = request["because"]
+    if held and _STEPS[short.step] == "free":
+        why = f"held by {held[0]}" + (f" and {len(held) - 1} more" if held[1:] else "")
+    if _STEPS[short.step] == "seen":
+        pools = [f"pool {each['pool']} is {each['why']}" for each in request["unused"]]
+        why = pools[0] if pools else "no ResourceSlice has devices for the node"
+    most = f"at most {short.left}" if short.left else ""
+    details = ", ".join(filter(None, (most, why)))
+    return f"{article}{what} for {request['for']}" + (f": {details}" if details else "")
+
+
+def _of_nodes(group: JSONObject, *, is_all: bool) -> str:
+    """State why nodes refuse a pod, its devices aside."""
+    nodes = f"all {_counted(group)}" if is_all and len(group["nodes"]) > 1 else _counted(group)
+    if group["reasons"] == [_ELSEWHERE] and group["details"]:
+        return "; ".join(group["details"])
+    texts = [_of_reason(each, nodes) for each in group["reasons"]]
+    return f"{', '.join(texts)}{_detailed(group)}"
+
+
+def _of_reason(reason: str, nodes: str) -> str:
+    if short := _INSUFFICIENT.match(reason):
+        return f"{nodes} {'has' if nodes.startswith('1 ') else 'have'} too little {short[1]}"
+    return reason.replace(_NODES, nodes, 1) if _NODES in reason else f"{nodes}: {reason}"
+
+
+def _detailed(group: JSONObject) -> str:
+    return f": {'; '.join(group['details'])}" if group["details"] else ""
+
+
+def _counted(group: JSONObject) -> str:
+    count = len(group["nodes"])
+    return f"{count} node{'s' * (count != 1)}"
