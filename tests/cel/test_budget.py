@@ -24,7 +24,8 @@ from webhook.budget import (
 )
 from webhook.cel import Environment
 from webhook.cel.ext import OPTIONALS
-from webhook.cel.kubernetes.devices import Refusal, compile_selector, selector_environment
+from webhook.cel.kubernetes.devices import compile_selector, selector_environment
+from webhook.cel.kubernetes.refusals import Refusal
 from webhook.cel.types.base import INT, map_of
 from webhook.engine.offline import evaluate
 from webhook.policy.load import load

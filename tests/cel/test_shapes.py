@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from webhook.api.gates import enabled
-from webhook.cel.kubernetes import devices
-from webhook.cel.kubernetes.devices import Refusal, compile_selector, refusal_of
+from webhook.cel.kubernetes import devices, verdicts
+from webhook.cel.kubernetes.devices import compile_selector
+from webhook.cel.kubernetes.refusals import Refusal
 from webhook.cel.kubernetes.shapes import shape_of
+from webhook.cel.kubernetes.verdicts import refusal_of
 from webhook.release import Release
 
 if TYPE_CHECKING:
@@ -139,10 +141,10 @@ def test_one_of_a_shape_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
         compiled.append(expression)
         return compile_selector(expression, Release(36), *arguments[1:], stored=stored)
 
-    for number in range(devices._FEW):  # noqa: SLF001 - before shapes are sought
+    for number in range(verdicts._FEW):  # noqa: SLF001 - before shapes are sought
         refusal_of(f"1{'0' * number} == size('')", Release(36))
     monkeypatch.setattr(devices, "compile_selector", compiling)
-    taken = [f'device.attributes["of.a.shape"].model == "{number}"' for number in range(100, 110)]
+    taken = [f'device.attributes["of.a.shape"].model == "{number}" && 1 < 2' for number in range(100, 110)]
     refused = [f'device.attributes["of.a.shape"] == "{number}"' for number in range(100, 110)]
     assert [refusal_of(each, Release(36)) for each in taken] == [None] * 10
     assert all(refusal_of(each, Release(36)) for each in refused)

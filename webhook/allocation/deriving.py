@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.selecting import RUNTIME
 from webhook.cel.errors import CelError
-from webhook.cel.kubernetes.devices import MAX_COST, Refusal
+from webhook.cel.kubernetes.devices import MAX_COST
+from webhook.cel.kubernetes.refusals import Refusal
 from webhook.cel.kubernetes.semver import Semver
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.types.values import type_of

@@ -52,20 +52,26 @@ package: `webhook.formats`, which reads quantities and names and knows nothing o
 and the modules that make importing cheap: `later`, `patterns` and `records`.
 """
 
-from webhook.cel.checker.declarations import EnvironmentOptions, Function, Library, StructType, Validator
-from webhook.cel.checker.scope import Checked
-from webhook.cel.environment import Environment
-from webhook.cel.errors import (
-    CelError,
-    CompileError,
-    CostLimitExceededError,
-    EvaluationError,
-    Issue,
-    ProgramError,
-)
-from webhook.cel.overloads import Overload
-from webhook.cel.runtime.meter import Meter
-from webhook.cel.runtime.program import Joint, Program
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from webhook.cel.checker.declarations import EnvironmentOptions, Function, Library, StructType, Validator
+    from webhook.cel.checker.scope import Checked
+    from webhook.cel.environment import Environment
+    from webhook.cel.errors import (
+        CelError,
+        CompileError,
+        CostLimitExceededError,
+        EvaluationError,
+        Issue,
+        ProgramError,
+    )
+    from webhook.cel.overloads import Overload
+    from webhook.cel.runtime.meter import Meter
+    from webhook.cel.runtime.program import Joint, Program
 
 __all__ = [
     "CelError",
@@ -86,3 +92,24 @@ __all__ = [
     "StructType",
     "Validator",
 ]
+
+_HOMES = (
+    "checker.declarations",
+    "checker.scope",
+    "environment",
+    "errors",
+    "overloads",
+    "runtime.meter",
+    "runtime.program",
+)
+
+
+if not TYPE_CHECKING:  # so that mypy finds imports of names that do not exist
+
+    def __getattr__(name: str) -> Any:
+        """Import a name on first use: to parse an expression needs a fifth of the engine."""
+        for home in _HOMES if name in __all__ else ():
+            module = import_module(f"{__name__}.{home}")
+            if name in vars(module):
+                return getattr(module, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

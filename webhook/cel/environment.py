@@ -68,10 +68,25 @@ class Environment(Scope):
         Raises:
             CompileError: The text is not a well-typed expression; every error is listed.
         """
-        issues, budget = _issues(text), current()
+        issues = _issues(text)
         try:
-            root = self._parse(issues, budget)
-            watched = check(root, self, issues, budget)
+            root = self._parse(issues, current())
+        except RecursionError:
+            raise _too_deep(text) from None
+        return self._check(root, issues)
+
+    def check_tree(self, text: str, root: Expression) -> Checked:
+        """Checks the types of an expression that was parsed without this environment; its macros are all known.
+
+        Raises:
+            CompileError: The expression is not well-typed; every error is listed.
+        """
+        return self._check(root, _issues(text))
+
+    def _check(self, root: Expression, issues: Issues) -> Checked:
+        text = issues.text
+        try:
+            watched = check(root, self, issues, current())
         except RecursionError:
             raise _too_deep(text) from None
         issues.raise_if_any()

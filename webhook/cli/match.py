@@ -14,7 +14,8 @@ from webhook.allocation.features import implementation
 from webhook.allocation.unused import unused
 from webhook.api.versions import release_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
-from webhook.cel.kubernetes.devices import Refusal, compile_selector
+from webhook.cel.kubernetes.devices import compile_selector
+from webhook.cel.kubernetes.refusals import Refusal
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.expressions import located_in_option
 from webhook.cli.console.lines import colored, show_lines

@@ -6,15 +6,12 @@ it saw and the one that it wanted: ``memory is 40Gi, wanted >= 80Gi``.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.cache import Cache
-from webhook.cel.checker.scope import Checked
 from webhook.cel.errors import CelError
-from webhook.cel.kubernetes.devices import MAX_COST, selector_environment
-from webhook.cel.kubernetes.quantity import Quantity
-from webhook.cel.kubernetes.semver import Semver
-from webhook.cel.runtime.meter import Meter
+from webhook.cel.kubernetes.plain import plain_tree
 from webhook.cel.syntax.ast import Call, Comprehension, Expression, Ident, ListExpression, Literal, Select
 from webhook.cel.types.base import BOOL
 from webhook.later import Module
@@ -24,10 +21,20 @@ if TYPE_CHECKING:
     import json
     from collections.abc import Iterator, Mapping
 
+    from webhook.cel.checker import scope
+    from webhook.cel.environment import Environment
+    from webhook.cel.kubernetes import devices, quantity, semver
+    from webhook.cel.runtime import meter
     from webhook.cel.runtime.program import Program
     from webhook.release import Release
 else:
     json = Module("json")
+    # Of the engine, plain selectors need the parser only.
+    devices = Module("webhook.cel.kubernetes.devices")
+    meter = Module("webhook.cel.runtime.meter")
+    quantity = Module("webhook.cel.kubernetes.quantity")
+    scope = Module("webhook.cel.checker.scope")
+    semver = Module("webhook.cel.kubernetes.semver")
 
 AND: Final = "_&&_"
 OR: Final = "_||_"
@@ -106,14 +113,20 @@ class Parts:
     """
 
     def __init__(self, expression: str, release: Release, gates: frozenset[str] = frozenset()) -> None:
-        self._environment = selector_environment(release, gates, stored=True)
-        checked = self._environment.check(expression)
-        self.text = checked.text
-        self.root = checked.root
-        self.all = tuple(_flat(checked.root, AND))
+        self._around = release, gates
+        plain = plain_tree(expression, release)
+        self._is_checked = plain is None
+        self.text = expression
+        self.root = plain or self._environment.check(expression).root
+        self.all = tuple(_flat(self.root, AND))
         self._programs: dict[int, Program] = {}
         self.memo: dict[str, Any] = {}
         """The results of analyses of the expression; equal expressions are parsed once."""
+
+    @cached_property
+    def _environment(self) -> Environment:
+        release, gates = self._around
+        return devices.selector_environment(release, gates, stored=True)
 
     def evaluate(self, part: Expression, bindings: Mapping[str, Any]) -> Any:
         """Return the value of a part of the expression for a device.
@@ -123,9 +136,14 @@ class Parts:
         """
         program = self._programs.get(id(part))
         if program is None:
-            checked = Checked(self.text, part, BOOL, is_checked=True)
-            program = self._programs[id(part)] = self._environment.program(checked)
-        return program.evaluate(bindings, meter=Meter(MAX_COST))
+            program = self._programs[id(part)] = self._program(part)
+        return program.evaluate(bindings, meter=meter.Meter(devices.MAX_COST))
+
+    def _program(self, part: Expression) -> Program:
+        if not self._is_checked:
+            self._environment.check_tree(self.text, self.root)
+            self._is_checked = True
+        return self._environment.program(scope.Checked(self.text, part, BOOL, is_checked=True))
 
     def first_false_part(self, bindings: Mapping[str, Any]) -> tuple[Expression | None, str]:
         """Return the part that made the selector false or fail for a device, with the error, if there is one.
@@ -355,9 +373,9 @@ def _shown(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):
         return f"[{', '.join(map(_shown, value))}]"
-    if isinstance(value, Quantity):
+    if isinstance(value, quantity.Quantity):
         return str(value.number)
-    return str(value.version if isinstance(value, Semver) else value)
+    return str(value.version if isinstance(value, semver.Semver) else value)
 
 
 def _source(node: Expression) -> str:  # noqa: PLR0911 - a return for each kind of node

@@ -12,18 +12,21 @@ from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.errors import CelError
-from webhook.cel.kubernetes import quantity, semver
 from webhook.cel.syntax.ast import Call, Expression, Ident, ListExpression, Literal, Select
 from webhook.cel.syntax.reads import reads
 from webhook.cel.types.values import DefaultingMap
 from webhook.deviceselectors.parts import AND, NOT, OR, compared, read_of
 from webhook.formats import parse_quantity
+from webhook.later import Module
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from webhook.cel.kubernetes import quantity, semver
     from webhook.deviceselectors.parts import Parts
+else:
+    quantity, semver = Module("webhook.cel.kubernetes.quantity"), Module("webhook.cel.kubernetes.semver")
 
 Path = tuple[str, ...]
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 from webhook import formats
 from webhook.api.dra.device import ONE_VALUE
 from webhook.cel.errors import CelError, EvaluationError
-from webhook.cel.kubernetes import semver
 from webhook.cel.syntax.ast import Call, Literal, Select
 from webhook.deviceselectors.parts import Parts, parts_of, read_of, start_of
 from webhook.deviceselectors.reads import constants, depends_on_device, every_node, with_constant
 from webhook.deviceselectors.witnesses import always_holds, conflict_of
 from webhook.drivers import driver_of_class
 from webhook.formats.quantities import without_byte
+from webhook.later import Module
 from webhook.objects import text
 from webhook.problem import Advice, Fix
 from webhook.records import NamedTuple
@@ -26,12 +26,15 @@ from webhook.spelling import nearest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from webhook.cel.kubernetes import semver
     from webhook.cel.syntax.ast import Expression
     from webhook.deviceselectors.parts import Read
     from webhook.deviceselectors.witnesses import Conflict
     from webhook.objects import JSONObject
     from webhook.problem import Problem
     from webhook.references.rules import Context
+else:
+    semver = Module("webhook.cel.kubernetes.semver")
 
 
 class _Found(NamedTuple):

@@ -16,7 +16,7 @@ from webhook.schema import Array, Nested, Struct, Text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from webhook.cel.kubernetes.devices import Refusal
+    from webhook.cel.kubernetes.refusals import Refusal
     from webhook.problem import Problem
     from webhook.schema import Target, View
 
@@ -28,7 +28,8 @@ _NOT_COMPARED = (
 
 def cel_derived_attribute(expression: str, target: Target) -> Iterator[Problem]:
     """A CEL expression over ``device`` whose result can be an attribute's value, and that does not cost too much."""
-    from webhook.cel.kubernetes.devices import MAX_COST, TOO_COMPLEX  # noqa: PLC0415 - few objects derive attributes
+    from webhook.cel.kubernetes.devices import MAX_COST  # noqa: PLC0415 - few objects derive attributes
+    from webhook.cel.kubernetes.refusals import TOO_COMPLEX  # noqa: PLC0415 - as above
 
     if _is_too_long(expression):
         yield too_long(Path(), EXPRESSION_MAX_BYTES, target.release)

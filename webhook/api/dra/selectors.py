@@ -32,7 +32,8 @@ def cel_selector(expression: str, target: Target) -> Iterator[Problem]:
 
 def compiled(expression: str, target: Target) -> Iterator[Problem]:
     """A CEL expression whose result is a boolean, and that does not cost too much."""
-    from webhook.cel.kubernetes.devices import TOO_COMPLEX, refusal_of  # noqa: PLC0415 - most objects have no selectors
+    from webhook.cel.kubernetes.refusals import TOO_COMPLEX  # noqa: PLC0415 - most objects have no selectors
+    from webhook.cel.kubernetes.verdicts import refusal_of  # noqa: PLC0415
 
     try:
         refusal = refusal_of(expression, target.release, target.gates, stored=target.stored)

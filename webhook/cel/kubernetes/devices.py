@@ -9,7 +9,7 @@ import sys
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final
 
-from webhook.budget import current, work
+from webhook.budget import current
 from webhook.cel.cache import Cache
 from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.checker.declarations import Function, Library, StructType
@@ -18,7 +18,9 @@ from webhook.cel.errors import CompileError, EvaluationError, ProgramError
 from webhook.cel.ext import BINDINGS
 from webhook.cel.kubernetes import semver
 from webhook.cel.kubernetes.environments import Versioned, compatible_with, environment
+from webhook.cel.kubernetes.gates import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES
 from webhook.cel.kubernetes.quantity import QUANTITY
+from webhook.cel.kubernetes.refusals import Refusal, uncompiled
 from webhook.cel.kubernetes.semver import SEMVER
 from webhook.cel.overloads import Overload
 from webhook.cel.runtime.operators import equal
@@ -38,15 +40,12 @@ if TYPE_CHECKING:
 MAX_COST: Final = 1_000_000
 """The largest cost of a selector (CELSelectorExpressionMaxCost)."""
 
-CONSUMABLE_CAPACITY: Final = "DRAConsumableCapacity"
-LIST_ATTRIBUTES: Final = "DRAListTypeAttributes"
 _RELEVANT: Final = frozenset({CONSUMABLE_CAPACITY, LIST_ATTRIBUTES})
 
 _NAMED_RESOURCES: Final = 30
 """The release whose selectors read `attributes.string` and similar fields."""
 _FIRST: Final = Release(31)
 _ESTIMATED_SINCE: Final = 32
-_NO_COLUMN_SINCE: Final = 32
 _MULTIPLE_SINCE: Final = 34
 _LISTS_SINCE: Final = 36
 _ANY_LENGTH_SINCE: Final = 37
@@ -56,13 +55,6 @@ _ID_MAX: Final = 32
 _ENTRIES_MAX: Final = 32
 _VALUE_MAX: Final = 64
 _LIST_MAX: Final = 48
-
-
-class Refusal(NamedTuple):
-    """The API server's refusal of a selector: the error, and whether it counts as an internal error."""
-
-    detail: str
-    is_internal: bool = False
 
 
 class Selector:
@@ -90,52 +82,9 @@ class Selector:
         return self.max_cost is not None and self.max_cost > MAX_COST
 
 
-TOO_COMPLEX: Final = Refusal("too complex, exceeds cost limit")
-"""The refusal of a selector that can cost more than `MAX_COST`."""
-
-_CHARACTERS: Final = 16
-"""The characters of a report kept for a unit of work: a hundred errors show a long line a hundred times."""
 _ENTRY: Final = 400
 """The bytes that a verdict takes beside its texts."""
-_FEW: Final = 16
-"""The number of verdicts from which shapes are used."""
-_verdicts: Final[Cache[Refusal | bool]] = Cache(4 << 20)
 _costs: Final[Cache[Refusal | int]] = Cache(1 << 20)
-
-
-def refusal_of(
-    expression: str, release: Release, gates: frozenset[str] = frozenset(), *, stored: bool = False
-) -> Refusal | None:
-    """The API server's refusal of a selector; None if it accepts the selector.
-
-    Verdicts are cached, programs are not; acceptance holds for all selectors of the same shape. The arguments are those
-    of `compile_selector`.
-
-    Raises:
-        BudgetExceededError: The check is more work than the budget in force allows.
-    """
-    around = release, gates & _RELEVANT, stored, current().is_offline
-    known = _verdicts.get((expression, around))
-    if known is None and (shape := _shape_of(expression)):
-        known = _verdicts.get((None, shape, around))
-    if known is None:
-        found = compile_selector(expression, release, gates, stored=stored)
-        known = found if isinstance(found, Refusal) else not found.is_too_complex or TOO_COMPLEX
-        detail = known.detail if isinstance(known, Refusal) else ""
-        size = sys.getsizeof(expression) + sys.getsizeof(detail) + _ENTRY
-        _verdicts.put((expression, around), known, size)
-        if shape and known is True:
-            _verdicts.put((None, shape, around), known, size)
-    return known if isinstance(known, Refusal) else None
-
-
-def _shape_of(expression: str) -> str | None:
-    """The shape of a selector; None if it has none, or there were few selectors so far."""
-    if len(_verdicts) < _FEW:
-        return None
-    from webhook.cel.kubernetes.shapes import shape_of  # noqa: PLC0415 - it takes as long as some selectors
-
-    return shape_of(expression)
 
 
 def compile_selector(
@@ -222,7 +171,7 @@ def _compiled(
     try:
         checked = known.check(expression)
     except CompileError as error:
-        return Refusal(f"compilation failed: {_placed(error, expression, release)}")
+        return uncompiled(error, expression, release)
     if not is_result(checked.type):
         return Refusal(wanted.format(declared_name(checked.type)))
     try:
@@ -233,13 +182,6 @@ def _compiled(
         return Selector(program, checked.root, None)
     sizes = _DEVICES[release >= _LISTS_SINCE and LIST_ATTRIBUTES in relevant]
     return Selector(program, checked.root, lambda: estimate_cost(checked, known, sizes.of).high)
-
-
-def _placed(error: CompileError, expression: str, release: Release) -> str:
-    """Word an error; cel-go had a column where there is no text until Kubernetes 1.32 (cel-go 0.22)."""
-    text = str(error)
-    work(len(text) // _CHARACTERS)
-    return text if expression or release >= _NO_COLUMN_SINCE else text.replace("<input>:1:0:", "<input>:1:1:", 1)
 
 
 def _is_result(type_: Type, release: Release, gates: frozenset[str], *, stored: bool) -> bool:
