@@ -82,6 +82,11 @@ def test_nodes(pod: dict[str, Any], text: str) -> None:
     assert reason(clusters.node("a"), clusters.node("b"), pod=clusters.pod(**pod)) == text
 
 
+def test_one_node_is_one() -> None:
+    node = clusters.node("a", {"unschedulable": True})
+    assert reason(node, pod=clusters.pod()).startswith("1 node was unschedulable")
+
+
 def test_different_reasons_are_told_apart() -> None:
     """Only the nodes that suit the pod otherwise lack a device."""
     tainted = clusters.node("b", {"taints": [{"key": "own", "effect": "NoSchedule"}]})

@@ -136,6 +136,8 @@ def _of_nodes(group: JSONObject, *, is_all: bool) -> str:
 def _of_reason(reason: str, nodes: str) -> str:
     if short := _INSUFFICIENT.match(reason):
         return f"{nodes} {'has' if nodes.startswith('1 ') else 'have'} too little {short[1]}"
+    if nodes.startswith("1 "):
+        reason = reason.replace(f"{_NODES} were ", f"{_NODES} was ")
     return reason.replace(_NODES, nodes, 1) if _NODES in reason else f"{nodes}: {reason}"
 
 
