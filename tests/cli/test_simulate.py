@@ -259,7 +259,9 @@ class TestMatch:
         lines = done.out.splitlines()
         assert "0 of 8 devices match" in lines[0]
         assert lines[1:]
-        assert all(line.endswith(": there is no device class gone") for line in lines[1:])
+        assert all(
+            line.endswith(": there is no device class gone: device classes: gpu.example.com") for line in lines[1:]
+        )
         assert all(line.startswith("  false") for line in lines[1:])
 
     def test_a_class_for_machines(self) -> None:

@@ -316,3 +316,23 @@ class TestExtendedResources:
 @pytest.mark.parametrize("amount", ["2G", "10G", "40Gi", "8000Ki", "1536", "1M", "250m", "0"])
 def test_amounts_are_written_as_people_do(amount: str) -> None:
     assert quantity_text(decode_amount(amount)) == amount
+
+
+class TestMatch:
+    @staticmethod
+    def matched(tmp_path: Path, wanted: JSONObject, *cluster: JSONObject) -> tuple[str, str]:
+        around, given = tmp_path / "cluster.json", tmp_path / "claim.json"
+        around.write_text(json.dumps({"kind": "List", "items": list(cluster)}))
+        given.write_text(json.dumps({"apiVersion": "resource.k8s.io/v1", **wanted}))
+        done = draguard("match", given, "--cluster", around)
+        return done.out, done.err
+
+    def test_the_class_that_was_meant(self, tmp_path: Path) -> None:
+        out, _ = self.matched(tmp_path, claim(deviceClassName="gpus"), device_class(), devices("a"))
+        assert 'there is no device class gpus: did you mean "gpu"?' in out
+
+    def test_slices_of_nodes_that_are_not_there(self, tmp_path: Path) -> None:
+        note = "note: slices name a, not among the nodes\n"
+        assert self.matched(tmp_path, claim(), device_class(), devices("a"), node("b"))[1] == note
+        assert self.matched(tmp_path, claim(), device_class(), devices("a"), node("a"))[1] == ""
+        assert self.matched(tmp_path, claim(), device_class(), devices("a"))[1] == ""

@@ -105,9 +105,17 @@ def run(arguments: Namespace) -> int:
         for line in as_text(wrong):
             print(line, file=sys.stderr)
         return UNREAD
+    if names := _unknown_nodes(slices, inventory):
+        show_lines([f"note: slices name {shortened(names)}, not among the nodes"], sys.stderr)
     variant = implementation(Features.of(settings.gates, settings.release), settings.release)
     not_used = unused(Catalog(slices), variant)
     return _match(arguments, [*_expressions(arguments), *_requests(given, inventory)], fleet, not_used)
+
+
+def _unknown_nodes(slices: Iterable[JSONObject], inventory: Inventory) -> list[str]:
+    """Return the nodes that slices name, and that are not among the known ones."""
+    named = {text(each, "spec", "nodeName") for each in slices} - {""}
+    return sorted(named - {name for _, name in inventory.names("Node")}) if inventory.knows("Node") else []
 
 
 def _take_expressions(arguments: Namespace) -> None:
@@ -194,7 +202,8 @@ def _requests(given: Sequence[tuple[str, JSONObject]], inventory: Inventory) -> 
                 device_class = inventory.find("DeviceClass", name)
                 about = {**about, "request": request.name, "deviceClass": name}
                 if device_class is None:
-                    absent = f"there is no device class {name}"
+                    known = [each for _, each in inventory.names("DeviceClass")]
+                    absent = f"there is no device class {name}: {instead(name, known, 'device classes')}"
                     show_lines([f"{source}: request {request.name}: {absent}"], sys.stderr)
                     yield Question(about, (), (), absent)
                 else:
