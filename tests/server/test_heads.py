@@ -85,7 +85,7 @@ class Client(asyncio.Transport):
 class Forgetful(Heads):
     """Has to parse all requests."""
 
-    def find(self, data: bytes, client: str, peer: tuple[str, int] | None) -> None: ...
+    def find(self, data: bytearray, size: int, client: str, peer: tuple[str, int] | None) -> None: ...
 
 
 class Counting(Heads):
@@ -93,8 +93,8 @@ class Counting(Heads):
 
     found = 0
 
-    def find(self, data: bytes, client: str, peer: tuple[str, int] | None) -> Request | None:
-        request = super().find(data, client, peer)
+    def find(self, data: bytearray, size: int, client: str, peer: tuple[str, int] | None) -> Request | None:
+        request = super().find(data, size, client, peer)
         self.found += request is not None
         return request
 
@@ -125,6 +125,13 @@ def test_they_are_answered_as_if_they_were_parsed(other: str) -> None:
     received, is_closed = answers(Heads(), pieces)
     assert (received, is_closed) == answers(Forgetful(), pieces)
     assert b'["validate", 2, "{}"]' in received
+
+
+def test_what_an_earlier_request_left_in_the_buffer_is_no_part_of_them() -> None:
+    earlier, later = HEAD.format(10).encode() + b" " * 10, HEAD.format(-4).encode().removesuffix(b"\r\n\r\n")
+    heads = Counting()
+    assert answers(heads, [earlier, later]) == answers(Forgetful(), [earlier, later])
+    assert heads.found == 0
 
 
 def test_only_whole_ones_need_no_parsing() -> None:

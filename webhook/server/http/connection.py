@@ -141,7 +141,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         stage, requests, is_new = self._stage, self._requests, not self._received
         if stage is _IDLE:
-            if self._answer_known(data):
+            if self._answer_known(nbytes):
                 return
             self._stage = _HEADER  # even an empty line counts
         try:
@@ -150,7 +150,7 @@ class Connection(asyncio.BufferedProtocol):
             self._refuse_malformed()
             return
         if is_new and self._requests == requests + 1 and len(self._waiting) == 1:
-            self.port.heads.learn(bytes(data), self._waiting[0])
+            self.port.heads.learn(self.port.received, nbytes, self._waiting[0])
         if self._requests == requests:
             self._received += len(data)
         else:  # how many bytes belong to the next request is unknown
@@ -159,11 +159,15 @@ class Connection(asyncio.BufferedProtocol):
             self._check_pace(is_new=self._stage is not stage or self._requests != requests)
         self._answer_next()
 
-    def _answer_known(self, data: memoryview) -> bool:
-        """Answer a request with a known head, unless others come first; return whether it is one."""
+    def _answer_known(self, size: int) -> bool:
+        """Answer a whole request with a known head, unless others come first; return whether it is one.
+
+        Args:
+            size: The number of received bytes.
+        """
         if self._answering is not None or self._waiting or self._outlet.is_full:
             return False
-        request = self.port.heads.find(bytes(data), self._client, self._peer)
+        request = self.port.heads.find(self.port.received, size, self._client, self._peer)
         if request is None or len(request.body) > self._app.bodies.limit:
             return False
         self._has_arrived(request)

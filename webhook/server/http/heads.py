@@ -25,40 +25,44 @@ class Heads:
     def __init__(self) -> None:
         self._known: dict[tuple[bytes, bytes], Request] = {}
 
-    def learn(self, data: bytes, request: Request) -> None:
+    def learn(self, data: bytearray, size: int, request: Request) -> None:
         """Remember the head of a parsed request, unless others with it may be treated otherwise.
 
         Args:
-            data: All bytes that were received for the request.
+            data: Begins with all bytes that were received for the request.
+            size: Their number.
             request: The request, with its body.
         """
-        head, _, body = data.partition(_END)
-        before, _, rest = head.partition(_LENGTH)
+        end = data.find(_END, 0, min(size, _LONGEST))
+        start = end + len(_END)
+        before, _, rest = bytes(data[:end]).partition(_LENGTH)
         digits, _, after = rest.partition(_LINE_END)
         headers = dict(request.headers)
         stated = headers.pop(b"content-length", None)  # of several fields, all
-        is_whole = body == request.body and digits == stated == b"%d" % len(body)
-        if is_whole and request.refusal is None and request.keeps and b"expect" not in headers:
-            if len(head) > _LONGEST:
-                return
+        is_whole = digits == stated == b"%d" % (size - start) and data[start:size] == request.body
+        if end >= 0 and is_whole and request.refusal is None and request.keeps and b"expect" not in headers:
             if len(self._known) >= _MOST:
                 del self._known[next(iter(self._known))]
             self._known[before, after] = Request(request.method, request.target, headers)
 
-    def find(self, data: bytes, client: str, peer: tuple[str, int] | None) -> Request | None:
+    def find(self, data: bytearray, size: int, client: str, peer: tuple[str, int] | None) -> Request | None:
         """Return a whole request with a known head; None if it must be parsed.
 
         Args:
-            data: All received bytes.
+            data: Begins with the received bytes.
+            size: Their number.
             client: Identifies the client.
             peer: Its address and port.
         """
-        head, _, body = data.partition(_END)
-        before, _, rest = head.partition(_LENGTH)
+        end = data.find(_END, 0, min(size, _LONGEST))
+        if end < 0:
+            return None
+        start = end + len(_END)
+        before, _, rest = bytes(data[:end]).partition(_LENGTH)
         digits, _, after = rest.partition(_LINE_END)
         known = self._known.get((before, after))
-        if known is None or digits != b"%d" % len(body):
+        if known is None or digits != b"%d" % (size - start):
             return None
         request = Request(known.method, known.target, known.headers, client=client, peer=peer)
-        request.body = body
+        request.body = bytes(memoryview(data)[start:size])
         return request

@@ -45,8 +45,10 @@ class Port:
         self.clients = clients
         self.request_bytes = 2 * app.bodies.limit + limits.header_bytes
         """The longest request as sent: header and body, which the framing of chunks may double."""
-        self.room = memoryview(bytearray(_ROOM))
+        self.received = bytearray(_ROOM)
         """The buffer for input until it is parsed, used by one connection at a time."""
+        self.room = memoryview(self.received)
+        """The same, to be written."""
         self.connections: set[Ready] = set()
         """The connections that are ready for requests."""
         self.heads = Heads()
