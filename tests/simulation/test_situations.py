@@ -182,6 +182,7 @@ class TestReplicas:
         (group,) = last["why"]["nodes"]
         assert group["reasons"] == ["Insufficient memory"]
         assert not group["byDevices"]
+        assert last["why"]["reason"].endswith("memory 20Gi wanted, 12Gi of 32Gi free, and too few devices")
         assert [(each["free"], each["heldBy"][0]["pods"]) for each in group["requests"]] == [(0, ["web-XXXXX-0"])]
 
     def test_their_claims_have_their_own_names(self) -> None:

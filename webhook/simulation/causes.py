@@ -61,11 +61,22 @@ def cause(groups: Sequence[JSONObject], error: str = "") -> str:
     """
     if error:
         return _ERROR + error
-    by_devices = [each for each in groups if each["requests"]]
-    others = [_of_nodes(each, is_all=len(groups) == 1) for each in groups if not each["requests"]]
+    by_devices = [each for each in groups if each["byDevices"]]
+    merged = _merged([each for each in groups if not each["byDevices"]])
+    others = [_of_nodes(each, is_all=len(merged) == 1 and not by_devices) for each in merged]
     phrases = [*_of_devices(by_devices, is_all=not others), *others]
     left = len(phrases) - _PHRASES_MAX
     return "; ".join([*phrases[:_PHRASES_MAX], *(["other nodes have other reasons"] if left > 0 else [])])
+
+
+def _merged(groups: Sequence[JSONObject]) -> list[JSONObject]:
+    """Merge groups that only the devices tell apart which they lack besides."""
+    found: dict[tuple[object, ...], JSONObject] = {}
+    for each in groups:
+        key = (*each["reasons"], "", *each["details"], bool(each["requests"]))
+        before = found[key]["nodes"] if key in found else []
+        found[key] = {**each, "nodes": [*before, *each["nodes"]]}
+    return list(found.values())
 
 
 def _of_devices(groups: Sequence[JSONObject], *, is_all: bool) -> list[str]:
@@ -118,7 +129,7 @@ def _lacking(request: JSONObject, short: Shortfall) -> str:
         why = f"held by {held[0]}" + (f" and {len(held) - 1} more" if held[1:] else "")
     if _STEPS[short.step] == "seen":
         pools = [f"pool {each['pool']} is {each['why']}" for each in request["unused"]]
-        why = pools[0] if pools else "no ResourceSlice has devices for the node"
+        why = pools[0] if pools else request["because"]
     most = f"at most {short.left}" if short.left else ""
     details = ", ".join(filter(None, (most, why)))
     return f"{article}{what} for {request['for']}" + (f": {details}" if details else "")
@@ -142,7 +153,8 @@ def _of_reason(reason: str, nodes: str) -> str:
 
 
 def _detailed(group: JSONObject) -> str:
-    return f": {'; '.join(group['details'])}" if group["details"] else ""
+    besides = ", and too few devices" if group["requests"] else ""
+    return (f": {'; '.join(group['details'])}" if group["details"] else "") + besides
 
 
 def _counted(group: JSONObject) -> str:
