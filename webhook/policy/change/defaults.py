@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api import conversion
 from webhook.api.versions import NEWEST
+from webhook.objects import text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -116,21 +117,43 @@ def without_defaults(value: Any, defaulted: Any, submitted: Any) -> Any:
         return left_out | {key: each for key, each in kept.items() if each or key in given or not defaulted.get(key)}
     if isinstance(value, list) and isinstance(defaulted, list):
         given_items = submitted if isinstance(submitted, list) else []
+        places = _Places(defaulted)
         return [
             each if index is None else without_defaults(each, defaulted[index], given_items[index])
             for each in value
-            if (index := _place(each, defaulted)) is None or index < len(given_items)
+            if (index := places.of(each)) is None or index < len(given_items)
         ]
     return value
 
 
-def _place(item: Any, items: list[Any]) -> int | None:
-    """Return the index of an item among others: of an equal one, or one of the same name."""
-    for index, each in enumerate(items):
-        if each == item:
-            return index
-    if not isinstance(item, dict) or "name" not in item:
-        return None
-    return next(
-        (index for index, each in enumerate(items) if isinstance(each, dict) and each.get("name") == item["name"]), None
-    )
+class _Places:
+    """Finds items of a list, which may be long, without a search through all of it.
+
+    Args:
+        items: The list.
+    """
+
+    def __init__(self, items: list[Any]) -> None:
+        self._items = items
+        self._alike: dict[int, list[int]] = {}
+        self._named: dict[str, int] = {}
+        for index, item in enumerate(items):
+            self._alike.setdefault(_hash(item), []).append(index)
+            if name := _name(item):
+                self._named.setdefault(name, index)
+
+    def of(self, item: Any) -> int | None:
+        """Return the index of the first equal item, or of one of the same name."""
+        equal = (index for index in self._alike.get(_hash(item), ()) if self._items[index] == item)
+        return next(equal, self._named.get(_name(item)))
+
+
+def _name(item: Any) -> str:
+    return text(item, "name")
+
+
+def _hash(value: Any) -> int:
+    """Hash a JSON value; equal ones alike."""
+    if isinstance(value, dict):
+        return hash(frozenset((key, _hash(each)) for key, each in value.items()))
+    return hash(tuple(map(_hash, value)) if isinstance(value, list) else value)
