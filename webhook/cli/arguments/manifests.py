@@ -101,10 +101,10 @@ the webhook does at admission. With --policies, mutating policies change the obj
 with reinvocationPolicy IfNeeded see them again afterwards. Namespaces among the manifests count for
 policies, wherever they stand.
 
-All manifests are printed, changed or not. Comments, order and layout stay, and JSON stays JSON; what
-leaves takes its comment along. If any input cannot be read, or a pod contradicts itself, nothing is
-printed on standard output and the exit code is 1. With --patch one JSON object per changed object is
-printed: file, document, apiVersion, kind, namespace, name, patch.
+All manifests are printed, changed or not. Comments, order and layout stay, and JSON stays JSON. If
+any input cannot be read, or a pod contradicts itself, nothing is printed on standard output and the
+exit code is 1. With --patch one JSON object per changed object is printed: file, document,
+apiVersion, kind, namespace, name, patch.
 """
 
 
