@@ -5,14 +5,19 @@ from __future__ import annotations
 import random
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from benchmarks.manifests import CLAIM
 from webhook.documents import Document, parse
-from webhook.documents.blocks import read_blocks
+from webhook.documents.blocks import offset_of, read_blocks
 from webhook.documents.compose import compose
 from webhook.documents.content import Fault
+from webhook.documents.outline import yaml_outline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted(
@@ -210,15 +215,41 @@ def test_a_line_that_is_read_again_makes_lists_and_maps_of_its_own() -> None:
     assert all(first[key] is not second[key] for key in first)
 
 
-def test_keys_that_are_not_indented_are_found_without_libyaml() -> None:
+def paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Return the path of each key and item, and of some that are not there."""
+    yield (*path, "absent")
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, each in parts:
+        yield (*path, step)
+        yield from paths(each, (*path, step))
+
+
+def test_keys_and_items_are_found_without_libyaml() -> None:
     read = [text for text in MANIFESTS if read_blocks(text)]
-    for simple in parse("---\n".join(read)):
+    found = 0
+    for text, simple in zip(read, parse("---\n".join(read)), strict=True):
         assert isinstance(simple, Document)
-        for key in [*simple.data, "absent"]:
-            place = simple.position((key,))
-            simple.origin.is_simple = False
-            assert simple.position((key,)) == place
+        simple.origin.is_simple = False
+        for path in paths(simple.data):
+            place, offset = simple.position(path), offset_of(text, path)
+            found += offset is not None
             simple.origin.is_simple = True
+            assert simple.position(path) == place
+            simple.origin.is_simple = False
+    assert found > 10 * len(read)
+
+
+@pytest.mark.parametrize("seed", [3, pytest.param(4, marks=pytest.mark.slow)])
+def test_changed_manifests_have_their_keys_at_the_same_place(seed: int) -> None:
+    dice = random.Random(seed)  # noqa: S311 - no secrets
+    read = [text for text in MANIFESTS if read_blocks(text)]
+    for _ in range(100 if seed == 3 else 2_000):
+        text = mutated(dice.choice(read), dice)
+        if (value := read_blocks(text)) is not None:
+            where = yaml_outline(text)
+            for path in paths(value):
+                offset = offset_of(text, path)
+                assert offset is None or offset == where.locate(path), (text, path)
 
 
 def test_findings_know_their_lines() -> None:

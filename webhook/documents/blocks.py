@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache, partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents.scalars import KEY_STARTS, WORDS, ScalarError, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _LONGEST: Final = 1 << 20
 """The most characters of a text to read here: its lines take many times the memory."""
@@ -64,6 +67,42 @@ def read_blocks(text: str) -> dict[str, Any] | None:
         return _mapping([_known(line) if len(line) < _REMEMBERED_LENGTH else _read(line) for line in text.split("\n")])
     except (ScalarError, _NotSimpleError):
         return None
+
+
+def offset_of(text: str, path: Sequence[str | int]) -> int | None:
+    """Return where a field's key or a list's item begins; None for what stands in brackets, and for what is not there.
+
+    Args:
+        text: A YAML document that :func:`read_blocks` has read.
+        path: The field.
+    """
+    wanted, at = list(path), 0
+    levels: list[tuple[int, str | int]] = []
+    """The mappings and lists that are open: where their keys or dashes are, and the current key or item."""
+    for line in text.split("\n"):
+        if read := _read(line):
+            start, inside, key, _, is_item = read
+            while levels and (
+                levels[-1][0] > start or (levels[-1][0] == start and not is_item and _is_list(levels[-1]))
+            ):
+                levels.pop()
+            if is_item:
+                item = levels.pop()[1] if levels and levels[-1][0] == start and _is_list(levels[-1]) else -1
+                levels.append((start, int(item) + 1))
+                if [step for _, step in levels] == wanted:
+                    return at + inside
+            if key:
+                if levels and levels[-1][0] == inside and not _is_list(levels[-1]):
+                    levels.pop()
+                levels.append((inside, key))
+                if [step for _, step in levels] == wanted:
+                    return at + inside
+        at += len(line) + 1
+    return None
+
+
+def _is_list(level: tuple[int, str | int]) -> bool:
+    return isinstance(level[1], int)
 
 
 def _read(line: str) -> _Line | None:

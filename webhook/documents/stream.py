@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.documents.blocks import read_blocks
+from webhook.documents.blocks import offset_of, read_blocks
 from webhook.documents.content import Composed, Fault
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.lists import expanded
@@ -149,7 +149,7 @@ class Origin:
         self.end = end
         self.is_json = is_json
         self.is_simple = False
-        """Whether each line that is not indented begins with a key."""
+        """Whether :func:`~webhook.documents.blocks.read_blocks` has read it."""
 
     @cached_property
     def _outline(self) -> Outline:
@@ -160,16 +160,8 @@ class Origin:
 
     def position(self, path: Sequence[str | int]) -> Position:
         """Return where a field is in the file."""
-        top = self._top(path[0]) if self.is_simple and len(path) == 1 else None
-        return self.source.position(self.start + self._outline.locate(path) if top is None else top)
-
-    def _top(self, key: str | int) -> int | None:
-        """Find a key whose line is not indented; None if there is none."""
-        text, line = self.source.text, f"{key}:"
-        if text.startswith(line, self.start, self.end):
-            return self.start
-        found = text.find(f"\n{line}", self.start, self.end)
-        return None if found < 0 else found + 1
+        simple = offset_of(self.source.text[self.start : self.end], path) if self.is_simple else None
+        return self.source.position(self.start + (self._outline.locate(path) if simple is None else simple))
 
     def template(self) -> str:
         """Return the file named by a comment of Helm."""

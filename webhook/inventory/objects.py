@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.conversion import ConversionError, to_v1, with_defaults
 from webhook.api.judgement import judge_admitted
 from webhook.api.versions import VERSIONS, find
-from webhook.inventory.repeated import Repeated
 from webhook.objects import DEFAULT_NAMESPACE, at, name_of, namespace_of, text
 from webhook.problem import BAD_REQUEST, ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from webhook.inventory.repeated import Repeated
     from webhook.objects import JSONObject
     from webhook.problem import Problem
 
@@ -60,7 +60,6 @@ class Inventory:
         self._kinds: dict[str, dict[tuple[str, str], JSONObject]] = {}
         self._older: dict[str, set[tuple[str, str]]] = {}
         """Objects still in an older version, since they have not been read yet."""
-        self._repeated = Repeated()
         for obj in objects:
             self.add(obj)
 
@@ -106,6 +105,12 @@ class Inventory:
             raise MalformedError(f"{kind} without metadata.name")
         self._kinds.setdefault(kind, {})[key] = known
         return known
+
+    @cached_property
+    def _repeated(self) -> Repeated:
+        from webhook.inventory.repeated import Repeated  # noqa: PLC0415 - only where slices are known
+
+        return Repeated()
 
     def hold(self, obj: JSONObject) -> bool:
         """Add an object that is known to be valid, without decoding or defaulting it.

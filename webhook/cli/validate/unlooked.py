@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 UNMATCHED: Final = ""
 """Stands, among kinds, for objects whose selectors were not matched against devices."""
 _NAMED: Final = 3
-"""How many objects of a kind are named."""
+"""How many objects of a kind are named, with the first place of each."""
 
 
 class Unlooked:
@@ -41,7 +41,7 @@ class Unlooked:
             self._unmatched += count
             return
         uses, name = self._uses.setdefault(kind, {}), _name(document.data, path)
-        first, before = uses.get(name) or (_place(document, path), 0)
+        first, before = uses.get(name) or (_place(document, path) if len(uses) < _NAMED else "", 0)
         uses[name] = first, before + count
 
     def update(self, later: Unlooked) -> None:
