@@ -127,8 +127,8 @@ def test_each_condition_asks_for_what_it_reads(expression: str, expected: str) -
 def test_many_nodes_are_shortened() -> None:
     assert shortened(("a", "b")) == "a, b"
     assert shortened(tuple("abcde")) == "a … e (5 nodes)"
-    assert shortened((EVERYWHERE,)) == "any node"
-    assert shortened((EVERYWHERE, "a")) == "any node, a"
+    assert shortened((EVERYWHERE,)) == "several nodes"
+    assert shortened((EVERYWHERE, "a")) == "several nodes, a"
 
 
 def test_parts_are_kept_as_long_as_there_is_room() -> None:

@@ -33,6 +33,48 @@ def nodes(*arguments: str | Path) -> list[str | None]:
     return [each["node"] for each in simulated(DEPLOYMENT, "--cluster", CLUSTER, *arguments)]
 
 
+PER_DEVICE = """\
+{apiVersion: v1, kind: Node, metadata: {name: n1, labels: {zone: a}}}
+---
+{apiVersion: v1, kind: Node, metadata: {name: n2, labels: {kubernetes.io/hostname: n2}}}
+---
+{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: nic}, spec: {}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: s}
+spec:
+  driver: nic.example.com
+  pool: {name: rack, generation: 1, resourceSliceCount: 1}
+  perDeviceNodeSelection: true
+  devices:
+  - {name: nic-1, nodeName: n1, attributes: {model: {string: N1}}}
+  - {name: nic-2, nodeName: n2, attributes: {model: {string: N2}}}
+  - name: nic-3
+    nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: In, values: [a]}]}]}
+    attributes: {model: {string: N3}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: nic}
+spec:
+  devices:
+    requests:
+    - name: nic
+      exactly:
+        deviceClassName: nic
+        selectors: [{cel: {expression: 'device.attributes["nic.example.com"].model == "N1"'}}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  nodeSelector: {kubernetes.io/hostname: n2}
+  containers: [{name: app, image: app, resources: {claims: [{name: nic}]}}]
+  resourceClaims: [{name: nic, resourceClaimName: nic}]
+"""
+
+
 class TestPods:
     def test_replicas_are_scheduled_one_after_another(self) -> None:
         assert nodes() == ["node-b", None, None]
@@ -82,6 +124,16 @@ class TestPods:
         # The same in the warnings of validate: the claim can be allocated, as the taint is dropped.
         assert "never-allocated" not in draguard("validate", manifests, *release).out
         assert "never-allocated" in draguard("validate", manifests, *release, *gate).out
+
+    def test_devices_for_other_nodes_of_their_slice_do_not_count(self, tmp_path: Path) -> None:
+        (tmp_path / "cluster.yaml").write_text(PER_DEVICE, encoding="utf-8")
+        text = draguard("simulate", "--cluster", tmp_path / "cluster.yaml").out
+        assert 'n2, request nic: 1 device, 1 of the class, 0 with model = "N1": model is "N2", wanted "N1"' in text
+        assert 'wanted "N1"; 2 more in these pools for other nodes' in text
+        text = draguard("match", tmp_path / "cluster.yaml", "--cluster", tmp_path / "cluster.yaml").out
+        assert "  true  1 N1  n1\n" in text
+        assert '  false 1 N2  n2: model is "N2", wanted "N1"\n' in text
+        assert '  false 1 N3  several nodes: model is "N3", wanted "N1"\n' in text
 
     def test_why_is_another_name(self) -> None:
         assert simulated(DEPLOYMENT, "--cluster", CLUSTER, command="why")[0]["node"] == "node-b"

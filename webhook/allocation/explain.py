@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 CLASS: Final = "class"
 SELECTOR: Final = "selector"
 NODE: Final = "node"
+ELSEWHERE: Final = "elsewhere"
 IN_USE: Final = "in use"
 TAINT: Final = "taint"
 CAPACITY: Final = "capacity"
@@ -126,7 +127,10 @@ class Funnel:
 
     def _find_stages(self) -> list[int]:
         tests = (self._is_of_class, self._is_selected, self._is_free, self._is_tolerated, self._is_enough)
+        matches = self._view.matches
         stage = (1 << len(self._view.devices)) - 1
+        if matches is not None:  # slices that state the node of each device
+            stage = sum(1 << index for index, is_for_node in enumerate(matches) if is_for_node is True)
         found = [stage]
         for test in tests:
             stage = sum(1 << index for index in _places(stage) if test(index))
@@ -192,7 +196,7 @@ class Funnel:
 
     @property
     def selected(self) -> int:
-        """The number of those that the request selects; node selection of single devices counts as a selector."""
+        """The number of those that the request selects."""
         return self._stages[2].bit_count()
 
     @property
@@ -308,9 +312,7 @@ class Funnel:
         return self._ask.chooser.is_of_class(self.content(index)) is True
 
     def _is_selected(self, index: int) -> bool:
-        matches = self._view.matches
-        chosen = self._ask.chooser.choose(self.content(index)) is True
-        return chosen and (matches is None or matches[index] is True)
+        return self._ask.chooser.choose(self.content(index)) is True
 
     def _is_free(self, index: int) -> bool:
         return self._ask.is_admin or not self._view.taken >> index & 1
@@ -375,6 +377,9 @@ class Funnel:
             return None
 
     def _reason(self, index: int) -> tuple[str, str]:
+        matches = self._view.matches
+        if matches is not None and matches[index] is not True:
+            return ELSEWHERE, "it is for other nodes"
         choice = self._ask.chooser.first_false(self.content(index))
         if choice is not None:
             stage = CLASS if choice.of_class else SELECTOR
@@ -393,9 +398,7 @@ class Funnel:
     def _not_selected(self, index: int) -> str:
         if self._is_selected(index):
             return ""
-        if self._ask.chooser.choose(self.content(index)) is not True:
-            return "it has binding conditions, and the feature gate DRADeviceBindingConditions is off"
-        return "it is not for this node"
+        return "it has binding conditions, and the feature gate DRADeviceBindingConditions is off"
 
     def _tainted(self, index: int) -> str:
         if self._is_tolerated(index):

@@ -24,7 +24,7 @@ from webhook.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from webhook.allocation.devices import Content
+    from webhook.allocation.devices import Content, Device
     from webhook.allocation.selecting import Chooser
     from webhook.cel.syntax.ast import Expression
     from webhook.deviceselectors.groups import Group
@@ -130,11 +130,10 @@ class Fleet:
         for each in catalog.slices:
             if each.generation < newest[each.id]:
                 continue
-            alike: defaultdict[int, list[Any]] = defaultdict(list)
+            alike: defaultdict[tuple[int, str], list[Any]] = defaultdict(list)
             for device in each.devices:
-                alike[id(device.content)].append(device)
-            for devices in alike.values():
-                node = each.node_name or EVERYWHERE
+                alike[id(device.content), _node_of(device)].append(device)
+            for (_, node), devices in alike.items():
                 self.placed.append(Placed(devices[0].content, node, tuple(map(str, devices))))
 
     @cached_property
@@ -264,6 +263,12 @@ class Fleet:
         return count + shared, node
 
 
+def _node_of(device: Device) -> str:
+    """Return the only node that can use a device, or `EVERYWHERE`."""
+    name = text(device.content.raw, "nodeName") if device.slice.is_per_device else device.slice.node_name
+    return name or EVERYWHERE
+
+
 def model_of(content: Content) -> str:
     """Return a device's model, from the attribute that its driver uses for it; else the driver's name."""
     attributes = content.raw.get("attributes") or {}
@@ -336,13 +341,14 @@ def rows(
 def shortened(names: Sequence[str]) -> str:
     """Write the names of many nodes in one line: the first, the last, and their number."""
     if names == (EVERYWHERE,):
-        return "any node"
+        return _SEVERAL
     if len(names) <= _SHOWN:
-        return ", ".join("any node" if each == EVERYWHERE else each for each in names)
+        return ", ".join(_SEVERAL if each == EVERYWHERE else each for each in names)
     return f"{names[0]} … {names[-1]} ({len(names)} nodes)"
 
 
 _SHOWN: Final = 3
+_SEVERAL: Final = "several nodes"
 
 
 def lacking(reads: Iterable[Read], contents: Sequence[Content]) -> set[tuple[str, str, str]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.across import conflict, constraint, spread
 from webhook.allocation.devices import Content
+from webhook.allocation.explain import ELSEWHERE
 from webhook.allocation.selecting import Values
 from webhook.cel.errors import EvaluationError
 from webhook.deviceselectors.parts import Blame, parts_of
@@ -163,10 +164,12 @@ class Explainer:
         lacking = Shortages()
         tainted: dict[frozenset[Taint], int] = {}
         unused: dict[str, JSONObject] = {}
+        elsewhere = 0
         for node in nodes[:_LOOKED_AT_MAX]:
             for each in self._funnels(attempt, node):
                 if (each.claim, each.request) == (funnel.claim, funnel.request):
                     reasons = each.reasons()
+                    elsewhere = max(elsewhere, sum(reason.stage == ELSEWHERE for reason in reasons))
                     for reason in reasons:
                         lacking.add(reason.lacks)
                         if reason.taints:
@@ -183,6 +186,8 @@ class Explainer:
         because = lacking.text if blame.text == _COUNTERS else blame.text
         if not funnel.seen:
             because = "; ".join(filter(None, (_NO_DEVICES, self._cluster.of_other_nodes)))
+        if elsewhere:
+            because = "; ".join(filter(None, (because, f"{elsewhere} more in these pools for other nodes")))
         return {
             "claim": funnel.claim,
             "request": funnel.request,
