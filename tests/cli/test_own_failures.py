@@ -11,6 +11,7 @@ from tests.command import ROOT, draguard
 from webhook.cli.options import refused
 from webhook.cli.policy import test as suites
 from webhook.cli.validate import judge, references
+from webhook.deviceselectors.fleet import rows
 from webhook.engine import manifests, prescheduled
 from webhook.engine import suites as engine_suites
 from webhook.migration import files, objects
@@ -165,3 +166,18 @@ def test_simulate_goes_on_with_the_other_pods(tmp_path: Path, monkeypatch: pytes
         "default/two",
     ]
     assert "default/broken: pending: draguard itself failed on this object: LookupError: the fault (at " in done.out
+
+
+def test_match_goes_on_with_the_other_selectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(fleet: Any, of_class: Any, own: Any, *others: Any) -> Any:
+        if "broken" in str(own):
+            raise LookupError
+        return original(fleet, of_class, own, *others)
+
+    original = rows
+    monkeypatch.setattr("webhook.cli.match.rows", broken)
+    cluster = ("--cluster", ROOT / "examples/simulate/cluster.yaml")
+    done = draguard("match", "-e", 'device.driver == "broken"', "-e", "true", *cluster)
+    assert done.code == 3
+    assert "error 0   : draguard itself failed on this object: LookupError" in done.out
+    assert "true: 8 of 8 devices match" in done.out

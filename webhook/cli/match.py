@@ -19,14 +19,14 @@ from webhook.cel.kubernetes.refusals import Refusal
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.expressions import located_in_option
 from webhook.cli.console.lines import colored, show_lines
-from webhook.cli.console.output import UNREAD, code_of, wants_colors
+from webhook.cli.console.output import OWN_FAILURE, UNREAD, code_of, wants_colors
 from webhook.cli.console.reading import read_sources
 from webhook.cli.options.cluster import DETAILS, malformed, read_cluster
 from webhook.cli.options.refused import Refused
 from webhook.cli.options.release import feature_gates, kubernetes
-from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet, rows, shortened
+from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet, Row, rows, shortened
 from webhook.documents import Unreadable
-from webhook.findings import guarded, unread
+from webhook.findings import FAILED, GRAVE, guarded, own_failure, unread
 from webhook.inventory import CLAIMS, Inventory, MalformedError
 from webhook.objects import items, name_of, namespace_of, text
 from webhook.problem import Path, invalid
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from webhook.deviceselectors.fleet import Row
     from webhook.documents import Document
     from webhook.findings import Finding
     from webhook.objects import JSONObject
@@ -143,9 +142,7 @@ def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet, not_us
     try:
         with limited(Budget(_WORK)) as budget:
             for each in query:
-                found = rows(fleet, each.of_class, each.own, not_used)
-                if each.absent:
-                    found = [row._replace(outcome=FALSE, reason=each.absent) for row in found]
+                found = _rows(each, fleet, not_used)
                 if budget.left < 0:  # the devices then have errors of their own
                     raise BudgetExceededError  # noqa: TRY301 - handled as where the budget is spent
                 results.append((each, found))
@@ -158,7 +155,20 @@ def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet, not_us
     else:
         color = wants_colors(arguments)
         show_lines(_as_text(results, fleet, color=color))
+    if any(row.reason.startswith(FAILED) for _, found in results for row in found):
+        return OWN_FAILURE
     return 0 if len(results) == len(query) and all(_is_fine(found) for _, found in results) else 1
+
+
+def _rows(query: Question, fleet: Fleet, not_used: Mapping[str, str]) -> list[Row]:
+    """Match the devices; an unexpected error is the result of this query only."""
+    try:
+        found = rows(fleet, query.of_class, query.own, not_used)
+    except GRAVE:
+        raise
+    except Exception as error:  # noqa: BLE001 - the others still get their results
+        return [Row(ERROR, own_failure(error), "", "", (), 0)]
+    return [row._replace(outcome=FALSE, reason=query.absent) for row in found] if query.absent else found
 
 
 def _objects(
