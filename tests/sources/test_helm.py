@@ -125,7 +125,11 @@ class TestLibrary:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(chart(tmp_path / "c", claim=TEMPLATED))
-        assert findings() == findings(".") != []
+        assert findings() == findings(".")
+        assert [each["file"] for each in findings()] == ["templates/claim.yaml"]
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "a.yaml").write_text(BAD.replace("NAME", "x"), encoding="utf-8")
+        assert {each["file"] for each in findings(".")} == {"a.yaml"}
 
 
 class TestProgram:

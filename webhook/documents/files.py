@@ -325,6 +325,11 @@ def _expand(path: str, selection: Selection | None) -> Iterator[Found | Unreadab
         yield Unreadable(_shown(path), 0, 0, "no such file or directory")
 
 
+def bare(path: str) -> str:
+    """Leave out the ``./`` of a path that draguard has made; users' own paths stay as they are."""
+    return path.removeprefix("./")
+
+
 def top_of(path: str) -> str:
     """Return the directory, the file, or the directory above all matches of a glob."""
     if os.path.lexists(path) or not glob.has_magic(path):
@@ -341,7 +346,7 @@ def _expect_some(
     nothing, left_out = True, selection.left_out.total() if selection else 0
     for file in found:
         nothing = False
-        yield file if isinstance(file, Unreadable) else Found(file, is_named=False)
+        yield file if isinstance(file, Unreadable) else Found(bare(file), is_named=False)
     if nothing and (selection is None or (selection.left_out.total() == left_out and not selection.allow_empty)):
         yield Unreadable(_shown(path), 0, 0, complaint)
 

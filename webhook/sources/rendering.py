@@ -11,6 +11,7 @@ from shutil import which
 from typing import TYPE_CHECKING, Final
 
 from webhook.documents import Document, Selection, Unreadable, parse
+from webhook.documents.files import bare
 from webhook.documents.stream import SOURCE
 from webhook.sources.bases import outside
 from webhook.sources.capabilities import as_served
@@ -54,14 +55,14 @@ def render(path: str, options: RenderOptions, selection: Selection | None = None
     if is_chart(path):
         _check(path, options)
         stream = _chart(path.rstrip("/") or "/", options)
-        return _unless_empty(stream, f"{path.rstrip('/')}/Chart.yaml", selection)
+        return _unless_empty(stream, bare(f"{path.rstrip('/')}/Chart.yaml"), selection)
     program = which("kustomize") or which("kubectl")
     if program is None:
         raise SourceError(
             f"{path} is a kustomization, and neither kubectl nor kustomize is installed: {_INSTALL_KUSTOMIZE}"
         )
     verb = "build" if "kustomize" in program.rpartition("/")[2] else "kustomize"
-    file = kustomization_of(path)
+    file = bare(kustomization_of(path))
     return _unless_empty(_kustomization(file, [program, verb, "--", path], options), file, selection)
 
 
@@ -131,7 +132,7 @@ def _chart(path: str, options: RenderOptions) -> Iterator[Document | Unreadable]
             command = _helm(chart, options)
             printed = run(command, options.progress)
     except ProgramError as error:
-        yield _failed(path, f"{path}/Chart.yaml", str(error))
+        yield _failed(path, bare(f"{path}/Chart.yaml"), str(error))
         return
     templates = json.loads(printed) if _LIBRARY in command else _by_template(printed)
     for name, text in templates.items():
@@ -195,4 +196,4 @@ def _hint(message: str, chart: str) -> str:
 
 def _file(path: str, template: str) -> str:
     """Return a template's file: Helm's name begins with the chart's name rather than its directory."""
-    return f"{path}/{template.partition('/')[2]}"
+    return bare(f"{path}/{template.partition('/')[2]}")

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from webhook.documents import Document, Unreadable, read
+from webhook.documents.files import bare
 from webhook.engine.manifests import not_compared
 from webhook.findings import identity, unread
 
@@ -189,7 +190,7 @@ class AtRevision:
             if full == top:
                 return spelled
             if full.startswith(f"{top}/"):
-                return f"{spelled.rstrip('/')}/{full[len(top) + 1 :]}"
+                return bare(f"{spelled.rstrip('/')}/{full[len(top) + 1 :]}")
         return os.path.relpath(full)
 
 
