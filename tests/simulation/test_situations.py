@@ -141,6 +141,14 @@ class TestMissingNames:
         (answer,) = simulate([*self.AROUND, template("small")], [pod(claims={"gpu": "t"})])
         assert cures(answer) == {"with resourceClaimTemplateName: small in place of t": 1}
 
+    def test_no_claim_that_may_be_of_others(self) -> None:
+        (answer,) = simulate([*self.AROUND, claim("data")], [pod(claims={"gpu": "c"})])
+        assert cures(answer) == {}
+
+    def test_no_class_that_is_not_near(self) -> None:
+        (answer,) = simulate([*self.AROUND, claim(deviceClassName="net")], [pod(claims={"gpu": "c"})])
+        assert cures(answer) == {}
+
     def test_nothing_that_does_not_help(self) -> None:
         unmet = claim(deviceClassName="gpus", count=2)
         (answer,) = simulate([*self.AROUND, unmet], [pod(claims={"gpu": "c"})])

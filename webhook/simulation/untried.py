@@ -13,13 +13,14 @@ from webhook.simulation.suggestions import Advice, Suggestion
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from webhook.objects import JSONObject
     from webhook.simulation.scheduler import Placement, Scheduler
 
 _FIELDS: Final = {f"{kind[0].lower()}{kind[1:]}Name": kind for kind in CLAIMS}
 """The kinds that entries of a pod's claims name, by field."""
+_TEMPLATE: Final = "ResourceClaimTemplate"
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _NOTHING: Final = Advice([], 0, is_complete=True)
 
@@ -93,7 +94,9 @@ def _with_source(entry: JSONObject, namespace: str, inventory: Inventory) -> lis
         name = text(entry, field)
         if name and inventory.find(kind, name, namespace) is None:
             known = [each for space, each in inventory.names(kind) if space == namespace]
-            if meant := _meant(name, known):
+            # A lone claim may be somebody else's; a lone template is for all pods of the namespace.
+            only = known[0] if kind == _TEMPLATE and len(known) == 1 else ""
+            if meant := nearest(name, known) or only:
                 entry[field] = meant
                 return [f"with {field}: {meant} in place of {name}"]
     return []
@@ -105,12 +108,7 @@ def _with_classes(claim: JSONObject, inventory: Inventory) -> list[str]:
     for request, asks in requests(claim):
         name = text(asks, "deviceClassName")
         is_known = inventory.find("DeviceClass", name) is not None
-        if not is_known and (meant := _meant(name, [each for _, each in inventory.names("DeviceClass")])):
+        if not is_known and (meant := nearest(name, [each for _, each in inventory.names("DeviceClass")])):
             asks["deviceClassName"] = meant
             changes.append(f"with deviceClassName: {meant} in place of {name} in request {request}")
     return changes
-
-
-def _meant(name: str, known: Sequence[str]) -> str:
-    """Return the name that is near, or the only one; empty if it is unclear."""
-    return nearest(name, known) or (known[0] if len(known) == 1 else "")
