@@ -62,6 +62,18 @@ def test_the_api_server_counts_generations_itself() -> None:
     assert validate(changed(resource_slice(), metadata__generation=-1)) == []
 
 
+@pytest.mark.parametrize(("release", "count"), [("1.32", 1), ("1.33", 0)])
+def test_the_generation_of_a_pod_is_counted_since_1_33(release: str, count: int) -> None:
+    containers = [{"name": "a", "image": "a"}]
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "a", "generation": -1},
+        "spec": {"containers": containers},
+    }
+    assert len(validate(pod, kubernetes=release)) == count
+
+
 @pytest.mark.parametrize(
     ("version", "kubernetes", "shown"),
     [

@@ -103,14 +103,14 @@ class Metadata(ObjectMeta):
 
     declarative_name: ClassVar[Mapping[int, bool]] = {OLDEST: False}
     """Whether a declarative rule checks the name, with other messages, and instead of generateName."""
-    counted: ClassVar[bool] = False
+    counted: ClassVar[Mapping[int, bool]] = {OLDEST: False}
     """Whether the API server counts generations itself, ignoring the submitted value."""
 
 
 class CountedMetadata(Metadata):
     """The metadata of an object whose generation the API server counts."""
 
-    counted = True
+    counted: ClassVar = {OLDEST: True}
 
 
 class TemplateMetadata(ObjectMeta):
@@ -242,7 +242,7 @@ _DIGITS = len(str(_REVISIONS))
 @check(Metadata, on=[CREATE], given=["generation"], fine=lambda meta, _: meta.generation >= 0)
 def negative_generation(meta: View) -> Iterator[Problem]:
     """Generations count up from 0."""
-    if meta.generation < 0 and not meta.type.counted:
+    if meta.generation < 0 and not meta.target.pick(meta.type.counted):
         yield invalid(meta / "generation", meta.generation, "must be greater than or equal to 0")
 
 

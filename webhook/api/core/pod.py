@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from webhook import formats
-from webhook.api.core.meta import Object, created_name
+from webhook.api.core.meta import Metadata, Object, created_name
 from webhook.api.core.podspec import PodSpec
 from webhook.api.core.podstatus import PodStatus
 from webhook.api.core.podupdate import changes
@@ -25,11 +25,18 @@ MIRROR_POD = "kubernetes.io/config.mirror"
 """The annotation of mirror pods, which represent a kubelet's static pods."""
 
 
+class PodMetadata(Metadata):
+    """The metadata of a pod."""
+
+    counted: ClassVar = {OLDEST: False, 33: True}
+
+
 class Pod(Object):
     """Containers that run together on a node."""
 
     checks_prefix: ClassVar = {OLDEST: True}
 
+    metadata = Nested(PodMetadata, "The pod's name, labels and annotations.")
     spec = Nested(PodSpec, "What it runs, and what that needs.", subresource=MAIN)
     status = Nested(PodStatus, "What became of it.", subresource=STATUS)
 

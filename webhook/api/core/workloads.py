@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from webhook.api.core.meta import Object, ObjectMeta
+from webhook.api.core.meta import CountedObject, ObjectMeta
 from webhook.api.core.podspec import CONTAINER_LISTS, PodSpec
 from webhook.api.core.values import V1Struct, unjudged
 from webhook.problem import forbidden, invalid
@@ -57,7 +57,7 @@ def ephemeral_containers_in_template(template: View) -> Iterator[Problem]:
         yield forbidden(template / "spec" / "ephemeralContainers", "ephemeral containers not allowed in pod template")
 
 
-class Workload(Object):
+class Workload(CountedObject):
     """The base of kinds that make pods."""
 
     opaque: ClassVar = {"status": Anything()}
@@ -69,7 +69,7 @@ class Templated(V1Struct):
     template = Nested(PodTemplateSpec, "What the pods look like.")
 
 
-class PodTemplate(Object):
+class PodTemplate(CountedObject):
     """A template for pods, for other programs to use."""
 
     template = Nested(PodTemplateSpec, "What the pods look like.")
