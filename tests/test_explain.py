@@ -338,7 +338,8 @@ class TestGatesByName:
         ]
         assert lines[8] == "  resource.k8s.io/v1"
         assert "    ResourceSlice.spec.devices.taints" in lines
-        assert not any("tolerations" in line for line in lines)
+        assert "    ResourceClaim.spec.devices.requests.exactly.tolerations" in lines
+        assert not any("status" in line and "tolerations" in line for line in lines)
 
     def test_what_needs_it_in_some_releases_only_says_in_which(self) -> None:
         lines = explain("DRADeviceTaints").splitlines()

@@ -138,12 +138,28 @@ def test_fields_of_flat_requests_are_dropped_too(fields: dict[str, Any], kuberne
     assert found == [("gate-off", f"spec.devices.requests[0].{path}")]
 
 
-@pytest.mark.parametrize(("version", "kubernetes"), [("v1beta2", "1.33"), ("v1", "1.35")])
-def test_tolerations_are_kept_and_checked_without_their_gate(version: str, kubernetes: str) -> None:
+@pytest.mark.parametrize(("version", "kubernetes"), [("v1beta2", "1.33"), ("v1", "1.34")])
+def test_tolerations_are_kept_and_checked_without_their_gate_before_1_35(version: str, kubernetes: str) -> None:
     exactly = {"deviceClassName": "gpu.example.com", "tolerations": [{"operator": "Like", "key": "a"}]}
     problems = validate(claim({"name": "gpu", "exactly": exactly}, version=version), kubernetes=kubernetes)
     path = "spec.devices.requests[0].exactly.tolerations[0].operator"
     assert (warnings(problems), [field for field, _ in errors(problems)]) == ([], [path])
+
+
+def test_tolerations_are_dropped_without_their_gate_in_1_35() -> None:
+    exactly = {"deviceClassName": "gpu.example.com", "tolerations": [{"operator": "Like", "key": "a"}]}
+    problems = validate(claim({"name": "gpu", "exactly": exactly}), kubernetes="1.35")
+    path = "spec.devices.requests[0].exactly.tolerations"
+    assert (warnings(problems), errors(problems)) == ([("gate-off", path)], [])
+
+
+@pytest.mark.parametrize(
+    ("kubernetes", "fields"), [("1.34", []), ("1.35", ["spec.devices.constraints[0].matchAttribute"])]
+)
+def test_a_distinct_attribute_is_kept_without_its_gate_in_1_34(kubernetes: str, fields: list[str]) -> None:
+    constraint = {"requests": ["gpu"], "distinctAttribute": "gpu.example.com/numa"}
+    problems = validate(changed(claim(), spec__devices__constraints=[constraint]), kubernetes=kubernetes)
+    assert [field for field, _ in errors(problems)] == fields
 
 
 def test_device_status_is_dropped_in_1_32() -> None:

@@ -11,7 +11,7 @@ from webhook.api.dra.names import TAGGED, dns_label
 from webhook.api.dra.selectors import selectors
 from webhook.api.dra.taints import tolerations
 from webhook.problem import invalid, not_supported, null, required
-from webhook.schema import ANY, Array, Bool, Default, Inlined, Int, Map, Nested, Struct, Text, check
+from webhook.schema import ANY, OLDEST, Array, Bool, Default, Inlined, Int, Map, Nested, Struct, Text, check
 from webhook.schema.derive.conversion import has_any
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Wanted(Struct):
 class Detailed(Struct):
     """What else is wanted of devices; messages that show a request show it last."""
 
-    tolerations = tolerations("Taints of devices that do not matter.")
+    tolerations = tolerations("Taints of devices that do not matter.", gate={OLDEST: "", 35: "DRADeviceTaints"})
     capacity = Nested(
         CapacityRequirements,
         "How much of a device's capacity is wanted.",

@@ -61,7 +61,7 @@ class DeviceConstraint(Struct):
         go="FullyQualifiedName",
         pointer=True,
         since=34,
-        gate="DRAConsumableCapacity",
+        gate={OLDEST: "", 35: "DRAConsumableCapacity"},  # 1.34 drops it from a copy
     )
 
 

@@ -96,7 +96,7 @@ class DeviceToleration(AllocatedToleration):
 
 
 def tolerations(doc: str, type_: type[AllocatedToleration] = DeviceToleration, **common: Any) -> Array:
-    """Declare tolerations; no strategy drops them while DRADeviceTaints, which added them, is off."""
+    """Declare tolerations; in a status and before 1.35 they are kept while DRADeviceTaints is off."""
     return Array(Nested(type_), doc, since=33, **common)
 
 
