@@ -126,7 +126,7 @@ class TestPaths:
 class TestFindings:
     def test_they_are_sorted_by_line_within_a_document(self, write: Callable[..., Path]) -> None:
         text = CLAIM.replace("name: claim", "name: A").replace("gpu.example.com", "B") + "status:\n  driverName: c\n"
-        folder = write(a=f"{text}---\n{text}")
+        folder = write(a=f"{text}---\n{text.replace('name: A', 'name: B')}")
         found = report(folder)["findings"]
         assert [(each["document"], each["line"]) for each in found] == [
             (1, 4),
@@ -179,7 +179,9 @@ class TestFindings:
         ]
 
     def test_items_of_a_list_are_found_at_their_own_lines(self, write: Callable[..., Path]) -> None:
-        items = textwrap.indent(CLAIM + CLAIM.replace("gpu", "G"), "  ").replace("  apiVersion", "- apiVersion")
+        items = textwrap.indent(CLAIM + CLAIM.replace("gpu", "G").replace("name: claim", "name: other"), "  ").replace(
+            "  apiVersion", "- apiVersion"
+        )
         folder = write(a=f"apiVersion: v1\nkind: List\nitems:\n{items}")
         (found,) = report(folder)["findings"]
         assert (found["line"], found["field"]) == (17, "spec.resourceClassName")
@@ -334,6 +336,9 @@ class TestSummary:
         assert "\nhelp: " in done.out
 
 
+OTHER_V1 = CLAIM_V1.replace("name: claim", "name: other")
+
+
 class TestReleases:
     @pytest.mark.parametrize(
         ("manifest", "hint"),
@@ -381,15 +386,16 @@ class TestReleases:
         assert done.err.startswith("draguard validate: error: --kubernetes-version: Kubernetes 1.26 is not known here")
 
     def test_a_pod_follows_the_claims_of_its_file(self, write: Callable[..., Path]) -> None:
+        other = OLD_POD.replace("name: pod", "name: other")
         # Before them and after them, and whatever the other file holds.
-        folder = write(a=f"{OLD_POD}---\n{CLAIM}---\n{OLD_POD}", b=f"{NEW_POD}---\n{CLAIM_V1}")
+        folder = write(a=f"{OLD_POD}---\n{CLAIM}---\n{other}", b=f"{NEW_POD}---\n{CLAIM_V1}")
         assert report(folder)["findings"] == []
 
     def test_a_pod_alone_in_its_file_follows_the_claims_of_its_directory(self, write: Callable[..., Path]) -> None:
         folder = write(old__claim=CLAIM, old__pod=OLD_POD, new__claim=CLAIM_V1, new__pod=NEW_POD)
         assert report(folder)["findings"] == []
 
-    @pytest.mark.parametrize("beside", [CONFIG_MAP, f"{CLAIM}---\n{CLAIM_V1}"], ids=["no claims", "of no one release"])
+    @pytest.mark.parametrize("beside", [CONFIG_MAP, f"{CLAIM}---\n{OTHER_V1}"], ids=["no claims", "of no one release"])
     def test_otherwise_a_pod_is_judged_by_the_newest_release(self, beside: str, write: Callable[..., Path]) -> None:
         folder = write(a=f"{beside}---\n{OLD_POD}")
         (found,) = report(folder)["findings"]
@@ -401,7 +407,8 @@ class TestReleases:
         assert (found["rule"], found["kubernetes"]) == ("unknown-field", "1.29")
 
     def test_findings_of_pods_keep_their_place(self, write: Callable[..., Path]) -> None:
-        folder = write(a=f"{NEW_POD}---\n{CLAIM.replace('gpu', 'G')}---\n{NEW_POD}")
+        other = NEW_POD.replace("name: pod", "name: other")
+        folder = write(a=f"{NEW_POD}---\n{CLAIM.replace('gpu', 'G')}---\n{other}")
         assert [rule for rule, _ in rules(folder)] == ["unknown-field", "dns-subdomain", "unknown-field"]
 
 

@@ -143,8 +143,8 @@ print('''---
 kind: ConfigMap
 ---
 # Source: driver/templates/claims.yaml
-{0}''')
-""".format(BAD.replace("NAME", "x"))
+{1}''')
+""".format(BAD.replace("NAME", "x"), BAD.replace("NAME", "y"))
 
     def test_helm_comes_first(self, tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         program(path, "helm", self.HELM)
