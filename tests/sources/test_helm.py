@@ -138,13 +138,13 @@ import json, os
 open(os.path.dirname(sys.argv[0]) + "/call.json", "w").write(json.dumps([sys.argv[1:], dict(os.environ)]))
 print('''---
 # Source: driver/templates/claims.yaml
-{0}---
+{}---
 # Source: driver/templates/other.yaml
 kind: ConfigMap
 ---
 # Source: driver/templates/claims.yaml
-{1}''')
-""".format(BAD.replace("NAME", "x"), BAD.replace("NAME", "y"))
+{}''')
+""".format(BAD.replace("NAME", "x"), BAD.replace("NAME", "other"))
 
     def test_helm_comes_first(self, tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         program(path, "helm", self.HELM)
