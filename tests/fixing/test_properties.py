@@ -131,7 +131,8 @@ def test_fixes_bring_back_what_was_there(tmp_path: Path) -> None:
     files.mkdir()
     for number, text in enumerate(manifests()):
         (originals / f"{number}.yaml").write_text(text, encoding="utf-8")
-    wrong = {name for name, found in findings(originals).items() if rules(found)}
+    said = findings(originals).items()
+    wrong = {name for name, found in said if rules(found) or any(each["fix"] == "safe" for each in found)}
     texts: dict[str, tuple[str, str]] = {}
     for file in sorted(originals.iterdir()):
         if file.name not in wrong:
