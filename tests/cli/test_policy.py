@@ -1005,7 +1005,8 @@ class TestRepositories:
 
     def test_templates_are_counted_and_other_values_are_skipped(self, repository: Path) -> None:
         assert findings("policy", "check", repository) == findings("policy", "check", repository / "p.yaml")
-        assert "not read: 1 Helm template (charts are not rendered here)" in draguard("policy", "check", repository).out
+        told = "not read: 1 Helm template (name its chart to render it)"
+        assert told in draguard("policy", "check", repository).out
 
     def test_without_a_path_the_current_directory_is_read(
         self, repository: Path, monkeypatch: pytest.MonkeyPatch

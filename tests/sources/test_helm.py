@@ -19,6 +19,17 @@ pytestmark = pytest.mark.tools
 
 TEMPLATED = BAD.replace("NAME", "{{ .Values.name }}").replace("team-a", "{{ .Release.Namespace }}")
 
+POLICY = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: "{{ .Release.Namespace }}-{{ .Values.name }}"}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [resource.k8s.io], apiVersions: [v1], operations: [CREATE], resources: [resourceclaims]}
+  validations: [{expression: object.metadata.name != 'a'}]
+"""
+
 
 @pytest.fixture(autouse=True)
 def path(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -44,6 +55,14 @@ class TestLibrary:
         assert found["rendered"] is True
         assert "object: ResourceClaim default/gpu\n12 | " in draguard("validate", directory).out
         assert draguard("validate", "-o", "concise", f"{directory}/").out.endswith("[ResourceClaim default/gpu]\n")
+
+    def test_policies_in_charts_are_checked(self, tmp_path: Path) -> None:
+        directory = chart(tmp_path / "c", policy=POLICY)
+        rendered = [str(directory), "--helm-set", "name=few", "-n", "ops"]
+        done = draguard("policy", "check", *rendered)
+        assert f"{directory}/templates/policy.yaml" in done.out
+        assert "metadata.name: no binding names this policy" in done.out
+        assert "[ValidatingAdmissionPolicy ops-few]" in draguard("policy", "check", "-o", "concise", *rendered).out
 
     def test_values_are_those_of_files_and_then_single_ones(self, tmp_path: Path) -> None:
         directory = chart(

@@ -29,6 +29,7 @@ _POLICY_CHECK = """\
 examples:
   draguard policy check policies/                   without a path, the current directory
   draguard policy check --kubernetes-version 1.30 --costs policies/quota.yaml
+  draguard policy check charts/driver overlays/prod  rendered, as by `draguard validate`
   draguard policy check --output json policies/ | jq '.costs[] | select(.unbounded)'
 
 An error is what the API server refuses; a warning what it takes although it cannot work: conditions
@@ -93,6 +94,9 @@ def policy(parser: argparse.ArgumentParser) -> None:
     check = add("check", "find errors in policies before they meet an object", _POLICY_CHECK)
     check.add_argument("--kubernetes-version", metavar="VERSION", help=RELEASE)
     check.add_argument("--costs", action="store_true", help="show what each expression may cost")
+    reading.charts(check)
+    namespace = "the namespace for which charts are rendered (default: %(default)s)"
+    check.add_argument("-n", "--namespace", default="default", help=namespace)
     test = add("test", "run the suites beside policies", _POLICY_TEST)
     release = "run all suites for this release (default: what the suite says, or the newest)"
     test.add_argument("--kubernetes-version", metavar="VERSION", help=release)

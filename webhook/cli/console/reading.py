@@ -57,9 +57,7 @@ def read_sources(
     check_charts(arguments, paths)
     if not paths:
         return []
-    release = release_of(kubernetes) if kubernetes else NEWEST
-    values, sets = tuple(arguments.helm_values), tuple(arguments.helm_set)
-    options = RenderOptions(values, sets, namespace, release, note=_note)
+    options = render_options(arguments, kubernetes, namespace)
     selection = Selection(allow_empty=arguments.allow_empty)
     try:
         documents = only_manifests(read(paths, selection=selection, options=options), paths, selection)
@@ -67,6 +65,18 @@ def read_sources(
         raise UsageError(str(error)) from error
     note_left_out(selection, quiet=getattr(arguments, "quiet", False))
     return documents
+
+
+def render_options(arguments: Namespace, kubernetes: str | None, namespace: str = "default") -> RenderOptions:
+    """Return how to render Helm charts and kustomizations.
+
+    Args:
+        arguments: The command's arguments, with options for rendering charts.
+        kubernetes: The release for which charts are rendered; None for the newest.
+        namespace: The namespace for which they are rendered.
+    """
+    release = release_of(kubernetes) if kubernetes else NEWEST
+    return RenderOptions(tuple(arguments.helm_values), tuple(arguments.helm_set), namespace, release, note=_note)
 
 
 def only_manifests(

@@ -9,11 +9,11 @@ from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.expressions import position
 from webhook.cli.console.output import check_outputs, show
-from webhook.cli.console.reading import paths_of
+from webhook.cli.console.reading import check_charts, paths_of, render_options
 from webhook.cli.options.policies import is_suite, placed, release
 from webhook.cli.options.release import kubernetes
 from webhook.cli.options.suppressing import suppress, suppressions
-from webhook.documents import Selection, Unreadable, read
+from webhook.documents import Selection, Unreadable
 from webhook.engine.misspelt import misspelt
 from webhook.engine.trial import try_policies
 from webhook.findings import found, guarded, identity, unread
@@ -22,11 +22,13 @@ from webhook.policy.manifest.versions import is_policy
 from webhook.policy.tools.check import check_policies
 from webhook.report.model import Judged, Report
 from webhook.report.summary import counted
+from webhook.sources import SourceError, read
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from webhook.documents import Document
     from webhook.findings import Finding
     from webhook.policy.tools.check import CheckResult, Cost
     from webhook.release import Release
@@ -45,10 +47,11 @@ def run(arguments: Namespace) -> int:
     check_outputs(arguments)
     minor = release(kubernetes(arguments))
     paths = paths_of(arguments) or [os.curdir]
+    check_charts(arguments, paths)
     suppressed = suppressions(arguments, paths)
     report, given = Report(), list[Given]()
     selection = Selection(allow_empty=arguments.allow_empty, also=is_suite)
-    for document in read(paths, selection=selection):
+    for document in _read(arguments, paths, selection):
         if isinstance(document, Unreadable):
             report.findings.append(unread(document))
             if document.line:
@@ -67,7 +70,7 @@ def run(arguments: Namespace) -> int:
                 report.skipped[about.api_version, about.kind] += 1
     if not (report.findings or arguments.allow_empty or any(is_policy(each.object) for each in given)):
         raise UsageError(f"there is no policy in {', '.join(paths)}")
-    report.left_out, report.renders = selection.left_out, False
+    report.left_out = selection.left_out
     result = _checked(given, minor, report)
     # A document that cannot be read may be a missing policy or binding.
     unsure = _LACKING if report.findings else frozenset()
@@ -81,6 +84,15 @@ def run(arguments: Namespace) -> int:
     if result.unchecked:
         report.remarks.append(f"note: not looked for: warnings of {counted(result.unchecked, 'object')} with errors")
     return show(report, arguments)
+
+
+def _read(arguments: Namespace, paths: Sequence[str], selection: Selection) -> Iterator[Document | Unreadable]:
+    """Read manifests; charts and kustomizations that are named are rendered."""
+    options = render_options(arguments, kubernetes(arguments), arguments.namespace)
+    try:
+        yield from read(paths, selection=selection, options=options)
+    except SourceError as error:
+        raise UsageError(str(error)) from error
 
 
 def _checked(given: Sequence[Given], minor: Release, report: Report) -> CheckResult:
