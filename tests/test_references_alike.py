@@ -7,6 +7,7 @@ from collections import Counter
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import pytest
 
@@ -206,3 +207,11 @@ def test_claims_that_differ_in_a_constant_are_looked_at_once() -> None:
         for each in claims
     ]
     assert looks(alike, *other) == 1
+
+
+def test_whether_constants_matter_is_asked_once_for_a_shape() -> None:
+    alike, looking, asked = Alike(), Looking(), mock.Mock(return_value=False)
+    looks(alike, *(claim("a", count=number) for number in range(16)))
+    for number in range(10, 20):
+        alike.find(selecting(FORMS[0], (f'"{number}"', "")), looking, asked)
+    assert (looking.times, asked.call_count) == (10, 1)

@@ -24,6 +24,8 @@ _BYTES: Final = 16 << 20
 """How many bytes are cached."""
 _PROBLEM: Final = 1_000
 """How many bytes a problem counts for."""
+_SHAPES: Final = 1_000
+"""How many shapes are known to differ."""
 _PLAIN: Final = 2
 """The format of marshal in which equal values have equal bytes: later ones contain back references."""
 _SELECTS: Final = b"expression"
@@ -55,6 +57,8 @@ class Alike:
     def __init__(self, most: int = _BYTES) -> None:
         self._left = most
         self._found: dict[bytes, Found] = {}
+        self._differing: set[bytes] = set()
+        """Shapes of claims whose findings depend on the constants, or did for one of them."""
 
     def find(self, obj: JSONObject, look: Callable[[], Found], has_plain_constants: Callable[[], bool]) -> Found:
         """Return the findings of an object.
@@ -75,8 +79,11 @@ class Alike:
         if found is None:
             found = look()
             self._keep(key, found)
-            if shape and not found.problems and has_plain_constants():
-                self._keep(shape, found)
+            if shape and not found.problems and shape not in self._differing:
+                if has_plain_constants():
+                    self._keep(shape, found)
+                elif len(self._differing) < _SHAPES:
+                    self._differing.add(shape)
         return found
 
     def _keep(self, key: bytes, found: Found) -> None:
