@@ -152,7 +152,8 @@ def _counts_generations(obj: Mapping[str, Any], request: Request, kinds: Kinds) 
     if template_of(request.kind.group, request.kind.kind) is not None:
         return True
     if type_ := type_of(text(obj, "apiVersion"), text(obj, "kind")):
-        return bool(getattr(getattr(type_.fields.get("metadata"), "type", None), "counted", False))
+        counted = getattr(getattr(type_.fields.get("metadata"), "type", None), "counted", {})
+        return any([is_on for since, is_on in counted.items() if since <= kinds.release][-1:])
     return kinds.is_custom(request.kind)
 
 
