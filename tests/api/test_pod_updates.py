@@ -240,7 +240,7 @@ def test_what_may_change_or_is_not_a_change(path: str, value: Any) -> None:
     [
         ("spec.resourceClaims.0.resourceClaimName", "other-gpu", "resourceClaims"),
         ("spec.containers.0.resources.claims.0.request", "a", "containers[0].resources"),
-        ("spec.containers.0.resources.limits.memory", "1G", "containers[0].resources"),
+        ("spec.containers.0.resources.limits.memory", "2Gi", "containers[0].resources"),
         ("spec.containers.0.env.0.name", "NODE_NAME", "containers[0].env"),
         ("spec.containers.0.securityContext", {}, "containers[0].securityContext"),
         ("spec.containers.0.resizePolicy", [], "containers[0].resizePolicy"),

@@ -19,6 +19,7 @@ POD: dict[str, Any] = {
                 "name": "train",
                 "image": "trainer:1",
                 "resources": {
+                    "limits": {"example.com/gpu": "1"},
                     "requests": {"example.com/gpu": "1", "cpu": "1"},
                     "claims": [{"name": "gpu"}, {"name": "nic", "request": "rdma"}],
                 },

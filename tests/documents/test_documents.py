@@ -637,8 +637,8 @@ class TestLimits:
 
     def test_size_is_bounded(self) -> None:
         (found,) = parse(b" " * (MAX_BYTES + 1), "large.yaml")
-        hint = "the limit is 128 MiB per file: split it"
-        assert found == Unreadable("large.yaml", 0, 0, "larger than 128 MiB", hint)
+        hint = "the limit is 128 MiB for each file: split it at a line of ---"
+        assert found == Unreadable("large.yaml", 1, 1, "larger than 128 MiB: nothing in it is judged", hint)
 
     def test_a_text_of_many_lines_takes_no_more_than_its_share(self) -> None:
         assert len(value("a: x\n" + "  x\n" * 50_000)["a"]) == 100_001

@@ -251,7 +251,10 @@ def test_a_file_beyond_the_limit_is_refused_and_the_rest_is_read(here: Path) -> 
     write(here, "a.yaml")
     with (here / "large.yaml").open("wb") as file:
         file.truncate(MAX_BYTES + 1)
-    assert found(["large.yaml", "a.yaml"]) == [("large.yaml", 0, 0, "larger than 128 MiB"), "a.yaml"]
+    assert found(["large.yaml", "a.yaml"]) == [
+        ("large.yaml", 1, 1, "larger than 128 MiB: nothing in it is judged"),
+        "a.yaml",
+    ]
 
 
 def test_a_dash_is_standard_input(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from webhook.documents.jsonwords import in_json, is_json
 from webhook.documents.limits import MAX_EXCERPT
 from webhook.records import NamedTuple
 
@@ -100,4 +101,6 @@ class Source:
         """Report a reading error, with its line."""
         place = self.position(offset)
         shown = self._length(place.line) <= MAX_EXCERPT
+        if is_json(self.name):
+            message, hint = in_json(message), in_json(hint)
         return Unreadable(self.name, place.line, place.column, message, hint, self.line(place.line) if shown else "")

@@ -206,7 +206,8 @@ def _boolean_keys(text: str, *offsets: int) -> str:
 def too_large(source: str) -> Unreadable:
     """Report a file that exceeds the size limit."""
     limit = f"{MAX_BYTES // (1024 * 1024)} MiB"
-    return Unreadable(source, 0, 0, f"larger than {limit}", f"the limit is {limit} per file: split it")
+    hint = f"the limit is {limit} for each file: split it at a line of ---"
+    return Unreadable(source, 1, 1, f"larger than {limit}: nothing in it is judged", hint)
 
 
 def encoding_of(data: bytes) -> tuple[bytes, str]:

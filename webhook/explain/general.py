@@ -167,6 +167,11 @@ EVERY_OBJECT: Mapping[str, str] = {
         "else. If the gate is on in your cluster, state it with --feature-gates. A field that the stored object "
         "already has is kept.",
     ),
+    "misread-key": _paragraphs(
+        "A key of labels, annotations or a selector is a boolean in YAML, such as on, no or y.",
+        "Kubernetes reads YAML 1.1, and converts it to JSON: the key becomes true or false, which the API server "
+        "accepts. Quote it.",
+    ),
     "repeated-object": _paragraphs(
         "A file has an object twice: the same kind, namespace and name.",
         "`kubectl apply` applies both, one after the other, so the last one remains; `kubectl create` fails at the "

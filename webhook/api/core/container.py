@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from webhook import formats
+from webhook.api.core import amounts
 from webhook.api.core.values import Quantity, V1Struct, unjudged
 from webhook.formats.images import LATEST, tag_of
 from webhook.problem import forbidden
@@ -118,6 +119,16 @@ class Container(V1Struct):
 def pull_policy(image: str) -> str:
     """Return the default pull policy of an image."""
     return "Always" if tag_of(image) == LATEST else "IfNotPresent"
+
+
+@check(Container, given=["resources"], fine=lambda container, _: amounts.are_plain(container.resources))
+def amounts_of_resources(container: View) -> Iterator[Problem]:
+    """Resources of containers have known or qualified names; of extended resources, requests are their limits.
+
+    A request is at most its limit. Extended resources, such as those of device plugins, are counted in whole numbers,
+    and cannot be overcommitted: state the limit alone, which is the request, too.
+    """
+    yield from amounts.problems(container.resources.submitted or {}, container / "resources", container.release)
 
 
 class EphemeralContainer(Container):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from webhook import formats
+from webhook.api.core import amounts
 from webhook.api.core.meta import Metadata, Object, created_name
 from webhook.api.core.podspec import PodSpec
 from webhook.api.core.podstatus import PodStatus
@@ -82,6 +83,22 @@ def new_ephemeral_containers(pod: View) -> Iterator[Problem]:
     """Ephemeral containers can be added only to a running pod."""
     if pod.spec.contents("ephemeralContainers"):
         yield forbidden(pod / "spec" / "ephemeralContainers", "cannot be set on create")
+
+
+def _plain_limits(pod: Any, _: Target) -> bool:
+    containers = (*(pod.spec.containers or ()), *(pod.spec.initContainers or ()))
+    return all(amounts.are_plain(each.resources) for each in containers)
+
+
+@check(Pod, on=[CREATE, UPDATE], given=["spec"], fine=_plain_limits)
+def amounts_of_default_requests(pod: View) -> Iterator[Problem]:
+    """A limit is the request, too, by default, so that its errors are reported twice for a pod."""
+    for kind in ("containers", "initContainers"):
+        for index, container in enumerate(pod.spec.contents(kind)):
+            path = pod / "spec" / kind / index / "resources"
+            for name, problem in amounts.only_limits(container.get("resources") or {}, pod.release):
+                spelled = path / "requests" / Key(name)
+                yield problem._replace(path=path / "limits" / Key(name), spelled=spelled)
 
 
 def _not_static(pod: Any, _: Target) -> bool:

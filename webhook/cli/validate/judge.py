@@ -9,7 +9,9 @@ from webhook.api.judgement import stored
 from webhook.api.versions import GROUP, NEWEST, Served, find
 from webhook.cli.arguments import UsageError
 from webhook.cli.options.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT
+from webhook.cli.validate.misread import misread_keys
 from webhook.documents import Document
+from webhook.documents.jsonwords import in_json, is_json
 from webhook.engine.manifests import review
 from webhook.findings import Finding, failed, found
 from webhook.limits import MOST_FINDINGS
@@ -175,11 +177,14 @@ class Judge:
     def _judged(self, document: Document, release: str) -> Judgement:
         """Judge an object of a known kind."""
         outcome, problems = self._review(document, release)
+        problems += misread_keys(document)
         if not problems and outcome.change is None:  # as for most objects
             return FINE
         taken = not any(problem.level == ERROR for problem in problems)
         del problems[MOST_FINDINGS + 1 :]  # locating each of a million takes minutes
-        findings = [_placed(_hinted(problem, outcome.object, document), document, release) for problem in problems]
+        findings = [
+            _placed(_worded(_hinted(each, outcome.object, document), document), document, release) for each in problems
+        ]
         findings = [self._brief(self._fixable(each, document), document, outcome.object) for each in findings]
         findings += self._of_policies(outcome, document)
         findings.sort(key=lambda finding: (finding.line, finding.column))
@@ -281,6 +286,11 @@ _HINTS: Final = {
     "spec-ignored": "without --subresource status, the spec is judged",
 }
 """Hints that name options, by the rule."""
+
+
+def _worded(problem: Problem, document: Document) -> Problem:
+    """Put a hint into the words of the file's language."""
+    return problem._replace(hint=in_json(problem.hint)) if problem.hint and is_json(document.source) else problem
 
 
 def _converted(obj: Any) -> str:

@@ -1,0 +1,166 @@
+"""Validates the resources that containers request, and their limits.
+
+Source: kubernetes ``pkg/apis/core/validation/validation.go``, ``validateResourceRequirements`` and what it calls.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook import formats
+from webhook.formats.quantities import Quantity, decode_quantity, parse_quantity
+from webhook.problem import Key, Path, Verbatim, forbidden, invalid, required
+from webhook.release import Release
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from webhook.problem import Problem
+
+_COMPUTE: Final = frozenset({"cpu", "memory"})
+_OF_CONTAINERS: Final = _COMPUTE | {"ephemeral-storage"}
+_COUNTED: Final = frozenset(
+    [
+        *("pods", "services", "services.loadbalancers", "services.nodeports", "replicationcontrollers"),
+        *("configmaps", "secrets", "persistentvolumeclaims", "resourcequotas"),
+    ]
+)
+_STANDARD: Final = _OF_CONTAINERS | _COUNTED | {f"requests.{name}" for name in (*_OF_CONTAINERS, "storage")}
+_ALL_STANDARD: Final = _STANDARD | {f"limits.{name}" for name in _OF_CONTAINERS} | {"storage"}
+_HUGE: Final = "hugepages-"
+_HUGE_OF_QUOTAS: Final = (_HUGE, f"requests.{_HUGE}")
+_MILLI: Final = -3
+_TYPED: Final = range(29, 34)
+"""The releases that show a resource's name as Go writes it: without quotes."""
+_JSON_SINCE: Final = Release(34)
+"""From Kubernetes 1.34 rejected values are shown as JSON, not as Go writes them."""
+
+
+def problems(resources: Mapping[str, Any], path: Path, release: Release) -> Iterator[Problem]:
+    """Yield the findings about the resources of a container.
+
+    Args:
+        resources: Its limits and requests, of the right types.
+        path: Where they are.
+        release: The Kubernetes release.
+    """
+    limits, requests = _amounts(resources.get("limits")), _amounts(resources.get("requests"))
+    for kind, amounts in (("limits", limits), ("requests", requests)):
+        for name, amount in amounts.items():
+            yield from of_resource(name, amount, path / kind / Key(name), release)
+    for name, amount in requests.items():
+        may_differ, limit = "/" not in name or "kubernetes.io/" in name, limits.get(name)
+        may_differ = may_differ and not name.startswith(_HUGE)
+        if limit is None and not may_differ:
+            yield required(path / "limits", "Limit must be set for non overcommitable resources")
+        elif limit is not None and amount != limit and not may_differ:
+            yield invalid(path / "requests", str(amount), f"must be equal to {name} limit of {limit}")
+        elif limit is not None and amount > limit:
+            yield invalid(path / "requests", str(amount), f"must be less than or equal to {name} limit of {limit}")
+    names = limits.keys() | requests.keys()
+    if names.isdisjoint(_COMPUTE) and any(name.startswith(_HUGE) for name in names):
+        yield forbidden(path, "HugePages require cpu or memory")
+
+
+def only_limits(resources: Mapping[str, Any], release: Release) -> Iterator[tuple[str, Problem]]:
+    """Yield the findings that are repeated for the requests of a pod, which are those of limits by default.
+
+    Args:
+        resources: The limits and requests of a container.
+        release: The Kubernetes release.
+
+    Yields:
+        The name of a resource, and a finding about its amount.
+    """
+    requests = resources.get("requests") or {}
+    for name, amount in _amounts(resources.get("limits")).items():
+        if name not in requests:
+            for problem in of_resource(name, amount, Path(), release):
+                yield name, problem
+
+
+def of_resource(name: str, amount: Quantity, path: Path, release: Release) -> Iterator[Problem]:
+    """Yield the findings about one resource of a container.
+
+    Args:
+        name: Its name.
+        amount: How much is requested.
+        path: Where it is.
+        release: The Kubernetes release.
+    """
+    shown, standard = Verbatim(name) if release in _TYPED else name, "/" not in name
+    misnamed = formats.label_key(name, release)
+    for detail in misnamed:
+        yield invalid(path, shown, detail)
+    if standard and not misnamed and not (name in _ALL_STANDARD or name.startswith(_HUGE_OF_QUOTAS)):
+        yield invalid(path, shown, "must be a standard resource type or fully qualified")
+    if standard and not (name in _OF_CONTAINERS or name.startswith(_HUGE)):
+        yield invalid(path, shown, "must be a standard resource for containers")
+    is_extended = not formats.extended_resource_name(name, release)
+    if not standard and "kubernetes.io/" not in name and not is_extended:
+        yield invalid(path, shown, "doesn't follow extended resource name standard")
+    if amount.sign < 0:
+        yield invalid(path, str(amount), "must be greater than or equal to 0")
+    if amount.power < 0 and (is_extended or name in _COUNTED):
+        yield invalid(path, str(amount) if release >= _JSON_SINCE else _in_go(amount), "must be an integer")
+    if name.startswith(_HUGE) and not _is_multiple(amount, name.removeprefix(_HUGE)):
+        yield invalid(path, str(amount), f"{amount} is not positive integer multiple of {name}")
+
+
+def are_plain(resources: Any) -> bool:
+    """Tell quickly whether nothing is wrong with the valid quantities of common resources.
+
+    Args:
+        resources: The resources of a container, or None.
+    """
+    if resources is None:
+        return True
+    limits, requests = resources.limits or {}, resources.requests or {}
+    for name, value in requests.items():
+        limit = limits.get(name)
+        if name not in _OF_CONTAINERS or str(value)[:1] == "-":
+            if limit is None or limit != value or not _is_plain_count(name, value):
+                return False
+        elif limit is not None and limit != value and not decode_quantity(value) <= decode_quantity(limit):
+            return False
+    return all(
+        str(value)[:1] != "-" if name in _OF_CONTAINERS else _is_plain_count(name, value)
+        for name, value in limits.items()
+        if name not in requests or value != requests[name]
+    )
+
+
+def _is_plain_count(name: str, value: object) -> bool:
+    """Tell whether a valid name of a device plugin's resource comes with a whole number."""
+    return str(value).isdecimal() and not formats.extended_resource_name(name, _JSON_SINCE)
+
+
+def _amounts(quantities: Mapping[str, Any] | None) -> dict[str, Quantity]:
+    return {name: _rounded(decode_quantity(value)) for name, value in (quantities or {}).items()}
+
+
+def _rounded(amount: Quantity) -> Quantity:
+    """Round up to thousandths, as defaults do (``SetDefaults_ResourceList``)."""
+    if amount.power >= _MILLI:
+        return amount
+    number = int(amount.digits[: amount.power - _MILLI] or "0") + 1
+    found = parse_quantity(f"{'-' if amount.sign < 0 else ''}{number}m")
+    return Quantity(found.sign, found.digits, found.power, amount.notation, scale=found.scale)
+
+
+def _is_multiple(amount: Quantity, size: str) -> bool:
+    try:
+        page = parse_quantity(size)
+    except ValueError:
+        return False
+    return page.sign > 0 and page.power >= 0 and amount.value() % page.value() == 0
+
+
+def _in_go(amount: Quantity) -> Verbatim:
+    """Write a quantity as Go writes the fields of its struct."""
+    scale = amount.power if amount.scale is None else amount.scale
+    number = amount.counted(scale)
+    return Verbatim(
+        f"resource.Quantity{{i:resource.int64Amount{{value:{number}, scale:{scale}}}, "
+        f'd:resource.infDecAmount{{Dec:(*inf.Dec)(nil)}}, s:"{amount.spelled}", Format:"{amount.notation}"}}'
+    )
