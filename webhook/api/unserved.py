@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.versions import KINDS, NEWEST, Served, misnamed, moved, served
 from webhook.problem import BAD_REQUEST, ERROR, Fix, Path, Problem, refused
@@ -13,6 +14,10 @@ from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from webhook.release import Release
+
+_NAMED: Final = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
+_FIELDS: Final = 20
+"""How many fields of an object may be a misspelt version or kind."""
 
 
 def unserved(obj: object, kind: Served | None, release: Release) -> list[Problem]:
@@ -36,8 +41,18 @@ def no_object(obj: object) -> list[Problem]:
         return [refused(BAD_REQUEST, Path(), "an object must be a JSON object").named("not-an-object")]
     if obj.get("apiVersion") and obj.get("kind"):
         return []
-    missing = [field for field in ("apiVersion", "kind") if not obj.get(field)]
-    return [refused(BAD_REQUEST, Path((field,)), f"{field} not set").named("not-served") for field in missing]
+    return [_not_set(field, obj) for field in ("apiVersion", "kind") if not obj.get(field)]
+
+
+def _not_set(field: str, obj: dict[str, Any]) -> Problem:
+    """Report an object without a version or kind, at the field that may be misspelt."""
+    problem = refused(BAD_REQUEST, Path((field,)), f"{field} not set").named("not-served")
+    others = [str(name) for name in islice(obj, _FIELDS) if name not in _NAMED and isinstance(obj[name], str)]
+    if written := nearest(field, others):
+        hint, fix = f'did you mean "{field}" in place of "{written}"?', Fix("rename", field, safe=False)
+        return problem._replace(path=Path((written,)), spelled=Path((field,)), hint=hint, fix=fix)
+    versions = served(str(obj.get("kind")), NEWEST) if field == "apiVersion" else ()
+    return problem._replace(hint=f"add apiVersion: {versions[0]}") if versions else problem
 
 
 def _not_named(obj: dict[str, Any]) -> list[Problem]:

@@ -22,11 +22,6 @@ _WORDS: Final = {
 _KEYED: Final = re.compile("write a list: `- (.*?): …` in place of `…:`")
 
 
-def is_json(file: str) -> bool:
-    """Tell by a file's name whether it is meant to be JSON."""
-    return file.endswith(".json")
-
-
 def in_json(text: str) -> str:
     """Put a message into the words of JSON."""
     for yaml, json in _WORDS.items():

@@ -6,7 +6,6 @@ from bisect import bisect_right
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from webhook.documents.jsonwords import in_json, is_json
 from webhook.documents.limits import MAX_EXCERPT
 from webhook.records import NamedTuple
 
@@ -15,6 +14,8 @@ if TYPE_CHECKING:
 
 STDIN: Final = "-"
 """Standard input, as users name it."""
+JSON: Final = ".json"
+"""The end of the names of files that are meant to be JSON."""
 STDIN_NAME: Final = "<stdin>"
 """The name of standard input in reports."""
 
@@ -101,6 +102,8 @@ class Source:
         """Report a reading error, with its line."""
         place = self.position(offset)
         shown = self._length(place.line) <= MAX_EXCERPT
-        if is_json(self.name):
+        if self.name.endswith(JSON):
+            from webhook.documents.jsonwords import in_json  # noqa: PLC0415 - most manifests are YAML, and readable
+
             message, hint = in_json(message), in_json(hint)
         return Unreadable(self.name, place.line, place.column, message, hint, self.line(place.line) if shown else "")

@@ -11,7 +11,7 @@ from webhook.cli.arguments import UsageError
 from webhook.cli.options.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT
 from webhook.cli.validate.misread import misread_keys
 from webhook.documents import Document
-from webhook.documents.jsonwords import in_json, is_json
+from webhook.documents.source import JSON
 from webhook.engine.manifests import review
 from webhook.findings import Finding, failed, found
 from webhook.limits import MOST_FINDINGS
@@ -290,7 +290,11 @@ _HINTS: Final = {
 
 def _worded(problem: Problem, document: Document) -> Problem:
     """Put a hint into the words of the file's language."""
-    return problem._replace(hint=in_json(problem.hint)) if problem.hint and is_json(document.source) else problem
+    if not problem.hint or not document.source.endswith(JSON):
+        return problem
+    from webhook.documents.jsonwords import in_json  # noqa: PLC0415 - most manifests are YAML
+
+    return problem._replace(hint=in_json(problem.hint))
 
 
 def _converted(obj: Any) -> str:

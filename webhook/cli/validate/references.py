@@ -11,7 +11,6 @@ from webhook.api.versions import find
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cli.validate.neighbours import SLICE, Neighbours
 from webhook.cli.validate.processes import in_ranges
-from webhook.cli.validate.refused import holds, spoiled
 from webhook.cli.validate.unlooked import UNMATCHED, Unlooked
 from webhook.findings import Finding, failed, found, identity
 from webhook.inventory import CLAIMS, newest
@@ -107,6 +106,8 @@ class References:
         if not taken:
             self._note_name(obj, document.source)
             self._partly[id(document)] = document
+            from webhook.cli.validate.refused import spoiled  # noqa: PLC0415 - most objects are fine
+
             errors = None if findings is None else spoiled(findings)
             if errors is not None:
                 self._documents[id(document)] = _Noted(document, obj, release, errors=errors)
@@ -237,6 +238,8 @@ class References:
             for (needed, path), count in seen.items():
                 skipped[needed, _as_written(data, place(path)) if path else path] += count
         if given.errors:
+            from webhook.cli.validate.refused import holds  # noqa: PLC0415 - as above
+
             return Found([each for each in problems if holds(each.path, given.errors)], Counter())
         return Found(problems, skipped)
 

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from webhook import validate
+from webhook.api.judgement import judge
+
+REST = {"metadata": {"name": "a"}, "spec": {"devices": {}}}
+VERSION, KIND = {"apiVersion": "resource.k8s.io/v1"}, {"kind": "ResourceClaim"}
+POD = {"spec": {"containers": [{"name": "c", "image": "i", "resources": {"claims": [{"name": "g"}]}}]}}
+
+
+@pytest.mark.parametrize(
+    ("head", "said", "place", "hint"),
+    [
+        (VERSION | {"knd": "ResourceClaim"}, "kind: kind not set", "knd", 'did you mean "kind" in place of "knd"?'),
+        (VERSION | {"Kind": "ResourceClaim"}, "kind: kind not set", "Kind", 'did you mean "kind" in place of "Kind"?'),
+        (VERSION, "kind: kind not set", "kind", ""),
+        (
+            KIND | {"apiversion": "resource.k8s.io/v1"},
+            "apiVersion: apiVersion not set",
+            "apiversion",
+            'did you mean "apiVersion" in place of "apiversion"?',
+        ),
+        (KIND, "apiVersion: apiVersion not set", "apiVersion", "add apiVersion: resource.k8s.io/v1"),
+        ({"kind": "Pod"} | POD, "apiVersion: apiVersion not set", "apiVersion", "add apiVersion: v1"),
+        ({"kind": "Deployment"} | POD, "apiVersion: apiVersion not set", "apiVersion", "add apiVersion: apps/v1"),
+    ],
+)
+def test_what_an_object_lacks_is_found_where_it_is_misspelt(
+    head: dict[str, Any], said: str, place: str, hint: str
+) -> None:
+    (problem,) = validate(REST | head)
+    assert (str(problem), problem.path, problem.hint) == (said, (place,), hint)
+
+
+@pytest.mark.parametrize("obj", [{"kind": "Job", "spec": {}}, {"kind": "Values", "claims": [1]}])
+def test_other_files_are_silent(obj: dict[str, Any]) -> None:
+    assert judge(obj) == []
