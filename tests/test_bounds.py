@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from webhook.api.judgement import ENOUGH, judge, judge_admitted
+from webhook.inventory import Inventory
+from webhook.references.selecting import selectors_of
+from webhook.release import Release
 
 MANY = 3 * ENOUGH
 
@@ -60,3 +64,11 @@ def test_a_claim_used_as_a_whole_repeats_each_of_its_requests(release: str) -> N
     obj["spec"]["containers"][0]["resources"]["claims"] = uses
     found = [str(each) for each in judge(obj, kubernetes=release) if each.reason == "FieldValueDuplicate"]
     assert found == ['spec.containers[0].resources.claims[2]: Duplicate value: "c"'] * 2 * (release == "1.36")
+
+
+def test_of_selectors_in_any_number_the_first_are_looked_at() -> None:
+    selectors = [{"cel": {"expression": f'device.attributes["a.example"].a{number}'}} for number in range(100)]
+    request = {"name": "a", "exactly": {"deviceClassName": "a", "selectors": selectors}}
+    claim = {"kind": "ResourceClaim", "spec": {"devices": {"requests": [request]}}}
+    context = SimpleNamespace(looked_at=(None, ()), inventory=Inventory([]), release=Release(36), gates=frozenset())
+    assert len(selectors_of(claim, cast("Any", context))) == 32

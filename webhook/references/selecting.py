@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from webhook.api.dra.selectors import SELECTORS_MAX_ITEMS
 from webhook.deviceselectors.parts import Parts, parts_of
 from webhook.deviceselectors.reads import reads
 from webhook.inventory import CLAIMS
@@ -56,15 +57,20 @@ def selectors_of(obj: JSONObject, context: Context) -> Sequence[Selector]:
 
 def _all_selectors(obj: JSONObject, context: Context) -> Iterator[Selector]:
     if obj.get("kind") == "DeviceClass":
-        yield from _compiled(items(obj, "spec", "selectors"), (), ("spec", "selectors"), context)
+        yield from _compiled(_first(obj, "spec", "selectors"), (), ("spec", "selectors"), context)
         return
     for request in requests_of(obj):
         name = text(request.content, "deviceClassName")
         device_class = context.inventory.find("DeviceClass", name)
-        around = items(device_class, "spec", "selectors")
-        for each in _compiled(items(request.content, "selectors"), around, (*request.path, "selectors"), context):
+        around = _first(device_class, "spec", "selectors")
+        for each in _compiled(_first(request.content, "selectors"), around, (*request.path, "selectors"), context):
             is_certain = device_class is not None and not is_noted(device_class)
             yield each._replace(is_certain=is_certain, class_name=name)
+
+
+def _first(obj: Any, *path: str) -> Sequence[JSONObject]:
+    """List the selectors at a path, as many as there may be: each is looked at together with all others."""
+    return items(obj, *path)[:SELECTORS_MAX_ITEMS]
 
 
 def _compiled(
