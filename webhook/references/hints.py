@@ -146,6 +146,7 @@ _NAMES: Final = (
     *("device", "quantity", "isQuantity", "semver", "isSemver", "has", "size", "string", "int", "double"),
     *("startsWith", "endsWith", "contains", "matches", "lowerAscii", "upperAscii", "split", "replace", "trim"),
     *("compareTo", "isGreaterThan", "isLessThan", "asInteger", "orValue", "hasValue", "major", "minor", "patch"),
+    *("exists", "exists_one", "all", "filter", "includes"),
 )
 _INSTEAD: Final = {
     "exists": "exists() is for lists: has(…) asks whether a field is there",
