@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.core.meta import KEPT_BY_STATUS, generated_name
 from webhook.api.shapes import type_of
-from webhook.api.templates import template_of
 from webhook.objects import metadata_of, text
 from webhook.policy.evaluation.request import CREATE, UPDATE
 from webhook.schema import STATUS
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from webhook.policy.evaluation.request import Request
     from webhook.policy.manifest.kinds import Kind, Kinds
 
-_POD_GENERATION: Final = 33
-"""From Kubernetes 1.33, pods have generations."""
 _SERVER_SETS: Final = ("uid", "creationTimestamp", "resourceVersion", "generation", "managedFields")
 _DROPPED: Final = frozenset({"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"})
 _KEPT_BY_STATUS: Final[Mapping[tuple[str, str], AbstractSet[str]]] = {
@@ -147,10 +144,6 @@ def _names(value: Any) -> JSONObject:
 
 
 def _counts_generations(obj: Mapping[str, Any], request: Request, kinds: Kinds) -> bool:
-    if request.kind.kind == "Pod" and not request.kind.group:
-        return kinds.release >= _POD_GENERATION
-    if template_of(request.kind.group, request.kind.kind) is not None:
-        return True
     if type_ := type_of(text(obj, "apiVersion"), text(obj, "kind")):
         counted = getattr(getattr(type_.fields.get("metadata"), "type", None), "counted", {})
         return any([is_on for since, is_on in counted.items() if since <= kinds.release][-1:])
