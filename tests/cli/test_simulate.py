@@ -301,6 +301,17 @@ class TestMatch:
         assert "no such key: color" in done.out
         assert done.code == 1
 
+    def test_devices_without_the_capacity_that_is_asked_for_do_not_match(self, tmp_path: Path) -> None:
+        claim = tmp_path / "claim.yaml"
+        asking = clusters.claim(capacity={"requests": {"memory": "60Gi"}})
+        asking["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"] = "gpu.example.com"
+        claim.write_text(yaml.safe_dump({"apiVersion": "resource.k8s.io/v1", **asking}))
+        done = draguard("match", claim, "--cluster", CLUSTER)
+        assert "4 of 8 devices match" in done.out
+        assert "  false 4 A100  node-c, node-d: capacity memory: 40Gi is left, 60Gi is wanted\n" in done.out
+        before = draguard("match", claim, "--cluster", CLUSTER, "--kubernetes-version", "1.34")
+        assert "8 of 8 devices match" in before.out  # DRAConsumableCapacity is off
+
     def test_a_class_that_does_not_exist_matches_nothing(self, tmp_path: Path) -> None:
         claim = tmp_path / "claim.yaml"
         absent = clusters.claim()

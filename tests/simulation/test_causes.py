@@ -82,6 +82,19 @@ def test_nodes(pod: dict[str, Any], text: str) -> None:
     assert reason(clusters.node("a"), clusters.node("b"), pod=clusters.pod(**pod)) == text
 
 
+@pytest.mark.parametrize("elsewhere", ["a", "b"])
+def test_devices_without_a_capacity_do_not_hide_the_only_one_that_has_it(elsewhere: str) -> None:
+    policy = {"default": "10", "validRange": {"min": "1", "max": "50"}}
+    shared = {"bandwidth": {"value": "100", "requestPolicy": policy}}
+    fast = clusters.devices("b", capacity=shared, allowMultipleAllocations=True)
+    fast["spec"]["pool"]["name"] = fast["metadata"]["name"] = "fast"
+    text = reason(*on(elsewhere, 3), clusters.node("b"), fast, asking(capacity={"requests": {"bandwidth": "60"}}))
+    assert text == (
+        "no node has a device with enough capacity left for request r: "
+        "capacity bandwidth: the device's policy allows at most 50, 60 is wanted"
+    )
+
+
 def test_one_node_is_one() -> None:
     node = clusters.node("a", {"unschedulable": True})
     assert reason(node, pod=clusters.pod()).startswith("1 node was unschedulable")

@@ -148,6 +148,50 @@ class TestResources:
         assert suggested([node("a")], pod(requests={"example.com/x": "1"})) == {}
 
 
+class TestTaintsOfDevices:
+    def test_only_the_fewest_taints_that_matter_are_tolerated(self) -> None:
+        apart = [devices(name, taints=[{"key": key, "effect": "NoSchedule"}]) for name, key in (("a", "x"), ("b", "y"))]
+        for each in apart:
+            each["spec"].pop("nodeName")
+            each["spec"]["allNodes"] = True
+        one, other = "if request r tolerates x:NoSchedule", "if request r tolerates y:NoSchedule"
+        objects = [device_class(), *apart, node("a")]
+        assert suggested([*objects, claim(count=1)], pod(claims={"gpu": "c"})) == {one: 1, other: 1}
+        assert suggested([*objects, claim(count=4)], pod(claims={"gpu": "c"})).keys() >= {
+            "if request r tolerates x:NoSchedule and y:NoSchedule"
+        }
+
+    def test_more_taints_are_tolerated_where_that_opens_more_nodes(self) -> None:
+        apart = [devices(name, taints=[{"key": key, "effect": "NoSchedule"}]) for name, key in (("a", "x"), ("b", "y"))]
+        objects = [device_class(), *apart, node("a"), node("b"), claim()]
+        assert suggested(objects, pod(claims={"gpu": "c"})) == {
+            "if request r tolerates x:NoSchedule": 1,
+            "if request r tolerates y:NoSchedule": 1,
+            "if request r tolerates x:NoSchedule and y:NoSchedule": 2,
+        }
+
+
+class TestFeatureGates:
+    def test_devices_with_binding_conditions(self) -> None:
+        bound = devices("a", 1, bindingConditions=["x"], bindingFailureConditions=["y"])
+        self.check([bound], "DRADeviceBindingConditions", "1.34")
+
+    def test_devices_with_counters(self) -> None:
+        counters = {"memory": {"value": "1"}}
+        part = devices("a", 1, consumesCounters=[{"counterSet": "s", "counters": counters}])
+        part["spec"]["pool"]["resourceSliceCount"] = 2
+        spec = {name: value for name, value in part["spec"].items() if name != "devices"}
+        spec["sharedCounters"] = [{"name": "s", "counters": counters}]
+        shared = {"kind": "ResourceSlice", "metadata": {"name": "counters"}, "spec": spec}
+        self.check([part, shared], "DRAPartitionableDevices", "1.35")
+
+    def check(self, slices: list[JSONObject], gate: str, release: str) -> None:
+        found = suggested([device_class(), *slices, node("a"), claim()], pod(claims={"gpu": "c"}), kubernetes=release)
+        assert {each: count for each, count in found.items() if "feature gate" in each} == {
+            f"with the feature gate {gate}": 1
+        }
+
+
 class TestSelectors:
     MEMORY = 'device.capacity["gpu.example.com"].memory.compareTo(quantity("{}")) {} 0'
 
@@ -202,6 +246,27 @@ class TestCapacity:
         wanted = claim(capacity={"requests": {"bandwidth": "110"}})
         assert suggested([device_class(), shared, node("a"), wanted], pod(claims={"gpu": "c"})) == {
             "with bandwidth 100 in place of 110 in request r": 1,
+            "without the capacity that request r asks for": 1,
+        }
+
+    @pytest.mark.parametrize(
+        "policy",
+        [{"default": "10", "validRange": {"min": "1", "max": "50"}}, {"default": "10", "validValues": ["10", "50"]}],
+    )
+    def test_the_largest_share_that_the_policy_allows_is_suggested(self, policy: JSONObject) -> None:
+        capacity = {"bandwidth": {"value": "100", "requestPolicy": policy}}
+        shared = devices("a", 1, allowMultipleAllocations=True, capacity=capacity)
+        wanted = claim(capacity={"requests": {"bandwidth": "60"}})
+        assert suggested([device_class(), shared, node("a"), wanted], pod(claims={"gpu": "c"})) == {
+            "with bandwidth 50 in place of 60 in request r": 1,
+            "without the capacity that request r asks for": 1,
+        }
+
+    def test_a_misspelt_name_is_mended(self) -> None:
+        shared = devices("a", 1, allowMultipleAllocations=True, capacity={"bandwidth": {"value": "100"}})
+        wanted = claim(capacity={"requests": {"bandwith": "10"}})
+        assert suggested([device_class(), shared, node("a"), wanted], pod(claims={"gpu": "c"})) == {
+            "with bandwidth in place of bandwith in request r": 1,
             "without the capacity that request r asks for": 1,
         }
 

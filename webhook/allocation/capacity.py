@@ -33,12 +33,14 @@ class Take(NamedTuple):
         limits: The total of each capacity.
         texts: The same amounts, as they are written into the allocation.
         is_allowed: Whether the device's policies allow it, and it fits while nothing else is taken.
+        refused: The capacities whose policies do not allow it.
     """
 
     amounts: Amounts
     limits: Amounts
     texts: Mapping[str, str]
     is_allowed: bool
+    refused: tuple[str, ...] = ()
 
 
 def take(
@@ -61,13 +63,22 @@ def take(
     limits: Amounts = {}
     texts: dict[str, str] = {}
     is_allowed = True
+    refused: list[str] = []
     for name, each in capacity.items():
         total = decode_quantity(each.get("value"))
         policy = each.get("requestPolicy")
         taken = _taken(decode_quantity(wanted[name]) if name in wanted else None, total, policy, fractions=fractions)
         amounts[name], limits[name], texts[name] = amount(taken), amount(total), str(taken)
-        is_allowed = is_allowed and amounts[name] <= limits[name] and not _violates(taken, policy, fractions=fractions)
-    return Take(amounts, limits, texts, is_allowed)
+        is_allowed = is_allowed and amounts[name] <= limits[name]
+        if _violates(taken, policy, fractions=fractions):
+            refused.append(name)
+    return Take(amounts, limits, texts, is_allowed and not refused, tuple(refused))
+
+
+def most_allowed(policy: JSONObject) -> str:
+    """Return the largest share that a policy allows, as it states it; empty without a limit."""
+    bounds, values = policy.get("validRange") or {}, policy.get("validValues") or ()
+    return str(bounds.get("max") or max(values, key=lambda each: amount(decode_quantity(each)), default=""))
 
 
 def _taken(wanted: Quantity | None, total: Quantity, policy: JSONObject | None, *, fractions: bool) -> Quantity:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.allocation.constraints import Match
 from webhook.allocation.demand import Stop
 from webhook.allocation.devices import quantity_text
+from webhook.allocation.lacks import Lack, lack_of_capacity
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -30,24 +31,6 @@ TAINT: Final = "taint"
 CAPACITY: Final = "capacity"
 COUNTERS: Final = "counters"
 CONSTRAINT: Final = "constraint"
-
-
-class Lack(NamedTuple):
-    """A capacity or counter of which too little is left.
-
-    Args:
-        text: The reason, such as ``capacity memory: 10Gi is left, 20Gi is wanted``.
-        name: The capacity or counter.
-        left: The amount of it that is left, as a quantity.
-        wanted: The amount that is wanted, or consumed.
-        counter_set: The counter's set; empty for a capacity.
-    """
-
-    text: str
-    name: str = ""
-    left: str = ""
-    wanted: str = ""
-    counter_set: str = ""
 
 
 class Together(NamedTuple):
@@ -327,19 +310,9 @@ class Funnel:
         content, view = self.content(index), self._view
         if not view.variant.features.ConsumableCapacity:
             return None
-        take = self._ask.takes(content)
-        if take is None:
-            missing = next(name for name in self._ask.requests or () if name not in content.capacity)
-            return Lack(f"there is no capacity {missing}")
-        used = view.capacity_used(index) or {}
-        for name, amount in take.amounts.items():
-            free = take.limits[name] - used.get(name, 0)
-            if amount > free:
-                left, wanted = quantity_text(free), quantity_text(amount)
-                return Lack(f"capacity {name}: {left} is left, {wanted} is wanted", name, left, wanted)
-        if take.is_allowed:
-            return None
-        return Lack("the device's policy does not allow such a share of its capacity")
+        return lack_of_capacity(
+            content.capacity, self._ask.requests, self._ask.takes(content), view.capacity_used(index)
+        )
 
     def _lacks_counters(self, index: int) -> tuple[Lack, ...]:
         content, view = self.content(index), self._view

@@ -24,11 +24,11 @@ from webhook.cli.console.reading import read_sources
 from webhook.cli.options.cluster import DETAILS, malformed, read_cluster
 from webhook.cli.options.refused import Refused
 from webhook.cli.options.release import feature_gates, kubernetes
-from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet, Row, rows, shortened
+from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet, Query, Row, rows, shortened
 from webhook.documents import Unreadable
 from webhook.findings import FAILED, GRAVE, guarded, own_failure, unread
 from webhook.inventory import CLAIMS, Inventory, MalformedError
-from webhook.objects import items, name_of, namespace_of, text
+from webhook.objects import items, mapping, name_of, namespace_of, text
 from webhook.problem import Path, invalid
 from webhook.records import NamedTuple
 from webhook.references.hints import hint_of
@@ -58,18 +58,17 @@ _WORK: Final = 2 * DOCUMENT
 
 
 class Question(NamedTuple):
-    """Selectors to match against devices.
+    """A query to match against devices.
 
     Args:
         about: Their origin: file, kind, namespace, name, request, deviceClass.
-        of_class: The selectors of the class.
-        own: Those of the request, or of a class that is matched by itself.
+        query: The selectors of the class and the request, and the capacity that it wants; a class that is matched by
+            itself has own selectors only.
         absent: Why no device can match; empty if selectors decide.
     """
 
     about: JSONObject
-    of_class: Sequence[JSONObject]
-    own: Sequence[JSONObject]
+    query: Query
     absent: str = ""
 
 
@@ -163,7 +162,7 @@ def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet, not_us
 def _rows(query: Question, fleet: Fleet, not_used: Mapping[str, str]) -> list[Row]:
     """Match the devices; an unexpected error is the result of this query only."""
     try:
-        found = rows(fleet, query.of_class, query.own, not_used)
+        found = rows(fleet, query.query, not_used)
     except GRAVE:
         raise
     except Exception as error:  # noqa: BLE001 - the others still get their results
@@ -197,7 +196,7 @@ def _objects(
 def _expressions(arguments: Namespace) -> Iterator[Question]:
     for expression in arguments.expression:
         about = {"file": "", "kind": "", "namespace": "", "name": "", "request": "", "deviceClass": ""}
-        yield Question({**about, "name": expression}, (), [{"cel": {"expression": expression}}])
+        yield Question({**about, "name": expression}, Query((), [{"cel": {"expression": expression}}]))
 
 
 def _requests(given: Sequence[tuple[str, JSONObject]], inventory: Inventory) -> Iterator[Question]:
@@ -205,7 +204,7 @@ def _requests(given: Sequence[tuple[str, JSONObject]], inventory: Inventory) -> 
         about = {"file": source, "kind": text(obj, "kind"), "namespace": namespace_of(obj), "name": name_of(obj)}
         if about["kind"] == "DeviceClass":
             own = items(obj, "spec", "selectors")
-            yield Question({**about, "namespace": "", "request": "", "deviceClass": ""}, (), own)
+            yield Question({**about, "namespace": "", "request": "", "deviceClass": ""}, Query((), own))
         elif about["kind"] in CLAIMS:
             for request in requests_of(obj):
                 name = text(request.content, "deviceClassName")
@@ -215,9 +214,10 @@ def _requests(given: Sequence[tuple[str, JSONObject]], inventory: Inventory) -> 
                     known = [each for _, each in inventory.names("DeviceClass")]
                     absent = f"there is no device class {name}: {instead(name, known, 'device classes')}"
                     show_lines([f"{source}: request {request.name}: {absent}"], sys.stderr)
-                    yield Question(about, (), (), absent)
+                    yield Question(about, Query((), ()), absent)
                 else:
-                    yield Question(about, items(device_class, "spec", "selectors"), items(request.content, "selectors"))
+                    of_class, own = items(device_class, "spec", "selectors"), items(request.content, "selectors")
+                    yield Question(about, Query(of_class, own, mapping(request.content, "capacity", "requests")))
 
 
 def _is_fine(found: Sequence[Row]) -> bool:

@@ -11,7 +11,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation import Features
+from webhook.allocation.capacity import take
 from webhook.allocation.devices import Catalog
+from webhook.allocation.lacks import lack_of_capacity
 from webhook.allocation.selecting import Fault, Selectors, Values
 from webhook.budget import current
 from webhook.cel.errors import EvaluationError
@@ -116,7 +118,7 @@ class Fleet:
     def __init__(self, slices: Iterable[JSONObject], release: Release, gates: frozenset[str]) -> None:
         self.release = release
         self.gates = gates
-        features = Features.of(gates, release)
+        features = self._features = Features.of(gates, release)
         with_lists = "DRAListTypeAttributes" in gates
         self._selectors = Selectors(release, features, with_lists=with_lists)
         self._values = Values(release, with_lists=with_lists)
@@ -234,6 +236,19 @@ class Fleet:
                     return Choice(FALSE, is_class, index, self._reason(selector, content))
         return Choice(FALSE)
 
+    def lack(self, requests: Mapping[str, Any], content: Content) -> str:
+        """Return why a device, while nobody uses it, has too little capacity for a request; empty if it has enough.
+
+        Args:
+            requests: The amounts that the request wants, by capacity.
+            content: The device.
+        """
+        if not requests or not self._features.ConsumableCapacity:
+            return ""
+        found = take(content.capacity, requests, fractions=self._features.FractionalCapacityRange)
+        lack = lack_of_capacity(content.capacity, requests, found)
+        return lack.text if lack else ""
+
     def _reason(self, selector: JSONObject, content: Content) -> str:
         current().spend(_BLAME)
         parts = parts_of(text(selector, "cel", "expression"), self.release, self.gates)
@@ -295,6 +310,20 @@ def published(contents: Iterable[Content], holder: str) -> dict[tuple[str, str],
     return found
 
 
+class Query(NamedTuple):
+    """What a request wants of each device.
+
+    Args:
+        of_class: The selectors of the class.
+        own: The selectors of the request.
+        capacity: The amounts that it wants, by capacity.
+    """
+
+    of_class: Sequence[JSONObject]
+    own: Sequence[JSONObject]
+    capacity: Mapping[str, Any] = {}
+
+
 class Row(NamedTuple):
     """Devices for which selectors give the same result.
 
@@ -315,23 +344,22 @@ class Row(NamedTuple):
     devices: int
 
 
-def rows(
-    fleet: Fleet, of_class: Sequence[JSONObject], own: Sequence[JSONObject], unused: Mapping[str, str]
-) -> list[Row]:
-    """Group the devices of a cluster by the result of selectors, and by model.
+def rows(fleet: Fleet, query: Query, unused: Mapping[str, str]) -> list[Row]:
+    """Group the devices of a cluster by the result of a query, and by model.
 
     Args:
         fleet: The devices.
-        of_class: The selectors of the class.
-        own: The selectors of the request.
+        query: The selectors, and the capacity that is wanted.
         unused: The reasons why pools cannot be used, by driver and name.
     """
     nodes: defaultdict[tuple[str, str, str, str], dict[str, int]] = defaultdict(dict)
-    answer = fleet.sorted_out(of_class, own)
+    answer = fleet.sorted_out(query.of_class, query.own)
     for group in (*answer.taken, *answer.refused, *(each for each, _ in answer.failing)):
-        choice = fleet.choose(of_class, own, group.content)
+        choice = fleet.choose(query.of_class, query.own, group.content)
         for each in fleet.places([group]):
-            by_node = nodes[choice.outcome, choice.reason, model_of(each.content), unused.get(each.pool, "")]
+            lack = fleet.lack(query.capacity, each.content) if choice.outcome == TRUE else ""
+            outcome, reason = (FALSE, lack) if lack else (choice.outcome, choice.reason)
+            by_node = nodes[outcome, reason, model_of(each.content), unused.get(each.pool, "")]
             by_node[each.node] = by_node.get(each.node, 0) + len(each.names)
     order = {TRUE: 0, ERROR: 1, FALSE: 2}
     found = [Row(*key, tuple(sorted(by_node)), sum(by_node.values())) for key, by_node in nodes.items()]

@@ -87,8 +87,9 @@ def _of_devices(groups: Sequence[JSONObject], *, is_all: bool) -> list[str]:
     common = set.intersection(*map(set, unmet))
     if common:
         key = next(_key(each) for each in groups[0]["requests"] if _key(each) in common)
-        furthest = max(range(len(groups)), key=lambda index: unmet[index][key][:2])
-        request = next(each for each in groups[furthest]["requests"] if _key(each) == key)
+        asked = [next(each for each in group["requests"] if _key(each) == key) for group in groups]
+        furthest = max(range(len(groups)), key=lambda index: (*unmet[index][key][:2], bool(asked[index]["lacking"])))
+        request = asked[furthest]
         nodes = "no node" if is_all else "no other node"
         return [f"{nodes} has {_lacking(request, unmet[furthest][key])}"]
     return [_of_group(group, short) for group, short in zip(groups, unmet, strict=True)]

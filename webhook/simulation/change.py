@@ -35,6 +35,7 @@ class Change(NamedTuple):
         nodes: The only nodes that it concerns; None for all.
         closer: Returns changes that do no more than is needed, the smallest first; takes the nodes that this one opens.
         selects_less: Whether it drops a selector, so that devices of any sort may come.
+        parts: What it does to the thing, if it does several things at once.
     """
 
     text: str
@@ -45,6 +46,11 @@ class Change(NamedTuple):
     nodes: frozenset[int] | None = None
     closer: Callable[[Collection[int]], Iterable[Change]] = _none
     selects_less: bool = False
+    parts: frozenset[object] = frozenset()
+
+    def exceeds(self, other: Change) -> bool:
+        """Tell whether it does all that another change does, and more."""
+        return self.about == other.about and bool(other.parts) and self.parts > other.parts
 
 
 def demanding(**fields: Any) -> Callable[[Needs], Needs]:

@@ -81,6 +81,11 @@ class Settings(NamedTuple):
         if self.release < NEWEST:
             yield Settings.of(f"1.{self.release + 1}")
 
+    def with_gate(self, gate: str) -> Settings | None:
+        """Return the settings with one more feature gate; None if it is on already, or the release does not have it."""
+        is_off = gate not in self.gates and gates.known(gate, self.release)
+        return self._replace(gates=self.gates | {gate}) if is_off else None
+
     @property
     def taint_rules_ignored(self) -> str:
         """The reason why the scheduler does not apply DeviceTaintRules; empty if it does."""

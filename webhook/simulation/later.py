@@ -1,4 +1,4 @@
-"""Changes to the cluster that would open nodes to a pod: a release, pools, drivers of classes, DeviceTaintRules."""
+"""Changes to the cluster that would open nodes to a pod: a release, a feature gate, pools, drivers of classes, DeviceTaintRules."""
 
 from __future__ import annotations
 
@@ -29,7 +29,17 @@ if TYPE_CHECKING:
 
 NODES_MAX: Final = 2000
 """The number of nodes on which a change is tried."""
-
+_OPENING: Final = (
+    "DRAAdminAccess",
+    "DRAConsumableCapacity",
+    "DRADerivedAttributes",
+    "DRADeviceBindingConditions",
+    "DRAExtendedResource",
+    "DRAListTypeAttributes",
+    "DRAPartitionableDevices",
+    "DRAPrioritizedList",
+)
+"""The feature gates without which devices are left out, or requests refused; the others only rule out more."""
 
 _POOLS_MAX: Final = 3
 """The number of incomplete pools that are named."""
@@ -47,6 +57,10 @@ def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator
     """
     if len(cluster.nodes) > NODES_MAX:
         return
+    for gate in _OPENING:
+        settings = cluster.settings.with_gate(gate)
+        if settings and (nodes := _with_settings(cluster, settings, needs)):
+            yield f"with the feature gate {gate}", nodes
     for settings in cluster.settings.later:
         if nodes := _on_release(cluster, settings, needs):
             yield f"on Kubernetes {settings}", nodes
@@ -76,6 +90,11 @@ def _on_release(cluster: Cluster, settings: Settings, needs: Needs) -> int:
     """Count the nodes that would accept the pod with a later release's scheduler."""
     if settings.taint_rules_ignored and not cluster.settings.taint_rules_ignored and _has_rules(cluster):
         return 0  # it would help only by ignoring taints that someone has set
+    return _with_settings(cluster, settings, needs)
+
+
+def _with_settings(cluster: Cluster, settings: Settings, needs: Needs) -> int:
+    """Count the nodes that would accept the pod with another release or other feature gates."""
     try:
         newer = Cluster(cluster.inventory, settings)
     except ValueError:

@@ -119,7 +119,8 @@ class _Request:
             tolerations = [*items(asks, "tolerations"), *(each.toleration for each in taints)]
             what = f"if {self._title} tolerates {' and '.join(map(str, taints))}"
             size = 3 if len(self._taints) == 1 or taints != self._taints[-1] else 4
-            yield self._change(what, size, "taints", _setting(tolerations=tolerations))
+            change = self._change(what, size, "taints", _setting(tolerations=tolerations))
+            yield change._replace(parts=frozenset(taints))
 
     def _change(self, what: str, size: int, about: str, edit: Callable[[JSONObject], object]) -> Change:
         def change(claim: JSONObject) -> None:
@@ -173,9 +174,14 @@ class _Request:
         return {next(iter(each.values())) for each in found if len(each) == 1 and not set(each) - _SCALARS}
 
     def _of_capacity(self) -> Iterator[Change]:
-        """Lower a requested capacity to the amounts that devices have left; or drop it."""
+        """Lower a requested capacity to the amounts that devices have left, or correct its name; or drop it."""
         asked = mapping(self._asks, "capacity", "requests")
+        known = {name for _, name in _published(self._cluster, "capacity")} if asked else set()
         for name, wanted in asked.items():
+            if name not in known and (meant := nearest(name, known - set(asked))):
+                better = {meant if each == name else each: value for each, value in asked.items()}
+                what = f"with {meant} in place of {name} in {self._title}"
+                yield self._change(what, 0, "capacity", _setting(capacity={"requests": better}))
             most = readable_quantity(str(wanted))
             left = [
                 each

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.across import conflict, constraint, spread
 from webhook.allocation.devices import Content
-from webhook.allocation.explain import ELSEWHERE
+from webhook.allocation.explain import CAPACITY, ELSEWHERE
 from webhook.allocation.selecting import Values
 from webhook.cel.errors import EvaluationError
 from webhook.deviceselectors.parts import Blame, parts_of
@@ -228,13 +228,18 @@ class Explainer:
         return []
 
     def _obstacles(self, funnel: Funnel, reasons: Sequence[DeviceReason]) -> Iterator[Blame]:
-        """Describe the obstacles at the first stage that leaves too few devices."""
+        """Describe the obstacles at the first stage that leaves too few devices.
+
+        Devices without a capacity of some name count only if no device has it: they hide what the others lack.
+        """
         wanted = funnel.least
         for stage in _STAGES[1:]:
             if getattr(funnel, stage) >= wanted:
                 continue
             blamed = {_BLAMED[stage], "counters"} if stage == "enough" else {_BLAMED[stage], "node"}
-            yield from (self._first_false(funnel, reason) for reason in reasons if reason.stage in blamed - {"in use"})
+            found = [reason for reason in reasons if reason.stage in blamed - {"in use"}]
+            closest = [reason for reason in found if reason.stage != CAPACITY or reason.lacks[0].name]
+            yield from (self._first_false(funnel, reason) for reason in closest or found)
             return
         constrained = funnel.constrained
         if constrained is not None and constrained < wanted:

@@ -10,7 +10,7 @@ from webhook.formats import readable_quantity
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from webhook.allocation.explain import Lack
+    from webhook.allocation.lacks import Lack
     from webhook.objects import JSONObject
 
 _SETS_MAX: Final = 3

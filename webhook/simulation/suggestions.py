@@ -79,6 +79,10 @@ class _Found(NamedTuple):
     def selects_less(self) -> bool:
         return any(each.selects_less for each in self.changes)
 
+    def exceeds(self, other: _Found) -> bool:
+        """Tell whether it changes more than another, and opens no more nodes; each is a single change."""
+        return self.nodes <= other.nodes and self.changes[0].exceeds(other.changes[0])
+
     @property
     def text(self) -> str:
         return " and ".join(each.text for each in self.changes)
@@ -136,8 +140,9 @@ class Suggestions:
         for change in changes:
             self._tried += 1
             for found in self._try(needs, (change,)):
-                alone.append(found)
-                yield found
+                if not any(found.exceeds(other) for other in alone):
+                    alone.append(found)
+                    yield found
         if any(not each.selects_less for each in alone):
             return
         different = [pair for pair in combinations(changes, 2) if pair[0].about != pair[1].about]

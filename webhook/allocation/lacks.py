@@ -1,0 +1,63 @@
+"""Capacity and counters of which devices have too little for a request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.allocation.capacity import most_allowed
+from webhook.allocation.devices import quantity_text
+from webhook.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from webhook.allocation.capacity import Take
+    from webhook.objects import JSONObject
+
+
+class Lack(NamedTuple):
+    """A capacity or counter of which too little is left.
+
+    Args:
+        text: The reason, such as ``capacity memory: 10Gi is left, 20Gi is wanted``.
+        name: The capacity or counter.
+        left: The amount of it that can be had, as a quantity; empty if there is none of that name, or none is allowed.
+        wanted: The amount that is wanted, or consumed.
+        counter_set: The counter's set; empty for a capacity.
+    """
+
+    text: str
+    name: str = ""
+    left: str = ""
+    wanted: str = ""
+    counter_set: str = ""
+
+
+def lack_of_capacity(
+    capacity: Mapping[str, JSONObject],
+    requests: Mapping[str, Any] | None,
+    take: Take | None,
+    used: Mapping[str, int] | None = None,
+) -> Lack | None:
+    """Return the capacity of a device that does not suffice for a request; None if all does.
+
+    Args:
+        capacity: The capacity of the device, as in the API.
+        requests: The amounts that the request wants, by capacity.
+        take: The capacity that the request takes of the device; None if the device has no capacity of some name.
+        used: The amounts that others take, in nanos.
+    """
+    if take is None:
+        missing = next(name for name in requests or () if name not in capacity)
+        return Lack(f"there is no capacity {missing}")
+    for name, amount in take.amounts.items():
+        free = take.limits[name] - (used or {}).get(name, 0)
+        if amount > free:
+            left, wanted = quantity_text(free), quantity_text(amount)
+            return Lack(f"capacity {name}: {left} is left, {wanted} is wanted", name, left, wanted)
+    for name in take.refused:
+        most, wanted = most_allowed(capacity[name]["requestPolicy"]), quantity_text(take.amounts[name])
+        allows = f"allows at most {most}" if most else "does not allow such a share"
+        return Lack(f"capacity {name}: the device's policy {allows}, {wanted} is wanted", name, most, wanted)
+    return None
