@@ -157,9 +157,8 @@ class TestTaintsOfDevices:
         one, other = "if request r tolerates x:NoSchedule", "if request r tolerates y:NoSchedule"
         objects = [device_class(), *apart, node("a")]
         assert suggested([*objects, claim(count=1)], pod(claims={"gpu": "c"})) == {one: 1, other: 1}
-        assert suggested([*objects, claim(count=4)], pod(claims={"gpu": "c"})).keys() >= {
-            "if request r tolerates x:NoSchedule and y:NoSchedule"
-        }
+        both = "if request r tolerates x:NoSchedule and y:NoSchedule"
+        assert both in suggested([*objects, claim(count=2)], pod(claims={"gpu": "c"}))
 
     def test_more_taints_are_tolerated_where_that_opens_more_nodes(self) -> None:
         apart = [devices(name, taints=[{"key": key, "effect": "NoSchedule"}]) for name, key in (("a", "x"), ("b", "y"))]

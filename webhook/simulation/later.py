@@ -1,4 +1,4 @@
-"""Changes to the cluster that would open nodes to a pod: a release, a feature gate, pools, drivers of classes, DeviceTaintRules."""
+"""Changes to the cluster that would open nodes: releases, gates, pools, drivers of classes, DeviceTaintRules."""
 
 from __future__ import annotations
 
@@ -57,14 +57,7 @@ def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator
     """
     if len(cluster.nodes) > NODES_MAX:
         return
-    for gate in _OPENING:
-        settings = cluster.settings.with_gate(gate)
-        if settings and (nodes := _with_settings(cluster, settings, needs)):
-            yield f"with the feature gate {gate}", nodes
-    for settings in cluster.settings.later:
-        if nodes := _on_release(cluster, settings, needs):
-            yield f"on Kubernetes {settings}", nodes
-            break
+    yield from _of_scheduler(cluster, needs)
     pools = completed(cluster.inventory.all("ResourceSlice"))
     if pools and (nodes := _with(cluster, needs, [each for slices in pools.values() for each in slices])):
         yield f"once {_named(pools)} complete", nodes
@@ -75,6 +68,18 @@ def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator
         with _without_rule(cluster, rule) as later:
             if nodes := _fitting(cluster, later, needs):
                 yield f"once DeviceTaintRule {name_of(rule)} is deleted", nodes
+
+
+def _of_scheduler(cluster: Cluster, needs: Needs) -> Iterator[tuple[str, int]]:
+    """Return the feature gates that help, each alone, and the next release that does."""
+    for gate in _OPENING:
+        settings = cluster.settings.with_gate(gate)
+        if settings and (nodes := _with_settings(cluster, settings, needs)):
+            yield f"with the feature gate {gate}", nodes
+    for settings in cluster.settings.later:
+        if nodes := _on_release(cluster, settings, needs):
+            yield f"on Kubernetes {settings}", nodes
+            break
 
 
 def _named(pools: dict[PoolId, list[JSONObject]]) -> str:
