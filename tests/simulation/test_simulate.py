@@ -290,6 +290,26 @@ class TestClaims:
         ignored = f"the scheduler of Kubernetes {release} does not apply DeviceTaintRules"
         assert answer["why"]["notes"] == ([] if note is None else [f"{ignored}{note}"])
 
+    @pytest.mark.parametrize(
+        ("selector", "count", "is_noted"),
+        [
+            ({"driver": "gpu.example.com", "pool": "a", "device": "d0"}, 1, True),
+            ({"driver": "gpu.example.com", "pool": "a", "device": "d1"}, 1, False),
+            ({"driver": "nic.example.com"}, 1, False),
+            ({"driver": "nic.example.com"}, 9, False),
+            ({"driver": "gpu.example.com", "device": "d1"}, 9, True),  # it might be one of those that are missing
+            ({}, 9, True),
+        ],
+    )
+    def test_only_pods_whose_devices_a_rule_taints_have_the_note(
+        self, selector: JSONObject, count: int, *, is_noted: bool
+    ) -> None:
+        spec = {"deviceSelector": selector, "taint": {"key": "k", "effect": "NoSchedule"}}
+        rule = {"kind": "DeviceTaintRule", "metadata": {"name": "rule"}, "spec": spec}
+        objects = [device_class(), devices("a", 2), node("a"), claim(count=count), rule]
+        (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
+        assert len(answer["why"]["notes"]) == is_noted
+
 
 class TestLeftOut:
     @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from webhook.simulation import untried
 from webhook.simulation.causes import cause
 from webhook.simulation.cluster import EXTENDED
 from webhook.simulation.conditions import FILTER_FAILED
+from webhook.simulation.ignored import concerned
 from webhook.simulation.leftout import LeftOut
 from webhook.simulation.rejections import Explainer
 from webhook.simulation.suggestions import Suggestions
@@ -118,8 +119,8 @@ class Answers:
                 if placement.candidates or _is_of_others(each, placement.pod)
             ]
         notes += [*self._gone(placement), *self._ungated(placement)]
-        if placement.claims and self._cluster.inventory.all("DeviceTaintRule"):
-            notes += filter(None, [settings.taint_rules_ignored])
+        if settings.taint_rules_ignored and any(concerned(each, self._cluster) for each in placement.claims):
+            notes.append(settings.taint_rules_ignored)
         return [*notes, *self._left_out.notes(placement)]
 
     def _gone(self, placement: Placement) -> Iterator[str]:

@@ -30,13 +30,12 @@ class Text:
 
     Args:
         color: Whether to use colours.
-        once: Notes to write only once, as they are the same for every pod.
+        once: Notes to write once, after the pods, as they are the same for all that they concern.
     """
 
     def __init__(self, *, color: bool, once: Iterable[str] = ()) -> None:
         self._color = color
-        self._once = frozenset(once)
-        self._noted: set[str] = set()
+        self._once = dict.fromkeys(once, False)
 
     def answers(self, answers: Iterable[JSONObject]) -> Iterator[str]:
         """Report each pod; group those that are pending for the same reason."""
@@ -51,6 +50,7 @@ class Text:
                 yield from self._placed(answer)
         if left:
             yield from self._pending(left)
+        yield from self._of_run()
 
     def summary(self, answers: Sequence[JSONObject]) -> str:
         """Return the number of scheduled pods as text."""
@@ -77,6 +77,7 @@ class Text:
         if not found.pods and last is not None:
             yield f"{self._in('bad', 'no more pods')} like {pod} fit{_because_of(last)}"
             yield from self._why(last)
+            yield from self._of_run()
             return
         state = self._in("good", f"{counted(found.pods, 'more pod')}{more}")
         yield f"{state} like {pod} fit{'s' if found.pods == 1 else ''}"
@@ -88,6 +89,7 @@ class Text:
         if last is not None:
             yield f"then no node takes another{_because_of(last)}"
             yield from self._why(last)
+        yield from self._of_run()
 
     def _placed(self, answer: JSONObject) -> Iterator[str]:
         before = "already scheduled on " if _ran_before(answer) else ""
@@ -133,9 +135,14 @@ class Text:
 
     def _notes(self, answer: JSONObject) -> Iterator[str]:
         for note in answer["why"]["notes"]:
-            if note not in self._noted:
+            if note in self._once:
+                self._once[note] = True
+            else:
                 yield f"  note: {note}"
-            self._noted |= self._once & {note}
+
+    def _of_run(self) -> Iterator[str]:
+        """Write the notes that concern the whole run, if they concern one of its pods."""
+        yield from (f"note: {note}" for note, is_noted in self._once.items() if is_noted)
 
     def _in(self, color: str, text: str) -> str:
         return colored(text, _COLORS[color]) if self._color else text
