@@ -557,17 +557,23 @@ class TestBadInput:
         assert nodes([*GPU, *NODES, old], pod(claims={"gpu": "c"})) == ["a"]
 
 
-@pytest.mark.parametrize(("driver", "noted"), [("nic.example.com", False), ("gpu.example.com", True)])
-def test_counters_of_pools_with_the_same_name_matter_to_devices_that_have_some(driver: str, *, noted: bool) -> None:
-    consumed = [{"counterSet": "gpu", "counters": {"slices": {"value": "3"}}}]
-    counters, partitions, nics = devices("a"), devices("a", 2, consumesCounters=consumed), devices("a")
-    for name, each in (("counters", counters), ("partitions", partitions)):
-        each["metadata"]["name"] = name
-        each["spec"]["pool"]["resourceSliceCount"] = 2
-    del counters["spec"]["devices"]
-    counters["spec"]["sharedCounters"] = [{"name": "gpu", "counters": {"slices": {"value": "4"}}}]
-    nics["spec"]["driver"] = "nic.example.com"
-    wanted = device_class(selectors=[{"cel": {"expression": f'device.driver == "{driver}"'}}])
-    (answer,) = simulate([wanted, counters, partitions, nics, node("a"), claim()], [pod(claims={"gpu": "c"})])
+@pytest.mark.parametrize("is_mixed_up", [True, False])
+def test_counters_of_pools_with_the_same_name_matter_if_two_drivers_have_some(*, is_mixed_up: bool) -> None:
+    amounts = {"slices": {"value": "3"}}
+    consumed = [{"counterSet": "set", "counters": amounts}]
+    slices = []
+    for driver, has_counters in (("gpu.example.com", True), ("nic.example.com", is_mixed_up)):
+        counters, partitions = devices("a"), devices("a", 2, **({"consumesCounters": consumed} if has_counters else {}))
+        del counters["spec"]["devices"]
+        counters["spec"]["sharedCounters"] = [{"name": "set", "counters": amounts}]
+        for name, each in (("counters", counters), ("partitions", partitions))[not has_counters :]:
+            each["metadata"]["name"] = f"{name}-{driver}"
+            each["spec"]["driver"] = driver
+            each["spec"]["pool"]["resourceSliceCount"] = 1 + has_counters
+            slices.append(each)
+    of_both = device_class(selectors=[])
+    (answer,) = simulate([of_both, *slices, node("a"), claim()], [pod(claims={"gpu": "c"})])
     assert answer["node"] == "a"
-    assert bool(answer["why"]["notes"]) is noted
+    note = "the scheduler may not check counters of gpu.example.com or nic.example.com: these drivers have pools of "
+    note += "the same name, a, and it looks up counters by the pool's name alone"
+    assert answer["why"]["notes"] == [note] * is_mixed_up

@@ -314,7 +314,7 @@ class Allocator:
         """
         if view.is_ambiguous or (len(demand.claims) > 1 and self._depends_on_claims(demand, view)):
             return True
-        if self._mixes_up_counters(demand, view):
+        if self.mixed_up(demand, view):
             return True
         if self._variant.is_sorted:
             return False
@@ -341,15 +341,21 @@ class Allocator:
             several = several or len(slices) > 1
         return several and (has_devices or may_fail or leaves_traces(demand, view))
 
-    def _mixes_up_counters(self, demand: Demand, view: NodeView) -> bool:
-        """Tell whether pools of the same name share counters upstream, and a request may get a device that has some.
+    def mixed_up(self, demand: Demand, view: NodeView) -> dict[str, Collection[str]]:
+        """Return the pools whose counters upstream mixes up, with their drivers, if a request may get their devices.
 
-        Counters are looked up only for devices that consume any, and after the selectors.
+        Upstream keeps counters by the name of the pool, whatever the driver (``availableCounters``): it checks those of
+        the driver whose device it tries first. It looks them up only for devices that consume any, and after the
+        selectors.
         """
-        if not view.consumes or not any(self._catalog.is_pool_name_shared(pool.name) for pool in view.pools):
-            return False
+        catalog = self._catalog
+        if not view.consumes or not any(catalog.is_pool_name_shared(pool.name) for pool in view.pools):
+            return {}
         contents = [device.content for device in view.devices if device.content.consumes]
-        return any(ask.chooser.choose(content) is not False for ask in demand.asks for content in contents)
+        if not any(ask.chooser.choose(content) is not False for ask in demand.asks for content in contents):
+            return {}
+        names = dict.fromkeys(pool.name for pool in view.pools if catalog.is_pool_name_shared(pool.name))
+        return {name: catalog.drivers_of(name) for name in names}
 
     @staticmethod
     def _depends_on_claims(demand: Demand, view: NodeView) -> bool:
@@ -400,6 +406,10 @@ class Attempt:
             has_devices: Whether the search found devices.
         """
         return self._allocator.depends_on_order(self.demand, view, has_devices=has_devices)
+
+    def mixed_up(self, view: NodeView) -> Mapping[str, Collection[str]]:
+        """Return the pools of a node whose counters upstream mixes up, with their drivers."""
+        return self._allocator.mixed_up(self.demand, view)
 
     def on(self, node: JSONObject) -> Result | Failure:
         """Allocate the claims on a node, without changing the state.

@@ -8,7 +8,7 @@ from webhook.allocation.demand import Complaint
 from webhook.allocation.outcome import allocation
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from webhook.allocation.demand import Demand
     from webhook.allocation.devices import Device
@@ -38,6 +38,9 @@ class Attempt(Protocol):
 
     def depends_on_order(self, view: NodeView, *, has_devices: bool) -> bool:
         """Tell whether another order of slices, of claims, or of Go's maps, could change the result on a node."""
+
+    def mixed_up(self, view: NodeView) -> Mapping[str, Collection[str]]:
+        """Return the pools of a node whose counters upstream mixes up, with their drivers."""
 
 
 class Result:
@@ -91,6 +94,11 @@ class Result:
     def depends_on_order(self) -> bool:
         """Whether another order of slices, of claims, or of Go's maps, could change the result."""
         return self._attempt.depends_on_order(self._view, has_devices=True)
+
+    @property
+    def mixed_up(self) -> Mapping[str, Collection[str]]:
+        """The pools whose counters upstream mixes up, as drivers share their names; with the drivers."""
+        return self._attempt.mixed_up(self._view)
 
 
 class Failure:
@@ -153,6 +161,11 @@ class Failure:
     def depends_on_order(self) -> bool:
         """Whether another order of slices, of claims, or of Go's maps, could change the result."""
         return self._attempt.depends_on_order(self._view, has_devices=False)
+
+    @property
+    def mixed_up(self) -> Mapping[str, Collection[str]]:
+        """The pools whose counters upstream mixes up, as drivers share their names; with the drivers."""
+        return self._attempt.mixed_up(self._view)
 
 
 def _takes_too_long(found: Found) -> bool:

@@ -20,7 +20,7 @@ from webhook.formats.quantities import BINARY_SI, DECIMAL_SI
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 
     from webhook.formats import Quantity
     from webhook.objects import JSONObject
@@ -287,8 +287,12 @@ class Catalog:
         return index
 
     def is_pool_name_shared(self, name: str) -> bool:
-        """Tell whether several drivers have a pool with this name; upstream mixes their counters up."""
-        return len(self._drivers_of_pool[name]) > 1
+        """Tell whether several drivers have counters in pools with this name; upstream mixes them up."""
+        return len(self.drivers_of(name)) > 1
+
+    def drivers_of(self, pool: str) -> Collection[str]:
+        """Return the drivers that have counters in pools of a name."""
+        return self._drivers_of_pool.get(pool, ())
 
     def _read(self, raw: JSONObject) -> None:
         slice_ = Slice(raw, len(self.slices))
@@ -302,7 +306,8 @@ class Catalog:
         else:
             (self.by_node[slice_.node_name] if slice_.node_name else self.shared).append(slice_)
         self.by_pool[slice_.id].append(slice_)
-        self._drivers_of_pool[slice_.pool].add(slice_.driver)
+        if slice_.counter_sets or any(each.content.consumes for each in slice_.devices):
+            self._drivers_of_pool[slice_.pool].add(slice_.driver)
 
     def _devices(self, raws: Sequence[JSONObject], slice_: Slice, rules: Sequence[TaintRule]) -> Iterator[Device]:
         contents, driver = self._contents, slice_.driver

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 NOT_SIMULATED: Final = (
     "not simulated: affinity to other pods, topology spread, volumes, preemption, and all scores but those of devices"
 )
-_ORDER: Final = "the scheduler could also decide otherwise: the answer depends on the order in which it sees slices"
 _ERRORS: Final = "nodes fail with different errors, and the scheduler reports the one that it meets first"
 
 
@@ -106,7 +105,7 @@ class Answers:
         if placement.verdicts is not None:
             notes += filter(None, [self._cluster.of_unknown_size])
         if placement.uncertain:
-            notes.append(_ORDER)
+            notes.append(placement.uncertain)
         if placement.verdicts is not None and len(set(placement.verdicts.errors.values())) > 1:
             notes.append(_ERRORS)
         settings = self._cluster.settings

@@ -52,7 +52,7 @@ class Placement(NamedTuple):
         reason: The reason why the scheduler did not try it, or still waits; empty if it did.
         verdicts: The verdict of each node; None if no node was checked.
         needs: The needs of the pod; None if no node was checked.
-        uncertain: Whether the result may differ in the release, as it depends on the order of Go's maps.
+        uncertain: Why the result may differ in the release, such as by the order of Go's maps; empty if it may not.
         notes: Further notes.
     """
 
@@ -64,7 +64,7 @@ class Placement(NamedTuple):
     reason: str = ""
     verdicts: Verdicts | None = None
     needs: Needs | None = None
-    uncertain: bool = False
+    uncertain: str = ""
     notes: tuple[str, ...] = ()
 
 
@@ -166,7 +166,7 @@ class Scheduler:
         if left is not None and self._is_being_bound(pod, left):
             home = next((each.name for each in cluster.nodes if _is_usable_on(each.node, left)), "")
             return Placement(pod, None, None, (*claims, left), reason=_waits_on(home)), False
-        uncertain = bool(verdicts.uncertain)
+        uncertain = next(iter(verdicts.uncertain.values()), "")
         placement = Placement(pod, None, None, claims, verdicts=verdicts, needs=round_.needs, uncertain=uncertain)
         if verdicts.errors:
             # If several nodes fail, the first counts; the text names this pod.
@@ -233,8 +233,8 @@ class Scheduler:
         node = best[0]
         names = tuple(map(cluster.names.__getitem__, best))
         # Other nodes do not matter any more.
-        is_uncertain = placement.verdicts is not None and node in placement.verdicts.uncertain
-        placement = placement._replace(candidates=names, uncertain=is_uncertain)
+        uncertain = placement.verdicts.uncertain.get(node, "") if placement.verdicts else ""
+        placement = placement._replace(candidates=names, uncertain=uncertain)
         result = round_.result_on(node)
         pending = round_.claims_on(node)
         allocations = result.allocations if isinstance(result, Result) else []

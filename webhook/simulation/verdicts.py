@@ -7,7 +7,7 @@ pods or devices have changed are checked again.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from webhook.allocation import Failure
 from webhook.budget import check_deadline
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from webhook.simulation.cluster import Cluster
     from webhook.simulation.nodes import Demand
 
+_ORDER: Final = "the scheduler could also decide otherwise: the answer depends on the order in which it sees slices"
 _TIMED_OUT = "node {}: timed out trying to allocate devices"
 _ALTERNATIVES_MAX = 8
 """A request's first alternative scores as much, the next one less (FirstAvailableDeviceRequestMaxSize)."""
@@ -61,7 +62,7 @@ class Verdict(NamedTuple):
         score: How well the devices suit the pod.
         unavailable: The claims that have devices elsewhere, by index.
         by_devices: Whether the allocation of devices failed.
-        uncertain: Whether another order of upstream's maps could change the verdict.
+        uncertain: Why the scheduler could also decide otherwise; empty if it could not.
     """
 
     refusal: Refusal | None = None
@@ -69,7 +70,7 @@ class Verdict(NamedTuple):
     score: int = 0
     unavailable: tuple[int, ...] = ()
     by_devices: bool = False
-    uncertain: bool = False
+    uncertain: str = ""
 
 
 class Round:
@@ -155,7 +156,7 @@ class Round:
             return shortage
         if result is None:
             return Verdict()
-        return Verdict(score=_score(self.claims_on(node), result.devices), uncertain=result.depends_on_order)
+        return Verdict(score=_score(self.claims_on(node), result.devices), uncertain=_uncertainty(result))
 
     def _unavailable(self, node: JSONObject) -> tuple[int, ...]:
         """Return the claims whose devices the node cannot use, or that have failed."""
@@ -214,7 +215,21 @@ def _failure(failure: Failure) -> Verdict:
         error, reason = failure.error or "", failure.error or ""
     else:
         error, reason = "", failure.error or "cannot allocate all claims"
-    return Verdict(Refusal((reason,)), error=error, by_devices=True, uncertain=failure.depends_on_order)
+    return Verdict(Refusal((reason,)), error=error, by_devices=True, uncertain=_uncertainty(failure))
+
+
+def _uncertainty(result: Result | Failure) -> str:
+    """Say why the scheduler could also decide otherwise on a node; empty if it could not."""
+    if not result.depends_on_order:
+        return ""
+    mixed_up = result.mixed_up
+    if not mixed_up:
+        return _ORDER
+    pool, drivers = next(iter(mixed_up.items()))
+    return (
+        f"the scheduler may not check counters of {' or '.join(sorted(drivers))}: these drivers have pools of the same "
+        f"name, {pool}, and it looks up counters by the pool's name alone"
+    )
 
 
 def _score(claims: Sequence[JSONObject], devices: Sequence[Sequence[tuple[str, str, str, str]]]) -> int:
@@ -247,8 +262,8 @@ class Verdicts:
         self.fitting: dict[int, int] = {}
         """The nodes that accept the pod, with their scores."""
         self.errors: dict[int, str] = {}
-        self.uncertain: set[int] = set()
-        """The nodes whose verdict depends on the order of upstream's maps."""
+        self.uncertain: dict[int, str] = {}
+        """Why the scheduler could also decide otherwise, by node."""
         self._seen = 0
 
     def update(self, round_: Round, *, at_most: int | None = None) -> None:
@@ -274,9 +289,9 @@ class Verdicts:
             verdict = self.by_node[node] = round_.filter(node)
             self.fitting.pop(node, None)
             self.errors.pop(node, None)
-            self.uncertain.discard(node)
+            self.uncertain.pop(node, None)
             if verdict.uncertain:
-                self.uncertain.add(node)
+                self.uncertain[node] = verdict.uncertain
             if verdict.error:
                 self.errors[node] = verdict.error
             elif verdict.refusal is None:
