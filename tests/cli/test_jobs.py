@@ -283,7 +283,8 @@ def test_a_large_file_without_a_manifest_is_refused_or_counted(document: str, tm
 def test_a_file_with_more_findings_than_anybody_reads_is_not_judged_to_its_end(tmp_path: Path) -> None:
     fields = "".join(f"  field{number}: 1\n" for number in range(100))
     faulty, other = tmp_path / "faulty.yaml", tmp_path / "other.yaml"
-    faulty.write_text("---\n".join([CLAIM_V1 + fields] * (MOST_FINDINGS // 100 + 20)), encoding="utf-8")
+    named = (CLAIM_V1.replace("name: c", f"name: c{number}") for number in range(MOST_FINDINGS // 100 + 20))
+    faulty.write_text("---\n".join(claim + fields for claim in named), encoding="utf-8")
     other.write_text(CLAIM_V1 + "  colour: red\n", encoding="utf-8")
     one, two = (jobs(number, "-o", "json", tmp_path) for number in (1, 2))
     assert one == two
