@@ -373,6 +373,7 @@ class TestUnknownNames:
                     "ResourceClaim.spec.devices.requests, ResourceClaimTemplate.spec.spec.devices.requests"
                 ),
             ),
+            ("Device.taints", "a field is spelled with its kind: ResourceSlice.spec.devices.taints"),
             ("spec.devices.Requests[0].name", "ResourceClaim.spec.devices.requests.name, "),
             ("selectors", "DeviceClass.spec.selectors, ResourceClaim.spec.devices.requests.exactly.selectors, "),
         ],

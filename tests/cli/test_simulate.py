@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from contextlib import redirect_stderr, redirect_stdout
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -331,6 +332,19 @@ class TestMatch:
         done = draguard("match", CLUSTER, "--cluster", CLUSTER, "--output", "json")
         found = [each for each in json.loads(done.out) if each["kind"] == "DeviceClass"]
         assert [(each["name"], each["matching"], each["devices"]) for each in found] == [("gpu.example.com", 8, 8)]
+
+    def test_the_schema_holds(self, tmp_path: Path) -> None:
+        schema = json.loads(draguard("schema", "match").out)
+        validator: Any = import_module("jsonschema").Draft202012Validator
+        validator.check_schema(schema)
+        (tmp_path / "slice.yaml").write_text(yaml.safe_dump(_slice(0)))
+        expressions = "-e", "true", "-e", "false", "-e", 'device.attributes["gpu.example.com"].color == "red"'
+        for given in ([DEPLOYMENT, CLUSTER], [*expressions, "--cluster", tmp_path / "slice.yaml"]):
+            found = json.loads(draguard("match", *given, "--cluster", CLUSTER, "--output", "json").out)
+            validator(schema).validate(found)
+            assert all(each.keys() == schema["$defs"]["result"]["properties"].keys() for each in found)
+            rows = [row for each in found for row in each["rows"]]
+            assert all(row.keys() == schema["$defs"]["row"]["properties"].keys() for row in rows)
 
     def test_ten_thousand_devices_fit_on_a_screen(self, tmp_path: Path) -> None:
         slices = tmp_path / "slices.yaml"

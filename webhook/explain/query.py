@@ -75,15 +75,20 @@ _SHOWN = 3
 
 
 def _fields(among: Iterable[Kind], path: Sequence[str], release: Release | None) -> Iterator[str]:
-    """List the fields of all kinds, in their newest versions, whose paths end with a name."""
-    wanted = [step.casefold() for step in path]
+    """List the fields of all kinds, in their newest versions, whose paths end with a name.
+
+    Steps before the last may name the type of a list's items, such as ``Device`` for ``devices``.
+    """
+    *above, last = (step.casefold() for step in path)
+    wanted = [*({step, f"{step}s"} for step in above), {last}]
     newest: dict[str, Kind] = {}
     for kind in among:
         newest.setdefault(kind.name, kind)
     left = [kind.place for kind in newest.values()]
     while left:
         place = left.pop(0)
-        if [step.casefold() for step in place.path[-len(wanted) :]] == wanted:
+        steps = place.path[-len(wanted) :]
+        if len(steps) == len(wanted) and all(step.casefold() in each for step, each in zip(steps, wanted, strict=True)):
             yield str(place)
         left += children(place, release)
 

@@ -26,6 +26,7 @@ class Schema(NamedTuple):
 
 SCHEMAS = {
     "report": Schema("webhook.report", "json.schema.json", "what --output json prints"),
+    "match": Schema("webhook.deviceselectors", "match.schema.json", "what draguard match --output json prints"),
     "simulate": Schema("webhook.simulation", "answers.schema.json", "what draguard simulate --output json prints"),
     "suite": Schema("webhook.engine", "suite.schema.json", "suites of draguard policy test"),
 }
