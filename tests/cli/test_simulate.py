@@ -346,6 +346,15 @@ class TestMatch:
             rows = [row for each in found for row in each["rows"]]
             assert all(row.keys() == schema["$defs"]["row"]["properties"].keys() for row in rows)
 
+    def test_an_attribute_that_is_published_twice_is_noted(self, tmp_path: Path) -> None:
+        made = _slice(0)
+        for device in made["spec"]["devices"]:
+            device["attributes"] = {"model": {"string": "a"}, "gpu.example.com/model": {"string": "b"}}
+        (tmp_path / "slice.yaml").write_text(yaml.safe_dump(made))
+        done = draguard("match", "-e", "true", "--cluster", tmp_path / "slice.yaml")
+        assert done.err.count("note: gpu.example.com/model is the same as model") == 1
+        assert done.code == 0
+
     def test_ten_thousand_devices_fit_on_a_screen(self, tmp_path: Path) -> None:
         slices = tmp_path / "slices.yaml"
         slices.write_text(yaml.safe_dump_all(_slice(index) for index in range(300)))

@@ -24,7 +24,7 @@ from webhook.cli.console.reading import read_sources
 from webhook.cli.options.cluster import DETAILS, malformed, read_cluster
 from webhook.cli.options.refused import Refused
 from webhook.cli.options.release import feature_gates, kubernetes
-from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet, Query, Row, rows, shortened
+from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet, Query, Row, published_twice, rows, shortened
 from webhook.documents import Unreadable
 from webhook.findings import FAILED, GRAVE, guarded, own_failure, unread
 from webhook.inventory import CLAIMS, Inventory, MalformedError
@@ -105,6 +105,8 @@ def run(arguments: Namespace) -> int:
         return UNREAD
     if names := _unknown_nodes(slices, inventory):
         show_lines([f"note: slices name {shortened(names)}, not among the nodes"], sys.stderr)
+    for each in _published_twice(slices):
+        show_lines([each], sys.stderr)
     variant = implementation(Features.of(settings.gates, settings.release), settings.release)
     not_used = unused(Catalog(slices), variant)
     return _match(arguments, [*_expressions(arguments), *_requests(given, inventory)], fleet, not_used)
@@ -114,6 +116,22 @@ def _unknown_nodes(slices: Iterable[JSONObject], inventory: Inventory) -> list[s
     """Return the nodes that slices name, and that are not among the known ones."""
     named = {text(each, "spec", "nodeName") for each in slices} - {""}
     return sorted(named - {name for _, name in inventory.names("Node")}) if inventory.knows("Node") else []
+
+
+def _published_twice(slices: Iterable[JSONObject]) -> list[str]:
+    """Note the names that devices publish twice, so that selectors may see either value."""
+    found: dict[tuple[str, str], str] = {}
+    for each in slices:
+        driver = text(each, "spec", "driver")
+        for device in items(each, "spec", "devices"):
+            for holder in ("attributes", "capacity"):
+                for name in published_twice(device, driver, holder):
+                    found.setdefault((driver, name), text(device, "name"))
+    return [
+        f"note: {driver}/{name} is the same as {name}, and devices such as {device} have both with different values: "
+        "the scheduler takes either, and match the last"
+        for (driver, name), device in found.items()
+    ]
 
 
 def _take_expressions(arguments: Namespace) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from webhook.deviceselectors.fleet import published_twice
 from webhook.objects import items, name_of, number, text
 from webhook.references.rules import finding, listed, pool_of, rule
 
@@ -78,6 +79,23 @@ def node_selector_terms(each: JSONObject, _: Context) -> Iterator[Problem]:
         if len(items(holder, "nodeSelector", "nodeSelectorTerms")) > 1:
             message = "a node selector here must have one term: with more, scheduling fails for all nodes"
             yield finding((*path, "nodeSelector", "nodeSelectorTerms"), message, reason="Unsupported")
+
+
+@rule("attribute-published-twice", "ResourceSlice")
+def attribute_published_twice(each: JSONObject, _: Context) -> Iterator[Problem]:
+    """A device has an attribute or capacity twice, with and without its driver's domain, and different values.
+
+    A name without a domain is in the domain of the driver, so that both mean the same. The scheduler takes either
+    value, at random for each evaluation of a selector.
+    """
+    driver = text(each, "spec", "driver")
+    for index, device in enumerate(items(each, "spec", "devices")):
+        for holder in ("attributes", "capacity"):
+            for name in published_twice(device, driver, holder):
+                what = "attribute" if holder == "attributes" else "capacity"
+                message = f'it is the same {what} as "{name}", which has another value: the scheduler takes either'
+                path = ("spec", "devices", index, holder, f"{driver}/{name}")
+                yield finding(path, message, "leave one of them out", "Contradiction")
 
 
 @rule("node-not-found", "ResourceSlice", of_field=True)
