@@ -24,7 +24,8 @@ from webhook.cli.console.reading import read_sources
 from webhook.cli.options.cluster import DETAILS, malformed, read_cluster
 from webhook.cli.options.refused import Refused
 from webhook.cli.options.release import feature_gates, kubernetes
-from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet, Query, Row, published_twice, rows, shortened
+from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet, Query, Row, rows, shortened
+from webhook.deviceselectors.repeated import published_twice
 from webhook.documents import Unreadable
 from webhook.findings import FAILED, GRAVE, guarded, own_failure, unread
 from webhook.inventory import CLAIMS, Inventory, MalformedError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webhook.deviceselectors.fleet import published_twice
+from webhook.deviceselectors.repeated import published_twice
 from webhook.objects import items, name_of, number, text
 from webhook.references.rules import finding, listed, pool_of, rule
 
