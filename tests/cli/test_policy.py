@@ -1008,6 +1008,19 @@ class TestRepositories:
         told = "not read: 1 Helm template (name its chart to render it)"
         assert told in draguard("policy", "check", repository).out
 
+    def test_pods_and_workloads_beside_policies_are_skipped(self, write: Callable[..., Path]) -> None:
+        claims = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {**NODELESS["spec"], **claims}}
+        template = {"template": {"spec": pod["spec"]}}
+        deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": template}
+        done = draguard("policy", "check", write(p=LIMITED, others=[pod, deployment]))
+        assert done.code == 0
+        assert "2 skipped (kinds not judged: 1 Deployment of apps/v1, 1 Pod)" in done.out
+
+    def test_a_misspelt_field_has_no_second_finding_about_what_fails(self, write: Callable[..., Path]) -> None:
+        folder = write(p=[policy(validations=[{"expression": "object.spce.a == 1"}]), binding()])
+        assert [each["rule"] for each in findings("policy", "check", folder)] == ["type-check"]
+
     def test_without_a_path_the_current_directory_is_read(
         self, repository: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from webhook.api.claimed import is_pod_without_claims
 from webhook.api.templates import makes_pods
 from webhook.api.unserved import no_match
-from webhook.api.versions import NEWEST, VERSIONS, is_own, release_of
+from webhook.api.versions import NEWEST, VERSIONS, find, is_own, release_of
 from webhook.policy.manifest.kinds import meant
 from webhook.problem import ERROR, Fix, Path, Problem
 
@@ -16,12 +16,14 @@ def misspelt(obj: Any, kubernetes: str | None = None) -> list[Problem]:
     """Report an object whose kind or version is one of Kubernetes' own, but for a slip; others may be anybody's.
 
     Args:
-        obj: Any JSON value; an object is of a kind without rules.
+        obj: Any JSON value; one of a known kind has no findings.
         kubernetes: The release; None for the newest.
     """
     if not isinstance(obj, dict):
         return []
     version, kind = obj.get("apiVersion"), obj.get("kind")
+    if find(version, kind) is not None:
+        return []
     near = meant(version, kind)
     if not near:
         return no_match(obj, release_of(kubernetes) if kubernetes else NEWEST) if _has_claims(obj) else []

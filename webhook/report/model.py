@@ -40,6 +40,8 @@ class Report:
         """The reported findings."""
         self.suppressed: list[Finding] = []
         """The suppressed findings, each with its reason."""
+        self.has_fixes = True
+        """Whether the command can apply fixes."""
         self.is_fixed = False
         """Whether fixes were applied, so that remarks name the remaining ones."""
         self.fixed: list[dict[str, Any]] = []

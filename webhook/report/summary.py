@@ -75,7 +75,7 @@ def summary(report: Report) -> str:
     if report.without_claims:
         text += f"; {report.without_claims} without claims "
         text += "(of pods and workloads only extended resources are looked up; --all-pods judges them)"
-    if not report.is_fixed and (fixable := _fixable(report)):
+    if report.has_fixes and not report.is_fixed and (fixable := _fixable(report)):
         text += f"\n{fixable}"
     return text + left_out
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from webhook.documents import Document
     from webhook.findings import Finding
+    from webhook.policy.evaluation.policyset import Finding as PolicyFinding
     from webhook.policy.tools.check import CheckResult, Cost
     from webhook.release import Release
 
@@ -70,12 +71,12 @@ def run(arguments: Namespace) -> int:
                 report.skipped[about.api_version, about.kind] += 1
     if not (report.findings or arguments.allow_empty or any(is_policy(each.object) for each in given)):
         raise UsageError(f"there is no policy in {', '.join(paths)}")
-    report.left_out = selection.left_out
+    report.left_out, report.has_fixes = selection.left_out, False
     result = _checked(given, minor, report)
     # A document that cannot be read may be a missing policy or binding.
     unsure = _LACKING if report.findings else frozenset()
-    tried = try_policies(result.policies, minor)
-    report.findings += placed((each for each in (*result.findings, *tried) if each.problem.rule not in unsure), minor)
+    findings = (*result.findings, *_tried(result, minor))
+    report.findings += placed((each for each in findings if each.problem.rule not in unsure), minor)
     suppress(report, suppressed, arguments)
     report.costs = [_cost_of(cost, result) for cost in result.costs]
     report.remarks += map(_cost_line, report.costs) if arguments.costs else ()
@@ -84,6 +85,14 @@ def run(arguments: Namespace) -> int:
     if result.unchecked:
         report.remarks.append(f"note: not looked for: warnings of {counted(result.unchecked, 'object')} with errors")
     return show(report, arguments)
+
+
+def _tried(result: CheckResult, minor: Release) -> Iterator[PolicyFinding]:
+    """Yield the expressions that fail for small objects, but for those with another finding: that tells the cause."""
+    known = {(id(each.given), each.problem.path) for each in result.findings}
+    for each in try_policies(result.policies, minor):
+        if (id(each.given), each.problem.path) not in known:
+            yield each
 
 
 def _read(arguments: Namespace, paths: Sequence[str], selection: Selection) -> Iterator[Document | Unreadable]:

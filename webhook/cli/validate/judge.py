@@ -303,7 +303,7 @@ def _converted(obj: Any) -> str:
         return ""
     from webhook.migration.classic import without_counterpart  # noqa: PLC0415 - only old objects are moved
 
-    return without_counterpart(obj) or "draguard convert --write converts it"
+    return without_counterpart(obj) or "draguard convert --write converts it (give it the same --kubernetes-version)"
 
 
 def _placed(problem: Problem, document: Document, release: str) -> Finding:
