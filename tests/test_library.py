@@ -96,6 +96,7 @@ spec: {policyName: jane, validationActions: [Deny]}
         ("options", "message"),
         [
             ({"kubernetes": "0.1"}, "not a Kubernetes version"),
+            ({"kubernetes": "1.34-1.36"}, "not a Kubernetes version"),
             ({"feature_gates": {"A": True}}, "unrecognized feature gate: A"),
             ({"feature_gates": ["A"]}, "feature_gates must be a mapping"),
             ({"namespace_labels": {"ops": "a=b"}}, "namespace_labels must be a mapping"),
