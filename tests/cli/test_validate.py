@@ -350,7 +350,10 @@ class TestReleases:
                 ),
                 'write into the claim, as spec.devices: {"requests": [{"name": "request-0", "exactly": ',
             ),
-            ("kind: ResourceClass, driverName: a.io", "1.27 to 1.30; draguard convert --write converts it (give it the same --kubernetes-version)"),
+            (
+                "kind: ResourceClass, driverName: a.io",
+                "1.27 to 1.30; draguard convert --write converts it (give it the same --kubernetes-version)",
+            ),
         ],
     )
     def test_it_says_how_an_object_gets_to_a_version_that_is_served(
