@@ -557,23 +557,33 @@ class TestBadInput:
         assert nodes([*GPU, *NODES, old], pod(claims={"gpu": "c"})) == ["a"]
 
 
-@pytest.mark.parametrize("is_mixed_up", [True, False])
-def test_counters_of_pools_with_the_same_name_matter_if_two_drivers_have_some(*, is_mixed_up: bool) -> None:
-    amounts = {"slices": {"value": "3"}}
-    consumed = [{"counterSet": "set", "counters": amounts}]
+@pytest.mark.parametrize(
+    ("with_counters", "expression", "is_placed", "is_mixed_up"),
+    [
+        (["gpu", "nic"], "true", True, True),
+        (["gpu"], "true", True, False),
+        (["gpu", "nic"], "device.driver == 'gpu.example.com'", True, False),
+        (["gpu", "nic"], "device.driver == 'nic.example.com'", False, False),
+    ],
+)
+def test_counters_of_pools_with_the_same_name_matter_if_devices_of_two_drivers_have_some(
+    with_counters: list[str], expression: str, *, is_placed: bool, is_mixed_up: bool
+) -> None:
     slices = []
-    for driver, has_counters in (("gpu.example.com", True), ("nic.example.com", is_mixed_up)):
+    for name, total in (("gpu", "4"), ("nic", "2")):
+        has_counters = name in with_counters
+        consumed = [{"counterSet": name, "counters": {"slices": {"value": "3"}}}]
         counters, partitions = devices("a"), devices("a", 2, **({"consumesCounters": consumed} if has_counters else {}))
         del counters["spec"]["devices"]
-        counters["spec"]["sharedCounters"] = [{"name": "set", "counters": amounts}]
-        for name, each in (("counters", counters), ("partitions", partitions))[not has_counters :]:
-            each["metadata"]["name"] = f"{name}-{driver}"
-            each["spec"]["driver"] = driver
+        counters["spec"]["sharedCounters"] = [{"name": name, "counters": {"slices": {"value": total}}}]
+        for each in (counters, partitions)[not has_counters :]:
+            each["metadata"]["name"] = f"{name}-{len(slices)}"
+            each["spec"]["driver"] = f"{name}.example.com"
             each["spec"]["pool"]["resourceSliceCount"] = 1 + has_counters
             slices.append(each)
-    of_both = device_class(selectors=[])
-    (answer,) = simulate([of_both, *slices, node("a"), claim()], [pod(claims={"gpu": "c"})])
-    assert answer["node"] == "a"
+    wanted = device_class(selectors=[selector(expression)])
+    (answer,) = simulate([wanted, *slices, node("a"), claim()], [pod(claims={"gpu": "c"})])
+    assert answer["node"] == ("a" if is_placed else None)
     note = "the scheduler may not check counters of gpu.example.com or nic.example.com: these drivers have pools of "
     note += "the same name, a, and it looks up counters by the pool's name alone"
     assert answer["why"]["notes"] == [note] * is_mixed_up

@@ -342,20 +342,30 @@ class Allocator:
         return several and (has_devices or may_fail or leaves_traces(demand, view))
 
     def mixed_up(self, demand: Demand, view: NodeView) -> dict[str, Collection[str]]:
-        """Return the pools whose counters upstream mixes up, with their drivers, if a request may get their devices.
+        """Return the pools whose counters upstream mixes up, with the drivers whose devices requests may get.
 
         Upstream keeps counters by the name of the pool, whatever the driver (``availableCounters``): it checks those of
         the driver whose device it tries first. It looks them up only for devices that consume any, and after the
         selectors.
         """
+        if not view.consumes:
+            return {}
         catalog = self._catalog
-        if not view.consumes or not any(catalog.is_pool_name_shared(pool.name) for pool in view.pools):
-            return {}
-        contents = [device.content for device in view.devices if device.content.consumes]
-        if not any(ask.chooser.choose(content) is not False for ask in demand.asks for content in contents):
-            return {}
         names = dict.fromkeys(pool.name for pool in view.pools if catalog.is_pool_name_shared(pool.name))
-        return {name: catalog.drivers_of(name) for name in names}
+        tried = {
+            name: [each for each in catalog.drivers_of(name) if self._tries(demand, (each, name))] for name in names
+        }
+        return {name: drivers for name, drivers in tried.items() if len(drivers) > 1}
+
+    def _tries(self, demand: Demand, pool: tuple[str, str]) -> bool:
+        """Tell whether a request may get a device of a pool, of any node, that consumes counters."""
+        contents = [
+            device.content
+            for slice_ in self._catalog.by_pool[pool]
+            for device in slice_.devices
+            if device.content.consumes
+        ]
+        return any(ask.chooser.choose(content) is not False for ask in demand.asks for content in contents)
 
     @staticmethod
     def _depends_on_claims(demand: Demand, view: NodeView) -> bool:
