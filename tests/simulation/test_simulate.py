@@ -569,7 +569,7 @@ class TestBadInput:
 def test_counters_of_pools_with_the_same_name_matter_if_devices_of_two_drivers_have_some(
     with_counters: list[str], expression: str, *, is_placed: bool, is_mixed_up: bool
 ) -> None:
-    slices = []
+    slices: list[JSONObject] = []
     for name, total in (("gpu", "4"), ("nic", "2")):
         has_counters = name in with_counters
         consumed = [{"counterSet": name, "counters": {"slices": {"value": "3"}}}]
