@@ -169,10 +169,10 @@ def test_simulate_goes_on_with_the_other_pods(tmp_path: Path, monkeypatch: pytes
 
 
 def test_match_goes_on_with_the_other_selectors(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(fleet: Any, of_class: Any, own: Any, *others: Any) -> Any:
-        if "broken" in str(own):
+    def broken(fleet: Any, query: Any, *others: Any) -> Any:
+        if "broken" in str(query.own):
             raise LookupError
-        return original(fleet, of_class, own, *others)
+        return original(fleet, query, *others)
 
     original = rows
     monkeypatch.setattr("webhook.cli.match.rows", broken)
