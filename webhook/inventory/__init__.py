@@ -6,6 +6,6 @@ vouches for stored objects, so they are decoded here, not judged.
 
 from __future__ import annotations
 
-from webhook.inventory.objects import CLAIMS, KINDS, Inventory, MalformedError, newest
+from webhook.inventory.objects import CLAIMS, KINDS, Inventory, MalformedError, in_namespace, newest
 
-__all__ = ["CLAIMS", "KINDS", "Inventory", "MalformedError", "newest"]
+__all__ = ["CLAIMS", "KINDS", "Inventory", "MalformedError", "in_namespace", "newest"]

@@ -204,6 +204,21 @@ def is_noted(obj: JSONObject) -> bool:
     return "apiVersion" not in obj
 
 
+def in_namespace(obj: JSONObject, namespace: str) -> JSONObject:
+    """Return an object with a namespace if it states none, as ``kubectl apply --namespace`` sends it.
+
+    Args:
+        obj: The object; one that is in no namespace stays as it is.
+        namespace: The namespace; without one, inventories take an object to be in ``default``.
+    """
+    version, kind, metadata = obj.get("apiVersion"), obj.get("kind"), obj.get("metadata")
+    if not isinstance(kind, str) or not isinstance(version, str) or not isinstance(metadata, dict):
+        return obj
+    if metadata.get("namespace") or namespace == DEFAULT_NAMESPACE or _namespaced(version, kind) is False:
+        return obj
+    return {**obj, "metadata": {**metadata, "namespace": namespace}}
+
+
 def _namespaced(version: str | None, kind: str) -> bool | None:
     """Tell whether objects of a kind are in namespaces; None if inventories do not hold the kind."""
     if kind not in KINDS or not (version is None or version.rpartition("/")[0] == KINDS[kind]):

@@ -111,7 +111,7 @@ def simulate(parser: argparse.ArgumentParser) -> None:
         "-n",
         "--namespace",
         default="default",
-        help="of charts, and of the claims of --release that state none (default: %(default)s)",
+        help="of manifests, charts, and claims of --release that state none (default: %(default)s)",
     )
     _scheduler(parser)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import suppress
-from functools import partial
 from itertools import count, islice
 from time import monotonic
 from typing import TYPE_CHECKING, Final
@@ -25,7 +24,7 @@ from webhook.cli.simulate.names import take_names
 from webhook.cli.simulate.report import Text, gets_devices
 from webhook.documents import STDIN, Unreadable
 from webhook.findings import FAILED, GRAVE, guarded, own_failure, unread
-from webhook.inventory import Inventory, MalformedError
+from webhook.inventory import Inventory, MalformedError, in_namespace
 from webhook.inventory.claims import POD
 from webhook.objects import items, name_of, namespace_of, text
 from webhook.references.pending import References
@@ -68,7 +67,10 @@ def run(arguments: Namespace) -> int:
     documents = read_sources(arguments, arguments.paths, stated, arguments.namespace)
     gates = feature_gates(arguments, stated)
     refused = Refused(documents, inventory, stated, gates, namespace=arguments.namespace)
-    as_stored = partial(stored, kubernetes=stated, feature_gates=gates)
+
+    def as_stored(obj: JSONObject) -> JSONObject:
+        return stored(in_namespace(obj, arguments.namespace), kubernetes=stated, feature_gates=gates)
+
     workloads = _workloads(documents, as_stored, refused, inventory, report)
     for line in as_text(report.findings):
         print(line, file=sys.stderr)

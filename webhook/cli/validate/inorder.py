@@ -103,11 +103,12 @@ def judge_all(
         is_cluster=bool(arguments.cluster),
         pod_locations=locations,
         profiles=read_profiles(arguments.driver_profile),
+        namespace=arguments.namespace,
     )
     judge = Judge(old, arguments.subresource, sender, gates, namespaces=namespaces)
     judge.all_pods, judge.pod_locations = arguments.all_pods, locations
     judge.tries_fixes = references.tries_fixes = bool(arguments.fix or arguments.diff or arguments.unsafe_fixes)
-    order = _InOrder(judge, references, stated, report)
+    order = _InOrder(judge, references, stated, report, Repeats(arguments.namespace))
     jobs = 1 if judge.tries_fixes else arguments.jobs
     order.is_listed = any(each.format in LISTING for each in arguments.output)
     for document in documents(judge):
@@ -136,15 +137,18 @@ class _InOrder:
         references: Looks up the references of objects.
         stated: The Kubernetes release; None if that follows from the documents of a file.
         report: Receives the findings when all documents are judged.
+        repeats: Finds objects that a file has twice.
     """
 
-    def __init__(self, judge: Judge, references: References, stated: str | None, report: Report) -> None:
+    def __init__(
+        self, judge: Judge, references: References, stated: str | None, report: Report, repeats: Repeats
+    ) -> None:
         self._judge, self._references, self._stated, self._report = judge, references, stated, report
         self._found: list[Sequence[Finding]] = []
         self._releases, self._later = _Releases(), list[_Later]()
         self._kept, self._all = Counter[str](), 0
         self._full: set[str] = set()
-        self._repeats = Repeats()
+        self._repeats = repeats
         self._kustomizations = 0
         self._removed = Counter[tuple[str, int]]()
         self.is_listed = False

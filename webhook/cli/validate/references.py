@@ -13,7 +13,8 @@ from webhook.cli.validate.neighbours import SLICE, Neighbours
 from webhook.cli.validate.processes import in_ranges
 from webhook.cli.validate.unlooked import UNMATCHED, Unlooked
 from webhook.findings import Finding, failed, found, identity
-from webhook.inventory import CLAIMS, newest
+from webhook.inventory import CLAIMS, in_namespace, newest
+from webhook.objects import DEFAULT_NAMESPACE, namespace_of
 from webhook.problem import Path, Problem, at
 from webhook.records import NamedTuple
 from webhook.report.summary import counted
@@ -56,6 +57,7 @@ class References:
         is_cluster: Whether the manifests are meant for that cluster, so that unknown objects do not exist.
         pod_locations: Where kinds of other projects keep their pods, in addition to the known ones.
         profiles: Profiles of drivers, in addition to the known ones.
+        namespace: The namespace of manifests that state none.
     """
 
     def __init__(
@@ -66,11 +68,12 @@ class References:
         is_cluster: bool = False,
         pod_locations: Locations | None = None,
         profiles: Mapping[str, Profile] | None = None,
+        namespace: str = DEFAULT_NAMESPACE,
     ) -> None:
         self.tries_fixes = False
         """Whether fixes are applied, so that none need be tested."""
         self._locations, self._profiles = pod_locations, profiles
-        self._inventory = inventory
+        self._inventory, self._namespace = inventory, namespace
         self._gates = gates
         self._documents: dict[int, _Noted] = {}
         self._contexts: dict[tuple[str, int], Any] = {}
@@ -103,6 +106,7 @@ class References:
             from webhook.api.judgement import stored  # noqa: PLC0415 - few objects have fields that are dropped
 
             obj = stored(obj, kubernetes=release, feature_gates=self._gates)
+        obj = in_namespace(obj, self._namespace)
         if not taken:
             self._note_name(obj, document.source)
             self._partly[id(document)] = document
@@ -135,14 +139,14 @@ class References:
         from webhook.workloads import made_templates, pods_in  # noqa: PLC0415 - most objects are of Kubernetes itself
 
         for name in made_templates(obj):
-            self._note(file, "ResourceClaimTemplate", name, identity(obj).namespace or "default")
+            self._note(file, "ResourceClaimTemplate", name, namespace_of(obj))
         return any(pods_in(obj, self._locations))
 
     def _note_name(self, obj: JSONObject, file: str) -> None:
         """Record the name of a manifest, so that references to it are not reported, too."""
         about = identity(obj)
         if about.name and about.kind in CLAIMS:
-            name = about.kind, about.name, about.namespace or "default"
+            name = about.kind, about.name, namespace_of(obj)
         elif about.name and about.kind in {"DeviceClass", SLICE}:
             name = about.kind, about.name, ""
         else:

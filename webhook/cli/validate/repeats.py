@@ -15,9 +15,14 @@ _NAME: Final = Path(("metadata", "name"))
 
 
 class Repeats:
-    """The objects of one file at a time: files may be examples, or alternatives, and are not compared."""
+    """The objects of one file at a time: files may be examples, or alternatives, and are not compared.
 
-    def __init__(self) -> None:
+    Args:
+        namespace: The namespace of objects that state none.
+    """
+
+    def __init__(self, namespace: str) -> None:
+        self._namespace = namespace
         self._file = ""
         self._known: dict[tuple[str, str, str, str], Document] = {}
 
@@ -33,7 +38,7 @@ class Repeats:
         about = identity(document.data)
         if not about.name:
             return None
-        namespace = about.namespace or "default" if namespaced else ""
+        namespace = about.namespace or self._namespace if namespaced else ""
         key = about.api_version.rpartition("/")[0], about.kind, namespace, about.name
         first = self._known.setdefault(key, document)
         if first is document:
