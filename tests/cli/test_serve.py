@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import http.client
+import io
 import json
 import re
 import signal
 import ssl
 import subprocess
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,7 +21,7 @@ from webhook import server
 from webhook.certificates import certs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 pytestmark = pytest.mark.process
@@ -119,6 +120,24 @@ class TestServe:
         monkeypatch.setattr(server, "serve", lambda _app, host, *_, **__: hosts.append(host))
         assert draguard("serve", *options).code == 0
         assert hosts == [host]
+
+    def test_each_line_about_the_certificate_is_written_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        written: list[str] = []
+
+        class Recorder(io.StringIO):
+            def write(self, text: str) -> int:
+                written.append(text)
+                return len(text)
+
+        def serve(*_: object, ready: Callable[[str], None], **__: object) -> None:
+            with redirect_stderr(Recorder()), redirect_stdout(Recorder()):
+                ready("https://localhost:8443")
+
+        monkeypatch.setattr(server, "serve", serve)
+        assert draguard("serve", "--dev").code == 0
+        sentence, bundle = written
+        assert sentence == "caBundle of the certificate that was made on the fly:\n"
+        assert base64.b64decode(bundle.removesuffix("\n")).startswith(b"-----BEGIN")
 
 
 class TestCerts:

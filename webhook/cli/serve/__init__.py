@@ -212,7 +212,10 @@ def _made_on_the_fly(host: str, clients: server.Clients | None) -> tuple[server.
         raise UsageError(str(error)) from error
 
     def ready(_url: str) -> None:
-        print("caBundle of the certificate that was made on the fly:", file=sys.stderr)
-        print(base64.b64encode(pair.ca).decode(), flush=True)
+        # Each line is written at once, as other threads write to the log.
+        sys.stderr.write("caBundle of the certificate that was made on the fly:\n")
+        sys.stderr.flush()
+        sys.stdout.write(f"{base64.b64encode(pair.ca).decode()}\n")
+        sys.stdout.flush()
 
     return server.Certificate(pair.certificate, pair.key, clients=clients), ready
