@@ -85,6 +85,15 @@ spec: {policyName: jane, validationActions: [Deny]}
         (found,) = check_files("-nowhere.yaml")
         assert str(found) == "-nowhere.yaml: error unreadable: no such file or directory"
 
+    def test_a_finding_is_one_line_with_its_hint(self, tmp_path: Path) -> None:
+        wrong = json.loads(CLAIM)
+        wrong["spec"]["devices"]["requests"][0]["exactly"]["selectors"] = [{"cel": {"expression": "device.drivr"}}]
+        (tmp_path / "a.json").write_text(json.dumps(wrong), encoding="utf-8")
+        (found,) = check_files(tmp_path)
+        assert "\n" in found.problem.message
+        assert str(found).endswith(".cel.expression: undefined field 'drivr' (did you mean driver?)")
+        assert "\n" not in str(found)
+
     def test_configuration_files_are_not_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / ".draguard.yaml").write_text("nonsense: true\n", encoding="utf-8")
         (tmp_path / "a.json").write_text(CLAIM, encoding="utf-8")

@@ -151,9 +151,12 @@ class Finding(NamedTuple):
     within: tuple[str | int, ...] = ()
 
     def __str__(self) -> str:
-        """Write the finding on one line, as compilers do."""
+        """Write the finding on one line, as compilers do, with the hint in parentheses."""
         place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
-        return f"{place}: {self.problem.level} {self.problem.rule}: {str(self.problem).removeprefix(': ')}"
+        problem = self.problem
+        said = str(problem._replace(message=self.brief or problem.message)).removeprefix(": ")
+        hint = f" ({problem.hint})" if problem.hint else ""
+        return " ".join(f"{place}: {problem.level} {problem.rule}: {said}{hint}".splitlines())
 
     @property
     def fingerprint(self) -> Fingerprint:
