@@ -226,6 +226,14 @@ class TestMistakes:
                 "1:1: kubernetesVersions: must be a list, not a number; write each item on a line of its own after -",
             ),
             ("featureGates: [A]", "1:1: featureGates: must be a map of feature gates, not a list"),
+            (
+                "featureGates:\n  DRAPartitionableDevicez: true",
+                "2: featureGates: unrecognized feature gate: DRAPartitionableDevicez; did you mean DRAPart",
+            ),
+            (
+                "kubernetesVersions: ['1.30']\nfeatureGates:\n  DRAPartitionableDevices: true",
+                "3: featureGates: Kubernetes 1.30 has no feature gate DRAPartitionableDevices; it came with 1.33",
+            ),
             ("namespaceLabels: {ops: {a: 1}}", "1:25: namespaceLabels.ops.a: must be a text, not a number; "),
             (
                 "levels: {unknown-field: of}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from webhook.api import gates
@@ -94,12 +95,22 @@ def feature_gates(arguments: Namespace, stated: str | None) -> dict[str, bool] |
         wanted = {gate: on for text in arguments.feature_gates for gate, on in gates.parse(text).items()}
         gates.enabled(release, wanted)
     except ValueError as error:
-        raise UsageError(f"--feature-gates: {error}") from error
+        raise UsageError(f"{_source_of(str(error), arguments)}: {error}") from error
     for gate in wanted if stated else ():
         if not gates.known(gate, release):
             having = [each for each in releases(OLDEST, NEWEST) if gates.known(gate, each)]
-            message = f"--feature-gates: Kubernetes 1.{release} has no feature gate {gate}"
+            message = f"{_source_of(gate, arguments)}: Kubernetes 1.{release} has no feature gate {gate}"
             message += f"; it came with 1.{having[0]}"
             message += f" and went with 1.{having[-1] + 1}" if having[-1] < NEWEST else ""
             raise UsageError(message)
     return wanted
+
+
+def _source_of(about: str, arguments: Namespace) -> str:
+    """Return the source of the feature gate that a text names: a line of the configuration file, or the option."""
+    configuration = getattr(getattr(arguments, "settings", None), "configuration", None)
+    if configuration is not None:
+        for gate in configuration.values.get("featureGates", ()):
+            if gate in re.findall(r"\w+", about):
+                return f"{configuration.file}:{configuration.line('featureGates', gate)}: featureGates"
+    return "--feature-gates"
