@@ -635,7 +635,7 @@ class TestCheck:
             ('object.metadata.name != "bad"', "1 + '2' == '3'", "both sides must be of one type: "),
             ('object.metadata.name != "bad"', "object.metadata.name", "it must say true or false: "),
             ("message: bad name", "messageExpression: 1 + 1", "string(…) makes a text"),
-            ("expression: has(", "expression: !has(", "YAML takes a text that begins with ! for a tag: quote it"),
+            ("expression: has(", "expression: !has(", "quote the expression: YAML takes a leading ! for a tag"),
             ("resources: [pods]", "resources: [Pod]", 'did you mean "pods"?'),
             ("resources: [pods]", "resources: [jobs]", 'jobs are in the API group "batch"'),
             ("resources: [pods]", "resources: [qqq]", ""),

@@ -29,7 +29,8 @@ BELOW = "write it on the line below `expression: |`, indented"
         ("- device.driver", "a list begins on the line below its key"),
         ('|\n      device.driver == "a"', "give the key a colon, and indent what goes on from the line before"),
         (r'"device.driver.matches(\"a\.b\")"', "in double quotes a backslash is written twice; or use single quotes"),
-        ("!device.allowMultipleAllocations", "YAML takes a text that begins with ! for a tag: quote it"),
+        ('!(device.driver == "a")', "quote the expression: YAML takes a leading ! for a tag"),
+        ("!device.allowMultipleAllocations", "quote the expression: YAML takes a leading ! for a tag"),
     ],
 )
 def test_an_expression_that_yaml_takes_for_something_else(written: str, help_: str) -> None:

@@ -34,7 +34,8 @@ _KIND: Final = re.compile(r"/?(\S+), Kind=(\w+): ERROR")
 """How type checking begins an error (``typechecking.go``): with the checked version and kind."""
 _BEFORE: Final = r"""(["']?){}\1\s*:(?:\s+|\#[^\n]*|[!&][^\s,\[\]{{}}]*)*"""
 """The text before a value: its key, white space, comments, a tag, an anchor."""
-_TAGGED: Final = re.compile(r"""["']?\w+["']?\s*:\s*!""")
+_TAGGED: Final = re.compile(r"""["']?\w+["']?\s*:\s*!(?!<|!\w+\s+\S)""")
+"""A value that begins with ``!``; not one with a tag as YAML has them, such as ``!!str``."""
 _HEADER: Final = re.compile(r"[|>][^\n]*\n")
 _ESCAPED: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|[\s\S])|[^\\]")
 _ENDS_EARLY: Final = re.compile(r"<EOF>|token recognition error")
@@ -62,10 +63,9 @@ def located(problem: Problem, document: Document, kubernetes: str = "") -> Findi
     if not problem.path or problem.path[-1] not in _EXPRESSIONS:
         return finding
     value = _text_at(document.data, problem.path)
-    if not value and _TAGGED.match(document.line(finding.line), finding.column - 1):
-        return finding._replace(
-            problem=problem._replace(hint="YAML takes a text that begins with ! for a tag: quote it")
-        )
+    if _TAGGED.match(document.line(finding.line), finding.column - 1):
+        problem = problem._replace(hint="quote the expression: YAML takes a leading ! for a tag", fix=None)
+        return finding._replace(problem=problem, brief=_brief(problem.message))
     if _is_cut(document, finding.line, value, problem.message):
         finding = finding._replace(problem=problem._replace(hint=_COMMENT_HINT, fix=None))
         problem = finding.problem
