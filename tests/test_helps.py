@@ -200,4 +200,4 @@ def test_what_never_is_allocated_names_the_release() -> None:
     manifests = f"{constraint}          count: 2\n---\n{slices}---\n{CLASS}"
     for options, release in (((), "1.37"), (("--kubernetes-version", "1.35"), "1.35")):
         done = draguard("validate", "-", *options, stdin=manifests.encode())
-        assert f"help: as of Kubernetes {release}\n" in done.out
+        assert f"help: judged as Kubernetes {release}\n" in done.out

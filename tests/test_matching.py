@@ -53,6 +53,7 @@ DEVICE = {
         (f"{A}.index == {A}.index + 1", f"{A}.index == {A}.index + 1", f"{A}.index == {A}.index + 1 is false"),
         (f'{A}.exists(k, k == "z")', f"{A}.exists(…)", f"{A}.exists(…) is false"),
         (f'{A}.color == "red"', 'color = "red"', "no such key: color"),
+        ("1 > 2", "1 > 2", "the selector 1 > 2 is never true"),
         ("device.driver.size() > 5", "device.driver.size() > 5", "device.driver.size() is 1, wanted > 5"),
         ('device.driver == "g"', 'driver = "g"', ""),
     ],

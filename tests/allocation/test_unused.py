@@ -27,6 +27,11 @@ def resource_slice(name: str, node: str = "n0", generation: int = 1, count: int 
     [
         ([resource_slice("a", count=2)], "incomplete: 1 of 2 slices of generation 1", 1),
         (
+            [resource_slice("a"), resource_slice("b")],
+            "incomplete: 2 slices of generation 1, but resourceSliceCount is 1",
+            2,
+        ),
+        (
             [resource_slice("a"), resource_slice("b", generation=3, count=2)],
             "incomplete: 1 of 2 slices of generation 3",
             1,

@@ -422,6 +422,7 @@ class TestOld:
         folder = write(old__a=CLAIM, new__b=f"{CONFIG_MAP}---\n{self.CHANGED}")
         (found,) = report("--old", folder / "old", folder / "new")["findings"]
         assert (found["file"], found["line"], found["rule"]) == (f"{folder}/new/b.yaml", 11, "immutable")
+        assert found["hint"] == "delete the object and create it again"
 
     def test_objects_of_one_state_only_are_no_problem(self, write: Callable[..., Path]) -> None:
         gone, new = CLAIM.replace("name: claim", "name: gone"), CLAIM.replace("name: claim", "name: new")

@@ -200,8 +200,8 @@ STORIES: Final = {
     ),
     "the selector never holds": Story(
         [gpus(), selecting("1 > 2")],
-        "2 is 2, wanted < 1",
-        "without the selector 2 < 1 of request r",
+        "the selector 1 > 2 is never true",
+        "without the selector 1 > 2 of request r",
         requesting(selectors=[]),
     ),
     "too many devices for a node": Story(

@@ -62,6 +62,10 @@ def _unused(pool: Pool, slices: Sequence[Slice], node: str = "") -> Unused:
     newest = max(each.generation for each in slices)
     current = [each for each in slices if each.generation == newest]
     missing = f"incomplete: {len(current)} of {current[0].count} slices of generation {newest}"
+    if len(current) > current[0].count:
+        missing = (
+            f"incomplete: {len(current)} slices of generation {newest}, but resourceSliceCount is {current[0].count}"
+        )
     # All nodes look at pools with counters, even if the devices are for other nodes.
     own = [each for each in current if each.node_name in {"", node}]
     return _of((pool.driver, pool.name), own, f"invalid: {pool.reason}" if pool.reason else missing)

@@ -195,6 +195,8 @@ class Parts:
         subject, wish = compared(part)
         if subject is None:
             return Blame(f"{_source(part)} is false")
+        if _constant(subject) is not None:
+            return Blame(f"the selector {_source(part)} is never true")
         name = label(subject)
         try:
             met = _shown(self.evaluate(subject, bindings))
@@ -206,7 +208,7 @@ class Parts:
         if isinstance(part, Call) and part.function == OR:
             return f"({' or '.join(self._wish(each) for each in _flat(part, OR))})"
         subject, wish = compared(part)
-        if subject is None:
+        if subject is None or _constant(subject) is not None:
             return _source(part)
         name = label(subject)
         return f"{name} = {wish[3:]}" if wish.startswith("== ") else f"{name} {wish}"

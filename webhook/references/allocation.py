@@ -56,7 +56,7 @@ def never_allocated(claim: JSONObject, context: Context) -> Iterator[Problem]:
 
 def _never(path: tuple[str | int, ...], message: str, context: Context, hint: str = "") -> Problem:
     """Make a finding of the allocator, which names its release: `draguard simulate` may take another one."""
-    hint = "; ".join(filter(None, (hint, f"as of Kubernetes 1.{context.release}")))
+    hint = "; ".join(filter(None, (hint, f"judged as Kubernetes 1.{context.release}")))
     return finding(path, message, hint, "NeverAllocated")
 
 

@@ -199,6 +199,10 @@ def _rename(name: str, *, safe: bool = True) -> Advice:
     return Advice(f'did you mean "{name}"?', Fix("replace", name, safe=safe))
 
 
+def _unchanged(problem: Problem, _obj: Any) -> Advice:
+    return Advice("" if "status" in problem.path[:1] else "delete the object and create it again")
+
+
 def _repeated(problem: Problem, obj: Any) -> Advice:
     """Suggest leaving out an item of a list that repeats an earlier one."""
     around, place = at(obj, problem.path[:-1]), problem.path[-1]
@@ -432,6 +436,7 @@ def _source(_problem: Problem, _obj: Any) -> Advice:
 
 
 _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
+    "immutable": _unchanged,
     "requests-that-exist": _request,
     "container-claims": _claim,
     "cel-selector": _selector,

@@ -12,6 +12,7 @@ from webhook.objects import items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, at
 from webhook.references.hints import hint_of
 from webhook.references.lookup import every_rule
+from webhook.references.pods import WITHOUT_DEVICES
 from webhook.references.rules import Context
 from webhook.simulation.scheduler import requested_classes
 
@@ -66,7 +67,10 @@ class References:
         why, is_scheduled = answer["why"], placement.node is not None
         unseen = self._unseen(placement.pod)
         when = "scheduled, but" if is_scheduled else "once scheduled,"
-        why["notes"] += [f"{when} container {name} gets no devices: {said}" for name, said in unseen.items()]
+        why["notes"] += [
+            f"{when} container {name} gets no devices: {said.replace(WITHOUT_DEVICES, '')}"
+            for name, said in unseen.items()
+        ]
         why["withoutDevices"] += unseen if is_scheduled else ()
         if not is_scheduled:
             counts = [each["ofClass"] for group in why["nodes"] for each in group["requests"]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from webhook.fixing.references import NAMED_BY
 from webhook.inventory.claims import source
@@ -68,6 +68,10 @@ def _missing(pod: JSONObject, context: Context, kind: str, field: str, other: st
         yield finding(path, f'{kind} "{name}" does not exist in namespace {namespace}, so {who} pending', hint)
 
 
+WITHOUT_DEVICES: Final = ": the container starts without devices"
+"""The consequence of a request that does not exist; answers that state it in their own words leave it out."""
+
+
 @rule("request-not-found", "Pod", of_field=True)
 def request_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A container asks for a request that its claim does not have.
@@ -87,7 +91,7 @@ def request_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
                 known = [text(each, "name") for each in items(devices, "requests")]
                 if request not in known:
                     path = ("spec", containers, index, "resources", "claims", place, "request")
-                    message = f'claim "{text(use, "name")}" has no request "{request}"'
+                    message = f'claim "{text(use, "name")}" has no request "{request}"{WITHOUT_DEVICES}'
                     yield finding(path, message, in_place(request, known, "requests"))
 
 

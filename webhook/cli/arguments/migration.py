@@ -62,7 +62,9 @@ def convert(parser: argparse.ArgumentParser) -> None:
     )
     pod_templates(parser)
     parser.add_argument("-w", "--write", action="store_true", help="change the files in place")
-    parser.add_argument("--diff", action="store_true", help="print what would change as a unified diff")
+    parser.add_argument(
+        "--diff", action="store_true", help="print what would change as a unified diff; exit code 0 without --check"
+    )
     parser.add_argument(
         "--check", action="store_true", help="list what is older instead of converting it; exit code 1 if something is"
     )

@@ -35,6 +35,7 @@ SCHEMAS = {
 SCHEMA = """\
 examples:
   draguard schema report > report.schema.json
+  draguard schema simulate > simulate.schema.json
   draguard validate --output json=report.json . ; check-jsonschema --schemafile report.schema.json report.json
 """
 
