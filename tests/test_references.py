@@ -155,7 +155,7 @@ spec: {}
     ("line", "hint"),
     [
         ("constraints: [{requests: [gpus], matchAttribute: a.b/c}]", 'did you mean "gpu"?'),
-        ("constraints: [{requests: [nic], matchAttribute: a.b/c}]", "requests: gpu"),
+        ("constraints: [{requests: [nic], matchAttribute: a.b/c}]", "the claim's requests: gpu"),
         (
             "requests: [{name: a, exactly: {deviceClassName: g, allocationMode: exactCount}}]",
             'did you mean "ExactCount"?',
@@ -350,3 +350,38 @@ spec:
 """
     found = json.loads(draguard("validate", "--output", "json", "-", stdin=manifests.encode()).out)["findings"]
     assert [each["rule"] for each in found] == ["selects-nothing"] * is_found
+
+
+@pytest.mark.parametrize(
+    ("comparison", "hint"),
+    [
+        ('V >= "1.2.0"', '.compareTo(semver("1.2.0")) >= 0'),
+        ('V < "1.2"', '.compareTo(semver("1.2.0")) < 0'),
+        ('"1.2.0" <= V', '.compareTo(semver("1.2.0")) >= 0'),
+        ('V == "1.2.3"', '.compareTo(semver("1.2.3")) == 0'),
+        ('V == "newest"', '.compareTo(semver("1.2.3")) == 0'),
+    ],
+)
+def test_a_version_is_compared_by_the_operator_that_is_written(comparison: str, hint: str) -> None:
+    expression = comparison.replace("V", 'device.attributes["g.example.com"].v')
+    manifests = f"""
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {{name: gpu}}
+spec: {{selectors: [cel: {{expression: '{expression}'}}]}}
+"""
+    there = """---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: s}
+spec:
+  driver: g.example.com
+  pool: {name: s, generation: 1, resourceSliceCount: 1}
+  nodeName: node-a
+  devices: [{name: d, attributes: {v: {version: 1.2.3}}}]
+"""
+    done = draguard("validate", "--output", "json", "-", stdin=(manifests + there).encode())
+    (found,) = json.loads(done.out)["findings"]
+    assert (found["rule"], found["hint"]) == ("selector-fails", f"v is of type version: compare it as in {hint}")
+    alone = json.loads(draguard("validate", "--output", "json", "-", stdin=manifests.encode()).out)["findings"]
+    assert all(each["hint"] == f"compare a version as in {hint}, a number without quotes" for each in alone)

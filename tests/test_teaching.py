@@ -279,7 +279,7 @@ class TestRequests:
         file = tmp_path / "claim.yaml"
         nic = "    - name: nic\n      exactly: {deviceClassName: nic.example.com}\n"
         file.write_text(CLAIM + nic + "    constraints: [{requests: [gpux], matchAttribute: a.b/c}]\n")
-        assert 'help: did you mean "gpu"? requests: gpu, nic\n' in draguard("validate", file).out
+        assert 'help: did you mean "gpu"? the claim\'s requests: gpu, nic\n' in draguard("validate", file).out
 
 
 class TestDecoding:

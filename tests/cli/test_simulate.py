@@ -413,6 +413,18 @@ class TestMatch:
         done = draguard("match", expression, "--cluster", CLUSTER)
         assert (done.code, f"CEL runtime error: no such key: {name} ({hint})" in done.out) == (1, True)
 
+    def test_an_attribute_that_only_other_devices_have(self) -> None:
+        devices = (
+            "[{name: d0, attributes: {model: {string: A}, i: {int: 0}}}, {name: d1, attributes: {model: {string: B}}}]"
+        )
+        pool = "{name: n0, generation: 1, resourceSliceCount: 1}"
+        spec = f"{{driver: a.b, nodeName: n0, pool: {pool}, devices: {devices}}}"
+        slices = f"{{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {{name: s}}, spec: {spec}}}"
+        expression = 'device.attributes["a.b"].i == 0'
+        done = draguard("match", "-e", expression, "--cluster", "-", stdin=slices.encode())
+        guard = 'ask first: has(device.attributes["a.b"].i) && …'
+        assert (done.code, f"no such key: i (this device has no i; {guard})" in done.out) == (1, True)
+
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [

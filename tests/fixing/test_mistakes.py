@@ -174,6 +174,13 @@ LEFT = [
     ("a selector that never holds", BOTH, "1 > 2"),
     ("a value that no device has", '"A100"', '"B200"'),
     ("a quantity compared as a number", BOTH, 'device.capacity["gpu.example.com"].memory >= 40'),
+    ("a capacity compared with a name", BOTH, 'device.capacity["gpu.example.com"].memory == "large"'),
+    ("the order of a capacity and a name", BOTH, 'device.capacity["gpu.example.com"].memory >= "1.2.3"'),
+    (
+        "a capacity compared with a quantity of no number",
+        BOTH,
+        'device.capacity["gpu.example.com"].memory >= quantity("A100")',
+    ),
     ("a claim that no container uses", "          - name: gpu\n            request: gpu\n", "          - {}\n"),
     ("no template at all", "TemplateName: one-gpu", "TemplateName: elsewhere"),
     (
@@ -212,3 +219,21 @@ def test_what_only_a_person_knows_is_left(right: str, wrong: str, tmp_path: Path
     broken = CLUSTER.replace(right, wrong)
     assert found(tmp_path, broken)[0] != []
     assert found(tmp_path, broken, "--fix", "--unsafe-fixes")[1] == broken
+
+
+def test_a_true_warning_that_a_misspelling_hid_does_not_block_its_fix(tmp_path: Path) -> None:
+    wrong = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: gpu}
+spec:
+  devices:
+    requests: [{name: gpu, exactly: {deviceClassName: gpu.nvidia.com}}]
+    config:
+    - opaque:
+        driver: gpu.nvidia.com
+        parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: TimeSlicng}}
+"""
+    assert found(tmp_path, wrong)[0] == ["wrong-parameters"]
+    left, mended = found(tmp_path, wrong, "--fix", "--unsafe-fixes")
+    assert (left, mended) == (["driver-gate"], wrong.replace("Slicng", "Slicing"))

@@ -119,7 +119,18 @@ class TestAgainst:
         git("add", ".", at=repository)
         git("commit", "-qm", "second", at=repository)
         assert before == [("warning", "gate-off"), ("warning", "prescheduled"), ("warning", "status-dropped")]
-        assert found("--kubernetes-version", "1.34") == [*before[:2], ("warning", "status-ignored")]
+        assert found("--kubernetes-version", "1.34") == before[:2]
+
+    @pytest.mark.parametrize("options", [(), ("--new-only",)])
+    def test_a_status_that_has_not_changed_is_no_finding(self, repository: Path, options: tuple[str, ...]) -> None:
+        (repository / "apps/d.yaml").write_text(claim("d", STATUS), encoding="utf-8")
+        git("add", ".", at=repository)
+        git("commit", "-qm", "second", at=repository)
+        assert found(*options) == []
+        change(repository / "apps/d.yaml", "metadata:", "metadata: # changed")
+        assert found(*options) == []
+        change(repository / "apps/d.yaml", "uid: u", "uid: v")
+        assert found(*options) == [("warning", "status-ignored")]
 
     def test_a_baseline_of_new_objects_is_not_fixed(self, repository: Path) -> None:
         (repository / "apps/c.yaml").write_text(claim("c", STATUS), encoding="utf-8")
@@ -129,7 +140,7 @@ class TestAgainst:
         assert json.loads(draguard("validate", "-o", "json", "--baseline", "b.json").out)["fixed"] == []
         done = draguard("validate", "-o", "json", "--baseline", "b.json", "--against", "HEAD")
         assert json.loads(done.out)["fixed"] == []
-        assert rules(done) == [("warning", "status-ignored")]
+        assert rules(done) == []
 
     def test_what_is_not_regular_is_left_alone(self, repository: Path) -> None:
         (repository / "apps/a.yaml").unlink()

@@ -25,6 +25,8 @@ from webhook.cli.options.cluster import DETAILS, malformed, read_cluster
 from webhook.cli.options.refused import Refused
 from webhook.cli.options.release import feature_gates, kubernetes
 from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet, Query, Row, rows, shortened
+from webhook.deviceselectors.parts import parts_of
+from webhook.deviceselectors.reads import reads
 from webhook.deviceselectors.repeated import published_twice
 from webhook.documents import Unreadable
 from webhook.findings import FAILED, GRAVE, guarded, own_failure, unread
@@ -270,7 +272,7 @@ def _as_text(results: Sequence[tuple[Question, list[Row]]], fleet: Fleet, *, col
                 outcome = colored(outcome, code)
             reason = row.reason if len(row.reason) <= _REASON_MAX else f"{row.reason[:_REASON_MAX]}…"
             if row.outcome == ERROR and (missing := _NO_KEY.search(row.reason)):
-                reason += f" ({instead(missing[1], _keys(fleet), 'devices have')})"
+                reason += f" ({_lacking(missing[1], query.query, fleet)})"
             because = f": {reason}" if reason else ""
             if row.outcome == TRUE and row.unused:
                 because = f": not used, as the pool is {row.unused}"
@@ -278,6 +280,18 @@ def _as_text(results: Sequence[tuple[Question, list[Row]]], fleet: Fleet, *, col
         if rest := found[_ROWS_MAX:]:
             count = sum(row.devices for row in rest)
             yield f"  and {count} more devices, {rest[0].outcome} for other reasons (--output json has all)"
+
+
+def _lacking(name: str, query: Query, fleet: Fleet) -> str:
+    """Suggest another name for one that no device has, and a guard for one that other devices have."""
+    known = _keys(fleet)
+    if name not in known:
+        return instead(name, known, "devices have")
+    written = (text(each, "cel", "expression") for each in (*query.of_class, *query.own))
+    parts = filter(None, (parts_of(each, fleet.release, fleet.gates) for each in written))
+    reads_ = (read for each in parts for read in reads(each.root) if read.name == name and not read.is_guarded)
+    asked = next((f': has(device.{read.holder}["{read.domain}"].{name}) && …' for read in reads_), "")
+    return f"this device has no {name}; ask first{asked}"
 
 
 def _keys(fleet: Fleet) -> list[str]:

@@ -41,11 +41,13 @@ OR: Final = "_||_"
 NOT: Final = "!_"
 INDEX: Final = "_[_]"
 
-_OPERATORS: Final = {"_==_": "==", "_!=_": "!=", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
+OPERATORS: Final = {"_==_": "==", "_!=_": "!=", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
+"""The operators of comparisons, by their functions."""
 _NEGATED: Final = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
-_TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""The operators that say the same with their sides exchanged."""
 _INFIX: Final = {
-    **_OPERATORS,
+    **OPERATORS,
     **{f"_{each}_": each for each in ("+", "-", "*", "/", "%", "&&", "||")},
     "@in": "in",
 }
@@ -286,13 +288,13 @@ def ordering(node: Expression) -> Ordering | None:
     subject: Expression | None
     if node.function in _COMPARED:
         operator, subject, wanted = _COMPARED[node.function], node.target, node.arguments[0]
-    elif node.function in _OPERATORS:
-        operator, (left, wanted) = _OPERATORS[node.function], node.arguments
+    elif node.function in OPERATORS:
+        operator, (left, wanted) = OPERATORS[node.function], node.arguments
         subject = left
         if isinstance(left, Call) and left.function == "compareTo" and _constant(wanted) == "0":
             subject, wanted = left.target, left.arguments[0]
         elif _constant(left) is not None:
-            operator, subject, wanted = _TURNED.get(operator, operator), wanted, left
+            operator, subject, wanted = TURNED.get(operator, operator), wanted, left
     else:
         return None
     if subject is None or _constant(wanted) is None:

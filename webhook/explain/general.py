@@ -94,7 +94,10 @@ OF_UPDATES: Mapping[str, str] = {
         "resourceVersion applies to any state, except for kinds that require one.",
     ),
     "spec-ignored": "An update of the status changes the spec: the API server keeps the spec as it was.",
-    "status-ignored": "An update of the object changes the status: the API server keeps the status as it was.",
+    "status-ignored": _paragraphs(
+        "An update of the object changes the status: the API server keeps the status as it was.",
+        "With `--against`, a status that both manifests have has no finding.",
+    ),
 }
 """Rules about updates, which compare an object with its earlier state."""
 OF_EVALUATION: Mapping[str, str] = {

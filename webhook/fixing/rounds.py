@@ -21,8 +21,11 @@ _JUDGEMENTS: Final = 100
 """How often all files are judged at most."""
 _MOVING: Final = frozenset({"nest", "unwrap", "wrap", "list", "remove"})
 """Changes that leave the values as they are."""
-_UNCOVERED: Final = frozenset({"not-enough-devices", "never-allocated", "pod-never-allocated"})
-"""Rules that find nothing while a request matches no device, so that a right fix may uncover their findings."""
+_UNCOVERED: Final = frozenset({"not-enough-devices", "never-allocated", "pod-never-allocated", "driver-gate"})
+"""Rules that find nothing while a request matches no device, or a driver's parameter is misspelt.
+
+A right fix may uncover their findings.
+"""
 _NOT_EDITED: Final = "the text cannot be changed in place: change it by hand"
 _UNTRIED: Final = "too many fixes were tried: run the command again"
 

@@ -14,7 +14,15 @@ from webhook.objects import items, mapping, text
 from webhook.problem import Advice, Fix
 from webhook.references.requests import devices_path, field_of, requests_of
 from webhook.references.rules import NOTE, ask_first, finding, in_expression, instead, listed, rule
-from webhook.references.selecting import OTHER_HOLDER, SELECTING, held_elsewhere, reads_of, selectors_of
+from webhook.references.selecting import (
+    OTHER_HOLDER,
+    SELECTING,
+    failures,
+    held_elsewhere,
+    reads_of,
+    selectors_of,
+    text_comparisons,
+)
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
@@ -89,9 +97,8 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
     if fleet is None:
         return
     for each in selectors_of(obj, context):
-        answer = fleet.sorted_out(each.around, each.own[: each.place + 1])
-        failing = [pair for pair in answer.failing if (pair[1].of_class, pair[1].place) == (False, each.place)]
-        if not failing or not each.is_certain:
+        failing = failures(each, fleet)
+        if not failing:
             continue
         (first, fault), contents = failing[0], [group.content for group, _ in failing]
         count = sum(group.devices for group, _ in failing)
@@ -125,11 +132,18 @@ def _of_types(fleet: Fleet, content: Content, parts: Parts) -> str:
     for read in reads_of(parts):
         if read.holder == "attributes" and read.name in known[read.domain]:
             type_ = type_of(known[read.domain][read.name]).name
-            found.append(f"{read.name} is of type {_TYPES.get(type_, type_)}")
+            found.append(f"{read.name} is of type {_as_version(read, parts) if type_ == _VERSION else type_}")
     return listed(found)
 
 
-_TYPES: Final = {"kubernetes.Semver": 'version: compare it as in .compareTo(semver("1.2.3")) >= 0'}
+def _as_version(read: Read, parts: Parts) -> str:
+    """Show how a version is compared, by the operator and the text that are written."""
+    of_versions = (each.of_versions for each in text_comparisons(parts) if each.read.offset == read.offset)
+    return f"version: compare it as in {next(of_versions, _A_VERSION)}"
+
+
+_VERSION: Final = "kubernetes.Semver"
+_A_VERSION: Final = '.compareTo(semver("1.2.3")) >= 0'
 
 
 _TYPED: Final = re.compile(r"no such key: (string|int|bool|version|value)$")

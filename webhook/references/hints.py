@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.kubernetes.gates import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES
-from webhook.formats.quantities import without_byte
+from webhook.formats.quantities import readable_quantity, without_byte
 from webhook.objects import items, text
 from webhook.problem import Advice, Fix, at
 from webhook.references.rules import in_place, listed
@@ -124,14 +125,16 @@ _TYPES: Final = (
 _CAPACITY: Final = r"""(device\.capacity\[["'][^"']+["']\]\.\w+)"""
 _ATTRIBUTE: Final = r"""(device\.attributes\[["'][^"']+["']\]\.\w+)"""
 _TEXT: Final = r"""("[^"\\]*"|'[^'\\]*')"""
+_AMOUNT: Final = r"""(?P<amount>"[^"\\]*"|'[^'\\]*')"""
+"""A text that is meant as a quantity."""
 _ORDER: Final = r"(>=|<=|>|<)"
 _REWRITTEN: Final = (
-    (re.compile(rf"{_CAPACITY}\s*{_ORDER}\s*(quantity\({_TEXT}\))"), r"\1.compareTo(\3) \2 0"),
+    (re.compile(rf"{_CAPACITY}\s*{_ORDER}\s*(quantity\({_AMOUNT}\))"), r"\1.compareTo(\3) \2 0"),
     (re.compile(rf"{_ATTRIBUTE}\s*{_ORDER}\s*(semver\({_TEXT}\))"), r"\1.compareTo(\3) \2 0"),
-    (re.compile(rf"{_CAPACITY}\s*{_ORDER}\s*{_TEXT}"), r"\1.compareTo(quantity(\3)) \2 0"),
+    (re.compile(rf"{_CAPACITY}\s*{_ORDER}\s*{_AMOUNT}"), r"\1.compareTo(quantity(\3)) \2 0"),
     (re.compile(rf"{_CAPACITY}\s*{_ORDER}\s*([0-9]+(?:[KMGTPE]i|[kMGTPE]))\b"), r'\1.compareTo(quantity("\3")) \2 0'),
-    (re.compile(rf"{_CAPACITY}\s*(==|!=)\s*{_TEXT}"), r"\1 \2 quantity(\3)"),
-    (re.compile(rf"{_CAPACITY}\.(isGreaterThan|isLessThan|compareTo)\({_TEXT}\)"), r"\1.\2(quantity(\3))"),
+    (re.compile(rf"{_CAPACITY}\s*(==|!=)\s*{_AMOUNT}"), r"\1 \2 quantity(\3)"),
+    (re.compile(rf"{_CAPACITY}\.(isGreaterThan|isLessThan|compareTo)\({_AMOUNT}\)"), r"\1.\2(quantity(\3))"),
     (re.compile(rf"{_CAPACITY}\.value\b(?!\()"), r"\1"),
     (re.compile(r"""device\.(attributes|capacity)\[["']([^"'/]+)/(\w+)["']\]"""), r'device.\1["\2"].\3'),
 )
@@ -159,6 +162,7 @@ _INSTEAD: Final = {
 _NO_NAME: Final = re.compile("a lowercase RFC 1123 (label|subdomain) must consist of")
 _NOT_IN_NAMES: Final = re.compile("[^a-z0-9.-]+")
 _NOT_IN_IDENTIFIERS: Final = re.compile("[^A-Za-z0-9_]")
+_REQUESTS: Final = "the claim's requests"
 _NUMBERS: Final = 3
 """How many numbers a version has."""
 _LONGEST: Final = 253
@@ -254,8 +258,8 @@ def _request(problem: Problem, obj: Any) -> Advice:
         known += [name, *(f"{name}/{text(each, 'name')}" for each in items(request, "firstAvailable"))]
     if not isinstance(wanted, str):
         return Advice()
-    hint, fix = in_place(wanted, known, "requests")
-    return Advice(f"{hint} requests: {listed(known)}" if fix and known[1:] else hint, fix)
+    hint, fix = in_place(wanted, known, _REQUESTS)
+    return Advice(f"{hint} {_REQUESTS}: {listed(known)}" if fix and known[1:] else hint, fix)
 
 
 def _claim(problem: Problem, obj: Any) -> Advice:
@@ -304,8 +308,15 @@ def _mended(hint: str, expression: str) -> Advice:
     """Explain a type mismatch, and fix it where the meaning is clear."""
     mended = expression
     for pattern, replacement in _REWRITTEN:
-        mended = pattern.sub(replacement, mended)
+        mended = pattern.sub(partial(_replacement, replacement), mended)
     return Advice(hint, Fix("replace", mended) if hint and mended != expression else None)
+
+
+def _replacement(replacement: str, match: re.Match[str]) -> str:
+    """Return the form in CEL of what is written; of a text that is no quantity, what is written."""
+    amount = match.groupdict().get("amount")
+    is_meant = amount is None or readable_quantity(amount[1:-1]) is not None
+    return match.expand(replacement) if is_meant else match[0]
 
 
 def syntax(message: str, expression: str) -> Advice | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.dra.selectors import SELECTORS_MAX_ITEMS
-from webhook.deviceselectors.parts import Parts, parts_of
-from webhook.deviceselectors.reads import reads
+from webhook.cel.syntax.ast import Call, Literal
+from webhook.deviceselectors.parts import OPERATORS, TURNED, Parts, parts_of, read_of
+from webhook.deviceselectors.reads import every_node, reads
 from webhook.inventory import CLAIMS
 from webhook.inventory.objects import is_noted
 from webhook.objects import items, text
@@ -16,11 +18,15 @@ from webhook.references.requests import requests_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from webhook.allocation.selecting import Fault
+    from webhook.deviceselectors.fleet import Fleet
+    from webhook.deviceselectors.groups import Group
     from webhook.deviceselectors.parts import Read
     from webhook.objects import JSONObject
     from webhook.references.rules import Context
 
 SELECTING = (*CLAIMS, "DeviceClass")
+_NUMERIC: Final = re.compile(r"v?[0-9]+(\.[0-9]+){0,2}")
 
 
 class Selector(NamedTuple):
@@ -99,3 +105,58 @@ def reads_of(parts: Parts) -> list[Read]:
         parts.memo["reads"] = reads(parts.root)
     found: list[Read] = parts.memo["reads"]
     return found
+
+
+class TextComparison(NamedTuple):
+    """A comparison of an attribute or capacity with a text by an operator.
+
+    Args:
+        read: What is compared.
+        operator: The operator, as in ``read operator text``.
+        text: The text.
+        offset: The offset of the text in the expression.
+    """
+
+    read: Read
+    operator: str
+    text: str
+    offset: int
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the text is a version or a number."""
+        return bool(_NUMERIC.fullmatch(self.text))
+
+    @property
+    def of_versions(self) -> str:
+        """The comparison as one of versions; with an example if the text is none."""
+        version = ".".join([*self.text.removeprefix("v").split("."), "0", "0"][:3]) if self.is_number else "1.2.3"
+        return f'.compareTo(semver("{version}")) {self.operator} 0'
+
+
+def text_comparisons(parts: Parts) -> list[TextComparison]:
+    """List the comparisons of a selector with texts; computed once for equal ones."""
+    if "texts" not in parts.memo:
+        parts.memo["texts"] = list(_text_comparisons(parts))
+    found: list[TextComparison] = parts.memo["texts"]
+    return found
+
+
+def _text_comparisons(parts: Parts) -> Iterator[TextComparison]:
+    for node in every_node(parts.root):
+        if not isinstance(node, Call) or node.function not in OPERATORS:
+            continue
+        left, right = node.arguments
+        operator = OPERATORS[node.function]
+        for one, other, written in ((left, right, operator), (right, left, TURNED.get(operator, operator))):
+            read = read_of(one)
+            if read and isinstance(other, Literal) and isinstance(other.value, str):
+                yield TextComparison(read, written, other.value, other.offset)
+
+
+def failures(selector: Selector, fleet: Fleet) -> Sequence[tuple[Group, Fault]]:
+    """Return the devices on which a selector fails, with the errors; none if the class is unknown."""
+    if not selector.is_certain:
+        return ()
+    answer = fleet.sorted_out(selector.around, selector.own[: selector.place + 1])
+    return [pair for pair in answer.failing if (pair[1].of_class, pair[1].place) == (False, selector.place)]

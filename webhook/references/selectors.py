@@ -20,7 +20,7 @@ from webhook.problem import Advice, Fix
 from webhook.records import NamedTuple
 from webhook.references.requests import drivers_of
 from webhook.references.rules import finding, in_expression, rule
-from webhook.references.selecting import SELECTING, reads_of, selectors_of
+from webhook.references.selecting import SELECTING, failures, reads_of, selectors_of, text_comparisons
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
@@ -280,26 +280,23 @@ def order_of_texts(obj: JSONObject, context: Context) -> Iterator[Problem]:
     Texts are ordered by their letters, so that "1000" is less than "550". If the attribute is a version or a number, as
     drivers publish it, the comparison is a run-time error, which ends the scheduling of the pod for all nodes.
     """
-    yield from _of_expressions(obj, context, "order-of-texts", _order_of_texts)
+    fleet = context.fleet
+    for each in selectors_of(obj, context):
+        if fleet is not None and failures(each, fleet):
+            continue  # the error on published devices tells more
+        for found in _order_of_texts(each.parts):
+            yield finding(each.path, *found)
 
 
-def _order_of_texts(parts: Parts, _: Context) -> Iterator[_Found]:
-    for node in every_node(parts.root):
-        if not isinstance(node, Call) or node.function not in _ORDERING or len(node.arguments) != _TWO:
-            continue
-        for one, other in (node.arguments, reversed(node.arguments)):
-            read = read_of(one)
-            if read and isinstance(other, Literal) and isinstance(other.value, str) and _NUMERIC.fullmatch(other.value):
-                value = other.value
-                version = ".".join([*value.removeprefix("v").split("."), "0", "0"][:3])
-                message = f'"{value}" is text, and texts are ordered by their letters: "1000" is less than "550"'
-                hint = f'compare a version as in .compareTo(semver("{version}")) >= 0, a number without quotes'
-                yield _Found(message, hint, "WrongType", other.offset)
+def _order_of_texts(parts: Parts) -> Iterator[_Found]:
+    for each in text_comparisons(parts):
+        if each.operator in _ORDERING and each.is_number:
+            message = f'"{each.text}" is text, and texts are ordered by their letters: "1000" is less than "550"'
+            hint = f"compare a version as in {each.of_versions}, a number without quotes"
+            yield _Found(message, hint, "WrongType", each.offset)
 
 
-_ORDERING: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
-_TWO: Final = 2
-_NUMERIC: Final = re.compile(r"v?[0-9]+(\.[0-9]+){0,2}")
+_ORDERING: Final = frozenset({"<", "<=", ">", ">="})
 _WRITTEN_TYPES: Final = frozenset({*ONE_VALUE, "value"})
 
 

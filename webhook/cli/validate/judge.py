@@ -17,7 +17,7 @@ from webhook.findings import Finding, failed, found
 from webhook.limits import MOST_FINDINGS
 from webhook.problem import ERROR, WARNING, Problem
 from webhook.records import NamedTuple
-from webhook.schema import OLDEST
+from webhook.schema import OLDEST, STATUS
 from webhook.schema.decoding import ONCE_DECODED
 
 if TYPE_CHECKING:
@@ -203,10 +203,13 @@ class Judge:
 
     def _review(self, document: Document, release: str | None) -> tuple[Outcome, list[Problem]]:
         before, problems = self._old.of(document)
+        has_old_status = False
         if before is not None and not self._old.is_stored:
+            has_old_status = document.data.get(STATUS) == before.get(STATUS)
             before = self._as_stored(before, release)
         outcome = self._reviewed(document.data, before, release, self._sender)
-        return outcome, [*problems, *outcome.problems, *outcome.warnings]
+        problems += (each for each in outcome.problems if each.rule != _STATUS_IGNORED or not has_old_status)
+        return outcome, [*problems, *outcome.warnings]
 
     def _as_stored(self, before: Any, release: str | None) -> Any:
         """Return an earlier manifest as the API server would have stored it; None if it would not have.
@@ -278,11 +281,12 @@ def _hinted(problem: Problem, obj: Any, document: Document) -> Problem:
     return problem
 
 
+_STATUS_IGNORED: Final = f"{STATUS}-ignored"
 _STATUS_HINT: Final = "--old FILE --subresource status judges it, as an update of the status"
 _HINTS: Final = {
     **dict.fromkeys(ADMIN_RULES, ADMIN_HINT),
     "status-dropped": _STATUS_HINT,
-    "status-ignored": _STATUS_HINT,
+    _STATUS_IGNORED: _STATUS_HINT,
     "spec-ignored": "without --subresource status, the spec is judged",
 }
 """Hints that name options, by the rule."""
