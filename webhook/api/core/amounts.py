@@ -30,6 +30,9 @@ _ALL_STANDARD: Final = _STANDARD | {f"limits.{name}" for name in _OF_CONTAINERS}
 _HUGE: Final = "hugepages-"
 _HUGE_OF_QUOTAS: Final = (_HUGE, f"requests.{_HUGE}")
 _MILLI: Final = -3
+_SHORT, _REMEMBERED = 500, 1000
+"""The characters of resources that are remembered, and how many: most pods request what others do."""
+_fine: Final = set[tuple[Any, ...]]()
 _TYPED: Final = range(29, 34)
 """The releases that show a resource's name as Go writes it: without quotes."""
 _JSON_SINCE: Final = Release(34)
@@ -116,18 +119,25 @@ def are_plain(resources: Any) -> bool:
     if resources is None:
         return True
     limits, requests = resources.limits or {}, resources.requests or {}
-    for name, value in requests.items():
-        limit = limits.get(name)
-        if name not in _OF_CONTAINERS or str(value)[:1] == "-":
-            if limit is None or limit != value or not _is_plain_count(name, value):
-                return False
-        elif limit is not None and limit != value and not decode_quantity(value) <= decode_quantity(limit):
-            return False
-    return all(
-        str(value)[:1] != "-" if name in _OF_CONTAINERS else _is_plain_count(name, value)
-        for name, value in limits.items()
-        if name not in requests or value != requests[name]
+    key = (*limits.items(), "", *requests.items())
+    if key in _fine:
+        return True
+    is_fine = all(_is_plain(name, value, limits.get(name)) for name, value in requests.items()) and all(
+        name in requests or _is_plain(name, value, value) for name, value in limits.items()
     )
+    if is_fine and len(str(key)) <= _SHORT:
+        if len(_fine) >= _REMEMBERED:
+            _fine.clear()
+        _fine.add(key)
+    return is_fine
+
+
+def _is_plain(name: str, request: Any, limit: Any) -> bool:
+    if str(request)[:1] == "-" or (name not in _OF_CONTAINERS and limit is None):
+        return False
+    if name in _OF_CONTAINERS:
+        return limit is None or limit == request or decode_quantity(request) <= decode_quantity(limit)
+    return bool(limit == request) and _is_plain_count(name, request)
 
 
 def _is_plain_count(name: str, value: object) -> bool:

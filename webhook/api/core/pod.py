@@ -86,8 +86,16 @@ def new_ephemeral_containers(pod: View) -> Iterator[Problem]:
 
 
 def _plain_limits(pod: Any, _: Target) -> bool:
-    containers = (*(pod.spec.containers or ()), *(pod.spec.initContainers or ()))
-    return all(amounts.are_plain(each.resources) for each in containers)
+    spec = pod.spec
+    for containers in (spec.containers, spec.initContainers):
+        for each in containers or ():
+            resources = each.resources
+            # Limits that are stated as requests, too, are no defaults.
+            if resources is not None and (limits := resources.limits):
+                requests = resources.requests
+                if not (requests and limits.keys() <= requests.keys()) and not amounts.are_plain(resources):
+                    return False
+    return True
 
 
 @check(Pod, on=[CREATE, UPDATE], given=["spec"], fine=_plain_limits)
