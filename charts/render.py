@@ -20,7 +20,7 @@ try:
     import yaml
     from helm_python import _native  # its public render() takes no Kubernetes version
 except ModuleNotFoundError as missing:
-    sys.exit(f"render.py: error: there is no module {missing.name}: pip install helm-python-sdk PyYAML")
+    sys.exit(f"render.py: error: the module {missing.name} is missing: pip install helm-python-sdk PyYAML")
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -354,9 +354,9 @@ class TestUnknownNames:
     @pytest.mark.parametrize(
         ("query", "message"),
         [
-            ("ResourceClam", "there is no rule or kind ResourceClam: did you mean ResourceClaim?"),
+            ("ResourceClam", "unknown rule or kind ResourceClam: did you mean ResourceClaim?"),
             ("reserved-while-goin", "no rule or kind reserved-while-goin: did you mean reserved-while-going?"),
-            ("qqqqqq", "there is no rule or kind qqqqqq: `draguard explain` lists what there is"),
+            ("qqqqqq", "unknown rule or kind qqqqqq: `draguard explain` lists them"),
             (
                 "ResourceClass.drivername",
                 "ResourceClass has no field drivername: did you mean ResourceClass.driverName?",
@@ -364,7 +364,7 @@ class TestUnknownNames:
             ("ResourceClass.qqqqqq", "ResourceClass has no field qqqqqq: it has apiVersion, kind, metadata, "),
             ("Pod.spec.volumes", "Pod.spec.volumes exists in Kubernetes, but nothing of it is judged here"),
             ("ResourceClass.driverName.x", "ResourceClass.driverName has no field x: it has none"),
-            ("claim", "there is no rule or kind claim: did you mean ResourceClaim or ResourceClaimTemplate or "),
+            ("claim", "unknown rule or kind claim: did you mean ResourceClaim or ResourceClaimTemplate or "),
             ("rc", "kind rc: did you mean ResourceClaim or ResourceClaimTemplate or ResourceSlice?"),
             (
                 "spec.devices.requests",

@@ -113,7 +113,7 @@ spec: {policyName: jane, validationActions: [Deny]}
             ({"kubernetes": ["1.34", 1.36]}, r"^kubernetes\[1\] must be a string, not float"),
             ({"kubernetes": "1.20"}, "^kubernetes: Kubernetes 1.20 is not known"),
             ({"namespace_labels": {"ops": {"a b": "c"}}}, "^namespace_labels: ops: a b=c is not a label"),
-            ({"policies": ROOT / "examples/mended"}, "^policies: there is no policy in"),
+            ({"policies": ROOT / "examples/mended"}, "^policies: no policies found in"),
             ({"old": None}, "^old must be a path, or a list of such, not NoneType"),
             ({"groups": ["dev", 5]}, r"^groups\[1\] must be a string, not int"),
             ({"groups": {"dev": 1}}, "^groups must be a string, or a list of such, not dict"),
@@ -138,7 +138,7 @@ spec: {policyName: jane, validationActions: [Deny]}
         assert (found.problem.level, configured.problem.level) == ("error", "warning")
         assert (found.kubernetes, configured.kubernetes) == ("1.37", "1.36")
         assert check_files(file, config=config, kubernetes="1.35")[0].kubernetes == "1.35"
-        with pytest.raises(ValueError, match=r"^ignore: there is no rule colour"):
+        with pytest.raises(ValueError, match=r"^ignore: unknown rule colour"):
             check_files(file, ignore="colour")
         with pytest.raises(ValueError, match="no such file"):
             check_files(file, config=tmp_path / "gone.yaml")

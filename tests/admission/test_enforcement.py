@@ -303,10 +303,10 @@ class TestOptions:
             ("block", "'block': give deny, warn or audit, or RULE=MODE"),
             ("=warn", "'=warn': give deny"),
             ("min-count=block", "'min-count=block': give deny"),
-            ("unknown-fields=warn", "there is no rule unknown-fields; did you mean unknown-field?"),
-            ("zzz=warn", "there is no rule zzz; `draguard explain` lists them"),
+            ("unknown-fields=warn", "unknown rule unknown-fields; did you mean unknown-field?"),
+            ("zzz=warn", "unknown rule zzz; `draguard explain` lists them"),
             ("policy/=warn", "'policy/=warn': give deny"),
-            ("policy/quota=warn", "there is no policy quota in --policies"),
+            ("policy/quota=warn", "policy quota not found in --policies"),
         ],
     )
     def test_what_is_not_known_is_wrong_use(self, given: str, says: str) -> None:

@@ -246,7 +246,7 @@ def test_why_devices_are_ruled_out() -> None:
     reasons = {each.device: (each.stage, each.text, each.holders) for each in funnel.reasons()}
     assert reasons == {
         "free": ("", "", ()),
-        "no-rack": ("constraint", f"there is no attribute {DRIVER}/rack, which a constraint is about", ()),
+        "no-rack": ("constraint", f"attribute {DRIVER}/rack, which a constraint compares, is not published", ()),
         "used": ("in use", "it is in use", ("ns/holder",)),
         "tainted": ("taint", "taint k:NoExecute is not tolerated", ()),
         "other": ("selector", "selector #0 of the request is false", ()),
@@ -308,7 +308,7 @@ def test_a_capacity_that_there_is_not() -> None:
         [claim(request(capacity={"requests": {"memory": "1"}}))]
     )
     [[reason]] = [funnel.reasons() for funnel in attempt.explain(NODE)]
-    assert reason.text == "there is no capacity memory"
+    assert reason.text == "capacity memory is not published"
 
 
 def test_devices_are_distinguished_by_the_attributes_that_a_selector_reads() -> None:

@@ -14,7 +14,7 @@ from webhook.cli.serve.following import faults, reloaded_options
 from webhook.policy.manifest.expressions import CompiledExpression
 
 GOOD, OTHER, BROKEN = (POLICY.format(expression=text) for text in ("'true'", "'false'", "object.metadata.nam"))
-NOBODY = "rules: []"
+NO_RULES = "rules: []"
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_unusable_files_are_reported_and_the_old_ones_kept(
 
 
 def test_what_users_may_do_follows_its_file_too(file: Path) -> None:
-    Path("users.yaml").write_text(NOBODY, encoding="utf-8")
+    Path("users.yaml").write_text(NO_RULES, encoding="utf-8")
     answering = reloaded_options(
         make_parser().parse_args(["serve", "--policies", str(file), "--authorizer", "users.yaml"])
     )
@@ -104,7 +104,7 @@ def test_the_release_follows_its_file(tmp_path: Path, caplog: pytest.LogCaptureF
     arguments = ["serve", "--kubernetes-version-file", str(file)]
     answering = reloaded_options(make_parser().parse_args(arguments))
     assert answering.value.kubernetes is None
-    assert f"there is no {file}" in caplog.text
+    assert f"{file} does not exist" in caplog.text
     for stated, meant in (("v1.34.1-gke.7\n", "v1.34.1-gke.7"), ("latest", None), ("v1.36.0", "v1.36.0")):
         file.write_text(stated, encoding="ascii")
         answering.follow()

@@ -42,12 +42,12 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("arguments", "hint"),
         [
-            ("validat", "there is no command 'validat': did you mean validate?"),
-            ("policy tset x", "there is no command 'tset': did you mean test?"),
+            ("validat", "unknown command 'validat': did you mean validate?"),
+            ("policy tset x", "unknown command 'tset': did you mean test?"),
             ("xyz", "(choose from validate, "),
-            ("lint x", "there is no command 'lint': did you mean validate?"),
-            ("check x", "there is no command 'check': did you mean validate?"),
-            ("validate -summary", "unrecognized arguments: -summary: there is a summary unless --quiet"),
+            ("lint x", "unknown command 'lint': did you mean validate?"),
+            ("check x", "unknown command 'check': did you mean validate?"),
+            ("validate -summary", "unrecognized arguments: -summary: the summary is shown unless --quiet"),
             ("validate --verbose", "unrecognized arguments: --verbose: --output junit lists every object"),
             ("validate --color alway", "invalid choice: 'alway': did you mean always?"),
             ("validate --strikt", "unrecognized arguments: --strikt: did you mean --strict?"),
@@ -67,7 +67,7 @@ class TestMistakes:
         assert draguard("validate", option, FINE, "--old", FINE).code == 0
         done = draguard("validate", option, FINE, option, "--old", FINE)
         assert done.code == 2
-        assert "given twice: it can be given once" in done.err
+        assert "can be given only once" in done.err
 
     @pytest.mark.parametrize("command", ["validate", "simulate", "policy check", "serve", "mutate"])
     def test_usage_is_one_line(self, command: str) -> None:
@@ -240,7 +240,7 @@ class TestPipes:
                 cwd=ROOT,
             )
         assert done.returncode == 2
-        assert "there is nothing to read: name files or directories, or pipe them in" in done.stderr
+        assert "no input: name files or directories, or pipe manifests in" in done.stderr
 
 
 class TestKubectl:

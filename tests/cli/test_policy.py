@@ -412,7 +412,7 @@ class TestValidate:
     @pytest.mark.parametrize(
         ("options", "complaint"),
         [
-            (["--policies", "{}/pod.yaml"], "--policies: there is no policy in {}/pod.yaml"),
+            (["--policies", "{}/pod.yaml"], "--policies: no policies found in {}/pod.yaml"),
             (["--policies", "-", "--old", "-"], "standard input (-) cannot be both the policies and something else"),
             (["--policies", "{}/p.yaml", "--as-group", "a"], "--as-group: groups go with a user: add --as"),
             (["--policies", "{}/p.yaml", "--as-user-extra", "a=b"], "--as-user-extra: extra values go with a user"),
@@ -723,7 +723,7 @@ class TestCheck:
     def test_a_place_without_policies_is_wrong_use(self, write: Callable[..., Path]) -> None:
         done = draguard("policy", "check", write(c=[CONFIG]))
         assert (done.code, done.out) == (2, "")
-        assert "draguard policy: error: there is no policy in " in done.err
+        assert "draguard policy: error: no policies found in " in done.err
 
     def test_an_action_is_needed(self) -> None:
         done = draguard("policy")
@@ -813,12 +813,12 @@ class TestTest:
         [
             ("cases: []", "cases: a suite has a list of cases"),
             ("cases: 3", "cases: a suite has a list of cases"),
-            ("cases: [{}]\ncase: 1", "case: there is no field 'case'; did you mean 'cases'?"),
+            ("cases: [{}]\ncase: 1", "case: unknown field 'case'; did you mean 'cases'?"),
             ('cases: [{}]\nkubernetes: "1.2"', "kubernetes: Kubernetes 1.2 is not known here"),
             ("cases: [3]", "error case: cases[0]: must be a map with name"),
             (
                 "cases: [{name: x, objct: 1}]",
-                "error case: cases[0].objct: x: there is no field 'objct'; did you mean 'object'?",
+                "error case: cases[0].objct: x: unknown field 'objct'; did you mean 'object'?",
             ),
         ],
     )
@@ -832,7 +832,7 @@ class TestTest:
     def test_a_place_without_suites_is_wrong_use(self, write: Callable[..., Path]) -> None:
         done = draguard("policy", "test", write(c=[CONFIG]))
         assert (done.code, done.out) == (2, "")
-        assert "draguard policy: error: there is no suite in " in done.err
+        assert "draguard policy: error: no suites found in " in done.err
 
     def test_unreadable_files_are_reported_once(self, write: Callable[..., Path]) -> None:
         folder = write(policy=LIMITED, tests=WHOLE, cut="a: [")

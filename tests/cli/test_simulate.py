@@ -226,18 +226,21 @@ class TestWrongUse:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            ((DEPLOYMENT,), "there are no nodes: give the objects of the cluster with --cluster"),
-            ((ROOT / "policies/admin-access/policy.yaml", "--cluster", CLUSTER), "there are no pods to schedule"),
+            ((DEPLOYMENT,), "no nodes found: give the objects of the cluster with --cluster"),
+            ((ROOT / "policies/admin-access/policy.yaml", "--cluster", CLUSTER), "no pods to schedule"),
             (("--cluster", CLUSTER, "--fit"), "--fit takes one pod or workload, and no pod is pending"),
-            ((DEPLOYMENT, "--cluster", CLUSTER, "--without", "node-z"), "there is no such node: there are node-"),
+            ((DEPLOYMENT, "--cluster", CLUSTER, "--without", "node-z"), "node not found: the cluster has node-"),
             (
                 (DEPLOYMENT, "--cluster", CLUSTER, "--release", "team-x/trian-1"),
-                "--release team-x/trian-1: there is no such claim: did you mean team-x/train-1?",
+                "--release team-x/trian-1: ResourceClaim not found: did you mean team-x/train-1?",
             ),
             ((DEPLOYMENT, "--cluster", CLUSTER, "--kubernetes-version", "1.9"), "1.9 is not known here"),
             ((DEPLOYMENT, "--cluster", CLUSTER, "--kubernetes-version", "1.29"), "give 1.31 or later"),
             (("-", "--cluster", "-"), "standard input (-) cannot be both"),
-            (("trian-1-0", "--cluster", CLUSTER), "nor a pod of this name: did you mean team-x/train-1-0?"),
+            (
+                ("trian-1-0", "--cluster", CLUSTER),
+                "no pod of the cluster has this name: did you mean team-x/train-1-0?",
+            ),
             (("team-x/trian-1-0", "--cluster", CLUSTER), "did you mean team-x/train-1-0?"),
             (("train-1", "--cluster", CLUSTER), "did you mean team-x/train-1-0?"),
             (("web", "--cluster", CLUSTER), "the cluster has team-x/train-1-0, team-x/train-2-0"),
@@ -324,7 +327,7 @@ class TestMatch:
         assert "0 of 8 devices match" in lines[0]
         assert lines[1:]
         assert all(
-            line.endswith(": there is no device class gone: device classes: gpu.example.com") for line in lines[1:]
+            line.endswith(': DeviceClass "gone" not found: device classes: gpu.example.com') for line in lines[1:]
         )
         assert all(line.startswith("  false") for line in lines[1:])
 
@@ -428,8 +431,8 @@ class TestMatch:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            ((), "there is nothing to match"),
-            ((DEPLOYMENT,), "there are no devices"),
+            ((), "nothing to match: "),
+            ((DEPLOYMENT,), "no devices found: "),
             (("-e", "device.driver =="), "-e:1:17: error cel-selector: Syntax error: mismatched input '<EOF>'"),
             (("-e", "device.drver == 'a'"), "1 | device.drver == 'a'\n  |       ^^^^^^\nhelp: did you mean driver?"),
             (("-e", "true &&\n  driver == 'a'"), "-e:2:3: error cel-selector: undeclared reference to 'driver'"),
@@ -634,7 +637,7 @@ class TestText:
         one["spec"]["devices"]["constraints"] = [{"matchAttribute": "gpu.example.com/x"}]
         objects = (clusters.device_class(), clusters.node("a"), clusters.devices("a", 2), one)
         text = self.result(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
-        missing = "there is no attribute gpu.example.com/x, which a constraint is about; 2 are wanted"
+        missing = "attribute gpu.example.com/x, which a constraint compares, is not published; 2 are wanted"
         assert f"0 with the same gpu.example.com/x: {missing}" in text
 
     def test_nodes_without_devices(self, tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ class TestFiles:
         (new / "policy.yaml").unlink()
         done = draguard("policy", "test", new)
         assert done.code == 1
-        assert "error suite: there is no policy here to test: put the suite beside policies, or list" in done.out
+        assert "error suite: no policy to test here: put the suite beside policies, or list" in done.out
 
     def test_of_what_is_not_there_no_cases_are_counted(self, tmp_path: Path) -> None:
         done = draguard("policy", "test", tmp_path / "gone")
@@ -132,7 +132,7 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            ({"policies": ["gone"]}, "policies[0]: there is no file "),
+            ({"policies": ["gone"]}, "policies[0]: file "),
             ({"policies": "policy.yaml"}, "policies: must be a list of files and directories"),
             ({"policies": ["/etc"]}, "policies[0]: /etc: give a name relative to the suite"),
             (

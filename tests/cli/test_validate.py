@@ -200,7 +200,7 @@ class TestFindings:
         assert (found["rule"], found["line"], found["column"]) == ("cel-selector", 9, 15)
 
 
-class TestKindsThatNobodyHas:
+class TestUnknownKinds:
     @pytest.mark.parametrize(
         ("head", "line", "message", "hint"),
         [

@@ -10,12 +10,12 @@ from webhook.cel.kubernetes.authorizer import AuthorizerValue, Decision, PathChe
 from webhook.policy.evaluation.authorizer import AuthorizerError, Rule, authorizer_of
 
 
-def nobody(question: PathCheck | ResourceCheck) -> Decision:
+def deny_all(question: PathCheck | ResourceCheck) -> Decision:
     del question
     return Decision(allowed=False)
 
 
-JANE = AuthorizerValue(User("jane", ("dev",)), nobody)
+JANE = AuthorizerValue(User("jane", ("dev",)), deny_all)
 GET_POD = ResourceCheck(JANE, "", "pods", namespace="default", name="p", verb="get")
 RULE: dict[str, Any] = {"api_groups": [""], "resources": ["pods"], "verbs": ["get"]}
 
@@ -70,7 +70,7 @@ def test_paths_are_named_whole_or_by_their_start() -> None:
     [
         ([], "an authorizer's file has a list of rules: {rules: "),
         ({"rules": [1]}, "rules[0]: a rule is a map with users, groups, "),
-        ({"rules": [{"verb": ["get"]}]}, "rules[0].verb: there is no such field; a rule has users, "),
+        ({"rules": [{"verb": ["get"]}]}, "rules[0].verb: unknown field; a rule has users, "),
         ({"rules": [{"resources": ["pods"]}]}, "rules[0].verbs: a rule names the verbs that it allows, or *"),
         ({"rules": [{"verbs": "get"}]}, "rules[0].verbs: must be a list of texts"),
     ],

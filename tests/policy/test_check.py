@@ -47,7 +47,7 @@ RULE = "spec.matchConstraints.resourceRules[0]"
             (
                 "unknown-resource",
                 f"{RULE}.resources[1]",
-                'there is no resource "podz" in the core group: the rule matches nothing',
+                'resource "podz" does not exist in the core group: the rule matches nothing',
             ),
         ),
         (
@@ -55,7 +55,7 @@ RULE = "spec.matchConstraints.resourceRules[0]"
             (
                 "unknown-resource",
                 f"{RULE}.resources[0]",
-                'there is no resource "claims" in apps, the core group: the rule matches nothing',
+                'resource "claims" does not exist in apps, the core group: the rule matches nothing',
             ),
         ),
         (
@@ -267,7 +267,7 @@ def test_an_operation_that_does_not_exist_is_found() -> None:
 def test_a_path_that_does_not_exist_is_found() -> None:
     path = "/spec/devices/requests/0/exactly/toleration"
     ((message, hint, rest),) = patched(f'op: "add", path: "{path}", value: []')
-    assert message == (f'there is no field "toleration" in ExactDeviceRequest: the path "{path}" cannot work')
+    assert message == (f'ExactDeviceRequest has no field "toleration": the path "{path}" cannot work')
     assert hint == 'did you mean "tolerations"?'
     assert rest.startswith(f'"{path}"')
 

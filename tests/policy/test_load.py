@@ -51,7 +51,7 @@ def test_a_policy_without_a_binding_applies_to_nothing() -> None:
 
 
 def test_a_binding_without_its_policy_does_nothing() -> None:
-    text = 'there is no ValidatingAdmissionPolicy with the name "p": the binding does nothing'
+    text = 'ValidatingAdmissionPolicy "p" does not exist: the binding has no effect'
     assert rules(load([binding()])) == [("binding-without-policy", text)]
 
 

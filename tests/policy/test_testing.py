@@ -61,7 +61,7 @@ def test_what_is_as_expected_passes(expect: dict[str, Any], patch: list[dict[str
         ({"allowed": True, "auditAnnotations": {}}, [], 'auditAnnotations: expected {}, got {"p/k": "v"}'),
         ({"allowed": True, "object": {}}, [], f"object: expected {{}}, got {json.dumps(POD)}"),
         ({}, [], "cases[0].expect.allowed: must be true or false"),
-        ({"alowed": True}, [], "cases[0].expect.alowed: there is no field 'alowed'; did you mean 'allowed'?"),
+        ({"alowed": True}, [], "cases[0].expect.alowed: unknown field 'alowed'; did you mean 'allowed'?"),
     ],
 )
 def test_what_is_not_fails_and_says_so(expect: dict[str, Any], patch: list[dict[str, Any]], failure: str) -> None:
@@ -172,7 +172,7 @@ def test_coverage_of_mutations_is_a_change() -> None:
             {"expect": {"allowed": False, "reason": "Gone"}},
             "cases[0].expect.reason: must be one of Invalid, Forbidden, ",
         ),
-        ({"object": {"kind": "Pod"}}, "cases[0].object: an object has apiVersion and kind; there is no apiVersion"),
+        ({"object": {"kind": "Pod"}}, "cases[0].object: apiVersion is missing: an object needs apiVersion and kind"),
         (
             {"object": POD | {"spec": {"nodeName": False}}},
             "cases[0].object.spec.nodeName: the API server cannot decode ",
@@ -182,7 +182,7 @@ def test_coverage_of_mutations_is_a_change() -> None:
         ({"user": "jane"}, "cases[0].user: must be a map with username and groups"),
         ({"context": {}}, "cases[0].context: must be a list of objects"),
         ({"authorizer": {}}, "cases[0].authorizer: an authorizer's file has a list of rules: "),
-        ({"nam": "x"}, "cases[0].nam: there is no field 'nam'; did you mean 'name'?"),
+        ({"nam": "x"}, "cases[0].nam: unknown field 'nam'; did you mean 'name'?"),
         ({"expect": []}, "cases[0].expect: must be a map with allowed, "),
     ],
 )
@@ -197,9 +197,9 @@ def test_a_malformed_case_fails_alone(case: dict[str, Any], failure: str) -> Non
     ("suite", "text"),
     [
         ([], "must be a map with kubernetes, policies, context, objects, cases"),
-        ({"tests": []}, "tests: there is no field 'tests'; there are kubernetes, "),
+        ({"tests": []}, "tests: unknown field 'tests'; the fields are kubernetes, "),
         ({"cases": []}, "cases: a suite has a list of cases"),
-        ({"cases": [{}], "objects": []}, "there is no policy here to test: put the suite beside policies"),
+        ({"cases": [{}], "objects": []}, "no policy to test here: put the suite beside policies"),
         ({"cases": [{}], "objects": [1]}, "objects: must be a map from names to objects"),
         ({"cases": [{}], "context": 1}, "context: must be a list of objects"),
         ({"cases": [{}], "kubernetes": "2"}, "kubernetes: '2' is not a Kubernetes version"),

@@ -155,10 +155,10 @@ class TestOutputs:
     @pytest.mark.parametrize(
         ("outputs", "complaint"),
         [
-            (["jsn"], "argument -o/--output: there is no format 'jsn': did you mean json?"),
-            (["xml"], "argument -o/--output: there is no format 'xml': formats are text, concise, statistics, json"),
+            (["jsn"], "argument -o/--output: unsupported format 'jsn': did you mean json?"),
+            (["xml"], "argument -o/--output: unsupported format 'xml': choose from text, concise, statistics, json"),
             (["html="], "argument -o/--output: html=: name the file, such as html=report"),
-            (["html=gone/r.html"], "--output html=gone/r.html: there is no directory gone: create it first"),
+            (["html=gone/r.html"], "--output html=gone/r.html: directory gone does not exist: create it first"),
             (["html=tests"], "--output html=tests: this is a directory: name a file in it"),
             (["text", "json"], "--output: two reports go to standard output: give one a file, FORMAT=FILE"),
             (["sarif=out", "json=out"], "--output: two reports go to the file out"),

@@ -212,7 +212,7 @@ STORIES: Final = {
     ),
     "no value is shared by all": Story(
         [gpus(), constrained("resource.kubernetes.io/pcieRoot")],
-        "there is no attribute resource.kubernetes.io/pcieRoot, which a constraint is about",
+        "attribute resource.kubernetes.io/pcieRoot, which a constraint compares, is not published",
         "without the constraint matchAttribute: resource.kubernetes.io/pcieRoot",
         lambda found: found["c"]["spec"]["devices"].pop("constraints"),
     ),

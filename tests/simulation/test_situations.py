@@ -1,4 +1,4 @@
-"""Answers that say the whole truth: what a node lacks besides, what would help, and what nobody stated."""
+"""Situations of clusters: every lack of a node, changes that help, and objects that are missing."""
 
 from __future__ import annotations
 
@@ -338,7 +338,7 @@ class TestMatch:
 
     def test_the_class_that_was_meant(self, tmp_path: Path) -> None:
         out, _ = self.matched(tmp_path, claim(deviceClassName="gpus"), device_class(), devices("a"))
-        assert 'there is no device class gpus: did you mean "gpu"?' in out
+        assert 'DeviceClass "gpus" not found: did you mean "gpu"?' in out
 
     def test_slices_of_nodes_that_are_not_there(self, tmp_path: Path) -> None:
         note = "note: slices name a, not among the nodes\n"

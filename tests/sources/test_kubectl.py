@@ -56,7 +56,7 @@ def test_bases_components_patches_and_generators_are_built(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        ("resources: [gone.yaml]", "accumulating resources", "there is no gone.yaml beside the kustomization"),
+        ("resources: [gone.yaml]", "accumulating resources", "gone.yaml does not exist beside the kustomization"),
         ("pathces: []", 'unknown field "pathces"', 'did you mean "patches"?'),
         ("resources: [", "did not find expected node content", ""),
         ("resources: []", "nothing is rendered", "check the resources"),

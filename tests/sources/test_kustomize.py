@@ -175,7 +175,7 @@ def test_files_beside_it_are_read_first(path: Path, overlay: Path, tmp_path: Pat
         (
             "Error: accumulating resources from 'x.yaml': lstat /a/x.yaml: no such file or directory",
             "accumulating",
-            "there is no x.yaml beside the kustomization",
+            "x.yaml does not exist beside the kustomization",
         ),
         (
             (
@@ -184,7 +184,7 @@ def test_files_beside_it_are_read_first(path: Path, overlay: Path, tmp_path: Pat
                 "err='accumulating resources from 'x.yaml': lstat /a/base/x.yaml: no such file or directory'"
             ),
             "accumulating",
-            "there is no x.yaml in /a/base: correct its resources",
+            "x.yaml does not exist in /a/base: correct its resources",
         ),
     ],
 )

@@ -241,9 +241,9 @@ class TestMistakes:
             ),
             (
                 "levels: {unknown-feild: off}",
-                "1:10: levels.unknown-feild: there is no rule unknown-feild; did you mean unknown-field?",
+                "1:10: levels.unknown-feild: unknown rule unknown-feild; did you mean unknown-field?",
             ),
-            ("ignores: [{paths: [a], rules: [b], reason: c}]", "1:24: ignores[0].rules: there is no rule b; "),
+            ("ignores: [{paths: [a], rules: [b], reason: c}]", "1:24: ignores[0].rules: unknown rule b; "),
             (
                 "ignores: [{paths: [a], rules: [required]}]",
                 "1:11: ignores[0]: reason is missing: why they are suppressed; add it, such as `reason: ",
@@ -362,7 +362,7 @@ class TestVariables:
         ("name", "value", "message"),
         [
             ("STRICT", "maybe", "'maybe' is neither true nor false"),
-            ("OUTPUT", "jsn", "there is no format 'jsn': did you mean json?"),
+            ("OUTPUT", "jsn", "unsupported format 'jsn': did you mean json?"),
             ("COLOR", "sometimes", "'sometimes' is not one of auto, always, never"),
         ],
     )

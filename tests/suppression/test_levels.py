@@ -94,14 +94,14 @@ class TestLevels:
     @pytest.mark.parametrize("option", ["--select", "--ignore"])
     def test_a_rule_that_does_not_exist_is_refused(self, file: Path, option: str) -> None:
         done = draguard("validate", option, "unknown-feild", file)
-        message = f"draguard validate: error: {option}: there is no rule unknown-feild; did you mean unknown-field?\n"
+        message = f"draguard validate: error: {option}: unknown rule unknown-feild; did you mean unknown-field?\n"
         assert done == Done(2, "", message)
 
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("unknown-feild=off", "there is no rule unknown-feild; did you mean unknown-field?"),
-            ("zz*=off", "there is no rule zz*; `draguard explain` lists the rules"),
+            ("unknown-feild=off", "unknown rule unknown-feild; did you mean unknown-field?"),
+            ("zz*=off", "unknown rule zz*; `draguard explain` lists the rules"),
             ("unknown-field=of", "'unknown-field=of': give RULE=off, RULE=note, RULE=warn or RULE=error"),
             ("=off", "'=off': give RULE=off, RULE=note, RULE=warn or RULE=error"),
         ],
@@ -166,7 +166,7 @@ class TestPolicies:
         ]
         assert rules(validate(*options, "--ignore", "policy/*,unused-suppression", file)) == []
         done = draguard("validate", "--policies", policies, "--level", "policy/twoo=warn", file)
-        message = "--level: there is no policy twoo in --policies: did you mean two?"
+        message = "--level: policy twoo not found in --policies: did you mean two?"
         assert done == Done(2, "", f"draguard validate: error: {message}\n")
 
 
@@ -240,7 +240,7 @@ class TestComments:
             ("ignore[object-name, required] why", "suppresses no finding of required", "remove required"),
             (
                 "ignore[object-nam] why",
-                "there is no rule object-nam, so it suppresses nothing",
+                "names the unknown rule object-nam, so it suppresses nothing",
                 "did you mean object-name?",
             ),
             (
@@ -410,7 +410,7 @@ class TestBaselines:
 
     def test_a_missing_directory_is_reported_before_the_work_begins(self, file: Path) -> None:
         gone = file.parent / "gone"
-        message = f"--write-baseline {gone}/b.json: there is no directory {gone}: create it first\n"
+        message = f"--write-baseline {gone}/b.json: directory {gone} does not exist: create it first\n"
         done = draguard("validate", "--write-baseline", gone / "b.json", file)
         assert done == Done(2, "", f"draguard validate: error: {message}")
 

@@ -387,7 +387,7 @@ class Funnel:
         for number in self._ask.constraints:
             attribute = self.constraint(number)[1]
             if self._value(attribute, index) is None:
-                return f"there is no attribute {attribute.name}, which a constraint is about"
+                return f"attribute {attribute.name}, which a constraint compares, is not published"
         return ""
 
 

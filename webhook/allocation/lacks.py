@@ -50,7 +50,7 @@ def lack_of_capacity(
     """
     if take is None:
         missing = next(name for name in requests or () if name not in capacity)
-        return Lack(f"there is no capacity {missing}")
+        return Lack(f"capacity {missing} is not published")
     for name, amount in take.amounts.items():
         free = take.limits[name] - (used or {}).get(name, 0)
         if amount > free:

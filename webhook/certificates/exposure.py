@@ -24,7 +24,7 @@ def exposures(path: Path, *, secret: bool) -> Iterator[str]:
         secret: Whether only its owner may read it.
 
     Yields:
-        What others can do and how to fix it; nothing for directories that cannot be inspected.
+        The rights of other users and how to remove them; nothing for directories that cannot be inspected.
     """
     real = os.path.realpath(path)
     mode = _mode(real)

@@ -39,8 +39,8 @@ def _show(name: str | None) -> int:
         return 0
     if name not in built_in():
         near = nearest(name, built_in())
-        hint = f"did you mean {near}?" if near else "`draguard driver show` lists those that are known"
-        raise UsageError(f"driver show: there is no profile of {name}; {hint}")
+        hint = f"did you mean {near}?" if near else "`draguard driver show` lists the known drivers"
+        raise UsageError(f"driver show: unknown driver {name}; {hint}")
     sys.stdout.write(text_of(name))
     return 0
 
@@ -74,6 +74,6 @@ def _from_cluster(paths: list[str]) -> int:
     }
     profiles: list[dict[str, Any]] = published(slices, classes)
     if not profiles:
-        raise UsageError("driver from-cluster: there are no ResourceSlices; `draguard snapshot` prints what to collect")
+        raise UsageError("driver from-cluster: no ResourceSlices found; `draguard snapshot` prints what to collect")
     sys.stdout.write(dump(profiles))
     return 0

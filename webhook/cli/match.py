@@ -82,9 +82,7 @@ def run(arguments: Namespace) -> int:
     settings = Settings.of(stated, gates)
     _take_expressions(arguments)
     if not arguments.paths and not arguments.expression:
-        raise UsageError(
-            "there is nothing to match: give manifests of claims, templates or classes, or -e with a selector"
-        )
+        raise UsageError("nothing to match: give manifests of claims, templates or classes, or -e with a selector")
     report = Report()
     inventory = read_cluster(arguments.cluster, report)
     documents = read_sources(arguments, arguments.paths, kubernetes(arguments))
@@ -95,9 +93,7 @@ def run(arguments: Namespace) -> int:
         return code_of(report.findings)
     slices = inventory.all("ResourceSlice")
     if not slices:
-        raise UsageError(
-            "there are no devices: give ResourceSlices with --cluster; `draguard snapshot` prints the command"
-        )
+        raise UsageError("no devices found: give ResourceSlices with --cluster; `draguard snapshot` prints the command")
     try:
         fleet = Fleet(slices, release_of(stated), settings.gates)
     except ValueError as error:
@@ -155,9 +151,7 @@ def _refused(expression: str, fleet: Fleet) -> Iterator[Finding]:
 
 def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet, not_used: Mapping[str, str]) -> int:
     if not query and not arguments.allow_empty:
-        raise UsageError(
-            "there is nothing to match: the manifests have no requests in claims or templates, and no classes"
-        )
+        raise UsageError("nothing to match: the manifests have no requests in claims or templates, and no classes")
     results = []
     try:
         with limited(Budget(_WORK)) as budget:
@@ -233,7 +227,7 @@ def _requests(given: Sequence[tuple[str, JSONObject]], inventory: Inventory) -> 
                 about = {**about, "request": request.name, "deviceClass": name}
                 if device_class is None:
                     known = [each for _, each in inventory.names("DeviceClass")]
-                    absent = f"there is no device class {name}: {instead(name, known, 'device classes')}"
+                    absent = f'DeviceClass "{name}" not found: {instead(name, known, "device classes")}'
                     show_lines([f"{source}: request {request.name}: {absent}"], sys.stderr)
                     yield Question(about, Query((), ()), absent)
                 else:

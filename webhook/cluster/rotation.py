@@ -90,9 +90,9 @@ def step(
     state = _State.read(data, now, alternative_names(names), lifetimes).keeping(trusted or (), served)
     if not state.in_service():
         return (
-            state.renew("there is no usable serving certificate")
+            state.renew("no usable serving certificate")
             or state.restore(served)
-            or state.recover("there is neither a usable serving certificate nor an authority", trusted or (), served)
+            or state.recover("neither a usable serving certificate nor an authority", trusted or (), served)
         )
     return state.announce() or state.hand_over(trusted) or state.renew_in_time() or state.keep() or state.retire()
 

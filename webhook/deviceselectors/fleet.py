@@ -237,7 +237,7 @@ class Fleet:
         return Choice(FALSE)
 
     def lack(self, requests: Mapping[str, Any], content: Content) -> str:
-        """Return why a device, while nobody uses it, has too little capacity for a request; empty if it has enough.
+        """Return why an unused device has too little capacity for a request; empty if it has enough.
 
         Args:
             requests: The amounts that the request wants, by capacity.

@@ -89,7 +89,7 @@ class Source:
         return Position(line, offset - self._starts[line - 1] + 1)
 
     def line(self, number: int) -> str:
-        """Return the text of a line, counted from 1, without its line break; empty if there is no such line."""
+        """Return the text of a line, counted from 1, without its line break; empty if the line does not exist."""
         if not 1 <= number <= len(self._starts):
             return ""
         start = self._starts[number - 1]

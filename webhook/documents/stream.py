@@ -129,7 +129,7 @@ class Document:
         return self.origin.comments(mark)
 
     def line(self, number: int) -> str:
-        """Return the text of a line of the file, counted from 1; empty if there is no such line."""
+        """Return the text of a line of the file, counted from 1; empty if the line does not exist."""
         return self.origin.source.line(number)
 
 

@@ -174,7 +174,7 @@ def _expect_decodable(obj: JSONObject | None, where: Path, policies: PolicySet) 
         return
     for name in ("apiVersion", "kind"):
         if not text(obj, name):
-            raise SuiteError(where, f"an object has apiVersion and kind; there is no {name}")
+            raise SuiteError(where, f"{name} is missing: an object needs apiVersion and kind")
     release = policies.release
     if message := _unserved(kind_of(obj["apiVersion"], obj["kind"]), policies.kinds):
         raise SuiteError(where, message)
@@ -283,9 +283,9 @@ def expect_known(fields: Mapping[str, Any], where: Path, known: Sequence[str]) -
     for name in fields:
         with faults.collected():
             if name not in known:
-                text = f"there is no field {name!r}"
+                text = f"unknown field {name!r}"
                 near = nearest(name, known) if isinstance(name, str) else ""
-                hint = f"did you mean {near!r}?" if near else f"there are {', '.join(known)}"
+                hint = f"did you mean {near!r}?" if near else f"the fields are {', '.join(known)}"
                 raise SuiteError(where / str(name), f"{text}; {hint}")
     faults.expect_none()
 

@@ -141,7 +141,7 @@ def run_suite(
         select: Tells whether a case, given by name, is run.
 
     Raises:
-        SuiteError: The suite is malformed, or tests no policy; a malformed case only fails.
+        SuiteError: The suite is malformed, or tests no policy. A malformed case only fails itself.
     """
     release, base, templates, cases = _read(suite, given, release)
     policies = load(base, release)
@@ -180,7 +180,7 @@ def _read(
             raise SuiteError(OBJECTS, "must be a map from names to objects")
     faults.expect_none()
     if not any(is_policy(each) for each in _all_objects(base, cases)):
-        text = "there is no policy here to test: put the suite beside policies, or list their files in its policies"
+        text = "no policy to test here: put the suite beside policies, or list their files in its policies"
         raise SuiteError(Path(), text)
     return minor, base, templates, cases
 

@@ -24,7 +24,7 @@ __all__ = ["UnknownNameError", "explain"]
 
 
 class UnknownNameError(LookupError):
-    """There is no such rule, kind or field; the message suggests the intended one."""
+    """A rule, kind or field does not exist; the message suggests the intended one."""
 
 
 def explain(query: str = "", *, api_version: str | None = None, kubernetes: str | None = None) -> str:
@@ -37,7 +37,7 @@ def explain(query: str = "", *, api_version: str | None = None, kubernetes: str 
         kubernetes: The release whose fields and rules are shown, such as ``"1.30"``; None for all releases.
 
     Raises:
-        UnknownNameError: There is no such rule, kind, field or feature gate.
+        UnknownNameError: No rule, kind, field or feature gate has this name.
         ValueError: ``kubernetes`` is not a known version.
     """
     release = release_of(kubernetes) if kubernetes else None
@@ -66,8 +66,8 @@ def explain(query: str = "", *, api_version: str | None = None, kubernetes: str 
         raise UnknownNameError(f"{query} is not a rule or kind; a field is spelled with its kind: {shown}")
     alike = dict.fromkeys(kind.name for kind in among if name.casefold() in kind.name.casefold())
     near = " or ".join([*alike][:_SHOWN]) or nearest(name, [*(kind.name for kind in among), *known, *GATES])
-    hint = f"did you mean {near}?" if near else "`draguard explain` lists what there is"
-    raise UnknownNameError(f"there is no rule or kind {query}: {hint}")
+    hint = f"did you mean {near}?" if near else "`draguard explain` lists them"
+    raise UnknownNameError(f"unknown rule or kind {query}: {hint}")
 
 
 _SHOWN = 3

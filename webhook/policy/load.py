@@ -151,7 +151,7 @@ def _unbound(
         if bound_policy is None and (binding.kind, binding.policy) in refused:
             continue
         if bound_policy is None:
-            message = f"there is no {binding.kind} with the name {quoted(binding.policy)}: the binding does nothing"
+            message = f"{binding.kind} {quoted(binding.policy)} does not exist: the binding has no effect"
             hint = _policy_meant(binding, policies)
             yield _finding(given, "binding-without-policy", Path(("spec", "policyName")), message, hint)
         elif bound_policy.param_kind is None and binding.param_ref is not None:

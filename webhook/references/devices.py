@@ -346,4 +346,4 @@ def _attribute(domain: str, name: str, known: Iterable[tuple[str, str]]) -> Advi
     if meant:
         return Advice(f'did you mean "{meant}"?', Fix("replace", meant, safe=False))
     full = sorted(f"{one}/{other}" for one, other in known)
-    return Advice(f"attributes: {listed(full)}" if full else "there are no attributes")
+    return Advice(f"attributes: {listed(full)}" if full else "the devices have no attributes")

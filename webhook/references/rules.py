@@ -249,7 +249,7 @@ def instead(name: str, names: Iterable[str], what: str) -> str:
 def _instead(near: str, known: list[str], what: str) -> str:
     if near:
         return f'{MEANT} "{near}"?'
-    return f"{what}: {listed(known)}" if known else f"there are no {what}"
+    return f"{what}: {listed(known)}" if known else f"no {what} are known"
 
 
 def _near(name: str, known: list[str]) -> str:

@@ -50,7 +50,7 @@ def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator
 
 
 def _is_of_same(cluster: Cluster, claim: JSONObject, pod: JSONObject) -> bool:
-    """Tell whether a claim is in use by another pod of a pod's workload: to end that one helps nobody."""
+    """Tell whether another pod of the same workload uses a claim: ending that pod does not help."""
     owners, namespace = set(owners_of(pod)), namespace_of(claim)
     pods = (cluster.inventory.find("Pod", name, namespace) or {} for name in pods_of(claim))
     return any(not owners.isdisjoint(owners_of(each)) for each in pods)

@@ -71,7 +71,7 @@ def _without_node_name(pod: JSONObject) -> Iterator[tuple[list[str], JSONObject]
 
 
 def _named_by(pod: JSONObject, inventory: Inventory) -> Inventory:
-    """Return the claims and templates that a pod names, to make claims from which nobody else sees."""
+    """Return the claims and templates that a pod names, for a trial that other pods do not see."""
     found = Inventory()
     namespace = namespace_of(pod)
     named = [

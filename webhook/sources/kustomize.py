@@ -76,7 +76,7 @@ def _hint(message: str) -> str:
         return f'did you mean "{meant}"?' if meant else ""
     if match := _MISSING.search(message):
         where = f"in {match[1]}" if match[1] else "beside the kustomization"
-        return f"there is no {match[2]} {where}: correct its resources"
+        return f"{match[2]} does not exist {where}: correct its resources"
     return next((hint for text, hint in _HINTS.items() if text in message), "")
 
 

@@ -65,7 +65,7 @@ class Levels(NamedTuple):
         """Check the names of rules.
 
         Raises:
-            UnknownRuleError: There is no such rule.
+            UnknownRuleError: A rule does not exist.
         """
         check(name for name in (*self.selected, *self.ignored, *self.stated) if name)
 

@@ -27,7 +27,7 @@ _LONGEST: Final = 100
 
 
 class UnknownRuleError(ValueError):
-    """There is no rule of that name; the message suggests the intended one."""
+    """A rule does not exist; the message suggests the intended one."""
 
 
 def names_in(text: str) -> list[str]:
@@ -61,7 +61,7 @@ def check(names: Iterable[str]) -> None:
     """
     for name in names:
         if not is_known(name):
-            raise UnknownRuleError(f"there is no rule {name[:_LONGEST]}; {suggestion(name)}")
+            raise UnknownRuleError(f"unknown rule {name[:_LONGEST]}; {suggestion(name)}")
 
 
 def called(finding: Finding) -> Iterator[str]:

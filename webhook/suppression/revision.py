@@ -50,7 +50,7 @@ class Revision:
         path: A path in the repository.
 
     Raises:
-        RevisionError: There is no repository, no git, or no such revision.
+        RevisionError: The repository, git or the revision is missing.
     """
 
     def __init__(self, revision: str, path: str) -> None:

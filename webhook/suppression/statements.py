@@ -205,7 +205,7 @@ class Statements:
         for name in statement.rules:
             if name not in known:
                 hint = suggestion(name) if len(self.findings) < _MOST_HINTS else ""
-                self._malformed(where, f"there is no rule {name[:_MOST_RULES]}", hint)
+                self._malformed(where, f"names the unknown rule {name[:_MOST_RULES]}", hint)
         if not known:
             return
         statement = statement._replace(rules=tuple(known))

@@ -31,7 +31,7 @@ _HUGE: Final = "hugepages-"
 _HUGE_OF_QUOTAS: Final = (_HUGE, f"requests.{_HUGE}")
 _MILLI: Final = -3
 _SHORT, _REMEMBERED = 500, 1000
-"""The characters of resources that are remembered, and how many: most pods request what others do."""
+"""The characters of resources that are remembered, and how many: most pods request the same amounts as others."""
 _fine: Final = set[tuple[Any, ...]]()
 _TYPED: Final = range(29, 34)
 """The releases that show a resource's name as Go writes it: without quotes."""

@@ -88,7 +88,7 @@ def estimate_cost(
         declared_size: The bounds of the size of the value at a path, None if they are not declared.
 
     Returns:
-        The least and the largest cost; `MOST` where there is no bound.
+        The least and the largest cost; `MOST` if unbounded.
     """
     return _Estimator(scope, declared_size).cost(checked.root)
 

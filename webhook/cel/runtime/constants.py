@@ -42,7 +42,7 @@ def struct_of(node: ast.StructExpression, scope: Scope) -> StructType:
     """The type of a struct.
 
     Raises:
-        ProgramError: There is no type of that name.
+        ProgramError: The type does not exist.
     """
     found = next((each for each in map(scope.struct, scope.candidates(node.name)) if each is not None), None)
     if found is None:

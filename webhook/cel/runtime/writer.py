@@ -196,7 +196,7 @@ class Writer(ABC):
         self.line("if left < mark: mark = look(meter, left)")
 
     def built(self, text: str) -> str:
-        """The statement that counts the bytes of a new text, list or map; whoever gives up does so at the next look."""
+        """The statement that counts the bytes of a new text, list or map; the next check notices a spent budget."""
         return f"meter.bytes -= getsizeof({text})" if self.gives_up else f"count_built(meter, {text})"
 
     # -- errors

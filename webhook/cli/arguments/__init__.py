@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _EXIT_CODES = """\
 exit codes:
-  0    fine; warnings do not count
-  1    something was found: the API server would refuse an object, or an input cannot be read
+  0    no errors; warnings do not count
+  1    errors: the API server would refuse an object, or an input cannot be read
   2    usage error: an unknown option, a path that does not exist
   3    draguard itself failed
   130  interrupted; 141: the reader of the output closed it
@@ -68,10 +68,10 @@ _COMMANDS = {
     "simulate": _Command("show on which nodes pods get their devices, or why they stay pending", "scheduling"),
     "match": _Command("show which devices selectors match, and why the others do not", "scheduling"),
     "snapshot": _Command("print or run the command that collects the objects of a cluster", "scheduling"),
-    "convert": _Command("convert manifests to another version of resource.k8s.io; comments stay", "migration"),
+    "convert": _Command("convert manifests to another version of resource.k8s.io, and keep comments", "migration"),
     "mutate": _Command("rewrite pods that bypass the scheduler, in manifests", "manifests"),
     "explain": _Command("describe a kind, a field, a rule or a feature gate", "manifests"),
-    "driver": _Command("show what drivers publish and take, or write a profile of one", "drivers"),
+    "driver": _Command("show attributes, capacities and parameters of drivers, or write a profile", "drivers"),
     "schema": _Command("print a JSON schema: of reports, or of suites of policies", "schemas"),
     "config": _Command("show the settings in effect, or the schema of the configuration file", "config"),
     "policy": _Command("check and test policies", "policy"),

@@ -20,9 +20,9 @@ def configured(parser: argparse.ArgumentParser) -> None:
     """
     group = parser.add_argument_group(
         "configuration",
-        "Every option can be set by a variable, too: --kubernetes-version by DRAGUARD_KUBERNETES_VERSION. "
-        "An option that can be repeated takes one value a line. The command line counts more than variables, and "
-        "those more than the configuration file.",
+        "Environment variables set options, too: DRAGUARD_KUBERNETES_VERSION sets --kubernetes-version. "
+        "An option that can be repeated takes one value a line. The command line takes precedence over variables, "
+        "and variables over the configuration file.",
     )
     one = group.add_mutually_exclusive_group()
     one.add_argument(

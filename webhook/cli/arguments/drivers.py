@@ -14,7 +14,7 @@ examples:
   draguard driver show                      the drivers that draguard knows
   draguard driver show gpu.nvidia.com       attributes, capacities, parameters, and their source
   draguard driver from-cluster cluster.yaml > drivers.yaml
-  draguard driver check drivers.yaml        is a profile of your own well-formed?
+  draguard driver check drivers.yaml        check a profile of your own
   draguard validate --driver-profile drivers.yaml manifests/
 
 A profile is YAML; docs/drivers.md explains its keys. Findings from profiles are warnings.

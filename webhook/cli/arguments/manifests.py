@@ -35,9 +35,9 @@ examples:
   draguard validate --kubernetes-version 1.34 --kubernetes-version 1.36 manifests/
   draguard validate --feature-gates DRAListTypeAttributes=true,AllBeta=false slices/
   draguard validate --namespace-labels ops=resource.kubernetes.io/admin-access=true claim.yaml
-  draguard validate --old deployed/ manifests/      may these objects be changed like that?
+  draguard validate --old deployed/ manifests/      is this update allowed?
   kubectl get resourceclaims -A -o yaml | draguard validate --old - manifests/
-  draguard validate --against origin/main --new-only    what does this change bring?
+  draguard validate --against origin/main --new-only    which findings are new?
   draguard validate --policies policies/ --as jane --as-group dev manifests/
   draguard validate --output json manifests/ | jq '.findings[].rule'
   draguard validate --ignore class-not-found --level deprecated=error manifests/
@@ -47,18 +47,19 @@ examples:
 
 In directories, files named *.yaml, *.yml and *.json are read. Skipped, and counted in the summary:
 the templates of Helm charts and other templates that are not filled in yet, patches that a
-kustomization names, vendor and node_modules, what git ignores, and files that are not YAML and have
-no apiVersion. A path that is named is always read.
+kustomization names, vendor and node_modules, files that git ignores, and files that are not YAML and have
+no apiVersion. A path that you name is always read.
 
 The directory of a Helm chart or a kustomization is rendered if it is named itself: by helm, or by
 Helm's library (pip install '.[helm]' in a clone); by kustomize, or by kubectl. Findings name the
-object, and the line of the template, or of the kustomization's resource, that has written what is
-wrong. No cluster is contacted, and neither plugins nor post-renderers run.
+object, and the line of the template, or of the kustomization's resource, that causes them. No
+cluster is contacted, and neither plugins nor post-renderers run.
 
-Without a PATH, standard input is read if it is a pipe or a file. If it holds no manifest, the
-command that should have written it has probably failed: an error, unless --allow-empty is given.
+Without a PATH, standard input is read if it is a pipe or a file. If it has no manifest, the command
+that writes it has probably failed: this is an error, unless --allow-empty is given.
 
-.draguard.yaml and variables set options, too: `draguard config show` prints the settings in effect.
+.draguard.yaml and environment variables set options, too; `draguard config show` prints the settings
+in effect.
 
 Pods and workloads that neither use resource claims nor name their node are counted, and not judged
 without --all-pods. So are objects of other kinds; `draguard explain` lists the kinds that are
@@ -66,11 +67,11 @@ judged. A kind or version of resource.k8s.io that no release serves is an error.
 
 An object is looked up in the --old state by API group, kind, namespace and name. A namespace that
 is missing on one side matches any. An object without an old state is judged as a new one; one that
-is only in the old state is left out.
+exists only in the old state is ignored.
 
 A comment `# draguard: ignore[RULE] reason` suppresses findings on its line, on the line below it if
 it has a line of its own, or in the whole document if it stands above all content; the annotation
-draguard.github.io/ignore: "RULE: reason; RULE: reason" those of its object. docs/suppress.md has
+draguard.github.io/ignore: "RULE: reason; RULE: reason" suppresses those of its object. docs/suppress.md has
 the details, and the format of baselines.
 
 --output can be repeated: one report goes to standard output, the others to files. sarif is for code
@@ -83,8 +84,8 @@ manifests or --policies, or from --namespace-labels, which takes precedence:
 NAMESPACE=KEY=VALUE,KEY=VALUE for all labels, NAMESPACE= for none. If the labels are not known, such a
 claim is a warning.
 
-With --policies, objects of every kind are judged as an API server with these policies would: first
-the mutating ones change them, then its own rules, then the validating ones.
+With --policies, objects of every kind are judged as by an API server with these policies: mutating
+policies change them first, then its own rules apply, then validating policies.
 """
 
 
@@ -98,8 +99,8 @@ examples:
 Pods, and pod templates of workloads, that name their node (spec.nodeName) and use resource claims
 bypass the scheduler and can never run. Their node becomes a constraint that the scheduler obeys, as
 the webhook does at admission. With --policies, mutating policies change the objects first; those
-with reinvocationPolicy IfNeeded see them again afterwards. Namespaces among the manifests count for
-policies, wherever they stand.
+with reinvocationPolicy IfNeeded run again afterwards. Namespaces among the manifests count for
+policies, in any order.
 
 All manifests are printed, changed or not. Comments, order and layout stay, and JSON stays JSON. If
 any input cannot be read, or a pod contradicts itself, nothing is printed on standard output and the
@@ -127,14 +128,16 @@ def fixes(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--fix",
         action="store_true",
-        help="fix in place what has a certain fix, and report the rest; for standard input, print the result",
+        help="apply safe fixes in place, and report the other findings; for standard input, print the result",
     )
     group.add_argument(
         "--unsafe-fixes",
         action="store_true",
-        help="also apply fixes that may not be what you mean; needs --fix or --diff",
+        help="also apply fixes that may not be what you intended; needs --fix or --diff",
     )
-    group.add_argument("--diff", action="store_true", help="print what --fix would change, and write nothing")
+    group.add_argument(
+        "--diff", action="store_true", help="print the changes of --fix as a unified diff, and write nothing"
+    )
 
 
 def validate(parser: argparse.ArgumentParser) -> None:
@@ -156,11 +159,9 @@ def validate(parser: argparse.ArgumentParser) -> None:
         then=": a table shows which release reports what",
     )
     gates(parser, "the defaults of the release")
-    repeated(
-        parser, "--namespace-labels", metavar="NAMESPACE=KEY=VALUE,…", help="the labels of a namespace, all of them"
-    )
+    repeated(parser, "--namespace-labels", metavar="NAMESPACE=KEY=VALUE,…", help="all labels of a namespace")
     _updates(parser)
-    cluster(parser, "objects that the manifests may refer to")
+    cluster(parser, "references of the manifests")
     parser.add_argument(
         "--all-pods",
         action="store_true",
@@ -171,12 +172,14 @@ def validate(parser: argparse.ArgumentParser) -> None:
         parser,
         "--driver-profile",
         metavar="FILE",
-        help="a profile of what a driver publishes and takes (`draguard driver show`)",
+        help="a profile of a driver's attributes, capacities and parameters (`draguard driver show`)",
     )
     parser.add_argument("--strict", action="store_true", help=STRICT)
-    parser.add_argument("--exit-zero", action="store_true", help="exit with 0 whatever is found; failures still count")
     parser.add_argument(
-        "--statistics", action="store_true", help="count the findings of each rule in place of the text about each"
+        "--exit-zero", action="store_true", help="exit with 0 despite findings; failures of draguard still count"
+    )
+    parser.add_argument(
+        "--statistics", action="store_true", help="show how many findings each rule has, instead of the findings"
     )
     parser.add_argument(
         "--jobs",
@@ -218,7 +221,7 @@ def mutate(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `draguard mutate`."""
     reading.paths(parser)
     reading.empty(parser)
-    parser.add_argument("--patch", action="store_true", help="print JSON Patches in place of manifests")
+    parser.add_argument("--patch", action="store_true", help="print JSON Patches instead of manifests")
     parser.add_argument("--kubernetes-version", metavar="VERSION", help=RELEASE)
     reading.charts(parser)
     prescheduled(parser)
@@ -235,7 +238,7 @@ def explain(parser: argparse.ArgumentParser) -> None:
         help="a kind, a field as findings spell it after its kind, a rule or a feature gate "
         "(default: list kinds and rules)",
     )
-    parser.add_argument("--kubernetes-version", metavar="VERSION", help="what this release has (default: all releases)")
+    parser.add_argument("--kubernetes-version", metavar="VERSION", help="describe only this release (default: all)")
     parser.add_argument(
         "--api-version",
         metavar="[GROUP/]VERSION",

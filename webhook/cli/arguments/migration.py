@@ -19,24 +19,24 @@ CONVERT = """\
 examples:
   draguard convert --diff manifests/                what would change?
   draguard convert --write manifests/               convert the files in place
-  draguard convert --check manifests/               for CI: exit code 1 if something is older
+  draguard convert --check manifests/               for CI: exit code 1 if an object is older
   draguard convert claim.yaml | kubectl apply -f -
   kustomize build . | draguard convert -
   draguard convert --kubernetes-version 1.33 --kubernetes-version 1.35 --write manifests/
   draguard convert --to v1beta1 claim.yaml          back again
 
 Objects of resource.k8s.io of every version that has a counterpart are converted as the API server
-converts them. Pods, also those inside workloads, lose the source: around the names of their claims,
-which Kubernetes 1.31 no longer knows. Everything else stays as it is, byte for byte: comments,
-order, quotes, indentation, blank lines. What moves takes its comments along. JSON stays JSON.
+converts them. Pods, also those of workloads, lose the field source around the names of their claims,
+which Kubernetes 1.31 removed. Everything else stays as it is, byte for byte: comments,
+order, quotes, indentation, blank lines. Fields that move keep their comments. JSON stays JSON.
 
 Without --to, objects get the newest version that all releases given by --kubernetes-version or in
 .draguard.yaml serve, or else the newest of all. A kind that the version lacks, such as a
 DeviceTaintRule in v1beta1, gets the newest version that the releases serve.
 
-Claims and classes of v1alpha2 (Kubernetes 1.27 to 1.30) are converted as far as it goes; their
-ResourceClaimParameters, if given, too. What newer versions cannot say stays where it is, and is an
-error that says what to write instead. Files without manifests, such as values.yaml, are not printed.
+Claims and classes of v1alpha2 (Kubernetes 1.27 to 1.30) are converted as far as possible;
+their ResourceClaimParameters, if given, too. What newer versions cannot express stays unchanged, and is
+an error that says what to write instead. Files without manifests, such as values.yaml, are not printed.
 docs/migrate.md describes the migration from 1.30 to 1.34.
 
 Helm templates are not YAML: convert what they render, or edit them by hand.
@@ -63,10 +63,14 @@ def convert(parser: argparse.ArgumentParser) -> None:
     pod_templates(parser)
     parser.add_argument("-w", "--write", action="store_true", help="change the files in place")
     parser.add_argument(
-        "--diff", action="store_true", help="print what would change as a unified diff; exit code 0 without --check"
+        "--diff",
+        action="store_true",
+        help="print the changes as a unified diff, and write nothing; exit code 0 without --check",
     )
     parser.add_argument(
-        "--check", action="store_true", help="list what is older instead of converting it; exit code 1 if something is"
+        "--check",
+        action="store_true",
+        help="list objects of older versions, and convert none; exit code 1 if there are any",
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="show findings only: no summary")
     configured(parser)

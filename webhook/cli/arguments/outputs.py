@@ -45,7 +45,7 @@ def reports(parser: argparse.ArgumentParser) -> None:
         type=_output,
         default=[Output("text")],
         metavar="FORMAT[=FILE]",
-        help=f"how findings are shown, and the file to write that to (default: standard output); can be repeated; "
+        help=f"the format of the report, and its file (default: standard output); can be repeated; "
         f"FORMAT is one of {', '.join(FORMATS)}",
     )
 
@@ -54,8 +54,8 @@ def _output(value: str) -> Output:
     name, equals, file = value.partition("=")
     if name not in FORMATS:
         near = nearest(name, FORMATS)
-        hint = f"did you mean {near}?" if near else f"formats are {', '.join(FORMATS)}"
-        raise argparse.ArgumentTypeError(f"there is no format {name!r}: {hint}")
+        hint = f"did you mean {near}?" if near else f"choose from {', '.join(FORMATS)}"
+        raise argparse.ArgumentTypeError(f"unsupported format {name!r}: {hint}")
     if equals and not file:
         raise argparse.ArgumentTypeError(f"{value}: name the file, such as {name}=report")
     return Output(name, file)

@@ -87,7 +87,7 @@ class _Once(argparse._StoreAction):  # noqa: SLF001 - the default action, which 
     ) -> None:
         """Store the value."""
         if option_string and self.given:
-            raise argparse.ArgumentError(self, "given twice: it can be given once")
+            raise argparse.ArgumentError(self, "can be given only once")
         self.given = bool(option_string)
         super().__call__(parser, namespace, values, option_string)
 
@@ -95,7 +95,7 @@ class _Once(argparse._StoreAction):  # noqa: SLF001 - the default action, which 
 _COMMANDS = dict.fromkeys(("check", "lint", "verify"), "validate")
 """The names of a command in other tools."""
 _HABITS = {
-    "summary": "there is a summary unless --quiet is given; --statistics counts the findings of each rule",
+    "summary": "the summary is shown unless --quiet is given; --statistics counts the findings of each rule",
     "verbose": "--output junit lists every object that was judged",
 }
 """Options of other tools, without their dashes, and what to do here."""
@@ -145,7 +145,7 @@ class Parser(argparse.ArgumentParser):
         meant = _COMMANDS.get(str(value), "")
         hint = f": did you mean {meant}?" if meant in choices else ""
         hint = hint or did_you_mean(str(value), choices) or f" (choose from {', '.join(choices)})"
-        what = "there is no command" if isinstance(action, argparse._SubParsersAction) else "invalid choice:"  # noqa: SLF001
+        what = "unknown command" if isinstance(action, argparse._SubParsersAction) else "invalid choice:"  # noqa: SLF001
         raise argparse.ArgumentError(None if what.endswith("d") else action, f"{what} {value!r}{hint}")
 
 

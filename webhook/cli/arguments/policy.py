@@ -32,26 +32,26 @@ examples:
   draguard policy check charts/driver overlays/prod  rendered, as by `draguard validate`
   draguard policy check --output json policies/ | jq '.costs[] | select(.unbounded)'
 
-An error is what the API server refuses; a warning what it takes although it cannot work: conditions
-that never hold, resources that do not exist, expressions that cost too much. Other objects are what
-policies look at: CustomResourceDefinitions, parameters. --output is that of `draguard validate`;
-JSON has the expressions' costs, too.
+An error is what the API server refuses; a warning is what it accepts although it cannot work:
+conditions that never hold, resources that do not exist, expressions that cost too much. Other objects
+are those that policies read: CustomResourceDefinitions, parameters. --output is that of `draguard
+validate`; JSON has the expressions' costs, too.
 """
 
 
 _POLICY_TEST = """\
 examples:
   draguard policy test                              the suites below the current directory
-  draguard policy test --strict policies/           every validation seen true and seen false
+  draguard policy test --strict policies/           every validation must be true and false once
   draguard policy test --filter 'admin access' -v policies/
   draguard policy test --watch policies/            again whenever a file changes
   draguard policy test --output junit policies/ > report.xml
 
-A suite is a YAML document with cases, in a file beside the policies; it tests what the manifests of
-its directory hold, or those that it names. docs/policies.md tells what a suite says, and
-`draguard schema suite` prints its JSON schema. Validations that no case has seen true, or none
-false, are warnings; if files are named, only those of their policies. --output is that of
-`draguard validate`; JSON has the suites with their cases, and the coverage, too.
+A suite is a YAML document with cases, in a file beside the policies. It tests the policies in its
+directory, or those that it names. docs/policies.md describes suites, and `draguard schema suite`
+prints their JSON schema. A validation that is true in no case, or false in no case, is a warning; if
+you name files, only the validations of their policies are. --output is that of `draguard validate`;
+JSON has the suites with their cases, and the coverage, too.
 """
 
 
@@ -91,14 +91,14 @@ def policy(parser: argparse.ArgumentParser) -> None:
         configured(action)
         return action
 
-    check = add("check", "find errors in policies before they meet an object", _POLICY_CHECK)
+    check = add("check", "find errors in policies, without objects", _POLICY_CHECK)
     check.add_argument("--kubernetes-version", metavar="VERSION", help=RELEASE)
     check.add_argument("--costs", action="store_true", help="show what each expression may cost")
     reading.charts(check)
     namespace = "the namespace for which charts are rendered (default: %(default)s)"
     check.add_argument("-n", "--namespace", default="default", help=namespace)
     test = add("test", "run the suites beside policies", _POLICY_TEST)
-    release = "run all suites for this release (default: what the suite says, or the newest)"
+    release = "run all suites for this release (default: the suite's own, or the newest)"
     test.add_argument("--kubernetes-version", metavar="VERSION", help=release)
     only = "run only cases with this text in their names, in any case; can be repeated; coverage is not reported then"
     test.add_argument("--filter", action="append", default=[], metavar="TEXT", help=only)
@@ -122,7 +122,7 @@ def _generate(actions: argparse._SubParsersAction[Any]) -> None:
     generate = subcommand(actions, "generate", summary, epilog=_POLICY_GENERATE)
     rules = "the rules to write (default: all that CEL can state)"
     generate.add_argument("--from-rules", nargs="*", metavar="RULE", help=rules)
-    limit = "a limit of your own, can be repeated; NAME is claims (of a pod), devices or requests (of a claim)"
+    limit = "a limit of your own; can be repeated; NAME is claims (of a pod), devices or requests (of a claim)"
     generate.add_argument("--limit", action="append", default=[], metavar="NAME=NUMBER", help=limit)
     enforce = "what the bindings do: refuse the request, warn the user, or note it in the audit log (default: deny)"
     generate.add_argument("--enforce", choices=("deny", "warn", "audit"), default="deny", help=enforce)

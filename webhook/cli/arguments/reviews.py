@@ -19,7 +19,7 @@ examples:
 
 Input is AdmissionReviews (admission.k8s.io/v1) as JSON, one or many, each on one line or several.
 Each is answered by an AdmissionReview on a line of its own. Input that is not an AdmissionReview is
-reported with its line, and the exit code is 1. A refusal is an answer like any other.
+reported with its line, and the exit code is 1.
 """
 
 
@@ -32,7 +32,7 @@ examples:
 POST /validate and POST /mutate answer AdmissionReviews; GET /healthz and GET /readyz answer probes.
 --monitoring-port adds a port for probes and GET /metrics; docs/observability.md lists both.
 SIGTERM and SIGINT end it once the requests in flight are answered. Certificates and policies are
-taken up when their files change.
+reloaded when their files change.
 """
 
 
@@ -42,8 +42,8 @@ examples:
 
 Makes a certificate, keeps it in a Secret that the webhook's pods mount, renews it, and writes caBundle
 into the webhook configurations. Keeps the cluster's version in the Secret, too, which `draguard serve
---kubernetes-version-file` follows. It listens on no port and ends on SIGTERM. docs/certificates.md says
-which objects it needs, and which rights.
+--kubernetes-version-file` follows. It listens on no port and ends on SIGTERM. docs/certificates.md lists
+the objects and permissions that it needs.
 """
 
 
@@ -53,8 +53,8 @@ examples:
   draguard certs admission.dra.svc 10.0.0.7
   draguard certs --ca-bundle                prints caBundle for the webhook configurations
 
-Writes ca.crt, ca.key, tls.crt and tls.key. An authority that is already there signs; nothing is
-overwritten without --force. Keys can be read by their owner only.
+Writes ca.crt, ca.key, tls.crt and tls.key. An existing authority is used to sign; nothing is overwritten
+without --force. Only their owner can read keys.
 """
 
 
@@ -75,7 +75,7 @@ def _answers(parser: argparse.ArgumentParser) -> None:
     _enforcement(parser)
     prescheduled(parser)
     policies(parser)
-    cluster(parser, "warnings of what new objects refer to (nothing is refused for it unless --enforce RULE=deny)")
+    cluster(parser, "references of new objects (warnings, unless --enforce RULE=deny refuses them)")
 
 
 def _enforcement(parser: argparse.ArgumentParser) -> None:
@@ -89,9 +89,9 @@ def _enforcement(parser: argparse.ArgumentParser) -> None:
         "default: warn); without it the mode is that of everything else",
     )
     exempt = {
-        "namespace": "leave objects in these namespaces alone",
-        "user": "leave requests of these users alone, such as 'system:serviceaccount:kube-system:*'",
-        "group": "leave requests of these groups alone, such as system:nodes",
+        "namespace": "admit objects in these namespaces without a review",
+        "user": "admit requests of these users without a review, such as 'system:serviceaccount:kube-system:*'",
+        "group": "admit requests of these groups without a review, such as system:nodes",
     }
     for what, text in exempt.items():
         repeated(group, f"--exempt-{what}", metavar="PATTERN", help=f"{text}")
@@ -125,7 +125,8 @@ def serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kubernetes-version-file",
         metavar="FILE",
-        help="read the cluster's release from this file, if there is one, and follow it; --kubernetes-version wins",
+        help="read the cluster's release from this file, if it exists, and reload it; --kubernetes-version takes "
+        "precedence",
     )
     _process(parser)
     _managed(parser)
@@ -141,8 +142,8 @@ def _process(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=500,
         metavar="N",
-        help="how many connections one address may keep open; of more, those that were idle for longest are closed, as "
-        "of more than 1000 in all (default: %(default)s)",
+        help="how many connections one address may keep open; of more, or of more than 1000 in total, those idle for "
+        "longest are closed (default: %(default)s)",
     )
     group.add_argument(
         "--shutdown-delay",
@@ -154,8 +155,7 @@ def _process(parser: argparse.ArgumentParser) -> None:
         "--on-broken-policies",
         choices=["keep", "unready"],
         default="keep",
-        help="if files of policies change and cannot be used, keep those from before (default), or keep them and be "
-        "unready, too",
+        help="if changed policies cannot be used: keep the previous ones (default), or keep them and report not ready",
     )
 
 
@@ -171,7 +171,7 @@ def _managed(parser: argparse.ArgumentParser) -> None:
         "--manage-directory",
         default="/etc/draguard/tls",
         metavar="DIR",
-        help="where tls.crt and tls.key are put, best in memory (default: %(default)s)",
+        help="the directory for tls.crt and tls.key, preferably in memory (default: %(default)s)",
     )
 
 
@@ -181,7 +181,7 @@ def _cluster(group: argparse._ActionsContainer, prefix: str) -> None:
     def add(name: str, **options: Any) -> None:
         group.add_argument(f"--{prefix}{name}", dest=f"manage_{name}", **options)
 
-    add("namespace", metavar="NAME", help="where Secret and Lease are (default: the pod's)")
+    add("namespace", metavar="NAME", help="the namespace of Secret and Lease (default: the pod's)")
     add(
         "secret",
         default="draguard-certificates",
@@ -245,9 +245,11 @@ def _monitoring(parser: argparse.ArgumentParser) -> None:
         "--monitoring-port",
         type=int,
         metavar="PORT",
-        help="serve /metrics, /healthz and /readyz on this port, too, without TLS; 0 takes a free one (default: not)",
+        help="serve /metrics, /healthz and /readyz on this port, too, without TLS; 0 takes a free one (default: none)",
     )
-    group.add_argument("--monitoring-host", metavar="HOST", help="the name or address for that (default: as --host)")
+    group.add_argument(
+        "--monitoring-host", metavar="HOST", help="the name or address for --monitoring-port (default: as --host)"
+    )
     group.add_argument(
         "--log-allowed",
         metavar="SHARE",
@@ -275,10 +277,12 @@ def _log(group: argparse._ActionsContainer) -> None:
 def certs(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `draguard certs`."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="DNS names and IP addresses of the webhook")
-    parser.add_argument("--dir", default="certs", metavar="DIRECTORY", help="where (default: %(default)s)")
-    parser.add_argument("--days", type=int, help="how long the serving certificate is valid (default: 365)")
-    parser.add_argument("--ca-days", type=int, help="how long a new authority is valid (default: 3650)")
-    parser.add_argument("--force", action="store_true", help="replace what is there, the authority included")
+    parser.add_argument("--dir", default="certs", metavar="DIRECTORY", help="the directory (default: %(default)s)")
     parser.add_argument(
-        "--ca-bundle", action="store_true", help="print the authority's certificate in base64, make none"
+        "--days", type=int, metavar="DAYS", help="how long the serving certificate is valid (default: 365)"
+    )
+    parser.add_argument("--ca-days", type=int, metavar="DAYS", help="how long a new authority is valid (default: 3650)")
+    parser.add_argument("--force", action="store_true", help="replace existing files, also the authority's")
+    parser.add_argument(
+        "--ca-bundle", action="store_true", help="only print the certificate of the existing authority, in base64"
     )

@@ -26,14 +26,14 @@ examples:
     draguard simulate deployment.yaml --cluster -
   draguard simulate pod.yaml --cluster cluster.yaml --output json
 
-Pods, and those that workloads make from their templates, are scheduled one after another, by
-priority, age, and order; each uses up devices, cpu and memory. What else the manifests hold (claims,
-templates, classes, slices, nodes) is added to the cluster. Claims are made from templates, and for
+Pods, also those of workloads, are scheduled one after another, by
+priority, age, and order; each uses up devices, cpu and memory. Other objects in the manifests (claims,
+templates, classes, slices, nodes) are added to the cluster. Claims are created from templates, and for
 extended resources that a device class provides.
 
-For each pending pod you see the scheduler's message; how many devices of each node are left after
-each step, with similar nodes grouped; and what would help: draguard tries changes and lists those that
-lead to a node, the smallest first.
+Each pending pod is shown with the scheduler's message; how many devices of each node are left after
+each step, with similar nodes grouped; and what would help: draguard tries changes, and lists those
+with which the pod gets a node, the smallest first.
 
 Not simulated: affinity to other pods, topology spread, volumes, preemption, and all scores but those
 of devices; pods that use any of these have a note. Where several nodes suit a pod equally well the
@@ -41,8 +41,8 @@ scheduler picks one at random; here it is the first.
 
 JSON output is a list with an object for each pod: namespace, name, node, condition (of type
 PodScheduled), claims (allocations by name), candidates (nodes that suit it equally well), why (reason,
-nodes, help, tried, allTried, notes). With --fit it is one object: pod, pods, nodes, last. More keys may come, none will
-go.
+nodes, help, tried, allTried, notes). With --fit it is one object: pod, pods, nodes, last. Keys may be
+added, but are never removed.
 """
 
 MATCH = """\
@@ -53,14 +53,14 @@ examples:
   kubectl get resourceslices,deviceclasses -o yaml | draguard match template.yaml --cluster -
   draguard match claim.yaml --cluster cluster.yaml --output json
 
-For each request of claims and templates, each alternative, and each class you see how many devices its
+Each request of claims and templates, each alternative, and each class is shown with how many devices its
 selectors match, and why others do not: the first condition that is false, with the device's value.
 Devices of one model with the same outcome are shown together, with their nodes. The exit code is 1 if
 no device matches a request, or if a selector fails on a device, which ends the scheduling of a pod for
 all nodes.
 
 JSON output is a list with an object for each request, class or expression: file, kind, namespace,
-name, request, deviceClass, devices (how many there are), matching, rows (outcome, reason, model, unused,
+name, request, deviceClass, devices (their number), matching, rows (outcome, reason, model, unused,
 nodes, devices).
 """
 
@@ -70,13 +70,13 @@ examples:
   draguard snapshot --run > cluster.yaml             run it
   draguard snapshot --run --context prod > cluster.yaml
 
-What may be left out: pods, if nothing else uses the nodes' cpu and memory; namespaces;
-devicetaintrules, where there are none. kubectl fails on a kind that the server does not serve: --run
-then leaves it out, and says so; from the printed command, leave it out with --without. Nodes and
+You may leave out pods, if nothing else uses the nodes' cpu and memory; namespaces; and
+devicetaintrules, if the cluster has none. kubectl fails on a kind that the server does not serve: --run
+then leaves it out, with a warning; for the printed command, leave it out with --without. Nodes and
 resourceslices are needed for `draguard simulate`, deviceclasses and resourceslices for `draguard
-match`. With -n, which is for those who may not read other namespaces, claims and pods of others are
-left out, and the devices that they use look free. Secrets are not read; pods hold environment
-variables: look at the file before you pass it on.
+match`. With -n, for users who cannot read other namespaces, claims and pods of other namespaces are
+missing, and their devices look free. Secrets are not read, but pods hold environment variables: review
+the file before you share it.
 """
 
 
@@ -85,7 +85,7 @@ def simulate(parser: argparse.ArgumentParser) -> None:
     reading.paths(
         parser,
         "manifests of pods and workloads: files, directories, globs, or - for standard input; or [NAMESPACE/]NAME of a "
-        "pod of the cluster (default: its pending pods)",
+        "pod of the cluster (default: all its pending pods)",
     )
     reading.empty(parser)
     cluster(parser, "the simulation")
@@ -98,20 +98,20 @@ def simulate(parser: argparse.ArgumentParser) -> None:
         parser,
         "--release",
         metavar="[NAMESPACE/]CLAIM",
-        help="simulate the cluster with this claim, and the pods that use it, gone",
+        help="simulate the cluster without this claim and the pods that use it",
     )
     parser.add_argument(
         "--timeout",
         type=seconds,
         default=300.0,
         metavar="SECONDS",
-        help="the time after which the simulation ends, and says which pods are left out (default: 300)",
+        help="stop the simulation after this time, and list the pods that are left out (default: 300)",
     )
     parser.add_argument(
         "-n",
         "--namespace",
         default="default",
-        help="of manifests, charts, and claims of --release that state none (default: %(default)s)",
+        help="the namespace of manifests, charts, and claims of --release without one (default: %(default)s)",
     )
     _scheduler(parser)
 
@@ -129,10 +129,13 @@ def match(parser: argparse.ArgumentParser) -> None:
 
 def snapshot(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `draguard snapshot`."""
-    parser.add_argument("--run", action="store_true", help="run the command, and print what it prints")
+    parser.add_argument("--run", action="store_true", help="run the command, and print its output")
     parser.add_argument("--context", metavar="NAME", help="the context of kubectl's configuration")
     parser.add_argument(
-        "-n", "--namespace", metavar="NAME", help="one namespace only (default: all); what others use looks free"
+        "-n",
+        "--namespace",
+        metavar="NAME",
+        help="one namespace only (default: all); devices in use elsewhere look free",
     )
     repeated(parser, "--without", metavar="RESOURCE", help="leave a resource out")
 
@@ -143,5 +146,5 @@ def _scheduler(parser: argparse.ArgumentParser) -> None:
     )
     gates(parser, "the defaults of the release")
     reading.charts(parser)
-    parser.add_argument("-o", "--output", choices=["text", "json"], default="text", help="how results are shown")
+    parser.add_argument("-o", "--output", choices=["text", "json"], default="text", help="the format of the results")
     terminal(parser, "results")

@@ -60,7 +60,8 @@ def pod_templates(parser: argparse.ArgumentParser) -> None:
         parser,
         "--pod-template",
         metavar="GROUP/KIND=PATH",
-        help="where workloads of another project keep their pods, such as example.com/Trainer=spec.workers[].template",
+        help="the place of pod templates in another project's workloads, such as "
+        "example.com/Trainer=spec.workers[].template",
     )
 
 
@@ -74,13 +75,13 @@ def policies(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         group,
         "--policies",
         metavar="PATH",
-        help="policies and bindings, and objects that they look at, such as parameters and Namespaces: "
+        help="policies and bindings, and objects that they read, such as parameters and Namespaces: "
         "a file, directory, glob or -",
     )
     group.add_argument(
         "--authorizer",
         metavar="FILE",
-        help="what users may do, where policies ask: {rules: [{groups, apiGroups, resources, verbs, …}]} "
+        help="what the authorizer of policies allows: {rules: [{groups, apiGroups, resources, verbs, …}]} "
         "(default: nothing)",
     )
     return group
@@ -88,16 +89,18 @@ def policies(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
 
 def requester(group: argparse._ArgumentGroup) -> None:
     """Declare the options for the requesting user and the namespace."""
-    group.add_argument("--as", dest="as_user", metavar="USER", help="who sends the objects (default: kubernetes-admin)")
-    repeated(group, "--as-group", metavar="GROUP", help="a group of that user, beside system:authenticated")
+    group.add_argument(
+        "--as", dest="as_user", metavar="USER", help="the user who sends the objects (default: kubernetes-admin)"
+    )
+    repeated(group, "--as-group", metavar="GROUP", help="a group of that user, in addition to system:authenticated")
     repeated(
         group,
         "--as-user-extra",
         metavar="KEY=VALUE",
-        help="more about that user, such as authentication.kubernetes.io/node-name=node-1",
+        help="an extra attribute of that user, such as authentication.kubernetes.io/node-name=node-1",
     )
     group.add_argument(
-        "-n", "--namespace", default="default", help="the namespace of objects that state none (default: %(default)s)"
+        "-n", "--namespace", default="default", help="the namespace of objects without one (default: %(default)s)"
     )
 
 

@@ -39,7 +39,7 @@ def check_outputs(arguments: Namespace) -> None:
         directory = os.path.dirname(output.file) or "."  # noqa: PTH120 - pathlib takes longer to import than this takes
         if output.file and not os.path.isdir(directory):  # noqa: PTH112 - as above
             raise UsageError(
-                f"--output {output.format}={output.file}: there is no directory {directory}: create it first"
+                f"--output {output.format}={output.file}: directory {directory} does not exist: create it first"
             )
         if os.path.isdir(output.file):  # noqa: PTH112 - as above
             raise UsageError(f"--output {output.format}={output.file}: this is a directory: name a file in it")

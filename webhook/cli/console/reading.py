@@ -31,11 +31,11 @@ def some_paths(arguments: Namespace) -> list[str]:
     """Return the named paths, or standard input.
 
     Raises:
-        UsageError: There is nothing to read.
+        UsageError: No input is given.
     """
     if paths := paths_of(arguments):
         return paths
-    raise UsageError("there is nothing to read: name files or directories, or pipe them in")
+    raise UsageError("no input: name files or directories, or pipe manifests in")
 
 
 def read_sources(

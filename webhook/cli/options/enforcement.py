@@ -57,11 +57,11 @@ def check_policies(named: Collection[str], known: Collection[str]) -> None:
         known: The loaded policies.
 
     Raises:
-        UsageError: There is no policy of such a name.
+        UsageError: A policy does not exist.
     """
     for name in named:
         if name not in known:
-            raise UsageError(f"--enforce: there is no policy {name} in --policies{_suggestion(name, known)}")
+            raise UsageError(f"--enforce: policy {name} not found in --policies{_suggestion(name, known)}")
 
 
 def _check_patterns(arguments: Namespace) -> None:
@@ -78,7 +78,7 @@ def _check_rules(named: Collection[str]) -> None:
     for name in named:
         if not is_rule(name):
             hint = _suggestion(name, rule_names()) or "; `draguard explain` lists them"
-            raise UsageError(f"--enforce: there is no rule {name}{hint}")
+            raise UsageError(f"--enforce: unknown rule {name}{hint}")
 
 
 def _suggestion(name: str, known: Collection[str]) -> str:

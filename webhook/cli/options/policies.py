@@ -91,7 +91,7 @@ def load_policies(
         namespaces: Namespaces that take precedence over those in the files.
 
     Raises:
-        UsageError: There is no policy, the authorizer's file is malformed, or standard input is named twice.
+        UsageError: No policies are found, the authorizer's file is malformed, or standard input is named twice.
     """
     inputs = [*arguments.policies, *getattr(arguments, "paths", ()), *getattr(arguments, "old", ())]
     if STDIN in arguments.policies and inputs.count(STDIN) > 1:
@@ -106,7 +106,7 @@ def load_policies(
     policies = load(given, release(stated), strongest)
     findings += placed(policies.findings, policies.release)
     if not policies.policies and not any(finding.problem.level == ERROR for finding in findings):
-        raise UsageError(f"--policies: there is no policy in {', '.join(arguments.policies)}")
+        raise UsageError(f"--policies: no policies found in {', '.join(arguments.policies)}")
     return Policies(given, policies, _authorizer(arguments.authorizer), findings)
 
 

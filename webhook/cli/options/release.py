@@ -65,7 +65,7 @@ def _of_file(path: str | None) -> str | None:
         with open(path, encoding="ascii") as file:  # noqa: PTH123 - importing pathlib takes longer than judging a file
             return _known(file.read(_LONGEST_VERSION).strip(), path)
     except FileNotFoundError:
-        _warn("there is no %s: objects are judged by the newest release that knows them", path)
+        _warn("%s does not exist: objects are judged by the newest release that knows them", path)
         return None
     except (OSError, ValueError) as error:
         _warn("%s: %s: objects are judged by the newest release that knows them", path, error)

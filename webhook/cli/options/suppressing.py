@@ -34,12 +34,12 @@ def suppressions(arguments: Namespace, paths: Sequence[str]) -> Suppressions:
         paths: The input paths.
 
     Raises:
-        UsageError: There is no such rule, or the baseline cannot be used.
+        UsageError: A rule does not exist, or the baseline cannot be used.
     """
     directory = baseline.directory_of(arguments.write_baseline or ".")
     if not os.path.isdir(directory):  # noqa: PTH112 - pathlib takes longer to import
         raise UsageError(
-            f"--write-baseline {arguments.write_baseline}: there is no directory {directory}: create it first"
+            f"--write-baseline {arguments.write_baseline}: directory {directory} does not exist: create it first"
         )
     known: list[Known] = []
     if arguments.baseline and not arguments.write_baseline:
@@ -97,7 +97,7 @@ def rule_levels(arguments: Namespace, configuration: Configuration | None) -> Le
         configuration: The configuration file; None if there is none.
 
     Raises:
-        UsageError: There is no such rule.
+        UsageError: A rule does not exist.
     """
     return Levels(
         selected=_rules(arguments.select, "--select"),
@@ -140,14 +140,14 @@ def check_policies(arguments: Namespace, known: Sequence[str]) -> None:
         known: The names of the loaded policies.
 
     Raises:
-        UsageError: There is no policy of such a name.
+        UsageError: A policy does not exist.
     """
     stated = {"--select": arguments.select, "--ignore": arguments.ignore, "--level": arguments.level}
     for option, texts in stated.items():
         for name in (each.partition("=")[0] for text in texts for each in names_in(text)):
             if name.startswith(POLICY) and not any(fnmatchcase(f"{POLICY}{each}", name) for each in known):
                 hint = did_you_mean(name.removeprefix(POLICY), known)
-                raise UsageError(f"{option}: there is no policy {name.removeprefix(POLICY)} in --policies{hint}")
+                raise UsageError(f"{option}: policy {name.removeprefix(POLICY)} not found in --policies{hint}")
 
 
 def _matters(arguments: Namespace, paths: Iterable[str]) -> Callable[[str], bool]:

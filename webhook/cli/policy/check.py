@@ -70,7 +70,7 @@ def run(arguments: Namespace) -> int:
             else:
                 report.skipped[about.api_version, about.kind] += 1
     if not (report.findings or arguments.allow_empty or any(is_policy(each.object) for each in given)):
-        raise UsageError(f"there is no policy in {', '.join(paths)}")
+        raise UsageError(f"no policies found in {', '.join(paths)}")
     report.left_out, report.has_fixes = selection.left_out, False
     result = _checked(given, minor, report)
     # A document that cannot be read may be a missing policy or binding.

@@ -81,7 +81,7 @@ class SuiteFiles:
             raise SuiteError(where, f"{name}: give a name relative to the suite")
         file = os.path.normpath(os.path.join(self._directory, name))  # noqa: PTH118 - as above
         if not os.path.isfile(file) and not os.path.isdir(file):  # noqa: PTH112, PTH113 - as above
-            raise SuiteError(where, f"there is no file {file}")
+            raise SuiteError(where, f"file {file} does not exist")
         for document in read([file]):
             if isinstance(document, Unreadable):
                 place = f"{document.source}:{document.line}" if document.line else document.source

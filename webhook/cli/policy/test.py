@@ -54,7 +54,7 @@ def _run(arguments: Namespace, paths: Sequence[str]) -> int:
         report = test(paths, stated, note, progress, selection, strict=arguments.strict, selected=selected)
     report.left_out, report.renders = selection.left_out, False
     if not ((report.tested and report.tested.runs) or report.findings or arguments.allow_empty):
-        raise UsageError(f"there is no suite in {', '.join(paths)}; a suite is a document with cases")
+        raise UsageError(f"no suites found in {', '.join(paths)}; a suite is a document with cases")
     if report.tested and selected and not report.tested.cases and not report.findings:
         raise UsageError(f"--filter: no case has a name with {' or '.join(map(repr, arguments.filter))}")
     if report.tested and not report.tested.runs and any(not each.line for each in report.findings):
@@ -247,6 +247,6 @@ def _unseen(coverage: Iterable[tuple[Covered, Document]]) -> Iterator[Finding]:
 def _untested(manifests: Iterable[Document]) -> Iterator[Finding]:
     for document in manifests:
         if is_policy(document.data) and not document.data["kind"].endswith("Binding"):
-            message = "there is no suite beside this policy"
+            message = "this policy has no suite beside it"
             hint = "write one, such as tests.yaml in the same directory"
             yield found(Problem(WARNING, "not-tested", "", Path(), message, hint), document)

@@ -161,7 +161,7 @@ def _check_together(arguments: Namespace) -> None:
     elif arguments.authorizer and not arguments.policies:
         message = "--authorizer: give --policies, too: only policies ask what users may do"
     elif arguments.monitoring_host and arguments.monitoring_port is None:
-        message = "--monitoring-host: give --monitoring-port, too: without it there is nothing to listen for"
+        message = "--monitoring-host needs --monitoring-port"
     if message:
         raise UsageError(message)
 

@@ -160,14 +160,14 @@ def _what_if(arguments: Namespace, inventory: Inventory) -> None:
     """Remove nodes, and release claims with the pods that use them, according to the options."""
     for name in arguments.without:
         if inventory.discard("Node", name) is None:
-            raise UsageError(f"--without {name}: there is no such node{_suggestion(name, _names(inventory, 'Node'))}")
+            raise UsageError(f"--without {name}: node not found{_suggestion(name, _names(inventory, 'Node'))}")
     for released in arguments.release:
         namespace, _, name = released.rpartition("/")
         claim = inventory.find("ResourceClaim", name, namespace or arguments.namespace)
         if claim is None:
             known = [f"{space}/{each}" for space, each in inventory.names("ResourceClaim")]
             wanted = f"{namespace or arguments.namespace}/{name}"
-            raise UsageError(f"--release {released}: there is no such claim{_suggestion(wanted, known)}")
+            raise UsageError(f"--release {released}: ResourceClaim not found{_suggestion(wanted, known)}")
         for consumer in items(claim, "status", "reservedFor"):
             if text(consumer, "resource") == POD:
                 inventory.discard("Pod", text(consumer, "name"), namespace_of(claim))
@@ -182,7 +182,7 @@ def _suggestion(name: str, known: Sequence[str]) -> str:
     near = nearest(name, known)
     if near:
         return f": did you mean {near}?"
-    return f": there are {listed(known)}" if known else ": there is none"
+    return f": the cluster has {listed(known) or 'none'}"
 
 
 def _pods(
@@ -205,10 +205,10 @@ def _pods(
         why = "give manifests of pods or workloads, or --pending"
         if workloads:
             why = "the workloads have no replicas, or are DaemonSets that no node takes"
-        raise UsageError(f"there are no pods to schedule: {why}")
+        raise UsageError(f"no pods to schedule: {why}")
     if not nodes:
         raise UsageError(
-            "there are no nodes: give the objects of the cluster with --cluster; `draguard snapshot` prints the command"
+            "no nodes found: give the objects of the cluster with --cluster; `draguard snapshot` prints the command"
         )
     holder = Inventory() if arguments.fit else inventory
     return [holder.take(pod) or pod for pod in found]

@@ -28,7 +28,7 @@ def take_names(arguments: Namespace, inventory: Inventory) -> list[JSONObject]:
         inventory: The cluster's objects.
 
     Raises:
-        UsageError: There is no such pod, or there are several.
+        UsageError: No pod has the name, or several have.
     """
     if not arguments.cluster:
         return []
@@ -51,7 +51,7 @@ def _pod_of(given: str, inventory: Inventory, default: str) -> JSONObject:
     found = found or [each for each in known if not namespace and each.endswith(f"/{name}")]
     if len(found) != 1:
         what = (
-            "several pods of the cluster have this name" if found else "there is no such file, nor a pod of this name"
+            "several pods of the cluster have this name" if found else "no file and no pod of the cluster has this name"
         )
         raise UsageError(f"{given}: {what}: {_hint(found or _alike(namespace, name, known), known)}")
     namespace, _, name = found[0].partition("/")

@@ -238,7 +238,7 @@ class Judge:
         )
 
     def _fixable(self, finding: Finding, document: Document) -> Finding:
-        """Leave out a fix that cannot be applied, unless it is tried, and the reason is told."""
+        """Leave out a fix that cannot be applied, unless `--fix` tries it and reports the reason."""
         if self.tries_fixes or finding.problem.fix is None:
             return finding
         from webhook.cli.validate.fixable import with_possible_fix  # noqa: PLC0415 - few findings have fixes

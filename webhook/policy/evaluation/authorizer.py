@@ -144,7 +144,7 @@ def _rule_of(rule: object, where: str) -> Rule:
         raise AuthorizerError(f"{where}: a rule is a map with {', '.join(_FIELDS)}")
     unknown = [str(name) for name in rule if name not in _FIELDS]
     if unknown:
-        raise AuthorizerError(f"{where}.{unknown[0]}: there is no such field; a rule has {', '.join(_FIELDS)}")
+        raise AuthorizerError(f"{where}.{unknown[0]}: unknown field; a rule has {', '.join(_FIELDS)}")
     if not rule.get("verbs"):
         raise AuthorizerError(f"{where}.verbs: a rule names the verbs that it allows, or *")
     return Rule(*(_texts(rule, name, where) for name in _FIELDS))

@@ -74,7 +74,7 @@ class ClusterObjects:
                 yield text(metadata, "name"), each
 
     def is_namespaced(self, kind: Kind) -> bool | None:
-        """Tell whether a kind is namespaced; None if there is no such kind."""
+        """Tell whether a kind is namespaced; None if the kind does not exist."""
         known = self.kinds.find(kind)
         if known is not None:
             return known.namespaced

@@ -47,7 +47,7 @@ def check_param_kind(policy: Policy, objects: ClusterObjects) -> None:
     """Make sure that a policy's paramKind exists.
 
     Raises:
-        ConfigurationError: There is no such kind.
+        ConfigurationError: The kind does not exist.
     """
     kind = policy.param_kind
     if kind is not None and objects.is_namespaced(kind) is None:
@@ -68,7 +68,7 @@ def collect_params(
         objects: The objects that may be parameters.
 
     Raises:
-        ConfigurationError: There are no such parameters, or there cannot be.
+        ConfigurationError: The parameters do not exist, or cannot exist.
     """
     kind, ref = policy.param_kind, binding.param_ref
     if kind is None or ref is None:

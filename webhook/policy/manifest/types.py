@@ -336,7 +336,7 @@ class ParamRef(Struct):
     namespace = Text("Its namespace; that of the judged object if empty.")
     selector = Nested(LabelSelector, "The objects, by their labels.", pointer=True, since=28)
     parameterNotFoundAction = Text(
-        "What it means if there is no such object: Allow, or Deny.",
+        "What happens if the parameters do not exist: Allow, or Deny.",
         pointer=True,
         since=28,
         go="ParameterNotFoundActionType",

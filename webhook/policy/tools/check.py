@@ -39,7 +39,7 @@ class Cost(NamedTuple):
         policy: The policy's name.
         path: Where the expression stands.
         least: The minimum cost.
-        most: The maximum cost; a value beyond ``CALL_LIMIT`` means that there is no bound.
+        most: The maximum cost; a value beyond ``CALL_LIMIT`` means unbounded.
         kind: The policy's kind.
     """
 
@@ -150,7 +150,7 @@ def _unknown_resources(rule: Rule, path: Path, kinds: Kinds) -> Iterator[Problem
         return
     dotless = sorted(group for group in rule.groups if "." not in group and not kinds.has_group(group))
     for group in dotless:  # groups outside Kubernetes have a dot (apiextensions ``validation.go``)
-        message = f"there is no API group {quoted(group)}: the rule matches nothing of it"
+        message = f"API group {quoted(group)} does not exist: the rule matches nothing in it"
         yield _warning("unknown-resource", path / "apiGroups", message, _group_meant(group, kinds))
     for position, (name, _) in enumerate(rule.resources):
         if name == "*" or not all(map(kinds.has_group, rule.groups)):
@@ -158,7 +158,7 @@ def _unknown_resources(rule: Rule, path: Path, kinds: Kinds) -> Iterator[Problem
         found = [kind for group in rule.groups if (kind := kinds.kind_of(Resource(group, "", name)))]
         groups = ", ".join(sorted(group or "the core group" for group in rule.groups))
         if not found:
-            message = f"there is no resource {quoted(name)} in {groups}: the rule matches nothing"
+            message = f"resource {quoted(name)} does not exist in {groups}: the rule matches nothing"
             yield _warning(
                 "unknown-resource", path / "resources" / position, message, _resource_meant(name, rule, kinds)
             )
@@ -227,11 +227,11 @@ def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
     path = Path(("spec", "paramKind"))
     if versions := kinds.versions(kind):
         message = (
-            f"Kubernetes 1.{kinds.release} does not serve {kind.kind} in {kind.api_version}: the policy only fails"
+            f"Kubernetes 1.{kinds.release} does not serve {kind.kind} in {kind.api_version}: the policy always fails"
         )
         yield _warning("unserved-version", path / "apiVersion", message, f"it serves {', '.join(versions)}")
     else:
-        message = f"there is no kind {quoted(kind.kind)} in {kind.api_version}: the policy only fails"
+        message = f"kind {quoted(kind.kind)} does not exist in {kind.api_version}: the policy always fails"
         near = nearest(kind.kind, kinds.names(kind.group))
         yield _warning("unknown-resource", path / "kind", message, f'did you mean "{near}"?' if near else "")
 

@@ -113,7 +113,7 @@ def _of_path(path: str, offset: int, schema: Structure) -> Iterator[_Fault]:
             name = step.replace("~1", "/").replace("~0", "~")
             known, shape = shape, shape.field(name)
             if shape is None:
-                text = f"there is no field {quoted(name)} in {known.name}: the path {quoted(path)} cannot work"
+                text = f"{known.name} has no field {quoted(name)}: the path {quoted(path)} cannot work"
                 yield _Fault(offset, text, _did_you_mean(name, (each for each, _ in known.fields())))
         else:
             shape = shape.item if isinstance(shape, ListOf | MapOf) else None

@@ -85,7 +85,7 @@ class Structure:
         self.name, self.is_atomic = wanted.go_name or wanted.__name__, wanted.atomic
         self._fields = _wire(wanted, replaced)
         self.field: Callable[[str], Shape | None] = _Shapes(self._fields, replaced).__getitem__
-        """Returns the shape of a field; None if there is no such field."""
+        """Returns the shape of a field; None if the field does not exist."""
 
     def fields(self) -> Iterator[tuple[str, Shape]]:
         """List all fields."""

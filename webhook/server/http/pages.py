@@ -56,7 +56,7 @@ class Pages:
         """Answer a request, at once or later."""
         make = self._pages.get(request.target.path)
         if make is None:
-            page = refusal(HTTPStatus.NOT_FOUND, "there is no such page")
+            page = refusal(HTTPStatus.NOT_FOUND, "page not found")
         elif request.method not in _READING:
             page = refusal(HTTPStatus.METHOD_NOT_ALLOWED, "it can only be read", _ALLOW)
         else:
