@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +26,40 @@ def expectations(text: str) -> list[tuple[int, str]]:
         for number, line in enumerate(text.splitlines(), 1)
         for message in line.split("#!")[1:]
     )
+
+
+def device_class(*expressions: str) -> str:
+    """Write the DeviceClass gpu."""
+    selectors = ", ".join(f"cel: {{expression: '{each}'}}" for each in expressions)
+    return f"""
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {{name: gpu}}
+spec: {{selectors: [{selectors}]}}
+---
+"""
+
+
+def resource_slice(*devices: str) -> str:
+    """Write a ResourceSlice of driver g.example.com."""
+    return f"""
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {{name: s}}
+spec:
+  driver: g.example.com
+  pool: {{name: s, generation: 1, resourceSliceCount: 1}}
+  nodeName: node-a
+  devices: [{", ".join(devices)}]
+---
+"""
+
+
+def findings(manifests: str) -> list[dict[str, Any]]:
+    """Validate manifests from standard input."""
+    done = draguard("validate", "--output", "json", "-", stdin=manifests.encode())
+    found: list[dict[str, Any]] = json.loads(done.out)["findings"]
+    return found
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
@@ -131,7 +166,7 @@ def test_a_cluster_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_manifest_in_an_earlier_version_is_shown_where_it_is_written() -> None:
-    claim = b"""
+    claim = """
 apiVersion: resource.k8s.io/v1beta1
 kind: ResourceClaim
 metadata: {name: c}
@@ -142,11 +177,7 @@ kind: DeviceClass
 metadata: {name: gpu}
 spec: {}
 """
-    (found,) = [
-        each
-        for each in json.loads(draguard("validate", "--output", "json", "-", stdin=claim).out)["findings"]
-        if each["rule"] == "class-not-found"
-    ]
+    (found,) = [each for each in findings(claim) if each["rule"] == "class-not-found"]
     assert found["field"] == "spec.devices.requests[0].deviceClassName"
     assert found["line"] == 5
 
@@ -194,12 +225,12 @@ spec:
   devices:{requests}
     {line}
 """
-    found = json.loads(draguard("validate", "--output", "json", "-", stdin=manifest.encode()).out)["findings"]
+    found = findings(manifest)
     assert hint in [each["hint"] for each in found]
 
 
 def test_the_likely_claim_is_suggested() -> None:
-    manifest = b"""
+    manifest = """
 apiVersion: v1
 kind: Pod
 metadata: {name: p}
@@ -207,7 +238,7 @@ spec:
   containers: [{name: c, image: x, resources: {claims: [{name: gpus}]}}]
   resourceClaims: [{name: gpu, resourceClaimTemplateName: t}]
 """
-    found = json.loads(draguard("validate", "--output", "json", "-", stdin=manifest).out)["findings"]
+    found = findings(manifest)
     assert 'did you mean "gpu"?' in [each["hint"] for each in found]
 
 
@@ -241,21 +272,7 @@ spec:
     ],
 )
 def test_a_value_of_another_type_is_never_equal(condition: str, hint: str) -> None:
-    manifests = f"""
-apiVersion: resource.k8s.io/v1
-kind: DeviceClass
-metadata: {{name: gpu}}
-spec: {{}}
----
-apiVersion: resource.k8s.io/v1
-kind: ResourceSlice
-metadata: {{name: s}}
-spec:
-  driver: g.example.com
-  pool: {{name: s, generation: 1, resourceSliceCount: 1}}
-  nodeName: node-a
-  devices: [{{name: d, attributes: {{model: {{string: A}}, index: {{int: 0}}}}}}]
----
+    claim = f"""
 apiVersion: resource.k8s.io/v1
 kind: ResourceClaim
 metadata: {{name: c}}
@@ -267,7 +284,8 @@ spec:
         deviceClassName: gpu
         selectors: [cel: {{expression: 'device.attributes["g.example.com"]{condition}'}}]
 """
-    found = json.loads(draguard("validate", "--output", "json", "-", stdin=manifests.encode()).out)["findings"]
+    devices = resource_slice("{name: d, attributes: {model: {string: A}, index: {int: 0}}}")
+    found = findings(device_class() + devices + claim)
     assert [(each["rule"], each["hint"]) for each in found] == [("selects-nothing", hint)]
 
 
@@ -293,26 +311,9 @@ spec:
     ],
 )
 def test_the_values_of_devices_are_shown(condition: str, message: str, hint: str) -> None:
-    device = "attributes: {model: {string: MODEL}, version: {version: 1.2.3-rc.1+b}}, capacity: {memory: {value: 1Gi}}"
-    manifests = f"""
-apiVersion: resource.k8s.io/v1
-kind: DeviceClass
-metadata: {{name: gpu}}
-spec:
-  selectors: [cel: {{expression: 'device.{condition}'}}]
----
-apiVersion: resource.k8s.io/v1
-kind: ResourceSlice
-metadata: {{name: s}}
-spec:
-  driver: g.example.com
-  pool: {{name: s, generation: 1, resourceSliceCount: 1}}
-  nodeName: node-a
-  devices:
-  - {{name: a, {device.replace("MODEL", "A")}}}
-  - {{name: b, {device.replace("MODEL", "B")}}}
-"""
-    (found,) = json.loads(draguard("validate", "--output", "json", "-", stdin=manifests.encode()).out)["findings"]
+    rest = "version: {version: 1.2.3-rc.1+b}}, capacity: {memory: {value: 1Gi}}"
+    devices = [f"{{name: {model.lower()}, attributes: {{model: {{string: {model}}}, {rest}}}" for model in "AB"]
+    (found,) = findings(device_class(f"device.{condition}") + resource_slice(*devices))
     assert message in found["message"]
     assert found["hint"] == hint
 
@@ -330,25 +331,10 @@ spec:
 def test_nothing_is_concluded_from_values_that_were_taken_out_of_slices(
     values: tuple[str, ...], *, is_found: bool
 ) -> None:
-    devices = ", ".join(
+    devices = [
         f"{{name: d{index}, attributes: {{model: {{string: '{value}'}}}}}}" for index, value in enumerate(values)
-    )
-    manifests = f"""
-apiVersion: resource.k8s.io/v1
-kind: DeviceClass
-metadata: {{name: gpu}}
-spec: {{selectors: [cel: {{expression: 'device.attributes["g.example.com"].model == "C"'}}]}}
----
-apiVersion: resource.k8s.io/v1
-kind: ResourceSlice
-metadata: {{name: s}}
-spec:
-  driver: g.example.com
-  pool: {{name: s, generation: 1, resourceSliceCount: 1}}
-  nodeName: node-a
-  devices: [{devices}]
-"""
-    found = json.loads(draguard("validate", "--output", "json", "-", stdin=manifests.encode()).out)["findings"]
+    ]
+    found = findings(device_class('device.attributes["g.example.com"].model == "C"') + resource_slice(*devices))
     assert [each["rule"] for each in found] == ["selects-nothing"] * is_found
 
 
@@ -364,24 +350,9 @@ spec:
 )
 def test_a_version_is_compared_by_the_operator_that_is_written(comparison: str, hint: str) -> None:
     expression = comparison.replace("V", 'device.attributes["g.example.com"].v')
-    manifests = f"""
-apiVersion: resource.k8s.io/v1
-kind: DeviceClass
-metadata: {{name: gpu}}
-spec: {{selectors: [cel: {{expression: '{expression}'}}]}}
-"""
-    there = """---
-apiVersion: resource.k8s.io/v1
-kind: ResourceSlice
-metadata: {name: s}
-spec:
-  driver: g.example.com
-  pool: {name: s, generation: 1, resourceSliceCount: 1}
-  nodeName: node-a
-  devices: [{name: d, attributes: {v: {version: 1.2.3}}}]
-"""
-    done = draguard("validate", "--output", "json", "-", stdin=(manifests + there).encode())
-    (found,) = json.loads(done.out)["findings"]
+    manifests = device_class(expression)
+    (found,) = findings(manifests + resource_slice("{name: d, attributes: {v: {version: 1.2.3}}}"))
     assert (found["rule"], found["hint"]) == ("selector-fails", f"v is of type version: compare it as in {hint}")
-    alone = json.loads(draguard("validate", "--output", "json", "-", stdin=manifests.encode()).out)["findings"]
-    assert all(each["hint"] == f"compare a version as in {hint}, a number without quotes" for each in alone)
+    assert all(
+        each["hint"] == f"compare a version as in {hint}, a number without quotes" for each in findings(manifests)
+    )

@@ -147,30 +147,16 @@ def check_files(
         ValueError: No path is given; a release, a feature gate or a rule is not known; a label is malformed; the
             configuration file cannot be used; or the program that renders a chart or kustomization is missing.
     """
-    from webhook import arguments  # noqa: PLC0415 - `import webhook` stays cheap
-    from webhook.cli.validate import checking  # noqa: PLC0415
+    from webhook.cli.validate.checking import findings  # noqa: PLC0415 - `import webhook` stays cheap
 
-    arguments.check_mapping("feature_gates", feature_gates, bool)
-    arguments.check_mapping("namespace_labels", namespace_labels, dict)
-    arguments.check_string("user", user)
-    files = checking.named("paths", paths)
-    if not files:  # a glob without a match must not let a test pass
-        raise ValueError("paths must name at least one file or directory")
-    return checking.findings(
-        files,
-        config=None if config is None else checking.named("config", config)[0],
-        kubernetes_version=[] if kubernetes is None else arguments.several("kubernetes", kubernetes, "a string", str),
-        feature_gates=[f"{name}={str(on).lower()}" for name, on in (feature_gates or {}).items()],
-        namespace_labels=[checking.labelled(name, labels) for name, labels in (namespace_labels or {}).items()],
-        policies=checking.named("policies", policies),
-        old=checking.named("old", old),
-        cluster=checking.named("cluster", cluster),
-        as_user=user or None,
-        as_group=arguments.several("groups", groups, "a string", str),
-        all_pods=all_pods,
-        select=arguments.several("select", select, "a rule", str),
-        ignore=arguments.several("ignore", ignore, "a rule", str),
-    )
+    given: dict[str, Any] = {
+        "kubernetes": kubernetes,
+        "feature_gates": feature_gates,
+        "namespace_labels": namespace_labels,
+    }
+    given |= {"policies": policies, "old": old, "cluster": cluster, "user": user, "groups": groups}
+    given |= {"all_pods": all_pods, "select": select, "ignore": ignore}
+    return findings(paths, config, given)
 
 
 def matches(

@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import current
+from webhook.escapes import GO_ESCAPES
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -345,21 +346,7 @@ class _Escapes(dict[int, str]):
         return f"\\u{code:04x}" if code < _FOUR_DIGITS else f"\\U{code:08x}"
 
 
-_ESCAPES = _Escapes(
-    str.maketrans(
-        {
-            '"': '\\"',
-            "\\": "\\\\",
-            "\a": "\\a",
-            "\b": "\\b",
-            "\f": "\\f",
-            "\n": "\\n",
-            "\r": "\\r",
-            "\t": "\\t",
-            "\v": "\\v",
-        }
-    )
-)
+_ESCAPES = _Escapes(GO_ESCAPES)
 
 _AS_JSON_SINCE = 34
 _ONE_WORDING_SINCE = 32

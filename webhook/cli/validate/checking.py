@@ -6,38 +6,90 @@ import re
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.arguments import several
+from webhook.arguments import check_mapping, check_string, several
 from webhook.cli.arguments import UsageError, make_parser
 from webhook.cli.options.settings import configured
 from webhook.cli.validate import judged
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from webhook.findings import Finding
 
 _COMMAND: Final = "validate"
+
+
+def _paths(name: str, value: Any) -> list[str]:
+    return [fspath(each) for each in several(name, value, "a path", str, PathLike)]
+
+
+def _texts(what: str) -> Callable[[str, Any], list[str]]:
+    return lambda name, value: several(name, value, what, str)
+
+
+def _releases(name: str, value: Any) -> list[str]:
+    return [] if value is None else several(name, value, "a string", str)
+
+
+def _gates(name: str, value: Any) -> list[str]:
+    check_mapping(name, value, bool)
+    return [f"{gate}={str(on).lower()}" for gate, on in (value or {}).items()]
+
+
+def _labels(name: str, value: Any) -> list[str]:
+    check_mapping(name, value, dict)
+    spelt = (
+        (namespace, ",".join(f"{key}={text}" for key, text in each.items()))
+        for namespace, each in (value or {}).items()
+    )
+    return [f"{namespace}={labels}" for namespace, labels in spelt]
+
+
+def _text(name: str, value: Any) -> str | None:
+    check_string(name, value)
+    return value or None
+
+
+_OPTIONS: Final[Mapping[str, tuple[str, Callable[[str, Any], Any]]]] = {
+    "kubernetes": ("kubernetes_version", _releases),
+    "feature_gates": ("feature_gates", _gates),
+    "namespace_labels": ("namespace_labels", _labels),
+    "policies": ("policies", _paths),
+    "old": ("old", _paths),
+    "cluster": ("cluster", _paths),
+    "user": ("as_user", _text),
+    "groups": ("as_group", _texts("a string")),
+    "all_pods": ("all_pods", lambda _, value: value),
+    "select": ("select", _texts("a rule")),
+    "ignore": ("ignore", _texts("a rule")),
+}
+"""By argument: the name of its option among the command's arguments, and how its value is read."""
 _ARGUMENTS: Final = {"kubernetes-version": "kubernetes", "as": "user", "as-group": "groups"}
 """The arguments whose names are not those of their options."""
 
 
-def findings(paths: Sequence[str], config: str | None, **options: Any) -> list[Finding]:
+def findings(paths: Any, config: Any, given: Mapping[str, Any]) -> list[Finding]:
     """Validate manifests, and return the findings.
 
     Args:
-        paths: As on the command line.
-        config: The configuration file; None to read none.
-        options: Differences from the command's defaults, by the names of its arguments.
+        paths: One path or several.
+        config: The path of the configuration file; None to read none.
+        given: The other arguments of :func:`webhook.check_files`, by name.
 
     Raises:
-        ValueError: An option does not fit.
+        ValueError: An argument has another type, or does not fit.
     """
+    options = {option: read(name, given[name]) for name, (option, read) in _OPTIONS.items()}
+    files = _paths("paths", paths)
+    if not files:  # a glob without a match must not let a test pass
+        raise ValueError("paths must name at least one file or directory")
     arguments = make_parser([_COMMAND]).parse_args([_COMMAND])
     stated = {name: value for name, value in options.items() if value}
-    for name, value in {**stated, "paths": paths, "quiet": True}.items():
+    for name, value in {**stated, "paths": files, "quiet": True}.items():
         setattr(arguments, name, value)
     try:
-        arguments.settings = configured(arguments, config, dict.fromkeys(stated, "the call"))
+        file = None if config is None else _paths("config", config)[0]
+        arguments.settings = configured(arguments, file, dict.fromkeys(stated, "the call"))
         arguments.jobs = 1  # the caller's process may have threads
         return judged(arguments).findings
     except UsageError as error:
@@ -46,17 +98,3 @@ def findings(paths: Sequence[str], config: str | None, **options: Any) -> list[F
 
 def _argument(option: re.Match[str]) -> str:
     return _ARGUMENTS.get(option[1], option[1].replace("-", "_"))
-
-
-def named(argument: str, paths: str | PathLike[str] | Iterable[str | PathLike[str]]) -> list[str]:
-    """Return the names of one path or several.
-
-    Raises:
-        ValueError: The argument of this name holds something else.
-    """
-    return [fspath(each) for each in several(argument, paths, "a path", str, PathLike)]
-
-
-def labelled(namespace: str, labels: Mapping[str, str]) -> str:
-    """Spell the labels of a namespace as on the command line."""
-    return f"{namespace}={','.join(f'{key}={value}' for key, value in labels.items())}"
