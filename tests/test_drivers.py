@@ -377,4 +377,4 @@ class TestCommand:
 
     def test_without_slices_there_is_none(self) -> None:
         done = draguard("driver", "from-cluster", "-", stdin=CLAIM.encode())
-        assert (done.code, "there are no ResourceSlices" in done.err) == (2, True)
+        assert (done.code, "no ResourceSlices found" in done.err) == (2, True)

@@ -294,9 +294,14 @@ spec:
     [
         ('attributes["g.example.com"].model == "C"', 'model is "A", wanted "C"', 'model of the devices: "A", "B"'),
         (
+            'attributes["g.example.com"].memory >= 40',
+            'the attribute "g.example.com/memory"',
+            'memory is a capacity: device.capacity["g.example.com"].memory.compareTo(quantity("40Gi")) >= 0',
+        ),
+        (
             'attributes["g.example.com"].memory == "1Gi"',
             'the attribute "g.example.com/memory"',
-            'memory is a capacity: device.capacity["g.example.com"].memory',
+            'memory is a capacity: device.capacity["g.example.com"].memory.compareTo(quantity("1Gi")) == 0',
         ),
         (
             'capacity["g.example.com"].model.compareTo(quantity("1")) == 0',

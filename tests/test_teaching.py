@@ -46,6 +46,7 @@ ANYTHING = st.recursive(
 )
 
 UNITS = 'CEL has no units: compare a capacity as in …memory.compareTo(quantity("40Gi")) >= 0'
+READ = 'device.attributes["DRIVER"].foo'
 
 
 class TestExpressions:
@@ -68,10 +69,20 @@ class TestExpressions:
             ("(device.driver == 'a'", "a parenthesis is not closed"),
             ("device.driver == 'a')", "there is one ) too many"),
             ("device.drive == 'a'", "did you mean driver?"),
-            ("device.foo == 1", "fields of device: driver, attributes, capacity, allowMultipleAllocations"),
+            (
+                "device.foo == 1",
+                f"read an attribute as in {READ}, a capacity as in {READ.replace('attributes', 'capacity')}",
+            ),
+            ('attributes["a.b"].model == "A"', "did you mean device.attributes?"),
+            ("device.driver == A", 'put text in quotes: "A"'),
+            ("foo(device)", "only `device` and CEL's functions are defined here"),
             ("devic.driver == 'a'", "did you mean device?"),
             ("driver == 'a'", "did you mean device.driver?"),
-            ("model == 'A'", "only `device` and CEL's functions are defined here; put text in quotes"),
+            ("model == 'A'", 'read an attribute as in device.attributes["DRIVER"].model'),
+            (
+                "device.driver == 'a.b' && model == 'A'",
+                'read an attribute as in device.attributes["a.b"].model',
+            ),
             (
                 "device.capacity['a.b'].memory >= 40",
                 'a capacity is a quantity: compare it as in …memory.compareTo(quantity("40Gi")) >= 0',
@@ -126,7 +137,7 @@ class TestExpressions:
             ),
             (
                 "has(device.attributes['a.b']['m'])",
-                'has() takes a field behind a dot: has(device.attributes["DRIVER"].model)',
+                'has() takes a field behind a dot: has(device.attributes["a.b"].model)',
             ),
             ("device['driver'] == 'a'", "a field of device stands behind a dot, as in device.driver"),
             ("device.driver in 'a'", '`in` takes a list: device.driver in ["a.example.com", "b.example.com"]'),
@@ -143,6 +154,26 @@ class TestExpressions:
             ("['a'].All(x, x == device.driver)", "did you mean all?"),
             ("exists(device.driver)", "exists() is for lists: has(…) asks whether a field is there"),
             ("device.driver.size(1)", ""),
+            (
+                "device.attributes['a.b'].memory >= quantity('40Gi')",
+                "quantities are capacities: device.capacity['a.b'].memory.compareTo(quantity('40Gi')) >= 0",
+            ),
+            (
+                "quantity('40Gi') <= device.attributes['a.b'].memory",
+                'quantities are capacities: device.capacity["a.b"].memory.compareTo(quantity("40Gi")) >= 0',
+            ),
+            (
+                "device.attributes['a.b'].model == 'A' || 'B' || 'C'",
+                "each side of || and && is a condition: device.attributes['a.b'].model in ['A', 'B', 'C']",
+            ),
+            (
+                "device.driver != 'a' && 'b' && true",
+                "each side of || and && is a condition: !(device.driver in ['a', 'b'])",
+            ),
+            (
+                "device.driver == 'a' || 'b' == 'c' || 'd'",
+                'a condition is true or false: compare each value, as in … == "A" || … == "B"',
+            ),
         ],
     )
     def test_what_people_write_gets_help(self, expression: str, hint: str) -> None:
@@ -154,6 +185,7 @@ class TestExpressions:
         ("expression", "rule", "column", "hint"),
         [
             ("device.capacity['a.b'].m.isLessThan(quantity('40Gb'))", "impossible-constant", 75, 'quantity("40G")'),
+            ("device.capacity['a.b'].m.isLessThan(quantity('40 Gi'))", "impossible-constant", 75, 'quantity("40Gi")'),
             ("device.attributes['a.b'].v == semver('1.0')", "impossible-constant", 67, 'semver("1.0.0")'),
             ("device.attributes['Gpu_X'].m == 1", "impossible-name", 48, ""),
             ("device.attributes['a.b'].m.string == 'A'", "impossible-read", 56, "leave out .string"),

@@ -193,9 +193,9 @@ def quantity(value: str, _release: int) -> Messages:
     return FINE
 
 
-def without_byte(value: str) -> str:
-    """Drop the unit byte, which quantities do not have: 10G for 10GB; empty if the result is not a quantity either."""
-    near = value.rstrip("Bb")
+def near_quantity(value: str) -> str:
+    """Drop the unit byte and spaces, which quantities do not have: 10G for 10 GB; empty if that is not one either."""
+    near = value.replace(" ", "").rstrip("Bb")
     return near if near != value and not quantity(near, 0) else ""
 
 

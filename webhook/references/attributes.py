@@ -97,7 +97,7 @@ def attribute_not_of_driver(obj: JSONObject, context: Context) -> Iterator[Probl
         for read in {read[:3]: read for read in reads_of(selector.parts)}.values():
             known = around.known(read)
             if known and not _is_published(known.devices, known.profile.name_in(read.domain, read.name), read):
-                message, hint = _unpublished(known, read, selector.expression)
+                message, hint = _unpublished(known, read, selector)
                 yield finding(selector.path, message, hint, character=read.offset)
 
 
@@ -169,7 +169,7 @@ def _is_always_there(devices: list[Devices], name: str, read: Read) -> bool:
     return all(name in (each.capacity if read.holder == "capacity" else each.attributes) for each in devices)
 
 
-def _unpublished(known: _Known, read: Read, expression: str) -> tuple[str, str | Advice]:
+def _unpublished(known: _Known, read: Read, selector: Selector) -> tuple[str, str | Advice]:
     profile, name = known.profile, known.profile.name_in(read.domain, read.name)
     what = read.holder.removesuffix("s")
     message = f'devices of driver "{profile.driver}" have no {what} "{name}"'
@@ -177,15 +177,15 @@ def _unpublished(known: _Known, read: Read, expression: str) -> tuple[str, str |
         return message, profile.removed[name]
     kinds = [kind for kind, each in profile.devices.items() if _is_published([each], name, read)]
     if any(_is_published([each], name, read._replace(holder=OTHER_HOLDER[read.holder])) for each in known.devices):
-        return message, held_elsewhere(read)
+        return message, held_elsewhere(read, selector.parts)
     if kinds:
         return f"{message} unless their kind is {listed(sorted(kinds))}", ""
     names = {each for devices in known.devices for each in _names(devices, read)}
     domain = "" if nearest(read.domain, [profile.driver]) else read.domain
     if domain and domain != profile.driver and not any(each.startswith(f"{domain}/") for each in names):
-        mended = _in_domain(expression, domain, profile.driver) if read.name in names else None
+        mended = _in_domain(selector.expression, domain, profile.driver) if read.name in names else None
         return message, Advice(f'its attributes are in domain "{profile.driver}"', mended)
-    return message, in_expression(expression, name, sorted(names), "it has")
+    return message, in_expression(selector.expression, name, sorted(names), "it has")
 
 
 def _in_domain(expression: str, domain: str, driver: str) -> Fix:

@@ -59,7 +59,7 @@ def not_published(obj: JSONObject, context: Context) -> Iterator[Problem]:
             which = "no device of the class" if each.around else "no known device"
             message, advice = _unpublished(read, known, which, each.expression)
             if (read.domain, read.name) in fleet.published(each.around, OTHER_HOLDER[read.holder]):
-                advice = Advice(held_elsewhere(read))
+                advice = Advice(held_elsewhere(read, each.parts))
             is_domain = all(read.domain != domain for domain, _ in known)
             if is_domain:  # one finding covers all reads from it
                 domains.add((read.holder, read.domain))

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.dra.selectors import SELECTORS_MAX_ITEMS
 from webhook.cel.syntax.ast import Call, Literal
-from webhook.deviceselectors.parts import OPERATORS, TURNED, Parts, parts_of, read_of
+from webhook.deviceselectors.parts import OPERATORS, TURNED, Parts, ordering, parts_of, read_of
 from webhook.deviceselectors.reads import every_node, reads
+from webhook.formats.quantities import readable_quantity
 from webhook.inventory import CLAIMS
 from webhook.inventory.objects import is_noted
 from webhook.objects import items, text
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webhook.allocation.selecting import Fault
+    from webhook.cel.syntax.ast import Expression
     from webhook.deviceselectors.fleet import Fleet
     from webhook.deviceselectors.groups import Group
     from webhook.deviceselectors.parts import Read
@@ -92,11 +94,30 @@ def _compiled(
 OTHER_HOLDER: Final = {"attributes": "capacity", "capacity": "attributes"}
 
 
-def held_elsewhere(read: Read) -> str:
-    """Report a capacity that is read from attributes, or the other way round."""
-    other = OTHER_HOLDER[read.holder]
-    what = "a capacity" if other == "capacity" else "an attribute"
-    return f'{read.name} is {what}: device.{other}["{read.domain}"].{read.name}'
+def held_elsewhere(read: Read, parts: Parts) -> str:
+    """Report a capacity that is read from attributes, or the other way round.
+
+    Args:
+        read: The read.
+        parts: The selector.
+    """
+    if read.holder == "capacity":
+        return f'{read.name} is an attribute: device.attributes["{read.domain}"].{read.name}'
+    meant = f'device.capacity["{read.domain}"].{read.name}'
+    orderings = filter(None, map(ordering, every_node(parts.root)))
+    compared = (each for each in orderings if (one := read_of(each.subject)) and one[:3] == read[:3])
+    if found := next(compared, None):
+        meant += f".compareTo(quantity({_amount(found.wanted)})) {found.operator} 0"
+    return f"{read.name} is a capacity: {meant}"
+
+
+def _amount(wanted: Expression) -> str:
+    """Return the amount that a constant means, in quotes; of a number, whose unit is unknown, as Gi."""
+    if isinstance(wanted, Call):
+        wanted = wanted.arguments[0]
+    value = wanted.value if isinstance(wanted, Literal) else None
+    amount = f"{value}Gi" if type(value) is int else value
+    return f'"{amount}"' if isinstance(amount, str) and readable_quantity(amount) else '"40Gi"'
 
 
 def reads_of(parts: Parts) -> list[Read]:

@@ -13,7 +13,7 @@ from webhook.deviceselectors.parts import Parts, parts_of, read_of, start_of
 from webhook.deviceselectors.reads import constants, depends_on_device, every_node, with_constant
 from webhook.deviceselectors.witnesses import always_holds, conflict_of
 from webhook.drivers import driver_of_class
-from webhook.formats.quantities import without_byte
+from webhook.formats.quantities import near_quantity
 from webhook.later import Module
 from webhook.objects import text
 from webhook.problem import Advice, Fix
@@ -197,7 +197,7 @@ def _impossible_constant(parts: Parts, context: Context) -> Iterator[_Found]:
             continue
         value = literal.value
         if call.function == "quantity" and (faults := formats.quantity(value, context.release)):
-            advice = with_constant(parts.text, call, without_byte(value))
+            advice = with_constant(parts.text, call, near_quantity(value))
             yield _Found(f'quantity("{value}") is an error: {faults[0]}', advice, "Impossible", literal.offset)
         elif call.function == "semver" and (fault := _not_a_version(value)):
             padded = ".".join([*value.removeprefix("v").split("."), "0", "0"][:3])

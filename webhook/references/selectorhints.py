@@ -1,0 +1,363 @@
+"""Explains errors in the expressions of device selectors."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.cel.kubernetes.gates import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES
+from webhook.formats.quantities import readable_quantity
+from webhook.objects import text
+from webhook.problem import Advice, Fix, at
+from webhook.spelling import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.problem import Problem
+
+DRIVER: Final = "DRIVER"
+"""The placeholder for an unknown driver in hints."""
+_NO_REPLACEMENT: Final = ("", "")
+_AND: Final = "CEL writes `and` as &&"
+_OR: Final = "CEL writes `or` as ||"
+_SYNTAX: Final[tuple[tuple[re.Pattern[str], str, tuple[str, str]], ...]] = (
+    (
+        re.compile(r"token recognition error at: '=~"),
+        'regular expressions are matched by a method: ….matches("A100.*")',
+        _NO_REPLACEMENT,
+    ),
+    (re.compile(r"extraneous input '>' expecting"), "CEL writes <> as !=", ("<>", "!=")),
+    (re.compile(r"reserved identifier: if"), "CEL writes `if` as a condition: … ? … : …", _NO_REPLACEMENT),
+    (re.compile(r"token recognition error at: '=[^=]"), "compare with == in place of =", ("=", "==")),
+    (re.compile(r"Syntax error: .*'(and)'", re.IGNORECASE), _AND, ("and", "&&")),
+    (re.compile(r"Syntax error: .*'(or)'", re.IGNORECASE), _OR, ("or", "||")),
+    (re.compile(r"token recognition error at: '&[^&]"), _AND, ("&", "&&")),
+    (re.compile(r"token recognition error at: '\|[^|]"), _OR, ("|", "||")),
+    (re.compile(r"undeclared reference to 'True'"), "CEL writes true in lower case", ("True", "true")),
+    (re.compile(r"undeclared reference to 'False'"), "CEL writes false in lower case", ("False", "false")),
+    (
+        re.compile(r"token recognition error at: '[\u201c\u201d\u2018\u2019]"),
+        "quotes are straight: \" or '",
+        _NO_REPLACEMENT,
+    ),
+    (re.compile(r"token recognition error at: '\$"), "a selector is about `device`", _NO_REPLACEMENT),
+    (
+        re.compile(r"token recognition error at: ''?[\"']"),
+        "a string is not closed: the closing quote is missing",
+        _NO_REPLACEMENT,
+    ),
+    (re.compile(r"missing '\)' at|expecting '?\)"), "a parenthesis is not closed", _NO_REPLACEMENT),
+    (
+        re.compile(r"extraneous input '\)'|mismatched input '\)' expecting <EOF>"),
+        "there is one ) too many",
+        _NO_REPLACEMENT,
+    ),
+)
+"""Syntax of other languages, by the compiler's message, with CEL's counterpart."""
+_LOCATED: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): ")
+_FURTHER: Final = re.compile(r"(?<=\^)\nERROR: <input>:.*|(?<=\uff3e)\nERROR: <input>:.*", re.DOTALL)
+_STRING: Final = re.compile(r"""[rRbB]*(\"{3}|'{3}|[\"'])(?:\\.|(?!\1).)*?(?:\1|$)""", re.DOTALL)
+_NOT: Final = re.compile(r"(?:^|[(&|])\s*not\s+\Z")
+_NOT_CALLED: Final = "undeclared reference to 'not'"
+_SAYS_NOT: Final = "CEL writes `not` as !"
+_TYPES: Final = (
+    (
+        re.compile(r"applied to '\((?:any, kubernetes\.Quantity|kubernetes\.Quantity, any)\)"),
+        f'quantities are capacities: device.capacity["{DRIVER}"].memory.compareTo(quantity("40Gi")) >= 0',
+    ),
+    (
+        re.compile(r"operator: Quantity|applied to '\(kubernetes\.Quantity, [\w.]+\)'"),
+        'a capacity is a quantity: compare it as in …memory.compareTo(quantity("40Gi")) >= 0',
+    ),
+    (
+        re.compile(r"(?:extraneous|mismatched) input '(?:[KMGTPE]i|[kmMGTPE])' expecting"),
+        'CEL has no units: compare a capacity as in …memory.compareTo(quantity("40Gi")) >= 0',
+    ),
+    (
+        re.compile(r"'(?:isGreaterThan|isLessThan|compareTo)' applied to 'kubernetes\.Quantity\.\("),
+        'a quantity is compared with a quantity: write it as quantity("40Gi")',
+    ),
+    (
+        re.compile(r"unexpected failed resolution of 'kubernetes\.Quantity'"),
+        "a capacity is the quantity itself: leave out .value",
+    ),
+    (
+        re.compile(r"applied to '\([\w.]+, kubernetes\.Semver\)'"),
+        'versions are compared by methods: ….version.compareTo(semver("1.0.0")) >= 0',
+    ),
+    (
+        re.compile(r"'(?:isGreaterThan|isLessThan|compareTo)' applied to 'any\.\("),
+        'say what is compared: quantity("40Gi") for a capacity, semver("1.0.0") for a version',
+    ),
+    (
+        re.compile(r"invalid argument to has\(\) macro"),
+        f'has() takes a field behind a dot: has(device.attributes["{DRIVER}"].model)',
+    ),
+    (
+        re.compile(r"'_\[_\]' applied to '\(kubernetes\.DRADevice, string\)"),
+        "a field of device stands behind a dot, as in device.driver",
+    ),
+    (
+        re.compile(r"'@in' applied to '\(\w+, string\)'"),
+        '`in` takes a list: device.driver in ["a.example.com", "b.example.com"]',
+    ),
+    (
+        re.compile(r"'!_' applied to '\(string\)'"),
+        "! is for conditions: write !=, or put what is denied in parentheses, as in !(… == …)",
+    ),
+    (
+        re.compile(r"applied to '\(optional_type"),
+        'what .? or [?…] gives is optional: say what counts if it is absent, as in ….?model.orValue("")',
+    ),
+    (
+        re.compile(r"must evaluate to bool"),
+        "a selector is true or false for a device: compare, as in device.driver == …",
+    ),
+    (
+        re.compile(r"invalid int literal"),
+        "whole numbers have 64 bits: from -9223372036854775808 to 9223372036854775807",
+    ),
+    (
+        re.compile(r"invalid matches argument"),
+        "write a regular expression in RE2's syntax (github.com/google/re2/wiki/Syntax)",
+    ),
+)
+"""Type mismatches, by the compiler's message."""
+_CAPACITY: Final = r"""(device\.capacity\[["'][^"']+["']\]\.\w+)"""
+_ATTRIBUTE: Final = r"""(device\.attributes\[["'][^"']+["']\]\.\w+)"""
+_TEXT: Final = r"""("[^"\\]*"|'[^'\\]*')"""
+_AMOUNT: Final = r"""(?P<amount>"[^"\\]*"|'[^'\\]*')"""
+"""A text that is meant as a quantity."""
+_ORDER: Final = r"(>=|<=|>|<)"
+_ONE: Final = r"""(?:"[^"\\]*"|'[^'\\]*'|-?[0-9]+)"""
+_REWRITTEN: Final = (
+    (re.compile(rf"{_CAPACITY}\s*{_ORDER}\s*(quantity\({_AMOUNT}\))"), r"\1.compareTo(\3) \2 0"),
+    (re.compile(rf"{_ATTRIBUTE}\s*{_ORDER}\s*(semver\({_TEXT}\))"), r"\1.compareTo(\3) \2 0"),
+    (re.compile(rf"{_CAPACITY}\s*{_ORDER}\s*{_AMOUNT}"), r"\1.compareTo(quantity(\3)) \2 0"),
+    (re.compile(rf"{_CAPACITY}\s*{_ORDER}\s*([0-9]+(?:[KMGTPE]i|[kMGTPE]))\b"), r'\1.compareTo(quantity("\3")) \2 0'),
+    (re.compile(rf"{_CAPACITY}\s*(==|!=)\s*{_AMOUNT}"), r"\1 \2 quantity(\3)"),
+    (re.compile(rf"{_CAPACITY}\.(isGreaterThan|isLessThan|compareTo)\({_AMOUNT}\)"), r"\1.\2(quantity(\3))"),
+    (re.compile(rf"{_CAPACITY}\.value\b(?!\()"), r"\1"),
+    (re.compile(r"""device\.(attributes|capacity)\[["']([^"'/]+)/(\w+)["']\]"""), r'device.\1["\2"].\3'),
+)
+"""Comparisons and reads with one possible meaning, and their form in CEL."""
+_TWO_TYPES: Final = re.compile(r"for '_(?:[=!]=|[<>]=?)_' applied to '\((\w+), (\w+)\)'")
+_UNDEFINED: Final = re.compile(r"undefined field '(\w+)'")
+_UNDECLARED: Final = re.compile(r"undeclared reference to '(\w+)'")
+_GATED: Final = {"allowMultipleAllocations": CONSUMABLE_CAPACITY, "includes": LIST_ATTRIBUTES}
+"""The feature gates without which a name of device selectors is not declared."""
+_FIELDS: Final = ("driver", "attributes", "capacity", "allowMultipleAllocations")
+_NAMES: Final = (
+    *("device", "quantity", "isQuantity", "semver", "isSemver", "has", "size", "string", "int", "double"),
+    *("startsWith", "endsWith", "contains", "matches", "lowerAscii", "upperAscii", "split", "replace", "trim"),
+    *("compareTo", "isGreaterThan", "isLessThan", "asInteger", "orValue", "hasValue", "major", "minor", "patch"),
+    *("exists", "exists_one", "all", "filter", "includes"),
+)
+_INSTEAD: Final = {
+    "exists": "exists() is for lists: has(…) asks whether a field is there",
+    "any": "CEL searches a list by exists(): ….exists(x, x == …)",
+    "len": "CEL counts by size()",
+    **dict.fromkeys(("self", "object", "this"), "a selector is about `device`"),
+    "null": "what is absent is not null: has(…) asks whether a field is there",
+}
+"""Names of other languages, where no known name is near."""
+_NO_DOMAIN: Final = re.compile(r"applied to '\(map\(string, (?:any|dyn|kubernetes\.Quantity)\)")
+_DOMAINS: Final = re.compile(r"""device\.(?:(?:attributes|capacity)\[|driver\s*==\s*)["']([^"'/.]+\.[^"'/]+)["']""")
+NAME_DOMAIN: Final = "name the domain, which is usually the driver"
+_OF_DOMAIN: Final = f'read an attribute as in device.attributes["{DRIVER}"].{{}}'
+_OF_DOMAINS: Final = f'{_OF_DOMAIN}, a capacity as in device.capacity["{DRIVER}"].{{0}}'.replace("{}", "{0}")
+_BEFORE_VALUES: Final = ("==", "!=", "[", ",")
+_FIELD: Final = re.compile(r"""device\.(attributes|capacity)(?:\.|\[["'])(\w+)\b(?!["']?\]?\.)""")
+_CONSTANT: Final = re.compile(_ONE)
+_READ: Final = r"""(?P<read>device\.(?:driver|(?:attributes|capacity)\[["'][^"']+["']\]\.\w+))"""
+_NO_FURTHER: Final = r"(?!\s*(?:[-=!<>+*/%.\[\w]|in\b))"
+_CHOICES: Final = tuple(
+    (re.compile(rf"{_READ}\s*{equal}\s*(?P<values>{_ONE}(?:\s*{joint}\s*{_ONE})+){_NO_FURTHER}"), form)
+    for equal, joint, form in (("==", r"\|\|", "{} in [{}]"), ("!=", "&&", "!({} in [{}])"))
+)
+"""Comparisons with several values in other languages' form, and CEL's form."""
+_NOT_A_CONDITION: Final = "expected type 'bool' but found '"
+_ANY_AND_QUANTITY: Final = re.compile(r"applied to '\(any, kubernetes\.Quantity\)'")
+_ATTRIBUTE_AS_QUANTITY: Final = re.compile(
+    rf"""device\.attributes(?P<read>\[["'][^"']+["']\]\.\w+)\s*(?P<operator>{_ORDER})\s*(?P<amount>quantity\({_TEXT}\))"""
+)
+_DOTTED: Final = re.compile(r"\bdevice\.(attributes|capacity)\.([\w-]+(?:\.[\w-]+)+)\.([A-Za-z_]\w*)\b(?!\s*\()")
+"""A domain with dots that is not in brackets, and what is read of it."""
+_PATH: Final = re.compile(r"""device\.(attributes|capacity)\[["']([^"'/]+)/(\w+)["']\]""")
+
+
+def hint_of(problem: Problem, obj: Any) -> Advice:
+    """Suggest the intended expression; empty if unclear.
+
+    Args:
+        problem: The API server's finding about a selector.
+        obj: The object with the selector.
+    """
+    expression = at(obj, problem.path)
+    if not isinstance(expression, str):
+        return Advice()
+    message = _first_error(problem.message)
+    if advice := syntax(message, expression):
+        return advice
+    if advice := _dotted(expression) or _choice(message, expression) or _quantity(message, expression):
+        return advice
+    hint, domain = _unknown(message, expression) or _types(message, expression), only_domain(obj)
+    if hint.startswith(NAME_DOMAIN) and domain:
+        mended = _FIELD.sub(rf'device.\1["{domain}"].\2', expression)
+        return Advice(hint.replace(DRIVER, domain), Fix("replace", mended, safe=False))
+    return _mended(hint.replace(DRIVER, domain or DRIVER), expression)
+
+
+def _first_error(message: str) -> str:
+    """Return a compiler's message without the errors after the first, whose place is shown."""
+    return _FURTHER.sub("", message, count=1)
+
+
+def _mended(hint: str, expression: str) -> Advice:
+    """Explain a type mismatch, and fix it where the meaning is clear."""
+    mended = expression
+    for pattern, replacement in _REWRITTEN:
+        mended = pattern.sub(partial(_replacement, replacement), mended)
+    return Advice(hint, Fix("replace", mended) if hint and mended != expression else None)
+
+
+def _replacement(replacement: str, match: re.Match[str]) -> str:
+    """Return the form in CEL of what is written; of a text that is no quantity, what is written."""
+    amount = match.groupdict().get("amount")
+    is_meant = amount is None or readable_quantity(amount[1:-1]) is not None
+    return match.expand(replacement) if is_meant else match[0]
+
+
+def syntax(message: str, expression: str) -> Advice | None:
+    """Suggest CEL's form for syntax of another language; None if there is none.
+
+    Args:
+        message: The compiler's message.
+        expression: The expression.
+    """
+    if not expression.strip():
+        return Advice("the expression is empty")
+    message = _first_error(message)
+    if _NOT.search(expression, 0, _place(expression, message)) or _NOT_CALLED in message:
+        return Advice(_SAYS_NOT)
+    for pattern, hint, (written, replacement) in _SYNTAX:
+        if match := pattern.search(message):
+            return Advice(hint, _rewritten(expression, message, match[1] if match.lastindex else written, replacement))
+    return None
+
+
+def _place(expression: str, message: str) -> int:
+    """Return the offset in an expression of the first error of a message; 0 if it names none."""
+    match = _LOCATED.search(message)
+    if match is None:
+        return 0
+    lines = expression.split("\n")
+    number, column = int(match[1]), int(match[2])
+    return sum(len(line) + 1 for line in lines[: number - 1]) + column - 1
+
+
+def _rewritten(expression: str, message: str, written: str, replacement: str) -> Fix | None:
+    """Return the fix of an expression at, or just before, the place of a message."""
+    if not written:
+        return None
+    at = _place(expression, message)
+    at -= 0 if expression.startswith(written, at) else len(written) - 1  # the error for <> is at its end
+    texts = [each.span() for each in _STRING.finditer(expression)]
+    if not expression.startswith(written, at) or any(start <= at < end for start, end in texts):
+        return None
+    return Fix("replace", f"{expression[:at]}{replacement}{expression[at + len(written) :]}")
+
+
+def _unknown(message: str, expression: str) -> str:
+    match = _UNDEFINED.search(message) or _UNDECLARED.search(message)
+    if match is None:
+        return ""
+    if gate := _GATED.get(match[1]):
+        return f"{match[1]} needs the feature gate {gate}, which is off"
+    return (_undefined if match.re is _UNDEFINED else _undeclared)(match[1], message, expression)
+
+
+def _undefined(name: str, _message: str, _expression: str) -> str:
+    near = nearest(name, _FIELDS)
+    return f"did you mean {near}?" if near else _OF_DOMAINS.format(name)
+
+
+def _undeclared(name: str, message: str, expression: str) -> str:
+    dashed = re.search(rf"\.(\w+(?:-\w+)*-{name})\b", expression)
+    if dashed and f".{name}" not in expression:
+        return f"CEL reads {dashed[1]} as a subtraction: names of attributes have no dashes"
+    if name in _INSTEAD:
+        return _INSTEAD[name]
+    if near := f"device.{name}" if name in _FIELDS else nearest(name, _NAMES):
+        return f"did you mean {near}?"
+    place = _place(expression, message)
+    if expression[:place].rstrip().endswith(_BEFORE_VALUES):
+        return f'put text in quotes: "{name}"'
+    is_called = expression.startswith("(", place)  # the place of a call is its parenthesis
+    return "only `device` and CEL's functions are defined here" if is_called else _OF_DOMAIN.format(name)
+
+
+def _dotted(expression: str) -> Advice | None:
+    """Suggest brackets for a domain that is read field by field."""
+    match = _DOTTED.search(expression)
+    if match is None:
+        return None
+    holder, domain, name = match.groups()
+    return _meant("put the domain in brackets and quotes", f'device.{holder}["{domain}"].{name}', match)
+
+
+def _choice(message: str, expression: str) -> Advice | None:
+    """Suggest a list of values, where only the first of several is compared."""
+    if _NOT_A_CONDITION not in message:
+        return None
+    for pattern, form in _CHOICES:
+        if match := pattern.search(expression):
+            values = ", ".join(each[0] for each in _CONSTANT.finditer(expression, *match.span("values")))
+            return _meant("each side of || and && is a condition", form.format(match["read"], values), match)
+    return Advice('a condition is true or false: compare each value, as in … == "A" || … == "B"')
+
+
+def _quantity(message: str, expression: str) -> Advice | None:
+    """Suggest a capacity for an attribute that is compared with a quantity."""
+    match = _ATTRIBUTE_AS_QUANTITY.search(expression) if _ANY_AND_QUANTITY.search(message) else None
+    if match is None:
+        return None
+    meant = f"device.capacity{match['read']}.compareTo({match['amount']}) {match['operator']} 0"
+    return _meant("quantities are capacities", meant, match)
+
+
+def _meant(hint: str, meant: str, match: re.Match[str]) -> Advice:
+    """Suggest a form in CEL for a part of an expression."""
+    mended = f"{match.string[: match.start()]}{meant}{match.string[match.end() :]}"
+    return Advice(f"{hint}: {meant}", Fix("replace", mended, safe=False))
+
+
+def _types(message: str, expression: str) -> str:
+    if _NO_DOMAIN.search(message) and (path := _PATH.search(expression)):
+        return f'domain and name are two steps: device.{path[1]}["{path[2]}"].{path[3]}'
+    if _NO_DOMAIN.search(message) and (field := _FIELD.search(expression)):
+        holder, name = field.groups()
+        return f'{NAME_DOMAIN}: device.{holder}["{DRIVER}"].{name}'
+    if hint := next((hint for pattern, hint in _TYPES if pattern.search(message)), ""):
+        return hint
+    if match := _TWO_TYPES.search(message):
+        return f"both sides must have one type, and are {match[1]} and {match[2]}"
+    return ""
+
+
+def only_domain(obj: Any) -> str:
+    """Return the domain that all selectors of an object read; empty if they read several, or none."""
+    expressions = [text(each, "cel", "expression") for each in _all_in(obj, "selectors")]
+    domains = {domain for each in expressions for domain in _DOMAINS.findall(each)}
+    return domains.pop() if len(domains) == 1 else ""
+
+
+def _all_in(value: Any, field: str) -> Iterator[Any]:
+    """Yield the items of all lists in fields of a name."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if isinstance(value, dict) and isinstance(listed := value.get(field), list):
+        yield from listed
+    for each in inner:
+        yield from _all_in(each, field)
