@@ -59,7 +59,7 @@ def claim() -> dict[str, Any]:
 def measure(name: str, obj: dict[str, Any], times: int) -> None:
     """Print the time of judging one object, already decoded as in a webhook."""
     text = json.dumps(obj)
-    struct, _ = judgement._plan(obj["apiVersion"], obj["kind"], "create", None, None)  # noqa: SLF001 - for its walk
+    struct, *_ = judgement._plan(obj["apiVersion"], obj["kind"], "create", None, None)  # noqa: SLF001 - for its walk
 
     def repeat(work: Callable[[], object]) -> Callable[[], None]:
         def run() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.reviews import reviews
+from benchmarks.reviews import pod, reviews
 from benchmarks.structured import claim, resource_slice
 from tests.conformance.recorded import FILES, cases
 from tests.test_properties import OBJECTS, mutated
@@ -34,6 +34,9 @@ FINE = {
     **{name: each["request"]["object"] for name, each in reviews().items()},
     "a large slice": resource_slice(),
     "a claim": claim(),
+    "a pod of a controller": pod(1000) | {"metadata": {"generateName": "web-5d4f8c7b9-", "labels": {"app": "web"}}},
+    "a pod of a controller, named": pod(1000)
+    | {"metadata": {"generateName": "web-5d4f8c7b9-", "name": "web-5d4f8c7b9-x"}},
 }
 OFTEN = PLANNED_AFTER + 1
 
@@ -157,6 +160,14 @@ def test_wrong_objects_are_found(name: str) -> None:
     for _ in range(OFTEN):
         assert judge(obj)
         assert judge_admitted(obj) or name == "an unknown field"
+
+
+@pytest.mark.parametrize("metadata", [{"generateName": "Web-"}, {"generateName": "Web-", "name": "a"}])
+def test_a_wrong_prefix_is_found(metadata: dict[str, str]) -> None:
+    obj = pod(1000) | {"metadata": metadata}
+    for _ in range(OFTEN):
+        assert judge(obj)
+        assert judge_admitted(obj)
 
 
 def test_texts_may_have_more_characters_than_ascii() -> None:

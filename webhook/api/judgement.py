@@ -39,6 +39,7 @@ from webhook.schema import (
     UPDATE,
     UPDATE_STATUS,
     CompiledStruct,
+    Known,
     Often,
     compile_struct,
 )
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
     from webhook.schema.decoding import Misfit
 
     Gates = frozenset[tuple[str, bool]]
+
+_fine_namespaces = Known()
 
 _SUPERSEDED_SINCE = 37
 """From Kubernetes 1.37 a handwritten finding goes only if a declarative one says the same."""
@@ -168,8 +171,8 @@ def judge_admitted(
         return []
     operation = UPDATE_STATUS if subresource == STATUS else CREATE if old is None else UPDATE
     stated = None if feature_gates is None else frozenset(feature_gates.items())
-    struct, older = _plan(obj["apiVersion"], obj["kind"], operation, kubernetes, stated)
-    if old is None and _often(struct).is_fine(obj):
+    struct, often, older = _plan(obj["apiVersion"], obj["kind"], operation, kubernetes, stated)
+    if old is None and often.is_fine(obj):
         return _namespace_refusals(struct, obj)
     misfits, problems = _walked(struct, obj, old)
     if misfits:
@@ -181,7 +184,7 @@ def judge_admitted(
 @lru_cache(maxsize=512)
 def _plan(
     api_version: str, kind: str, operation: str, kubernetes: str | None, feature_gates: Gates | None
-) -> tuple[CompiledStruct, Iterable[Release]]:
+) -> tuple[CompiledStruct, Often, Iterable[Release]]:
     """Return the plan that judges admitted objects of a kind, and older releases that may know other fields."""
     served_kind = VERSIONS[api_version].kinds[kind]
     stated = release_of(kubernetes) if kubernetes else None
@@ -192,7 +195,7 @@ def _plan(
     declared = _is_declared(served_kind.type, release, named)
     known = target(api_version, release, operation, gates_on, admin_namespace=True, enough=ENOUGH, declarative=declared)
     struct = compile_struct(served_kind.type, known)
-    return struct, () if stated else tuple(reversed(releases(served_kind.since, release - 1)))
+    return struct, _often(struct), () if stated else tuple(reversed(releases(served_kind.since, release - 1)))
 
 
 _TOO_DEEP = refused(BAD_REQUEST, Path(), "the object is nested too deeply").named("too-deep")
@@ -454,9 +457,10 @@ def _keeping(names: Collection[str], new: dict[str, Any], old: dict[str, Any]) -
 def _namespace_refusals(struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
     """Find a namespace that cannot exist, as NamespaceLifecycle does before validation."""
     namespace = (obj.get("metadata") or {}).get("namespace")
-    if not namespace or not _kind(struct).namespaced:
+    if not namespace or namespace in _fine_namespaces or not _kind(struct).namespaced:
         return []
     if not (details := formats.dns_label(namespace, struct.target.release)):
+        _fine_namespaces.remember(namespace)
         return []
     refusal = refused("NotFound", Path(("metadata", "namespace")), f"namespaces {quoted(namespace)} not found")
     return [refusal._replace(rule="namespace", hint=f"no namespace can be called so: {details[0]}")]

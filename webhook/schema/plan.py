@@ -1,12 +1,14 @@
 """Plans: valid values recognized by msgspec, in a fraction of the time that a walk takes.
 
 A plan is derived from a compiled type. It decides whether a value is fine, or needs a closer look: the walk. msgspec
-checks shapes, sizes and unknown fields; the field's own checks do the rest. A rule about several fields may have a
-predicate (``fine=``); a value with the fields of a rule without one needs a closer look.
+checks shapes, sizes and unknown fields. A function generated for the whole type does the rest: the fields' own checks,
+and the predicates (``fine=``) of rules about several fields. A value with the fields of a rule without one needs a
+closer look.
 """
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import cache
 from itertools import chain
 from operator import attrgetter
@@ -17,14 +19,18 @@ from msgspec import Meta, MsgspecError, convert, defstruct
 
 from webhook.records import NamedTuple
 from webhook.schema.collections import Array, Map
+from webhook.schema.declarations import implied
+from webhook.schema.known import Known
 from webhook.schema.nested import Nested
 from webhook.schema.scalars import WIDEST, Anything, Int, Parsed, Scalar, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from webhook.release import Release
     from webhook.schema.compiled import CompiledStruct
+    from webhook.schema.declarations import Declared
     from webhook.schema.fields import CompiledField, Field, Format
     from webhook.schema.target import Target
 
@@ -32,9 +38,10 @@ if TYPE_CHECKING:
     """Returns a truthy result for a value that is not known to be fine."""
     _Remembered = tuple[Wrong, str, set[Any]]
     """A check, how it applies, and values in which it finds nothing."""
+    _Predicate = Callable[[Any, Target], bool]
+    _Write = Callable[["_Source", str], None]
+    """Writes the checks of the value of a local variable."""
 
-_REMEMBERED: Final = 1024
-"""How many texts of one format are cached: objects share names of attributes, containers, classes and drivers."""
 _NAME_MAX: Final = 256
 """The most characters of a cached name; all formats of names allow fewer."""
 _LITERAL_MAX: Final = 32
@@ -56,10 +63,6 @@ _NOTHING: Final = Annotated[str, Meta(min_length=1, max_length=0)]
 """A type without values."""
 
 
-class _LookCloserError(ValueError):
-    """A value is not known to be fine."""
-
-
 class _Planned(NamedTuple):
     """How to recognize a valid value of a field.
 
@@ -68,12 +71,14 @@ class _Planned(NamedTuple):
         wrong: A check that must find nothing in a value of that type; None if there is none.
         whole: How the check applies to the value, or to all its items.
         fine: Values in which the check finds nothing; None if they are not remembered.
+        inner: Writes the checks of the structs in the value; None if there are none.
     """
 
     type: Any
     wrong: Wrong | None = None
     whole: str = _ONE
     fine: set[Any] | None = None
+    inner: _Write | None = None
 
     @property
     def test(self) -> str:
@@ -86,6 +91,62 @@ class _Planned(NamedTuple):
         return self.wrong is None or self.whole not in {_ITEMS, _VALUES}
 
 
+class _Source:
+    """The source of the function that examines a value of the right shape, under construction.
+
+    It is one function for the value and all structs in it: a call for each takes several times as long, and a slice has
+    thousands of structs. Only names of declared fields become part of the source.
+    """
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._depth, self._locals = 1, 0
+        self._scope: dict[str, Any] = {}
+        self._names: dict[int, str] = {}
+
+    def local(self, expression: str = "") -> str:
+        """Return the name of a new local variable, and assign it the value of an expression."""
+        self._locals += 1
+        name = f"v{self._locals}"
+        if expression:
+            self._line(f"{name} = {expression}")
+        return name
+
+    def given(self, value: object) -> str:
+        """Return the name under which the function knows a value."""
+        name = self._names.setdefault(id(value), f"given{len(self._names)}")
+        self._scope[name] = value
+        return name
+
+    def refuse(self, condition: str) -> None:
+        """Write a condition that is true of a value that needs a closer look."""
+        self._line(f"if {condition}: return False")
+
+    @contextmanager
+    def block(self, header: str) -> Iterator[None]:
+        """Write a block."""
+        self._line(header)
+        self._depth += 1
+        yield
+        self._depth -= 1
+
+    def _line(self, text: str) -> None:
+        self._lines.append(f"{' ' * self._depth}{text}\n")
+
+    def function(self, value: str) -> Callable[[Any], bool]:
+        """Return the function of the value of a local variable."""
+        exec("".join((f"def examine({value}):\n", *self._lines, " return True\n")), self._scope)  # noqa: S102 - see above
+        examine: Callable[[Any], bool] = self._scope["examine"]
+        return examine
+
+
+class _Plan(NamedTuple):
+    """How to recognize a valid struct: its msgspec type, and its further checks, if any."""
+
+    type: type
+    write: _Write | None
+
+
 def planned(struct: CompiledStruct) -> Callable[[object], bool]:
     """Make a predicate for values without findings; False if only the walk can tell.
 
@@ -94,21 +155,25 @@ def planned(struct: CompiledStruct) -> Callable[[object], bool]:
     """
     if (plan := plan_of(struct)) is None:
         return lambda _: False
+    type_, source = plan.type, _Source()
+    value = source.local()
+    if plan.write:
+        plan.write(source, value)
+    examine = source.function(value)
 
     def is_fine(value: object) -> bool:
         try:
-            convert(value, plan)
+            return examine(convert(value, type_))
         # A predicate may read a field that is not planned, and so lacks the attribute.
-        except (MsgspecError, ValueError, AttributeError, RecursionError):
+        except (MsgspecError, ValueError, TypeError, AttributeError, RecursionError):
             return False
-        return True
 
     return is_fine
 
 
 @cache
-def plan_of(struct: CompiledStruct) -> type | None:
-    """Make the msgspec type whose values are fine; None if only a walk can tell."""
+def plan_of(struct: CompiledStruct) -> _Plan | None:
+    """Plan how to recognize structs without findings; None if only a walk can tell."""
     inlined = [cast("CompiledStruct", struct.fields[name].struct) for name in struct.inline]
     parts = [struct, *inlined]
     unstated = [rule for part in parts for rule in part.rules("checks") if rule.fine is None]
@@ -133,9 +198,7 @@ def plan_of(struct: CompiledStruct) -> type | None:
         namespace = {name: value for name, value in namespace.items() if name not in left_out}
     if struct.type.box:
         namespace["__getattr__"] = _boxed(struct.type.box)
-    if examine := _examination(parts, plans, needed):
-        namespace["__post_init__"] = examine
-    return defstruct(
+    type_ = defstruct(
         struct.type.__name__,
         fields,
         namespace=namespace,
@@ -143,6 +206,7 @@ def plan_of(struct: CompiledStruct) -> type | None:
         kw_only=True,
         gc=False,
     )
+    return _Plan(type_, _examination(parts, plans, needed))
 
 
 def _boxed(box: str) -> Callable[[Any, str], Any]:
@@ -152,33 +216,51 @@ def _boxed(box: str) -> Callable[[Any, str], Any]:
 
 def _examination(
     parts: Sequence[CompiledStruct], plans: Mapping[str, _Planned], needed: Container[str]
-) -> Callable[[Any], None] | None:
-    """Make the check of a struct, and of those inlined in it, with the right shape; None if there is nothing to check.
-
-    Its source is generated field by field, as in dataclasses: a loop takes several times as long, and a slice has
-    thousands of structs. Only names of declared fields become part of the source.
-    """
-    scope: dict[str, Any] = {"LookCloserError": _LookCloserError, "target": parts[0].target}
-    tests = []
-    for name, plan in plans.items():
-        if plan.wrong:
-            scope |= {f"wrong_{name}": plan.wrong, f"fine_{name}": plan.fine}
-            given = "" if name in needed else f"value.{name} is not None and "
-            tests.append(given + plan.test.format(wrong=f"wrong_{name}", fine=f"fine_{name}", value=f"value.{name}"))
-    for union in chain.from_iterable(part.rules("unions") for part in parts):
-        members = sorted(union.members & plans.keys())
-        tests.append(f"({' '.join(f'value.{name},' for name in members)}).count(None) != {len(members) - 1}")
-    for number, rule in enumerate(chain.from_iterable(part.rules("checks") for part in parts)):
-        if rule.fine:
-            scope[f"fine_{number}"] = rule.fine
-            given = " or ".join(f"value.{name} is not None" for name in sorted(rule.given & plans.keys()))
-            tests.append(f"({given or True}) and not fine_{number}(value, target)")
-    if not tests:
+) -> _Write | None:
+    """Make the writer of the checks of a struct, and of those inlined in it; None if there is nothing to check."""
+    checked = [(name, plan) for name, plan in plans.items() if plan.wrong or plan.inner]
+    unions = [sorted(union.members & plans.keys()) for part in parts for union in part.rules("unions")]
+    rules = list(_predicates(chain.from_iterable(part.rules("checks") for part in parts), plans.keys()))
+    if not checked and not unions and not rules:
         return None
-    lines = (f"    if {test}:\n        raise LookCloserError\n" for test in tests)
-    exec("".join(("def examine(value):\n", *lines)), scope)  # noqa: S102 - see above
-    examine: Callable[[Any], None] = scope["examine"]
-    return examine
+    target = parts[0].target
+
+    def write(source: _Source, value: str) -> None:
+        for name, plan in checked:
+            _write(source, source.local(f"{value}.{name}"), plan, may_be_absent=name not in needed)
+        for members in unions:
+            source.refuse(f"({' '.join(f'{value}.{name},' for name in members)}).count(None) != {len(members) - 1}")
+        for fine, given in rules:
+            is_given = f"({' or '.join(f'{value}.{name} is not None' for name in sorted(given))}) and " if given else ""
+            source.refuse(f"{is_given}not {source.given(fine)}({value}, {source.given(target)})")
+
+    return write
+
+
+def _write(source: _Source, value: str, plan: _Planned, *, may_be_absent: bool) -> None:
+    """Write the checks of a field's value."""
+    if plan.wrong:
+        known = source.given(plan.fine) if plan.fine is not None else ""
+        test = plan.test.format(wrong=source.given(plan.wrong), fine=known, value=value)
+        source.refuse(f"{value} is not None and {test}" if may_be_absent else test)
+    if plan.inner and may_be_absent:
+        with source.block(f"if {value} is not None:"):
+            plan.inner(source, value)
+    elif plan.inner:
+        plan.inner(source, value)
+
+
+def _predicates(rules: Iterable[Declared], planned_fields: AbstractSet[str]) -> Iterator[tuple[_Predicate, set[str]]]:
+    """Yield each predicate once, with the fields of which one must be given; none if it always applies."""
+    found: dict[_Predicate, list[frozenset[str]]] = {}
+    for rule in rules:
+        if rule.fine and rule.fine is not implied:
+            found.setdefault(rule.fine, []).append(rule.given)
+    for fine, given in found.items():
+        if not all(given):
+            yield fine, set()
+        elif names := set().union(*given) & planned_fields:
+            yield fine, names
 
 
 def _fields(struct: CompiledStruct) -> Iterator[tuple[str, _Planned]]:
@@ -226,14 +308,12 @@ def _of_format(format_: Format, release: Release) -> _Remembered:
 
 def _remembered(wrong: Wrong) -> _Remembered:
     """Make a check of single values that remembers some of the fine ones."""
-    fine: set[Any] = set()
+    fine = Known()
 
     def look(value: Any) -> bool:
         if wrong(value):
             return True
-        if len(fine) >= _REMEMBERED:
-            fine.clear()
-        fine.add(value)
+        fine.remember(value)
         return False
 
     return look, _ONE, fine
@@ -261,29 +341,43 @@ def _unparsable(parse: Callable[[Any], object]) -> _Remembered:
 def _array(field: Array, compiled: CompiledField, target: Target, names: tuple[str, str]) -> _Planned:
     item = _planned(field.item.stated(target), target, names)
     type_ = _sized(GenericAlias(list, item.type), field, compiled.walk([]), target)
-    unique = field.unique if target.validates else None
+    unique, inner = field.unique if target.validates else None, _each(item.inner, "")
     if unique is None and item.asks_one:
-        return _Planned(type_, item.wrong, _ITEMS, item.fine)
+        return _Planned(type_, item.wrong, _ITEMS, item.fine, inner)
     if unique is None or item.wrong or (unique and item.type is Any):
         return _Planned(Any, compiled.walk)
-    return _Planned(type_, _repeats(unique))
+    return _Planned(type_, _repeats(unique), inner=inner)
+
+
+def _each(inner: _Write | None, values: str) -> _Write | None:
+    """Make the writer of the checks of all items, or of all values, of a list or map."""
+    if inner is None:
+        return None
+
+    def write(source: _Source, value: str) -> None:
+        item = source.local()
+        with source.block(f"for {item} in {value}{values}:"):
+            inner(source, item)
+
+    return write
 
 
 def _map(field: Map, compiled: CompiledField, target: Target, names: tuple[str, str]) -> _Planned:
     item, key = _planned(field.item.stated(target), target, names), field.key if target.validates else None
     of_key = Annotated[str, Meta(max_length=_NAME_MAX)] if key else str
     type_ = _sized(GenericAlias(dict, (of_key, item.type)), field, compiled.walk({}), target)
+    inner = _each(item.inner, ".values()")
     if key is None and item.asks_one:
-        return _Planned(type_, item.wrong, _VALUES, item.fine)
+        return _Planned(type_, item.wrong, _VALUES, item.fine, inner)
     if key is None or item.wrong:
         return _Planned(Any, compiled.walk)
     wrong, _, fine = _remembered(key.stated(target).compile(target, *names).walk)
-    return _Planned(type_, wrong, _ITEMS, fine)
+    return _Planned(type_, wrong, _ITEMS, fine, inner)
 
 
 def _nested(_field: Nested, compiled: CompiledField, _target: Target, _names: tuple[str, str]) -> _Planned:
     plan = plan_of(cast("CompiledStruct", compiled.struct))
-    return _Planned(plan) if plan else _Planned(Any, compiled.walk)
+    return _Planned(plan.type, inner=plan.write) if plan else _Planned(Any, compiled.walk)
 
 
 def _anything(field: Anything, _compiled: CompiledField, target: Target, names: tuple[str, str]) -> _Planned:

@@ -11,11 +11,13 @@ from webhook import formats
 from webhook.formats.quantities import Quantity, decode_quantity, parse_quantity
 from webhook.problem import Key, Path, Verbatim, forbidden, invalid, required
 from webhook.release import Release
+from webhook.schema import Known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from webhook.problem import Problem
+    from webhook.schema import Target
 
 _COMPUTE: Final = frozenset({"cpu", "memory"})
 _OF_CONTAINERS: Final = _COMPUTE | {"ephemeral-storage"}
@@ -30,9 +32,9 @@ _ALL_STANDARD: Final = _STANDARD | {f"limits.{name}" for name in _OF_CONTAINERS}
 _HUGE: Final = "hugepages-"
 _HUGE_OF_QUOTAS: Final = (_HUGE, f"requests.{_HUGE}")
 _MILLI: Final = -3
-_SHORT, _REMEMBERED = 500, 1000
-"""The characters of resources that are remembered, and how many: most pods request the same amounts as others."""
-_fine: Final = set[tuple[Any, ...]]()
+_SHORT: Final = 500
+"""The characters of resources that are remembered: most pods request the same amounts as others."""
+_fine: Final = Known()
 _TYPED: Final = range(29, 34)
 """The releases that show a resource's name as Go writes it: without quotes."""
 _JSON_SINCE: Final = Release(34)
@@ -110,25 +112,23 @@ def of_resource(name: str, amount: Quantity, path: Path, release: Release) -> It
         yield invalid(path, str(amount), f"{amount} is not positive integer multiple of {name}")
 
 
-def are_plain(resources: Any) -> bool:
+def are_plain(container: Any, _: Target) -> bool:
     """Tell quickly whether nothing is wrong with the valid quantities of common resources.
 
     Args:
-        resources: The resources of a container, or None.
+        container: A container with resources.
     """
-    if resources is None:
-        return True
+    resources = container.resources
     limits, requests = resources.limits or {}, resources.requests or {}
-    key = (*limits.items(), "", *requests.items())
+    # No name and no quantity is empty, so that equal keys are of equal resources.
+    key = (*limits, *limits.values(), "", *requests, *requests.values())
     if key in _fine:
         return True
     is_fine = all(_is_plain(name, value, limits.get(name)) for name, value in requests.items()) and all(
         name in requests or _is_plain(name, value, value) for name, value in limits.items()
     )
     if is_fine and len(str(key)) <= _SHORT:
-        if len(_fine) >= _REMEMBERED:
-            _fine.clear()
-        _fine.add(key)
+        _fine.remember(key)
     return is_fine
 
 

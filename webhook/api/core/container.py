@@ -121,7 +121,7 @@ def pull_policy(image: str) -> str:
     return "Always" if tag_of(image) == LATEST else "IfNotPresent"
 
 
-@check(Container, given=["resources"], fine=lambda container, _: amounts.are_plain(container.resources))
+@check(Container, given=["resources"], fine=amounts.are_plain)
 def amounts_of_resources(container: View) -> Iterator[Problem]:
     """Resources of containers have known or qualified names; of extended resources, requests are their limits.
 

@@ -20,6 +20,7 @@ from webhook.schema import (
     Array,
     Bool,
     Int,
+    Known,
     Map,
     Nested,
     Struct,
@@ -118,9 +119,9 @@ class TemplateMetadata(ObjectMeta):
 
 
 @cache
-def _known_labels(_release: Release) -> set[tuple[str, str]]:
+def _known_labels(_release: Release) -> Known:
     """Return the set that remembers well-formed labels."""
-    return set()
+    return Known()
 
 
 def _plain_labels(meta: Any, target: Target) -> bool:
@@ -130,13 +131,11 @@ def _plain_labels(meta: Any, target: Target) -> bool:
     )
 
 
-def _is_plain_label(key: str, value: str, release: Release, known: set[tuple[str, str]]) -> bool:
+def _is_plain_label(key: str, value: str, release: Release, known: Known) -> bool:
     if (key, value) not in known:
         if len(key) + len(value) > _SHORT or formats.label_key(key, release) or formats.label_value(value, release):
             return False
-        if len(known) >= _REMEMBERED:
-            known.clear()
-        known.add((key, value))
+        known.remember((key, value))
     return True
 
 
@@ -183,7 +182,10 @@ def _size(annotations: dict[str, str | None]) -> int:
 
 
 def _plainly_named(meta: Any, target: Target) -> bool:
-    return bool(meta.name) and not meta.generateName and not formats.dns_subdomain(meta.name, target.release)
+    if meta.generateName and formats.name_prefix(meta.generateName, target.release):
+        return False
+    name = meta.name or created_name(meta)
+    return bool(name) and not formats.dns_subdomain(name, target.release)
 
 
 @check(Metadata, on=[CREATE], fine=_plainly_named)

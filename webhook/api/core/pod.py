@@ -14,7 +14,7 @@ from webhook.api.core.podspec import PodSpec
 from webhook.api.core.podstatus import PodStatus
 from webhook.api.core.podupdate import changes
 from webhook.problem import Key, Path, duplicate, forbidden, invalid
-from webhook.schema import CREATE, MAIN, OLDEST, STATUS, UPDATE, UPDATE_STATUS, Nested, check, transition
+from webhook.schema import CREATE, MAIN, OLDEST, STATUS, UPDATE, UPDATE_STATUS, Nested, check, implied, transition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,27 +78,14 @@ def _with_host_ports(container: Any) -> Any:
     }
 
 
-@check(Pod, on=[CREATE], given=["spec"], fine=lambda pod, _: not pod.spec.ephemeralContainers)
+@check(Pod, on=[CREATE], given=["spec"], fine=implied)
 def new_ephemeral_containers(pod: View) -> Iterator[Problem]:
     """Ephemeral containers can be added only to a running pod."""
     if pod.spec.contents("ephemeralContainers"):
         yield forbidden(pod / "spec" / "ephemeralContainers", "cannot be set on create")
 
 
-def _plain_limits(pod: Any, _: Target) -> bool:
-    spec = pod.spec
-    for containers in (spec.containers, spec.initContainers):
-        for each in containers or ():
-            resources = each.resources
-            # Limits that are stated as requests, too, are no defaults.
-            if resources is not None and (limits := resources.limits):
-                requests = resources.requests
-                if not (requests and limits.keys() <= requests.keys()) and not amounts.are_plain(resources):
-                    return False
-    return True
-
-
-@check(Pod, on=[CREATE, UPDATE], given=["spec"], fine=_plain_limits)
+@check(Pod, on=[CREATE, UPDATE], given=["spec"], fine=implied)
 def amounts_of_default_requests(pod: View) -> Iterator[Problem]:
     """A limit is the request, too, by default, so that its errors are reported twice for a pod."""
     for kind in ("containers", "initContainers"):

@@ -5,7 +5,6 @@ Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodSpec and wha
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from webhook import formats
@@ -19,7 +18,7 @@ from webhook.api.core.container import (
 from webhook.api.core.nodeselector import Selector
 from webhook.api.core.values import V1Struct, unjudged
 from webhook.problem import Path, duplicate, forbidden, invalid, not_found, required
-from webhook.schema import Anything, Array, Bool, Default, Int, Map, Nested, Text, check, exactly_one
+from webhook.schema import Anything, Array, Bool, Default, Int, Known, Map, Nested, Text, check, exactly_one
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -156,7 +155,7 @@ class PodSpec(V1Struct):
         Nested(Container), "The containers that run before these, and sidecars.", list_map_keys=["name"]
     )
     ephemeralContainers = Array(
-        Nested(EphemeralContainer), "Containers that were added to the running pod.", list_map_keys=["name"]
+        Nested(EphemeralContainer), "Containers that were added to the running pod.", list_map_keys=["name"], rare=True
     )
     resourceClaims = Array(
         Nested(PodResourceClaim), "The claims that must be allocated before the pod can start.", list_map_keys=["name"]
@@ -206,22 +205,41 @@ class PodSpec(V1Struct):
     shareProcessNamespace = Bool("Whether its containers see each other's processes.", pointer=True)
 
 
-_name_of: Final = attrgetter("name")
+_known_names: Final = Known()
 
 
-def _containers_in(spec: Any) -> Sequence[Any]:
-    containers: list[Any] = spec.containers
-    if spec.initContainers:
-        containers = containers + spec.initContainers
-    return containers + spec.ephemeralContainers if spec.ephemeralContainers else containers
+def _is_name(name: str, release: Release) -> bool:
+    if formats.dns_label(name, release):
+        return False
+    _known_names.remember(name)
+    return True
 
 
-def _distinct_containers(spec: Any, _: Target) -> bool:
-    names = set(map(_name_of, containers := _containers_in(spec)))
+def _plain_names(spec: Any, target: Target) -> bool:
+    """Tell quickly whether names of claims and containers are valid and distinct, and containers name claims once."""
+    claims = set()
+    for claim in spec.resourceClaims or ():
+        name = claim.name
+        if not name or name in claims or not (name in _known_names or _is_name(name, target.release)):
+            return False
+        claims.add(name)
+    containers = spec.containers + spec.initContainers if spec.initContainers else spec.containers
+    names, before = set(), None
+    for container in containers:
+        names.add(container.name)
+        resources = container.resources
+        if resources is None or not (used := resources.claims) or used == before:
+            continue
+        before = used
+        for claim in used:
+            if claim.name not in claims or claim.request:
+                return False
+        if len(used) > 1 and len({claim.name for claim in used}) < len(used):
+            return False
     return len(names) == len(containers)
 
 
-@check(PodSpec, fine=_distinct_containers)
+@check(PodSpec, fine=_plain_names)
 def container_names(spec: View) -> Iterator[Problem]:
     """No two containers of a pod share a name."""
     seen: set[str] = set()
@@ -234,17 +252,7 @@ def container_names(spec: View) -> Iterator[Problem]:
                 seen.add(name)
 
 
-def _distinct_claims(spec: Any, target: Target) -> bool:
-    names = set()
-    for claim in spec.resourceClaims:
-        name = claim.name
-        if not name or name in names or formats.dns_label(name, target.release):
-            return False
-        names.add(name)
-    return True
-
-
-@check(PodSpec, given=["resourceClaims"], fine=_distinct_claims)
+@check(PodSpec, given=["resourceClaims"], fine=_plain_names)
 def claim_names(spec: View) -> Iterator[Problem]:
     """Every claim of a pod has a unique name."""
     seen = set()
@@ -260,23 +268,7 @@ def claim_names(spec: View) -> Iterator[Problem]:
                 yield invalid(spec / "resourceClaims" / index / "name", name, detail)
 
 
-def _each_claim_once(spec: Any, _: Target) -> bool:
-    names = set(map(_name_of, spec.resourceClaims or ()))
-    before = None
-    for container in _containers_in(spec):
-        resources = container.resources
-        if resources is None or not (claims := resources.claims) or claims == before:
-            continue
-        before = claims
-        for claim in claims:
-            if claim.name not in names or claim.request:
-                return False
-        if len(claims) > 1 and len({claim.name for claim in claims}) < len(claims):
-            return False
-    return True
-
-
-@check(PodSpec, fine=_each_claim_once)
+@check(PodSpec, fine=_plain_names)
 def container_claims(spec: View) -> Iterator[Problem]:
     """A container uses claims of its pod, and names each claim, or each request of it, once."""
     names = {name for claim in spec.contents("resourceClaims") if (name := claim.get("name"))}

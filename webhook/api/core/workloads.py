@@ -24,6 +24,7 @@ from webhook.schema import (
     Nested,
     Text,
     check,
+    implied,
     transition,
 )
 
@@ -50,7 +51,7 @@ class PodTemplateSpec(V1Struct):
     spec = Nested(PodSpec, "What the pods run, and what that needs.")
 
 
-@check(PodTemplateSpec, fine=lambda template, _: not (template.spec and template.spec.ephemeralContainers))
+@check(PodTemplateSpec, fine=implied)
 def ephemeral_containers_in_template(template: View) -> Iterator[Problem]:
     """Ephemeral containers can be added only to a running pod."""
     if template.spec.contents("ephemeralContainers"):

@@ -85,6 +85,7 @@ def derived_attributes() -> Array:
         at_item=True,
         since=37,
         gate="DRADerivedAttributes",
+        rare=True,
     )
 
 

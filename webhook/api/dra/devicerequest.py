@@ -80,7 +80,9 @@ class DeviceSubRequest(Detailed, Wanted, Named):
 class Administering(Struct):
     """The access of an administrator, which alternatives do not have."""
 
-    adminAccess = Bool("Whether the devices are wanted for administration.", pointer=True, gate={32: "DRAAdminAccess"})
+    adminAccess = Bool(
+        "Whether the devices are wanted for administration.", pointer=True, gate={32: "DRAAdminAccess"}, rare=True
+    )
 
 
 class ExactDeviceRequest(Detailed, Administering, Wanted):

@@ -24,6 +24,7 @@ from webhook.schema import (
     Struct,
     Text,
     check,
+    implied,
     transition,
 )
 from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
@@ -197,21 +198,7 @@ def requests_that_exist(devices: View) -> Iterator[Problem]:
             yield from _references(each, known)
 
 
-def _nothing_derived(devices: Any, _: Target) -> bool:
-    for request in devices.requests:
-        if type(request) is dict:  # of v1beta1, where the request has the fields of `exactly`
-            if any("derivedAttributes" in each for each in (request, *(request.get("firstAvailable") or ()))):
-                return False
-            continue
-        if request.exactly and request.exactly.derivedAttributes:
-            return False
-        for alternative in request.firstAvailable or ():
-            if alternative.derivedAttributes:
-                return False
-    return True
-
-
-@check(DeviceClaim, since=37, given=["requests"], fine=_nothing_derived)
+@check(DeviceClaim, since=37, given=["requests"], fine=implied)
 def derived_attributes_that_are_compared(devices: View) -> Iterator[Problem]:
     """Attributes are derived for constraints, and all together do not cost too much."""
     if has_derived(devices.content):
@@ -290,29 +277,13 @@ def admin_refusal(release: Release) -> str:
     return f"admin access to devices requires the `{admin_label(release)}: true` label on the containing namespace"
 
 
-def _no_admin(claim: Any, _: Target) -> bool:
-    return not _admin_asked(claim.spec)
-
-
-def _no_admin_in_template(template: Any, _: Target) -> bool:
-    return not (template.spec and _admin_asked(template.spec.spec))
-
-
-def _admin_asked(spec: Any) -> bool:
-    requests = (spec and spec.devices and spec.devices.requests) or ()
-    for each in requests:  # noqa: SIM110 - `any` takes several times as long
-        if each.exactly and each.exactly.adminAccess:
-            return True
-    return False
-
-
-@check(ResourceClaim, since=ADMIN_SINCE, on=[CREATE], given=["spec"], fine=_no_admin)
+@check(ResourceClaim, since=ADMIN_SINCE, on=[CREATE], given=["spec"], fine=implied)
 def admin_access(claim: View) -> Iterator[Problem]:
     """Admin access is allowed only in namespaces that are labelled for it."""
     yield from _admin_requests(claim, claim.spec)
 
 
-@check(ResourceClaimTemplate, since=ADMIN_SINCE, on=[CREATE], given=["spec"], fine=_no_admin_in_template)
+@check(ResourceClaimTemplate, since=ADMIN_SINCE, on=[CREATE], given=["spec"], fine=implied)
 def admin_access_of_template(template: View) -> Iterator[Problem]:
     """Claims with admin access can be created only in namespaces that are labelled for it."""
     yield from _admin_requests(template, template.spec.spec)
