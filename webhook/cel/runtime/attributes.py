@@ -107,9 +107,9 @@ def _known_steps(writer: Writer, start: Operand, links: list[Link]) -> Operand:
             start = _known_steps(writer, start, [link])
         return start
     writer.spend(len(links))
-    is_plain = len(links) == 1 and not is_optional and type(links[0].key) is str
-    if is_plain and (start.text, links[0].key) in writer.facts:
-        return Operand(writer.facts[start.text, links[0].key], fails=False)
+    keys = tuple(link.key for link in links)
+    if writer.gives_up and not is_optional and (start.text, keys) in writer.facts:
+        return Operand(writer.facts[start.text, keys], fails=False)
     result = writer.name()
     steps = Steps(tuple((link.key, link.is_optional) for link in links), writer.scope.options.strict_presence_test)
     otherwise = f"left, {result} = follow(left, {start.text}, {writer.given(steps)})"
@@ -122,12 +122,25 @@ def _known_steps(writer: Writer, start: Operand, links: list[Link]) -> Operand:
         writer.line(f"\t{result} = Optional({start.text}[{key}])")
         fails = writer.otherwise("else:", otherwise, result)
     else:
-        found = start.text + "".join(f"[{writer.given(link.key)}]" for link in links)
+        near, rest = _nearest(writer, start.text, keys)
+        found = near + "".join(f"[{writer.given(key)}]" for key in rest)
         writer.line(f"try: {result} = {f'Optional({found})' if is_optional else found}")
         fails = writer.otherwise("except LOOKUP:", otherwise, result)
-    if is_plain and not fails:
-        writer.facts[start.text, links[0].key] = result
+        if not is_optional:
+            writer.facts[start.text, keys] = result
     return Operand(result, fails=fails)
+
+
+def _nearest(writer: Writer, start: str, keys: tuple[Value, ...]) -> tuple[str, tuple[Value, ...]]:
+    """The value that is known already after some of the keys, and the other keys.
+
+    It may be an error: a step from there is one then, too, and all steps are followed from the start.
+    """
+    for count in range(len(keys) - 1, 0, -1):
+        known = writer.facts.get((start, keys[:count]))
+        if known is not None:
+            return known, keys[count:]
+    return start, keys
 
 
 def _computed_step(writer: Writer, start: Operand, link: Link) -> Operand:

@@ -11,12 +11,11 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel.cost.calls import of_argument, of_both, of_search, of_smaller
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.runtime import operators
-from webhook.cel.runtime.logic import shorter_cost
 from webhook.cel.runtime.meter import SHARE, Meter, caught, count_built, count_bytes
-from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
+from webhook.cel.runtime.sizes import COSTS, plus, size
+from webhook.cel.runtime.writer import Operand, Writer
 from webhook.cel.types.base import STRING, UNKNOWN_KINDS, Kind, Type, list_of
 from webhook.cel.types.values import INT_MAX, INT_MIN, PLAIN_CLASSES, Optional, Value, from_key, python_type, type_of
 from webhook.records import NamedTuple
@@ -280,13 +279,6 @@ _DIRECT: Final[Mapping[Callable[..., Value], tuple[_Direct, ...]]] = {
     operators.identity: (_Direct("{0}", ((str,), (int,), (bool,))),),
     len: (_Direct("len({0})", ((list,), (str,), (dict,))),),
 }
-_SIZED: Final[Mapping[CostFunction, Callable[..., str]]] = {
-    of_argument(0): lambda first, *_: f"({first} + 9) // 10",
-    of_smaller: shorter_cost,
-    of_both: lambda first, second: f"({first} + {second} + 9) // 10",
-    of_search: lambda first, second: f"(({first} + 9) // 10) * (({second} + 9) // 10)",
-}
-"""Costs of texts as source, by their sizes."""
 
 
 def emit_call(writer: Writer, node: ast.Call, *, caught: bool) -> Operand:
@@ -348,16 +340,20 @@ def _emit_made(
         else:
             writer.line(f"{made.text} = {source} if {condition} else {otherwise.partition(' = ')[2]}")
         return made
-    sized = _SIZED.get(cost)
-    writer.settle()
+    sized = COSTS.get(cost)
     if source and sized is not None:
         count = f"; {writer.built(made.text)}" if builds else ""
-        writer.line(f"if {condition}: left -= {sized(*map(_size, operands))}; {made.text} = {source}{count}")
+        before = writer.unsettled()
+        spent = plus(sized(*map(size, operands)), before)
+        writer.line(f"if {condition}: left -= {spent}; {made.text} = {source}{count}")
         with writer.block("else:"):
+            writer.spend(before)
+            writer.settle()
             _emit_sized(writer, operands, overloads, cost, made.text, otherwise)
             made = writer.settled(made)
         writer.look()
     else:
+        writer.settle()
         _emit_sized(writer, operands, overloads, cost, made.text, otherwise)
         writer.look()
     return made
@@ -382,10 +378,6 @@ def _emit_sized(
     writer.line(f"left -= {known}({arguments}, {made})")
     if is_list:
         writer.line(f"if {is_list}: mark += {SHARE}")
-
-
-def _size(operand: Operand) -> str:
-    return f"len({operand.text})" if operand.value is NOT_CONSTANT else str(len(operand.value))
 
 
 def _direct(result: str, operands: list[Operand], overloads: tuple[Overload, ...]) -> list[tuple[str, str]]:

@@ -8,12 +8,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel.cost.calls import STRING_FACTOR, of_argument, traversal
+from webhook.cel.cost.calls import of_argument, traversal
 from webhook.cel.errors import EvaluationError, crash
 from webhook.cel.runtime.equality import Comparison
 from webhook.cel.runtime.meter import caught
 from webhook.cel.runtime.operators import contains, equal, no_such_overload
-from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
+from webhook.cel.runtime.sizes import of_shorter
+from webhook.cel.runtime.writer import Operand, Writer
 from webhook.cel.types.values import PLAIN_CLASSES, Optional, UInt, Value, are_comparable, go_type, size_of
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from webhook.cel.syntax import ast
     from webhook.cel.syntax.ast import Expression
 
-_ONE_STEP: Final = int(1 / STRING_FACTOR)
+_DIRECT: Final = frozenset({str, int, bool})
+"""Classes whose values are compared in the source itself."""
 _SCALARS: Final = frozenset({bool, int, float, type(None)})
 _PRIMITIVES: Final = frozenset({bool, int, UInt, float, str})
 _ANSWERING: Final = PLAIN_CLASSES - {Optional}
@@ -99,55 +101,41 @@ def emit_equality(writer: Writer, node: ast.Call) -> Operand:
     if by_name is not None:
         writer.line(f"left, mark, {result} = same_by_name({arguments}, {writer.given(by_name)})")
         return writer.settled(Operand(result, bool, fails))
-    compared = _compare(first, second, "!=" if negated else "==")
-    if compared is not None and compared[:2] == ("True", "1"):
-        writer.spend(1)
-        writer.line(f"{result} = {compared[2]}")
-        return Operand(result, bool, fails=False)
-    writer.settle()
-    if compared is not None:
-        condition, cost, comparison = compared
-        writer.line(f"if {condition}: left -= {cost}; {result} = {comparison}")
-        fails &= writer.otherwise("else:", f"left, mark, {result} = same({arguments})", result)
+    before = writer.unsettled()
+    ways = _compare(first, second, "!=" if negated else "==", before)
+    otherwise = f"left -= {before}; " if before else ""
+    otherwise += f"left, mark, {result} = same({arguments})"
+    for place, (condition, cost, comparison) in enumerate(ways):
+        counted = f"left -= {cost}; {result} = {comparison}"
+        if not condition:
+            writer.line(counted)
+            return Operand(result, bool, fails=False)
+        writer.line(f"{'elif' if place else 'if'} {condition}: {counted}")
+    if ways:
+        fails &= writer.otherwise("else:", otherwise, result)
     else:
-        writer.line(f"left, mark, {result} = same({arguments})")
+        writer.line(otherwise)
     return writer.settled(Operand(result, bool, fails))
 
 
-def _compare(first: Operand, second: Operand, sign: str) -> tuple[str, str, str] | None:
-    """The most frequent case of a comparison: its condition, its cost and its source."""
-    one, other = first.text, second.text
-    known = second if second.value is not NOT_CONSTANT else first if first.value is not NOT_CONSTANT else None
-    cls = str if known is None else known.cls
-    if cls is type(None):
-        single = first if known is second else second
-        return f"{single.text} is None", "1", str(sign == "==")
-    if cls is not str and cls is not int and cls is not bool:
-        return None
-    if any(each.value is not NOT_CONSTANT and each.cls is not cls for each in (first, second)):
-        return None
-    condition = " and ".join(
-        f"type({each.text}) is {cls.__name__}" for each in (first, second) if each.fails or each.cls is not cls
-    )
-    return condition or "True", _shorter_cost(first, second) if cls is str else "1", f"{one} {sign} {other}"
+def _compare(first: Operand, second: Operand, sign: str, before: int) -> list[tuple[str, str, str]]:
+    """The frequent cases of a comparison: their conditions, costs and sources.
 
-
-def shorter_cost(first: str, second: str) -> str:
-    """The source for the cost of traversing the shorter of two texts, by their sizes."""
-    return f"(({first} if {first} < {second} else {second}) + 9) // 10"
-
-
-def _shorter_cost(first: Operand, second: Operand) -> str:
-    """Like `shorter_cost`, but faster for short texts."""
-    texts = [each.text for each in (first, second) if each.value is NOT_CONSTANT]
-    sizes = [len(each.value) for each in (first, second) if each.value is not NOT_CONSTANT]
-    long = shorter_cost(*(f"len({each.text})" for each in (first, second)))
-    if any(size > _ONE_STEP for size in sizes) or 0 in sizes:
-        return long
-    if not sizes:
-        short = " or ".join(f"len({text}) <= {_ONE_STEP}" for text in texts)
-        return f"1 if {' and '.join(texts)} and ({short}) else {long}"
-    return f"1 if {texts[0]} else 0" if texts else "1"
+    The costs include a known one, `before`; a case without a condition is the only one.
+    """
+    both = first, second
+    known = {each.cls for each in both if not each.fails and each.cls is not None}
+    if type(None) in known:
+        single = first if second.cls is type(None) else second
+        return [(f"{single.text} is None", str(1 + before), str(sign == "=="))]
+    if len(known) > 1 or not known <= _DIRECT:
+        return []
+    ways = []
+    for cls in known or (str, int):
+        condition = " and ".join(f"type({each.text}) is {cls.__name__}" for each in both if each.fails or not each.cls)
+        cost = of_shorter(first, second, before) if cls is str else str(1 + before)
+        ways.append((condition, cost, f"{first.text} {sign} {second.text}"))
+    return ways
 
 
 def emit_membership(writer: Writer, node: ast.Call, cost: int | CostFunction) -> Operand:

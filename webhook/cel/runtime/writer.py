@@ -186,9 +186,13 @@ class Writer(ABC):
 
     def settle(self) -> None:
         """Writes the statement that counts the cost so far."""
-        if self._cost:
-            self.line(f"left -= {self._cost}")
-            self._cost = 0
+        if cost := self.unsettled():
+            self.line(f"left -= {cost}")
+
+    def unsettled(self) -> int:
+        """The cost so far, for the caller to count together with one that is computed."""
+        cost, self._cost = self._cost, 0
+        return cost
 
     def look(self) -> None:
         """Writes a check of the clock, if one is due."""
