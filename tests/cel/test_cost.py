@@ -34,6 +34,7 @@ from webhook.cel.runtime.constants import Analysis
 from webhook.cel.runtime.program import Program
 from webhook.cel.types import base as types
 from webhook.cel.types.base import BOOL, BYTES, DOUBLE, DYN, INT, STRING, TIMESTAMP, list_of, map_of, struct
+from webhook.cel.types.values import Optional
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -274,6 +275,21 @@ def test_a_presence_test_that_is_not_come_to_is_not_counted(text: str, cost: int
     with suppress(EvaluationError):
         KUBERNETES.compile(text).evaluate(BINDINGS, meter=meter)
     assert meter.cost == cost
+
+
+@pytest.mark.parametrize("first", ["has(o.a.b) && false", "o.a.b == 0", "o.a == 0"])
+@pytest.mark.parametrize("second", ["o.a.b.c == 1", "o.a.b == 2"])
+@pytest.mark.parametrize("a", [1, "b", [1], {}, {"b": None}, {"b": {"c": 2}}, Optional({"b": {"c": 2}})])
+def test_steps_that_were_taken_before_cost_the_same(first: str, second: str, a: Any) -> None:
+    environment = Environment(variables={"o": DYN})
+
+    def spent(text: str) -> int:
+        meter = Meter()
+        with suppress(EvaluationError):
+            environment.compile(text).evaluate({"o": {"a": a}}, meter=meter)
+        return meter.cost
+
+    assert spent(f"{first} || {second}") == spent(first) + spent(second)
 
 
 def test_a_call_that_fits_no_overload_costs_a_unit() -> None:

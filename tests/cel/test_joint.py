@@ -9,7 +9,7 @@ import pytest
 from tests.cel import EXTENSIONS
 from tests.cel.test_generated import MOST_LINES, NASTY, WIDE, quoted, strangers
 from webhook.budget import INLINE, Budget, BudgetExceededError, limited
-from webhook.cel import CostLimitExceededError, Environment, Joint, Meter, Program
+from webhook.cel import CostLimitExceededError, Environment, EvaluationError, Joint, Meter, Program
 from webhook.cel.kubernetes.environments import with_variables
 from webhook.cel.runtime.joint import JointGenerator
 from webhook.cel.types.base import DYN, struct
@@ -118,11 +118,13 @@ def test_conditions_that_may_not_be_left_out_are_evaluated() -> None:
         ([], ["{'a': 1}.transformMap(k, v, v + o.nope).size() == 1 || true"]),
         ([], ["has(variables.failing) || true"]),
         ([], ["[variables.failing].size() == 1"]),
+        ([], ["{o: 1}.size() == 1 || true"]),
+        ([], ["string(o.a).matches('\\\\pL{1000}') || true"]),
     ],
 )
 def test_what_comes_to_something_else_is_to_be_evaluated_one_by_one(conditions: list[str], checks: list[str]) -> None:
     joint = Joint(*compiled(conditions, checks, VARIABLES), skipped=0)
-    with pytest.raises(CostLimitExceededError):
+    with pytest.raises((CostLimitExceededError, EvaluationError)):
         joint.evaluate(Meter(), MUCH, MUCH, {"o": {"a": 1}, "l": []})
 
 

@@ -186,6 +186,8 @@ UNTOLD: dict[str, dict[str, Any]] = {
         "expression": "variables.v || true",
         "variables": [{"name": "v", "expression": "object.nope.nope == 1"}],
     },
+    "an invalid key": {"expression": "{object.metadata: 1} == {} || true"},
+    "a pattern that is too large": {"expression": "object.metadata.name.matches('\\\\pL{1000}') || true"},
     "an error of a condition": {"matchConditions": [{"name": "c", "expression": "object.nope"}]},
     "the variables as a whole": {
         "expression": "has(variables.v)",

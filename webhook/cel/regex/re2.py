@@ -81,7 +81,8 @@ class Pattern:
         Raises:
             BudgetExceededError: The work exceeds the budget in force.
         """
-        return self._compiled.search(self._readable(text).encode()) is not None
+        work(len(text) * self._size // _STEPS)
+        return self._compiled.search((text if text.isascii() else readable(text)).encode()) is not None
 
     def find_all(self, text: str) -> Iterator[Match]:
         """Finds all matches in a text.
@@ -165,4 +166,4 @@ def readable(text: str) -> str:
 
 def matches(text: str, pattern: str) -> bool:
     """Whether the pattern is found anywhere in the text."""
-    return compile_pattern(pattern).is_in(text)
+    return (_patterns.get(pattern) or compile_pattern(pattern)).is_in(text)

@@ -320,9 +320,11 @@ def _emit_made(
     made = Operand(writer.name(), results.pop() if len(results) == 1 else None)
     call = writer.given(callable_of(function, overloads, len(operands)))
     otherwise = f"{made.text} = {call}({', '.join(('meter', *(each.text for each in operands)))})"
-    ways = _direct(made.text, operands, overloads)
-    source, condition = ways[0] if ways else ("", "")
     builds = any(overload.result.kind in _BUILT for overload in overloads)
+    ways = _direct(made.text, operands, overloads)
+    if function is PLANNED and not builds:  # errors are raised, and handled around the call
+        ways = _called(writer, operands, overloads)
+    source, condition = ways[0] if ways else ("", "")
     if isinstance(cost, int):
         if not source:
             writer.line(otherwise)
@@ -397,6 +399,16 @@ def _direct(result: str, operands: list[Operand], overloads: tuple[Overload, ...
         beside = direct.condition.format(*texts, r=result)
         ways.append((direct.source.format(*texts, r=result), " and ".join(filter(None, (condition, beside))) or "True"))
     return ways
+
+
+def _called(writer: Writer, operands: list[Operand], overloads: tuple[Overload, ...]) -> list[tuple[str, str]]:
+    """The call of the implementation itself, for texts."""
+    texts = [overload for overload in overloads if {*overload.parameters} == {STRING}]
+    condition = _condition(operands, [str] * len(operands)) if len(overloads) == len(texts) == 1 else None
+    if condition is None:
+        return []
+    source = f"{writer.given(texts[0].implementation)}({', '.join(operand.text for operand in operands)})"
+    return [(source, condition or "True")]
 
 
 def _condition(operands: list[Operand], classes: Iterable[type]) -> str | None:

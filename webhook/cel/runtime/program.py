@@ -110,6 +110,7 @@ class Joint:
 
         Raises:
             CostLimitExceededError: The result is another one: the expressions must be evaluated one by one.
+            EvaluationError: The same.
             RecursionError: The same.
             DeadlineExceededError: The evaluation passed the meter's deadline, or the budget's.
             BudgetExceededError: It was more work than the budget in force allows.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
-from webhook.cel import CostLimitExceededError
+from webhook.cel import CostLimitExceededError, EvaluationError
 from webhook.cel.kubernetes.environments import CALL_LIMIT, MATCH_CONDITIONS_LIMIT, POLICY_LIMIT
 from webhook.cel.runtime.meter import look
 from webhook.policy.evaluation.activation import STEP
@@ -101,7 +101,7 @@ def evaluate_quickly(steps: Iterable[Step], bindings: dict[str, Any], meter: Met
             if changes and holds:
                 left = -1
                 break
-    except (CostLimitExceededError, RecursionError):
+    except (CostLimitExceededError, EvaluationError, RecursionError):
         left = -1
     except BudgetExceededError:
         if not current().is_offline:
