@@ -183,19 +183,21 @@ def unread(what: Unreadable) -> Finding:
     return Finding(problem, what.source, what.line, what.column, what.excerpt)
 
 
+_ROOT: Final = Path()
 _FRAMES = 3
 _LONGEST = 300
 
 
-def failed(error: Exception, document: Document) -> Finding:
+def failed(error: Exception, document: Document, path: Path = _ROOT) -> Finding:
     """Report that draguard itself failed on an object, so that the report has all others.
 
     Args:
         error: The exception.
         document: The document of the object.
+        path: The part of the object on which it failed.
     """
     hint = "please report it, with the object; this says nothing about other objects"
-    return found(Problem(ERROR, INTERNAL, "InternalError", Path(), own_failure(error), hint), document)
+    return found(Problem(ERROR, INTERNAL, "InternalError", path, own_failure(error), hint), document)
 
 
 FAILED: Final = "draguard itself failed on this object: "
@@ -217,16 +219,17 @@ GRAVE: Final = (OSError, MemoryError, BudgetExceededError, DeadlineExceededError
 
 
 @contextmanager
-def guarded(document: Document, findings: list[Finding]) -> Iterator[None]:
+def guarded(document: Document, findings: list[Finding], path: Path = _ROOT) -> Iterator[None]:
     """Report an unexpected error on an object, so that the others still get their results.
 
     Args:
         document: The object's document.
         findings: Receives the report.
+        path: The part of the object that is worked on.
     """
     try:
         yield
     except GRAVE:
         raise
     except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
-        findings.append(failed(error, document))
+        findings.append(failed(error, document, path))

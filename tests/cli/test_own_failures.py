@@ -14,6 +14,7 @@ from webhook.cli.validate import judge, references
 from webhook.deviceselectors.fleet import rows
 from webhook.engine import manifests, prescheduled
 from webhook.engine import suites as engine_suites
+from webhook.engine.cases import Request
 from webhook.migration import files, objects
 from webhook.policy import load
 from webhook.policy.manifest import versions
@@ -152,6 +153,24 @@ def test_policy_test_runs_all_other_suites(monkeypatch: pytest.MonkeyPatch) -> N
     report = json.loads(done.out)
     assert {each["rule"] for each in report["findings"] if each["level"] == "error"} == {"internal-error"}
     assert len(report["suites"]) > 5
+
+
+def test_policy_test_runs_all_other_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(case: Any, *arguments: Any) -> Any:
+        if case["name"] == before[1]["name"]:
+            raise LookupError
+        return original(case, *arguments)
+
+    directory = ROOT / "policies/admin-access"
+    before = json.loads(draguard("policy", "test", "-o", "json", directory).out)["suites"][0]["cases"]
+    original = Request.of
+    monkeypatch.setattr(Request, "of", broken)
+    done = draguard("policy", "test", "-o", "json", directory)
+    assert done.code == 3
+    report = json.loads(done.out)
+    assert report["suites"][0]["cases"] == [before[0], *before[2:]]
+    (failed,) = (each for each in report["findings"] if each["level"] == "error")
+    assert (failed["rule"], failed["field"]) == ("internal-error", "cases[1]")
 
 
 def test_simulate_goes_on_with_the_other_pods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

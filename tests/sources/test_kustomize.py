@@ -129,6 +129,53 @@ def test_what_a_patch_has_written_is_in_its_file(field: str, path: Path, overlay
     assert found["field"] == "spec.devices.requests[0].exactly.allocationMod"
 
 
+JSON_PATCH = """\
+- op: test
+  path: /metadata/name
+  value: y
+- op: replace
+  path: /spec/devices/requests/OTHER/exactly
+  value:
+    allocationMod: All
+"""
+
+
+@pytest.mark.parametrize(
+    ("patches", "place"),
+    [
+        ("patches: [{path: ../p.yaml, target: {kind: ResourceClaim, name: x}}]", "p.yaml:7:5"),
+        ("patchesJson6902: [{path: ../p.yaml, target: {kind: ResourceClaim}}]", "p.yaml:7:5"),
+        ("patches: [{path: ../p.yaml, target: {name: '.*'}}]", "p.yaml:7:5"),
+        ("patches: [{path: ../p.yaml, target: {kind: ResourceClaim, name: other}}]", "overlay/claim.yaml:11:7"),
+        ("patches: [{path: ../p.yaml, target: {kind: Pod}}]", "overlay/claim.yaml:11:7"),
+        ("patches:\n- target: {name: x}\n  patch: |-\n    INLINE", "overlay/kustomization.yml:11:9"),
+        ("patches:\n- target: {name: other}\n  patch: |-\n    INLINE", "overlay/claim.yaml:11:7"),
+        ("patches:\n- target: {name: x}\n  patch: QUOTED", "overlay/claim.yaml:11:7"),
+    ],
+)
+@pytest.mark.parametrize("step", ["0", "-"])
+def test_what_a_json_patch_has_written_is_at_its_operation(
+    patches: str, place: str, step: str, path: Path, overlay: Path
+) -> None:
+    program(path, "kustomize", PRINTS)
+    operations = JSON_PATCH.replace("OTHER", step)
+    inline = operations.rstrip().replace("\n", "\n    ")
+    patches = patches.replace("INLINE", inline).replace("QUOTED", json.dumps(operations))
+    (overlay / "kustomization.yml").write_text(f"resources: [claim.yaml]\n{patches}\n", encoding="utf-8")
+    (overlay / "claim.yaml").write_text(BASE.replace("        allocationMod: All\n", ""), encoding="utf-8")
+    (overlay.parent / "p.yaml").write_text(operations, encoding="utf-8")
+    assert draguard("validate", overlay).out.startswith(f"{overlay.parent}/{place}: error unknown-field")
+
+
+def test_patches_of_any_content_are_passed_over(path: Path, overlay: Path) -> None:
+    program(path, "kustomize", PRINTS)
+    patches = "[5, {path: 5}, {patch: 5, target: 7}, {path: ../p.yaml}]"
+    (overlay / "kustomization.yml").write_text(f"resources: [claim.yaml]\npatches: {patches}\n", encoding="utf-8")
+    (overlay / "claim.yaml").write_text(BASE.replace("        allocationMod: All\n", ""), encoding="utf-8")
+    (overlay.parent / "p.yaml").write_text("[5, {path: 5}, {path: spec}, {path: /spec}]", encoding="utf-8")
+    assert draguard("validate", overlay).out.startswith(f"{overlay}/claim.yaml:11:")
+
+
 def test_what_cannot_be_built_is_a_finding(path: Path, overlay: Path) -> None:
     program(path, "kubectl", "sys.exit('error: accumulating resources: no such file')")
     done = draguard("validate", overlay)

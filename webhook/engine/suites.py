@@ -29,6 +29,7 @@ A suite is a document beside the policies::
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from webhook.api.versions import NEWEST
@@ -57,6 +58,7 @@ from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from webhook.objects import JSONObject
     from webhook.policy.evaluation.policyset import PolicySet
@@ -131,6 +133,7 @@ def run_suite(
     given: Iterable[Given | JSONObject],
     release: Release | None = None,
     select: Callable[[str], bool] = lambda _name: True,
+    guard: Callable[[Path], AbstractContextManager[None]] = lambda _path: nullcontext(),
 ) -> SuiteResult:
     """Run a suite.
 
@@ -139,6 +142,7 @@ def run_suite(
         given: The objects of the policies' files.
         release: The Kubernetes release, as the minor of 1.x; None for the suite's, or the newest.
         select: Tells whether a case, given by name, is run.
+        guard: Makes the context in which the case at a path is run; it may report an unexpected error.
 
     Raises:
         SuiteError: The suite is malformed, or tests no policy. A malformed case only fails itself.
@@ -152,10 +156,11 @@ def run_suite(
     for index, case in enumerate(cases):
         if not select(_name_of(case, CASES / index)):
             continue
-        result = _run_case(case, CASES / index, base, policies, templates)._replace(place=index)
-        results.append(result)
-        if result.verdict:
-            coverage.add(result.verdict.decisions)
+        with guard(CASES / index):
+            result = _run_case(case, CASES / index, base, policies, templates)._replace(place=index)
+            results.append(result)
+            if result.verdict:
+                coverage.add(result.verdict.decisions)
     return SuiteResult(tuple(results), tuple(coverage.covered()), policies.findings)
 
 

@@ -7,11 +7,14 @@ around it, equals its own. If there is none, or several, or it comes from elsewh
 from __future__ import annotations
 
 import os
+import re
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents import Document, parse
 from webhook.documents.files import open_regular
 from webhook.documents.limits import MAX_BYTES
+from webhook.objects import mapping
 from webhook.problem import Path, at
 from webhook.records import NamedTuple
 from webhook.sources.options import kustomization_of
@@ -19,9 +22,14 @@ from webhook.sources.options import kustomization_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from webhook.objects import JSONObject
+
 _LISTS: Final = ("resources", "bases", "components")
 """The fields of a kustomization that name files and other kustomizations."""
+_PATCHES: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
 _NAMES: Final = (("metadata", "name"), ("metadata", "namespace"))
+_PLAIN_NAME: Final = re.compile(r"[a-z0-9.-]+")
+"""A name of a patch's target that is not a pattern."""
 _MOST: Final = 10_000
 """The most files to read."""
 
@@ -36,6 +44,35 @@ class _Named(NamedTuple):
         return f"{self.prefix}{name}{self.suffix}"
 
 
+class _Patch(NamedTuple):
+    """A strategic merge patch or a JSON Patch.
+
+    Args:
+        kind: The kind of the patched objects; empty for any.
+        name: Their name, or a pattern; empty for any.
+        document: The patch.
+    """
+
+    kind: str
+    name: str
+    document: Document
+
+    def applies_to(self, kind: str, name: str) -> bool:
+        """Tell whether the patch may be for an object; kustomizations may have made its name longer."""
+        is_named = not _PLAIN_NAME.fullmatch(self.name) or self.name in name
+        return self.kind in ("", kind) and is_named
+
+    def places(self, path: Path) -> Iterator[tuple[str | int, ...]]:
+        """Find the places in the patch of a built value; lists are merged, so that it may have another index."""
+        if not isinstance(self.document.data, list):
+            yield from _places(self.document.data, path)
+            return
+        for index, operation in enumerate(self.document.data):
+            steps = _pointer(at(operation, ("path",)))
+            if steps is not None and len(steps) <= len(path) and all(map(_is_same_step, steps, path)):
+                yield from _places(operation, ("value", *path[len(steps) :]), (index,))
+
+
 class Origins:
     """The resource files of a kustomization.
 
@@ -46,7 +83,7 @@ class Origins:
     def __init__(self, file: str) -> None:
         self._left = _MOST
         self._objects: dict[tuple[str, str], list[Document]] = {}
-        self._patches: dict[str, list[Document]] = {}
+        self._patches: list[_Patch] = []
         self._collect(file, [], frozenset())
 
     def of(self, built: Document) -> Document | None:
@@ -60,13 +97,15 @@ class Origins:
     def patched(self, built: Document, path: Path) -> tuple[Document, Path] | None:
         """Return the patch with a built value, and the path there; None if no file has it.
 
-        Lists are merged by keys, so that a patch may have a value at another index.
+        Args:
+            built: The built object.
+            path: The path of the value.
         """
-        value = at(built.data, path)
-        for patch in self._patches.get(_identity(built)[0], ()):
-            for place in _places(patch.data, path):
-                if at(patch.data, place) == value:
-                    return patch, Path(place)
+        value, (kind, name, _) = at(built.data, path), _identity(built)
+        for patch in self._patches:
+            for place in patch.places(path) if patch.applies_to(kind, name) else ():
+                if at(patch.document.data, place) == value:
+                    return patch.document, Path(place)
         return None
 
     def _collect(self, file: str, names: list[_Named], seen: frozenset[str]) -> None:
@@ -94,12 +133,13 @@ class Origins:
                     self._collect(kustomization_of(path), inside, seen | {here})
                 else:
                     self._take(path, inside)
-            for entry in _patches(stated):
+            for target, documents in _patches(kustomization, directory or "."):
                 self._left -= 1
                 if self._left < 0:
                     return
-                for patch in _documents(os.path.normpath(f"{directory or '.'}/{entry}")):
-                    self._patches.setdefault(_identity(patch)[0], []).append(patch)
+                for each in documents:
+                    kind, name, _ = _identity(each)
+                    self._patches.append(_Patch(_text(target, "kind") or kind, _text(target, "name") or name, each))
 
     def _take(self, path: str, names: list[_Named]) -> None:
         for document in _documents(path):
@@ -128,14 +168,40 @@ def _entries(kustomization: dict[str, Any]) -> Iterator[str]:
         yield from (each for each in (listed if isinstance(listed, list) else ()) if isinstance(each, str))
 
 
-def _patches(kustomization: dict[str, Any]) -> Iterator[str]:
-    """List the files with strategic merge patches."""
-    for field in ("patches", "patchesStrategicMerge"):
-        listed = kustomization.get(field)
-        for each in listed if isinstance(listed, list) else ():
-            path = each.get("path") if isinstance(each, dict) else each
-            if isinstance(path, str) and "\n" not in path:
-                yield path
+def _patches(kustomization: Document, directory: str) -> Iterator[tuple[JSONObject, Iterator[Document]]]:
+    """List the patches of a kustomization, each with its target."""
+    for field in _PATCHES:
+        listed = kustomization.data.get(field)
+        for index, each in enumerate(listed if isinstance(listed, list) else ()):
+            is_map = isinstance(each, dict)
+            file, inline = (each.get("path"), each.get("patch")) if is_map else (each, each)
+            if isinstance(inline, str) and (is_map or "\n" in inline):
+                place = (field, index, "patch") if is_map else (field, index)
+                yield mapping(each, "target"), _inline(kustomization, Path(place), inline)
+            elif isinstance(file, str):
+                yield mapping(each, "target"), _documents(os.path.normpath(f"{directory}/{file}"))
+
+
+def _inline(kustomization: Document, path: Path, text: str) -> Iterator[Document]:
+    """Read a patch in a block of a kustomization, with its lines there; empty if it is written otherwise."""
+    start = kustomization.position(path).line
+    lines = [kustomization.line(start + each) for each in range(1, len(text.splitlines()) + 1)]
+    block = "\n".join(lines)
+    if dedent(block).strip() == text.strip():
+        documents = parse("\n" * start + block, kustomization.source)
+        yield from (each for each in documents if isinstance(each, Document))
+
+
+def _pointer(path: Any) -> list[str] | None:
+    """Return the steps of a JSON pointer; None if it is not one."""
+    if not isinstance(path, str) or not path.startswith("/"):
+        return None
+    return [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")[1:]]
+
+
+def _is_same_step(step: str, built: str | int) -> bool:
+    """Compare a step of a pointer with one of a built path; items of lists may have moved."""
+    return step == "-" or step.isdecimal() if isinstance(built, int) else step == built
 
 
 def _places(value: Any, path: Sequence[str | int], here: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:

@@ -146,7 +146,10 @@ def _result(
     try:
         files = SuiteFiles(suite)
         given = files.policies(directory.manifests)
-        return run_suite(files.data, given, release(stated) if stated else None, selected or (lambda _name: True))
+        minor = release(stated) if stated else None
+        return run_suite(
+            files.data, given, minor, selected or (lambda _name: True), lambda path: guarded(suite, faults, path)
+        )
     except SuiteError as error:
         wrong = (error, *error.others)
         faults += (found(Problem(ERROR, "suite", "", each.path, each.text), suite) for each in wrong)
