@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.memory import Process
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -36,17 +38,18 @@ class Served:
         self.log = log
         self._pid = pid
 
-    def processes(self) -> list[int]:
-        """Return the first process and its descendants."""
-        return list(_below(self._pid))
+    def processes(self) -> list[Process]:
+        """Return what the first process and its descendants take."""
+        found = (_process(pid, depth) for pid, depth in _below(self._pid))
+        return [process for process in found if process is not None]
 
     def cpu_seconds(self) -> float:
         """Return the processor time of all processes."""
-        return sum(map(_cpu_seconds, self.processes()))
+        return sum(_cpu_seconds(pid) for pid, _ in _below(self._pid))
 
     def resident_mb(self) -> list[float]:
         """Return the memory of each process; shared memory is divided among them."""
-        return list(map(_resident_mb, self.processes()))
+        return [_resident_mb(pid) for pid, _ in _below(self._pid)]
 
 
 @contextmanager
@@ -96,9 +99,21 @@ def _resident_mb(pid: int) -> float:
     return int(found[1]) / 1024 if found else 0.0
 
 
-def _below(pid: int) -> Iterator[int]:
-    yield pid
+def _process(pid: int, depth: int) -> Process | None:
+    """Read what a process takes; None if it has ended, or is about to."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+        files = len(os.listdir(f"/proc/{pid}/fd"))  # noqa: PTH208 - no paths are needed
+    except OSError:
+        return None
+    taken = re.findall(r"^(?:RssAnon|VmSwap):\s+(\d+) kB", status, re.MULTILINE)
+    return Process(pid, depth, sum(map(int, taken)) << 10, files) if taken else None
+
+
+def _below(pid: int, depth: int = 0) -> Iterator[tuple[int, int]]:
+    """Find a process and its descendants, each with its depth."""
+    yield pid, depth
     with suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             for child in (task / "children").read_text(encoding="ascii").split():
-                yield from _below(int(child))
+                yield from _below(int(child), depth + 1)

