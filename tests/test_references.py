@@ -92,14 +92,14 @@ spec:
   resourceClaims: [{name: gpu, resourceClaimTemplateName: one-gpu}]
 """
     done = draguard("validate", "-", stdin=pod)
-    named = "note: not looked up: ResourceClaimTemplate one-gpu (<stdin>:7); "
-    assert f"{named}none beside them: add them, or give" in done.out
+    named = "note: references not checked: ResourceClaimTemplate one-gpu (<stdin>:7); "
+    assert f"{named}the manifests have no such objects: add them, or give" in done.out
     assert done.code == 0
     refused = (
         b"---\n{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: gpu}, spec: {spac: {}}}\n"
     )
     done = draguard("validate", "-", stdin=pod + refused)
-    assert f"{named}none without errors beside them: add them" in done.out
+    assert f"{named}the manifests have no such objects without errors: add them" in done.out
 
 
 @pytest.mark.parametrize(("field", "found"), [("count: 1", False), ("count: -1", True), ("count: many", True)])
@@ -107,7 +107,7 @@ def test_objects_with_errors_may_have_further_warnings(field: str, *, found: boo
     claim = "{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: c}, spec: {devices: {requests: "
     claim += f"[{{name: g, exactly: {{deviceClassName: gpu.example.com, {field}}}}}]}}}}}}\n"
     done = draguard("validate", "-", stdin=claim.encode())
-    assert ("note: not looked for: some warnings of 1 object with errors" in done.out) == found
+    assert ("note: some warnings are not checked for 1 object with errors" in done.out) == found
 
 
 @pytest.mark.parametrize("broken", ["\tmetadata: {name: a}", "kind: ResourceClaimsTemplate"])
@@ -121,7 +121,9 @@ def test_what_a_broken_document_of_the_file_may_hold_is_not_missed(broken: str) 
     wrong = template.replace("NAME", "two-gpus").replace("kind: ResourceClaimTemplate", broken)
     done = draguard("validate", "-", stdin="---\n".join([pod, template.replace("NAME", "other"), wrong]).encode())
     assert ("template-not-found" in done.out, done.out.count(": error ")) == (False, 1)
-    assert "ResourceClaimTemplate two-gpus (<stdin>:4); none without errors beside them" in done.out
+    assert (
+        "ResourceClaimTemplate two-gpus (<stdin>:4); the manifests have no such objects without errors: add" in done.out
+    )
 
 
 def test_of_many_objects_that_cannot_be_looked_up_some_are_named() -> None:
@@ -129,8 +131,11 @@ def test_of_many_objects_that_cannot_be_looked_up_some_are_named() -> None:
     claim += "spec: {devices: {requests: [%s]}}\n"
     requests = ", ".join(f"{{name: g{each}, exactly: {{deviceClassName: {each}.org}}}}" for each in (0, 1, 2, 3, 4))
     done = draguard("validate", "-", stdin="---\n".join([claim % requests, claim % requests]).encode())
-    listed = ", ".join(f"{each}.org (<stdin>:4 and 1 more place)" for each in range(3)) + ", and 2 more; none"
-    assert f"note: not looked up: DeviceClass {listed} beside them" in done.out
+    listed = (
+        ", ".join(f"{each}.org (<stdin>:4 and 1 more place)" for each in range(3))
+        + ", and 2 more; the manifests have no"
+    )
+    assert f"note: references not checked: DeviceClass {listed} such objects: add" in done.out
 
 
 def test_the_cluster_is_looked_into(tmp_path: Path) -> None:

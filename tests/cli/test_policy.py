@@ -107,7 +107,8 @@ class TestValidate:
     def test_a_finding_shows_the_object_and_the_expression(self, write: Callable[..., Path]) -> None:
         folder = write(policies__p=LIMITED, pod=[bad()])
         done = draguard("validate", "--policies", folder / "policies", folder / "pod.yaml")
-        kind, how = "ValidatingAdmissionPolicy", "add them, or give the objects of the cluster with --cluster"
+        kind = "ValidatingAdmissionPolicy"
+        how = "have no such objects: add them, or give the objects of the cluster with --cluster"
         limited = f"{kind} 'limited'"
         assert done.code == 1
         assert done.out.splitlines() == [
@@ -116,7 +117,7 @@ class TestValidate:
             '10 |       object.metadata.name != "bad"',
             "   |       ^^^^^^^^^^^^^^^^^^^^",
             "",
-            f"note: not looked up: ResourceClaim shared ({folder}/pod.yaml:14); none beside them: {how}",
+            f"note: references not checked: ResourceClaim shared ({folder}/pod.yaml:14); the manifests {how}",
             "1 document in 1 file: 1 error",
         ]
 
@@ -605,8 +606,8 @@ class TestCheck:
 
     def test_what_was_not_looked_for_is_named(self, write: Callable[..., Path]) -> None:
         done = draguard("policy", "check", write(p=LIMITED.replace("spec:", "spec:\n  surplus: 1", 1)))
-        assert "note: not looked for: warnings of 1 object with errors\n" in done.out
-        assert "not looked for" not in draguard("policy", "check", write(p=mutating("m", "[JSONPatch{}]"))).out
+        assert "note: warnings are not checked for 1 object with errors\n" in done.out
+        assert "not checked for" not in draguard("policy", "check", write(p=mutating("m", "[JSONPatch{}]"))).out
 
     def test_a_condition_is_stripped_before_it_is_compiled(self, write: Callable[..., Path]) -> None:
         condition = r'[{name: a, expression: "\n  object.metadata.name == nope"}]'
@@ -976,12 +977,12 @@ class TestBehindAnError:
             "unused-variable",
             "type-check",
         ]
-        assert "not looked for" not in done
+        assert "not checked for" not in done
 
     def test_nothing_is_concluded_from_a_variable_that_is_wrong(self, write: Callable[..., Path]) -> None:
         done = draguard("policy", "check", write(broken=BROKEN.replace('"1"', '"1 +"'))).out
         assert "type-check" not in done
-        assert "note: not looked for: warnings of 1 object with errors" in done
+        assert "note: warnings are not checked for 1 object with errors" in done
 
     def test_what_is_validated_once_it_is_decoded_is_reported_at_once(self, write: Callable[..., Path]) -> None:
         found = findings(

@@ -120,7 +120,7 @@ class TestClaimsWithTheirParameters:
         assert CASES[0][1] in request["exactly"]["selectors"][0]["cel"]["expression"]
         assert spec["devices"]["config"][0]["requests"] == [request["name"]]
         (problem,) = from_classic(given, known)[1]
-        assert problem.hint.startswith(f"what it says is a part of {claim['kind']} gpu now: delete the object")
+        assert problem.hint.startswith(f"its content is part of {claim['kind']} gpu now: delete the object")
 
     @pytest.mark.parametrize(
         "given",

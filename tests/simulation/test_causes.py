@@ -104,7 +104,7 @@ def test_different_reasons_are_told_apart() -> None:
     """Only the nodes that suit the pod otherwise lack a device."""
     tainted = clusters.node("b", {"taints": [{"key": "own", "effect": "NoSchedule"}]})
     text = reason(*on("a"), tainted, clusters.node("c", cpu="0"), asking(count=2))
-    assert text.startswith("no other node has 2 devices of the class for request r: at most 1; ")
+    assert text.startswith("2 nodes lack 2 devices of the class for request r: at most 1; ")
     assert "1 node had untolerated taint(s)" in text
 
 

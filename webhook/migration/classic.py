@@ -53,7 +53,7 @@ def from_classic(obj: JSONObject, parameters: Parameters) -> tuple[JSONObject, l
     """
     kind = obj.get("kind")
     if user := parameters.user(obj) if kind == "ResourceClaimParameters" else "":
-        how = f"what it says is a part of {user} now: delete the object"
+        how = f"its content is part of {user} now: delete the object"
         return obj, [lost(Path(("kind",)), f"{kind} has no counterpart", how)]
     if how := without_counterpart(obj):
         return obj, [lost(Path(("kind",)), f"{kind} has no counterpart", how)]
@@ -92,7 +92,11 @@ def _class(obj: JSONObject, _: Parameters) -> tuple[JSONObject, list[Problem]]:
     driver = obj.get("driverName")
     if not isinstance(driver, str):
         return obj, [
-            lost(Path(("kind",)), "a ResourceClass without a driver", "write a DeviceClass with spec.selectors")
+            lost(
+                Path(("kind",)),
+                "a ResourceClass without driverName cannot be converted",
+                "write a DeviceClass with spec.selectors",
+            )
         ]
     expression = f"device.driver == {json.dumps(driver, ensure_ascii=False)}"
     gone = {"driverName", "structuredParameters"}
@@ -104,18 +108,18 @@ def _class(obj: JSONObject, _: Parameters) -> tuple[JSONObject, list[Problem]]:
 def _lost_of_class(obj: JSONObject, driver: str) -> Iterator[Problem]:
     if obj.get("parametersRef") is not None:
         opaque = json.dumps({"opaque": {"driver": driver, "parameters": {}}})
-        hint = f"write the parameters themselves: spec.config: [{opaque}]"
-        yield lost(Path(("parametersRef",)), "a DeviceClass refers to no parameters", hint)
+        hint = f"write the parameters into spec.config: [{opaque}]"
+        yield lost(Path(("parametersRef",)), "a DeviceClass has no parametersRef", hint)
     if obj.get("suitableNodes") is not None:
-        hint = "the slices of the driver say which nodes have its devices: remove the field"
-        yield lost(Path(("suitableNodes",)), "a DeviceClass chooses no nodes", hint)
+        hint = "remove the field: the driver's slices name the nodes of devices"
+        yield lost(Path(("suitableNodes",)), "a DeviceClass has no suitableNodes", hint)
 
 
 def _claim(obj: JSONObject, parameters: Parameters) -> tuple[JSONObject, list[Problem]]:
     spec, problems = _claim_spec(obj.get("spec"), Path(("spec",)), parameters.devices(obj))
     if obj.get("status"):
-        hint = "remove the field: the status is the server's, and the claim will be allocated anew"
-        problems.append(lost(Path(("status",)), "the status of a claim that a controller has allocated", hint))
+        hint = "remove the field: the cluster writes it, and allocates the claim again"
+        problems.append(lost(Path(("status",)), "a status that a controller wrote cannot be converted", hint))
     return (obj if spec is obj.get("spec") else {**obj, "spec": spec}), problems
 
 
@@ -131,7 +135,13 @@ def _claim_spec(spec: Any, path: Path, devices: JSONObject | None) -> tuple[Any,
     """Convert the spec of a claim; its parameters, if known, say which devices it wants."""
     name = spec.get("resourceClassName") if isinstance(spec, dict) else None
     if not isinstance(name, str):
-        return spec, [lost(path, "a claim without a class", "write spec.devices.requests, each with a deviceClassName")]
+        return spec, [
+            lost(
+                path,
+                "a claim without resourceClassName cannot be converted",
+                "write spec.devices.requests, each with a deviceClassName",
+            )
+        ]
     gone = {"resourceClassName"} | ({"parametersRef"} if devices else set())
     if spec.get("allocationMode", _ON_DEMAND) == _ON_DEMAND:
         gone.add("allocationMode")
@@ -155,14 +165,18 @@ def _request(name: str, exactly: JSONObject) -> JSONObject:
 def _lost_of_claim(spec: JSONObject, path: Path) -> Iterator[Problem]:
     if spec.get("allocationMode", _ON_DEMAND) != _ON_DEMAND:
         hint = "devices are allocated when a pod needs them: remove the field"
-        yield lost(path / "allocationMode", "no claim is allocated before a pod uses it", hint)
+        yield lost(path / "allocationMode", "v1alpha3 has removed immediate allocation", hint)
     if spec.get("parametersRef") is not None:
         opaque = json.dumps({"requests": [REQUEST], "opaque": {"driver": "DRIVER", "parameters": {}}})
         hint = (
-            "convert its ResourceClaimParameters with it, if it has any; or write what chooses devices into the "
-            "request's selectors, and the driver's parameters themselves: "
+            "convert it together with its ResourceClaimParameters; or write the conditions for devices into the "
+            "request's selectors, and the driver's parameters into "
         )
-        yield lost(path / "parametersRef", "a claim refers to no parameters", f"{hint}devices.config: [{opaque}]")
+        yield lost(
+            path / "parametersRef",
+            "v1alpha3 has removed parametersRef from claims",
+            f"{hint}devices.config: [{opaque}]",
+        )
 
 
 _CHANGES: Final[dict[str, Callable[[JSONObject, Parameters], tuple[JSONObject, list[Problem]]]]] = {

@@ -143,8 +143,8 @@ def attribute_optional(obj: JSONObject, context: Context) -> Iterator[Problem]:
         safe = guarded(selector.expression, optional, context.release, context.gates)
         advice = ask_first(safe)
         for read, driver in optional.values():
-            message = f'not every device of driver "{driver}" has "{read.name}": on one that lacks it '
-            message += "this is an error, and ends scheduling for all nodes"
+            message = f'not every device of driver "{driver}" has "{read.name}": '
+            message += "the error on a device without it ends scheduling for all nodes"
             yield finding(selector.path, message, advice, "Fails", read.offset)
 
 

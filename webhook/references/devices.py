@@ -103,7 +103,7 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
         (first, fault), contents = failing[0], [group.content for group, _ in failing]
         count = sum(group.devices for group, _ in failing)
         all_ = sum(group.devices for group in fleet.sorted_out(each.around, ()).taken)
-        message = f"on {count} of {all_} devices this is an error, and ends scheduling for all nodes: {fault.detail}"
+        message = f"an error on {count} of {all_} devices ends scheduling for all nodes: {fault.detail}"
         advice = Advice()
         if match := _TYPED.search(fault.detail):
             advice = Advice(f"an attribute is read without its type: leave out .{match[1]}")
@@ -198,7 +198,7 @@ def _nothing(
     if count and reason:
         all_ = sum(reasons.values())
         some = f"all {all_} devices" if count == all_ else f"{count} of {all_} devices"
-        message += f": on {'the only device' if all_ == 1 else some}, {reason}"
+        message += f": {reason} ({'the only device' if all_ == 1 else some})"
     part = fleet.first_false_part(own[index], examples[index, reason]) if examples else None
     character = None if part is None else start_of(part)
     advice = _mistyped(reason, values, text(own[index], "cel", "expression"))

@@ -90,8 +90,8 @@ def _of_devices(groups: Sequence[JSONObject], *, is_all: bool) -> list[str]:
         asked = [next(each for each in group["requests"] if _key(each) == key) for group in groups]
         furthest = max(range(len(groups)), key=lambda index: (*unmet[index][key][:2], bool(asked[index]["lacking"])))
         request = asked[furthest]
-        nodes = "no node" if is_all else "no other node"
-        return [f"{nodes} has {_lacking(request, unmet[furthest][key])}"]
+        nodes = "no node has" if is_all else _which_lack(sum(len(each["nodes"]) for each in groups))
+        return [f"{nodes} {_lacking(request, unmet[furthest][key])}"]
     return [_of_group(group, short) for group, short in zip(groups, unmet, strict=True)]
 
 
@@ -99,8 +99,7 @@ def _of_group(group: JSONObject, unmet: Mapping[tuple[str, str], Shortfall]) -> 
     """State what the nodes of a group lack for the first request that they cannot meet."""
     for request in group["requests"]:
         if short := unmet.get(_key(request)):
-            verb = "lacks" if len(group["nodes"]) == 1 else "lack"
-            return f"{_counted(group)} {verb} {_lacking(request, short)}"
+            return f"{_which_lack(len(group['nodes']))} {_lacking(request, short)}"
     brief = [each.partition(": ")[0] for each in group["details"]]  # without the devices of each request
     return ": ".join([f"{_counted(group)} cannot meet all requests together", *brief[:1]])
 
@@ -156,6 +155,10 @@ def _of_reason(reason: str, nodes: str) -> str:
 def _detailed(group: JSONObject) -> str:
     besides = ", and too few devices" if group["requests"] else ""
     return (f": {'; '.join(group['details'])}" if group["details"] else "") + besides
+
+
+def _which_lack(count: int) -> str:
+    return "1 node lacks" if count == 1 else f"{count} nodes lack"
 
 
 def _counted(group: JSONObject) -> str:

@@ -83,7 +83,7 @@ def run(arguments: Namespace) -> int:
     if arguments.costs and any(each["unbounded"] for each in report.costs):
         report.remarks.append(_UNBOUNDED.format(CALL_LIMIT))
     if result.unchecked:
-        report.remarks.append(f"note: not looked for: warnings of {counted(result.unchecked, 'object')} with errors")
+        report.remarks.append(f"note: warnings are not checked for {counted(result.unchecked, 'object')} with errors")
     return show(report, arguments)
 
 

@@ -181,7 +181,7 @@ class References:
             )
         if self._partly:
             objects = counted(len(self._partly), "object")
-            report.asides.append(f"note: not looked for: some warnings of {objects} with errors")
+            report.asides.append(f"note: some warnings are not checked for {objects} with errors")
         has_errors = bool(self._cut) or not self._refused.isdisjoint(skipped.kinds())
         return list(skipped.lines(has_errors=has_errors))
 

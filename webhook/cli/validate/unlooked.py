@@ -68,9 +68,9 @@ class Unlooked:
             yield f"note: not matched against devices: {objects}, as that is too much work; validate fewer at a time"
         if self._uses:
             kinds = "; ".join(f"{kind} {_listed(uses)}" for kind, uses in sorted(self._uses.items()))
-            none = "none without errors" if has_errors else "none"
+            such = "such objects without errors" if has_errors else "such objects"
             how = "add them, or give the objects of the cluster with --cluster"
-            yield f"note: not looked up: {kinds}; {none} beside them: {how}"
+            yield f"note: references not checked: {kinds}; the manifests have no {such}: {how}"
 
 
 def _listed(uses: dict[str, tuple[str, int]]) -> str:
