@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from functools import partial
 from itertools import product
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
@@ -16,10 +17,11 @@ from webhook.api.gates import enabled
 from webhook.api.versions import NEWEST
 from webhook.inventory import CLAIMS, Inventory
 from webhook.references import Context, Found, every_rule, look
-from webhook.references.alike import Alike
-from webhook.references.constants import has_plain_constants
+from webhook.references.alike import Alike, Plain
+from webhook.references.constants import plain_in
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 
@@ -47,7 +49,7 @@ class Looking:
 def looks(alike: Alike, *objects: dict[str, Any]) -> int:
     looking = Looking()
     for each in objects:
-        alike.find(each, looking, lambda: True)
+        alike.find(each, looking, lambda: Plain.CONSTANTS)
     return looking.times
 
 
@@ -136,6 +138,10 @@ FORMS = [
     MODEL + " == {0} && " + MODEL + " == {1}",
     MODEL + " != {0} || " + MODEL + " != {1}",
     MODEL + " < {0}",
+    MODEL + ' == {0} && device.attributes["gpu.example.com"].brand == {1}',
+    MODEL + " == {0} && device.attributes['gpu.example.com'].brand != {1}",
+    'has(device.attributes["gpu.example.com"].brand) && ' + MODEL + " == {0}",
+    'device.attributes["gpu.example.com"]["model"] == {0} && ' + MODEL + " == {1}",
     'device.attributes["gpu.example.com"].brand == {0}',
     "1 == {0} || true",
     "device.driver == {0}",
@@ -168,16 +174,23 @@ CONSTANTS = [
 ]
 
 
-def selecting(form: str, constants: tuple[str, str]) -> dict[str, Any]:
+NAMES = [{}, {"model": "brand"}, {"model": "other"}, {"type": "mode"}, {"type": "tipe"}, {"profile": "profilf"}]
+"""Names in the place of others."""
+
+
+def selecting(form: str, constants: tuple[str, str], names: Mapping[str, str] = MappingProxyType({})) -> dict[str, Any]:
     expression = form.format(*constants)
+    for name, other in names.items():
+        expression = expression.replace(f".{name}", f".{other}")
     return claim("a", selectors=[{"cel": {"expression": expression}}])
 
 
 @pytest.mark.parametrize("step", [1, -1])  # the first of a shape is what the others may be taken for
-def test_what_is_found_by_shape_is_what_is_found_alone(step: int) -> None:
+@pytest.mark.parametrize("has_class", [True, False])
+def test_what_is_found_by_shape_is_what_is_found_alone(step: int, *, has_class: bool) -> None:
     device_class = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu.example.com"}}
     spec = {"selectors": [{"cel": {"expression": 'device.attributes["gpu.example.com"].brand != "b"'}}]}
-    inventory = Inventory([{**device_class, "spec": spec}])
+    inventory = Inventory([{**device_class, "spec": spec}] if has_class else [])
     together, looked = Context(inventory, NEWEST, enabled(NEWEST)), []
 
     def alone(obj: dict[str, Any]) -> Found:
@@ -189,10 +202,10 @@ def test_what_is_found_by_shape_is_what_is_found_alone(step: int) -> None:
         return alone(obj)
 
     for number in range(16):
-        together.alike.find(claim("a", count=number), Looking(), lambda: False)
-    claims = [selecting(form, constants) for form, constants in product(FORMS, CONSTANTS)][::step]
+        together.alike.find(claim("a", count=number), Looking(), lambda: Plain.NOTHING)
+    claims = [selecting(*each) for each in product(FORMS, CONSTANTS, NAMES)][::step]
     for each in claims:
-        found = together.alike.find(each, partial(looking, each), partial(has_plain_constants, each, together))
+        found = together.alike.find(each, partial(looking, each), partial(plain_in, each, together))
         assert found.problems == alone(each).problems, each
     assert len(looked) < len(claims)
 
@@ -202,6 +215,8 @@ def test_claims_that_differ_in_a_constant_are_looked_at_once() -> None:
     looks(alike, *(claim("a", count=number) for number in range(16)))
     claims = [selecting(FORMS[0], (f'"{number}"', "")) for number in range(10, 20)]
     assert looks(alike, *claims) == 1
+    renamed = [selecting(FORMS[0], ('"12"', ""), {"model": f"model{number}"}) for number in range(10, 20)]
+    assert looks(alike, *renamed) == 10
     other = [
         {**each, "status": {"devices": []}, "spec": {**each["spec"], "config": [{"expression": "x"}]}}
         for each in claims
@@ -210,7 +225,7 @@ def test_claims_that_differ_in_a_constant_are_looked_at_once() -> None:
 
 
 def test_whether_constants_matter_is_asked_once_for_a_shape() -> None:
-    alike, looking, asked = Alike(), Looking(), mock.Mock(return_value=False)
+    alike, looking, asked = Alike(), Looking(), mock.Mock(return_value=Plain.NOTHING)
     looks(alike, *(claim("a", count=number) for number in range(16)))
     for number in range(10, 20):
         alike.find(selecting(FORMS[0], (f'"{number}"', "")), looking, asked)

@@ -30,12 +30,21 @@ ALIKE = [
     (f'{READ}.startsWith("a")', f'{READ}.startsWith("b")'),
     (f'{READ}.endsWith("a") || {READ}.contains("b")', f'{READ}.endsWith("c") || {READ}.contains("d")'),
     ('device.attributes["a.b"].driverVersion == "a"', 'device.attributes["a.b"].driverVersion == "b"'),
+    (f'{READ} == "a100"', 'device.attributes["gpu.example.com"].brand == "h200"'),
+    ('has(device.capacity["a.b"].c)', 'has(device.capacity["a.b"].d)'),
 ]
 UNLIKE = [
     (f'{READ} == "a100"', f'{READ} == "a10"'),
     (f'{READ} == "a"', f"{READ} == 1"),
     (f'{READ} == "a100"', f'{READ} != "a100"'),
-    (f'{READ} == "a100"', 'device.attributes["gpu.example.com"].brand == "a100"'),
+    (f'{READ} == "a100"', 'device.attributes["gpu.example.com"].type == "a100"'),
+    (f'{READ} == "a100"', 'device.attributes["amd.example.com"].model == "a100"'),
+    (f'{READ} == "a100"', 'device.attributes["gpu.example.com"]["model"] == "a100"'),
+    (f"{READ} == 1", 'device.capacity["gpu.example.com"].model == 1'),
+    (f"{READ}.size()", f"{READ}.trim()"),
+    ('device.attributes["a.b"].null == "x"', 'device.attributes["a.b"].main == "x"'),
+    ('device.attributes["a.b"].size() == 1', 'device.attributes["a.b"].trim() == 1'),
+    ('my.device.attributes["a.b"].size == 1', 'my.device.attributes["a.b"].trim == 1'),
     ('device.driver == "a.example.com"', 'device.driver == "b.example.com"'),
     ('(device.driver) == "a.example.com"', '(device.driver) == "b.example.com"'),
     ('device.driver in ["a.example.com"]', 'device.driver in ["b.example.com"]'),
@@ -65,12 +74,23 @@ WITHOUT = [
 
 @pytest.mark.parametrize(("one", "other"), ALIKE)
 def test_constants_that_are_compared_do_not_tell_selectors_apart(one: str, other: str) -> None:
-    assert shape_of(one) == shape_of(other) is not None
+    assert _written(one) == _written(other) != one
 
 
 @pytest.mark.parametrize(("one", "other"), UNLIKE)
 def test_all_else_does(one: str, other: str) -> None:
-    assert (shape_of(one) or one) != (shape_of(other) or other)
+    assert _written(one) != _written(other)
+
+
+def test_names_that_are_read_are_told() -> None:
+    shape = shape_of(f"has(device.capacity['a.b'].c) && {READ} == {READ}")
+    assert shape is not None
+    assert shape.names == ("c", "model", "model")
+
+
+def _written(expression: str) -> str:
+    shape = shape_of(expression)
+    return shape.text if shape else expression
 
 
 @pytest.mark.parametrize("expression", WITHOUT)
@@ -120,7 +140,8 @@ VALUES = [
 
 def texts() -> list[str]:
     """Write every form with every value."""
-    return [form.format(read=READ, value=value) for form, value in product(FORMS, VALUES)]
+    reads = (READ, READ.replace("model", "brand"), READ.replace("model", "value"))
+    return [form.format(read=read, value=value) for form, value, read in product(FORMS, VALUES, reads)]
 
 
 @pytest.mark.parametrize(("release", "stored"), [(30, False), (34, True), (37, False)])
@@ -129,7 +150,7 @@ def test_selectors_of_a_shape_are_taken_alike(release: int, stored: bool) -> Non
     for each in texts():
         found = compile_selector(each, Release(release), enabled(Release(release)), stored=stored)
         is_taken = not isinstance(found, Refusal) and not found.is_too_complex
-        taken.setdefault(shape_of(each) or each, set()).add(is_taken)
+        taken.setdefault(_written(each), set()).add(is_taken)
     assert len(taken) < len(texts())
     assert all(len(each) == 1 for each in taken.values())
 

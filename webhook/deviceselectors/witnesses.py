@@ -32,7 +32,8 @@ Path = tuple[str, ...]
 
 _CONDITIONAL: Final = "_?_:_"
 _BOOLEANS: Final = frozenset({AND, OR, NOT, _CONDITIONAL})
-_PLAIN: Final = frozenset({("driver",), ("allowMultipleAllocations",)})
+PLAIN: Final = frozenset({("driver",), ("allowMultipleAllocations",)})
+"""The paths of values that every device has."""
 _NAMED: Final = 3
 """The steps to an attribute or a capacity."""
 _MAKING: Final = frozenset({"quantity", "semver"})
@@ -79,8 +80,9 @@ def conflict_of(selectors: Sequence[Parts]) -> Conflict | None:
         selectors: The selectors, which must all hold.
     """
     for path, conditions in by_value(selectors).items():
-        if len(conditions) == 1 and _holds_for_some(conditions[0], selectors):
-            continue
+        telling = [each for each in conditions if not is_presence(each.part)]
+        if len(telling) <= 1 and all(_holds_for_some(each, selectors) for each in telling):
+            continue  # for a value that exists
         values = _values(conditions, selectors)
         known = [each for each in conditions if values.limited_by or _is_understood(each.part)]
         if not values.tried or not known:
@@ -124,7 +126,7 @@ def _may_hold_without(node: Expression) -> bool:
     if isinstance(node, Call) and _is_compound(node):
         return any(map(_may_hold_without, node.arguments))
     is_empty = isinstance(node, ListExpression) and not node.elements
-    return is_empty or isinstance(node, Literal) or (isinstance(node, Select) and node.test)
+    return is_empty or isinstance(node, Literal) or is_presence(node)
 
 
 def by_value(selectors: Sequence[Parts]) -> Mapping[Path, list[Condition]]:
@@ -134,7 +136,7 @@ def by_value(selectors: Sequence[Parts]) -> Mapping[Path, list[Condition]]:
         for part in selector.all:
             paths = set(reads(part, "device"))
             path = paths.pop() if len(paths) == 1 else ()
-            if (path in _PLAIN or len(path) == _NAMED) and len(found[path]) < _MOST:
+            if (path in PLAIN or len(path) == _NAMED) and len(found[path]) < _MOST:
                 found[path].append(Condition(place, part))
     return found
 
@@ -153,6 +155,11 @@ def _least(
     return ()
 
 
+def is_presence(node: Expression) -> bool:
+    """Tell whether a condition is `has(…)`."""
+    return isinstance(node, Select) and node.test
+
+
 def _is_compound(node: Expression) -> bool:
     return isinstance(node, Call) and node.function in {*_BOOLEANS, "@in"}
 
@@ -164,7 +171,7 @@ def _holds_for_some(condition: Condition, selectors: Sequence[Parts]) -> bool:
 
 def _is_understood(node: Expression) -> bool:
     """Tell whether a condition only compares its value with constants: then a few values stand for all."""
-    if isinstance(node, Literal) or (isinstance(node, Select) and node.test):
+    if isinstance(node, Literal) or is_presence(node):
         return True
     if isinstance(node, Call) and node.function in _BOOLEANS:
         return all(map(_is_understood, node.arguments))
@@ -174,7 +181,7 @@ def _is_understood(node: Expression) -> bool:
 
 def _is_value(node: Expression) -> bool:
     """Tell whether an expression is a value of the device itself, not one derived from it."""
-    is_plain = isinstance(node, Select) and isinstance(node.operand, Ident) and (node.field,) in _PLAIN
+    is_plain = isinstance(node, Select) and isinstance(node.operand, Ident) and (node.field,) in PLAIN
     return is_plain or read_of(node) is not None
 
 

@@ -1,11 +1,12 @@
 """Reuses the findings of an object for similar ones.
 
-Most claims of a repository differ by their names, and some by a constant in a selector.
+Most claims of a repository differ by their names, and some by a constant in a selector, or by a name that it reads.
 """
 
 from __future__ import annotations
 
 import marshal
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.versions import find
@@ -35,6 +36,14 @@ _KEPT: Final = frozenset({"metadata", "config", "status"})
 """Fields that hold no selectors, and may be deeply nested."""
 
 
+class Plain(Enum):
+    """The parts of a claim's selectors that do not matter to its findings."""
+
+    NOTHING = "none"
+    CONSTANTS = "plain constants"
+    NAMES = "plain constants, and which attributes and capacities are read"
+
+
 class Found(NamedTuple):
     """The findings of rules about an object.
 
@@ -45,6 +54,18 @@ class Found(NamedTuple):
 
     problems: Sequence[Problem]
     skipped: Counter[tuple[str, Path]]
+
+
+class _Shapes(NamedTuple):
+    """The keys of claims whose selectors have the same shapes.
+
+    Args:
+        any_names: The same whatever they read, if equal names are in the same places.
+        same_names: The same only if they read the same names.
+    """
+
+    any_names: bytes
+    same_names: bytes
 
 
 class Alike:
@@ -60,30 +81,31 @@ class Alike:
         self._differing: set[bytes] = set()
         """Shapes of claims whose findings depend on the constants, or did for one of them."""
 
-    def find(self, obj: JSONObject, look: Callable[[], Found], has_plain_constants: Callable[[], bool]) -> Found:
+    def find(self, obj: JSONObject, look: Callable[[], Found], plain: Callable[[], Plain]) -> Found:
         """Return the findings of an object.
 
         Args:
             obj: The object, in any version.
             look: The function that checks it, if no similar one is cached.
-            has_plain_constants: Tells of an object without findings whether all with selectors of the same shapes have
+            plain: Tells what does not matter in an object without findings: those that differ in nothing else have
                 none.
         """
         key = _key(obj)
         if key is None:
             return look()
         found = self._found.get(key)
-        shape = _shape(obj) if found is None and _SELECTS in key and len(self._found) >= _FEW else None
-        if shape and found is None:
-            found = self._found.get(shape)
+        shapes = _shapes(obj) if found is None and _SELECTS in key and len(self._found) >= _FEW else None
+        if shapes:
+            found = self._found.get(shapes.any_names) or self._found.get(shapes.same_names)
         if found is None:
             found = look()
             self._keep(key, found)
-            if shape and not found.problems and shape not in self._differing:
-                if has_plain_constants():
-                    self._keep(shape, found)
+            if shapes and not found.problems and shapes.any_names not in self._differing:
+                known = plain()
+                if known is not Plain.NOTHING:
+                    self._keep(shapes.any_names if known is Plain.NAMES else shapes.same_names, found)
                 elif len(self._differing) < _SHAPES:
-                    self._differing.add(shape)
+                    self._differing.add(shapes.any_names)
         return found
 
     def _keep(self, key: bytes, found: Found) -> None:
@@ -102,28 +124,36 @@ def _key(obj: JSONObject) -> bytes | None:
         return None
 
 
-def _shape(obj: JSONObject) -> bytes | None:
-    """Return the same key for claims whose selectors have the same shapes; None for deeply nested ones."""
+def _shapes(obj: JSONObject) -> _Shapes | None:
+    """Return the keys of a claim's shapes; None for deeply nested ones."""
+    names: list[str] = []
+    numbers: dict[str, int] = {}
     try:
-        return marshal.dumps({**_blanked(obj), "metadata": bool(name_of(obj))}, _PLAIN)
+        blanked = {**_blanked(obj, names), "metadata": bool(name_of(obj))}
+        places = [numbers.setdefault(name, len(numbers)) for name in names]
+        shape = marshal.dumps((blanked, places), _PLAIN)
     except RecursionError:
         return None
+    return _Shapes(shape, shape + marshal.dumps(names, _PLAIN))
 
 
-def _blanked(value: Any) -> Any:
-    """Replace selectors by their shapes, as bytes, which no manifest has."""
+def _blanked(value: Any, names: list[str]) -> Any:
+    """Replace selectors by their shapes, as bytes, which no manifest has; note the names that they read."""
     if type(value) is list:
-        return [_blanked(each) for each in value]
+        return [_blanked(each, names) for each in value]
     if type(value) is not dict:
         return value
     return {
-        name: each if name in _KEPT else _shaped(each) if name == "expression" else _blanked(each)
+        name: each if name in _KEPT else _shaped(each, names) if name == "expression" else _blanked(each, names)
         for name, each in value.items()
     }
 
 
-def _shaped(value: Any) -> Any:
+def _shaped(value: Any, names: list[str]) -> Any:
     from webhook.cel.kubernetes.shapes import shape_of  # noqa: PLC0415 - most objects have no selectors
 
     shape = shape_of(value) if isinstance(value, str) else None
-    return value if shape is None else shape.encode()
+    if shape is None:
+        return value
+    names += shape.names
+    return shape.text.encode()

@@ -1,16 +1,18 @@
-"""The common shape of selectors that differ only in plain constants.
+"""The common shape of selectors that differ only in plain constants and in the names that they read.
 
 Generated manifests request one model or size after the other: each of their selectors has another constant. If the API
 server accepts one, it accepts all: for a constant alone on the right of a comparison, checks look only at its type and
 length. So they do for those in a list after ``in``, and for what ``startsWith``, ``endsWith`` and ``contains`` take.
-``quantity`` and ``semver`` read theirs only when called.
+``quantity`` and ``semver`` read theirs only when called. Attributes and capacities of any names have the same types.
 """
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
+
+from webhook.records import NamedTuple
 
 _QUOTES: Final = "\"'"
 _ALONE: Final = r"(?=\s*(?:&&|\|\||\)|\Z))"
@@ -25,6 +27,10 @@ _TEXT: Final = "\"[ !#-&(-~]*\"|'[ !#-&(-~]*'"
 _INTEGER: Final = "[0-9]{1,9}"
 _ELEMENT: Final = rf"(?:{_TEXT}|{_INTEGER})"
 _LIST: Final = rf"\[\s*{_ELEMENT}(?:\s*,\s*{_ELEMENT})*\s*\]"
+_WORD: Final = r"(?!(?:true|false|null|in)\b)([A-Za-z_]\w*+)(?!\s*[({])"
+_READ: Final = rf"device(?<![\w.]device)\.(?:attributes|capacity)\[(?:{_TEXT})\]\.{_WORD}"
+_NAME: Final = 1
+"""The group of the name in a read."""
 _CONSTANTS: Final = (
     *(rf"{sign}\s*({_TEXT}){_ALONE}" for sign in ("==", "!=")),
     *(rf"{sign}\s*({_INTEGER}){_ALONE}" for sign in ("==", "!=", "<=", ">=", "<", ">")),
@@ -35,8 +41,8 @@ _CONSTANTS: Final = (
 _STRINGS: Final = tuple(f"{quote}[^{quote}]*{quote}" for quote in _QUOTES)
 _KEPT: Final = rf"\.driver\b(?:[^&|\"']|{'|'.join(_STRINGS)})*"
 """Drivers are known by name, and findings about a selector depend on them."""
-_blanks: Final = re.compile("|".join((_KEPT, *_CONSTANTS, *_STRINGS)))
-"""Finds constants, and skips strings.
+_blanks: Final = re.compile("|".join((_KEPT, _READ, *_CONSTANTS, *_STRINGS)))
+"""Finds names and constants, and skips strings.
 
 Each alternative begins with a character, not a set, so that `re` skips all others.
 """
@@ -49,8 +55,20 @@ _LONGEST: Final = 256
 _REMEMBERED: Final = 1 << 14
 
 
-def shape_of(expression: str) -> str | None:
-    """Return the shape of all selectors that differ from one in plain constants only; None if it has no shape.
+class Shape(NamedTuple):
+    """The shape of a selector.
+
+    Args:
+        text: The selector without its plain constants, and without the names that it reads.
+        names: These names, in order.
+    """
+
+    text: str
+    names: tuple[str, ...]
+
+
+def shape_of(expression: str) -> Shape | None:
+    """Return the shape of a selector; None if it has neither plain constants nor names.
 
     Args:
         expression: The selector.
@@ -59,18 +77,21 @@ def shape_of(expression: str) -> str | None:
 
 
 @lru_cache(_REMEMBERED)
-def _shape(expression: str) -> str | None:
+def _shape(expression: str) -> Shape | None:
     if not expression.isascii() or _is_odd(expression):
         return None
-    shape = _blanks.sub(_blank, expression)
-    return shape if shape != expression else None
+    names: list[str] = []
+    text = _blanks.sub(partial(_blank, names), expression)
+    return Shape(text, tuple(names)) if text != expression else None
 
 
-def _blank(found: re.Match[str]) -> str:
-    """Replace a constant by its type and length; in a list, each."""
+def _blank(names: list[str], found: re.Match[str]) -> str:
+    """Replace a constant by its type and length; in a list, each. Names are replaced by their lengths, and noted."""
     kind = found.lastindex
     if kind is None:
         return found[0]
+    if kind == _NAME:
+        names.append(found[kind])
     before, (start, end) = found.start(), found.span(kind)
     is_list = found[kind][0] == "["
     shape = _elements.sub(_length, found[kind]) if is_list else end - start

@@ -11,6 +11,7 @@ from webhook.cel.kubernetes.plain import error_of_nothing, plain_tree
 from webhook.cel.kubernetes.refusals import TOO_COMPLEX, Refusal, uncompiled
 
 if TYPE_CHECKING:
+    from webhook.cel.kubernetes.shapes import Shape
     from webhook.release import Release
 
 _ENTRY: Final = 400
@@ -39,14 +40,14 @@ def refusal_of(
     around = release, gates, stored, current().is_offline
     known = _verdicts.get((expression, around))
     if known is None and (shape := _shape_of(expression)):
-        known = _verdicts.get((None, shape, around))
+        known = _verdicts.get((None, shape.text, around))
     if known is None:
         known = _verdict(expression, release, gates, stored=stored)
         detail = "" if isinstance(known, bool) else known.detail
         size = sys.getsizeof(expression) + sys.getsizeof(detail) + _ENTRY
         _verdicts.put((expression, around), known, size)
         if shape and known is True:
-            _verdicts.put((None, shape, around), known, size)
+            _verdicts.put((None, shape.text, around), known, size)
     return None if isinstance(known, bool) else known
 
 
@@ -61,7 +62,7 @@ def _verdict(expression: str, release: Release, gates: frozenset[str], *, stored
     return found if isinstance(found, Refusal) else not found.is_too_complex or TOO_COMPLEX
 
 
-def _shape_of(expression: str) -> str | None:
+def _shape_of(expression: str) -> Shape | None:
     """The shape of a selector; None if it has none, or there were few selectors so far."""
     if len(_verdicts) < _FEW:
         return None

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from webhook.inventory import Inventory
     from webhook.objects import JSONObject
     from webhook.references import Found
+    from webhook.references.alike import Plain
     from webhook.references.lookup import Lookup
     from webhook.report.model import Report
     from webhook.workloads import Locations, PodsIn
@@ -207,9 +208,7 @@ class References:
         if given.errors:
             known = self._found(given, context)
         else:
-            known = context.alike.find(
-                given.obj, partial(self._found, given, context), partial(_has_plain_constants, given, context)
-            )
+            known = context.alike.find(given.obj, partial(self._found, given, context), partial(_plain, given, context))
         for (kind, path), count in known.skipped.items():
             skipped.add(kind, path, given.document, count)
         for problem in known.problems:
@@ -280,10 +279,10 @@ class References:
         return self._around[around]
 
 
-def _has_plain_constants(given: _Noted, context: Any) -> bool:
-    from webhook.references.constants import has_plain_constants  # noqa: PLC0415 - most objects have no selectors
+def _plain(given: _Noted, context: Any) -> Plain:
+    from webhook.references.constants import plain_in  # noqa: PLC0415 - most objects have no selectors
 
-    return has_plain_constants(newest(given.obj), context)
+    return plain_in(newest(given.obj), context)
 
 
 def _is_extended_anywhere(pod: JSONObject) -> bool:
