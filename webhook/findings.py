@@ -115,7 +115,7 @@ class Finding(NamedTuple):
         file: The file's name as it was given, ``<stdin>`` for standard input.
         line: The line, from 1; 0 if the file as a whole could not be read.
         column: The column, in characters from 1.
-        text: The line itself.
+        text: The line itself; empty if it is too long to be shown.
         document: Which document of the file, from 1; 0 if it could not be read.
         identity: The object.
         kubernetes: The release that was judged by, such as ``1.30``.
@@ -171,7 +171,7 @@ def found(problem: Problem, document: Document, kubernetes: str = "") -> Finding
     """Locate a document's problem in its file."""
     place = document.position(problem.path)
     about = identity(document.data)
-    text = document.line(place.line)
+    text = document.excerpt(place.line)
     finding = Finding(problem, document.source, place.line, place.column, text, document.index + 1, about, kubernetes)
     finding = finding._replace(within=document.within) if document.within else finding
     return finding._replace(rendered=True, template=document.template) if document.rendered else finding

@@ -68,6 +68,7 @@ class Source:
         self.text = text
         self.rendered = rendered
         self._mentioned: dict[str, bool] = {}
+        self._lines: dict[int, str] = {}
 
     def mentions(self, word: str) -> bool:
         """Tell whether the text contains a word."""
@@ -92,8 +93,15 @@ class Source:
         """Return the text of a line, counted from 1, without its line break; empty if the line does not exist."""
         if not 1 <= number <= len(self._starts):
             return ""
-        start = self._starts[number - 1]
-        return self.text[start : start + self._length(number)].rstrip("\r\n")
+        if number not in self._lines:  # kept, as thousands of findings may look into one line of megabytes
+            start = self._starts[number - 1]
+            self._lines[number] = self.text[start : start + self._length(number)].rstrip("\r\n")
+        return self._lines[number]
+
+    def excerpt(self, number: int) -> str:
+        """Return the text of a line for display; empty if it is too long for that."""
+        is_shown = number <= len(self._starts) and self._length(number) <= MAX_EXCERPT
+        return self.line(number) if is_shown else ""
 
     def _length(self, number: int) -> int:
         return (self._starts[number] if number < len(self._starts) else len(self.text)) - self._starts[number - 1]
@@ -101,9 +109,8 @@ class Source:
     def unreadable(self, offset: int, message: str, hint: str) -> Unreadable:
         """Report a reading error, with its line."""
         place = self.position(offset)
-        shown = self._length(place.line) <= MAX_EXCERPT
         if self.name.endswith(JSON):
             from webhook.documents.jsonwords import in_json  # noqa: PLC0415 - most manifests are YAML, and readable
 
             message, hint = in_json(message), in_json(hint)
-        return Unreadable(self.name, place.line, place.column, message, hint, self.line(place.line) if shown else "")
+        return Unreadable(self.name, place.line, place.column, message, hint, self.excerpt(place.line))

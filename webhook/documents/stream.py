@@ -41,6 +41,8 @@ _FIRST_KEYS: Final = frozenset({Path(("apiVersion",)), Path(("kind",))})
 """The usual first fields of objects."""
 _BOOLEANS: Final = (("true",), ("false",))
 """Keys that may be written differently."""
+_FEW: Final = 8
+"""How many positions of a document are found line by line; for more of them, all are computed once."""
 _NOTHING: Final = Composed(None)
 _ENCODINGS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
@@ -132,6 +134,10 @@ class Document:
         """Return the text of a line of the file, counted from 1; empty if the line does not exist."""
         return self.origin.source.line(number)
 
+    def excerpt(self, number: int) -> str:
+        """Return the text of a line of the file for display; empty if it is too long for that."""
+        return self.origin.source.excerpt(number)
+
 
 def _built_from(data: Any) -> str:
     """Read the annotation that kustomize writes if ``buildMetadata`` has ``originAnnotations``."""
@@ -150,6 +156,7 @@ class Origin:
         self.is_json = is_json
         self.is_simple = False
         """Whether :func:`~webhook.documents.blocks.read_blocks` has read it."""
+        self._asked = 0
 
     @cached_property
     def _outline(self) -> Outline:
@@ -160,7 +167,9 @@ class Origin:
 
     def position(self, path: Sequence[str | int]) -> Position:
         """Return where a field is in the file."""
-        simple = offset_of(self.source.text[self.start : self.end], path) if self.is_simple else None
+        self._asked += 1
+        is_quick = self.is_simple and self._asked <= _FEW
+        simple = offset_of(self.source.text[self.start : self.end], path) if is_quick else None
         return self.source.position(self.start + (self._outline.locate(path) if simple is None else simple))
 
     def template(self) -> str:

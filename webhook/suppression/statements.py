@@ -166,7 +166,7 @@ class Statements:
                 document.source,
                 comment.line,
                 comment.column,
-                document.line(comment.line),
+                document.excerpt(comment.line),
                 document.index + 1,
                 identity(document.data),
                 rendered=document.rendered,

@@ -47,6 +47,10 @@ _SINGLE: Final = re.compile(r"''|[^']")
 _PLAIN: Final = re.compile(r"[\s\S]")
 _WHITE_ESCAPES: Final = frozenset(rf"\{each}" for each in "nrtvf_NLP \t\n")
 _MORE_LINES: Final = 8
+_LONGEST_SPELLING: Final = 12
+"""The most characters for one of a text: two escapes of JSON."""
+_MORE_CHARACTERS: Final = 4096
+"""How much white space and comment are looked at in a line, which may have megabytes."""
 _LOW_SURROGATES: Final = range(0xDC00, 0xE000)
 """Second halves of characters that JSON writes as two escapes."""
 
@@ -66,7 +70,7 @@ def located(problem: Problem, document: Document, kubernetes: str = "") -> Findi
     if _TAGGED.match(document.line(finding.line), finding.column - 1):
         problem = problem._replace(hint="quote the expression: YAML takes a leading ! for a tag", fix=None)
         return finding._replace(problem=problem, brief=_brief(problem.message))
-    if _is_cut(document, finding.line, value, problem.message):
+    if _is_cut(document, finding, value, problem.message):
         finding = finding._replace(problem=problem._replace(hint=_COMMENT_HINT, fix=None))
         problem = finding.problem
     if not problem.hint and _LOCATED.search(problem.message):
@@ -76,7 +80,7 @@ def located(problem: Problem, document: Document, kubernetes: str = "") -> Findi
             finding = finding._replace(problem=problem._replace(hint=advice.hint))
     place = position(document, problem.path, _before(value, problem))
     finding = finding._replace(brief=_brief(problem.message), key_line=finding.line)
-    return finding._replace(line=place.line, column=place.column, text=document.line(place.line))
+    return finding._replace(line=place.line, column=place.column, text=document.excerpt(place.line))
 
 
 def located_in_option(problem: Problem, expression: str, option: str) -> Finding:
@@ -95,10 +99,11 @@ def located_in_option(problem: Problem, expression: str, option: str) -> Finding
     return Finding(problem, option, line, column, text, brief=_brief(problem.message), key_line=1)
 
 
-def _is_cut(document: Document, line: int, value: str, message: str) -> bool:
+def _is_cut(document: Document, key: Finding, value: str, message: str) -> bool:
     """Tell whether YAML reads the rest of an expression as a comment."""
-    start = document.line(line).find(f"{value} ") if value and "\n" not in value else -1
-    rest = document.line(line)[start + len(value) :].lstrip()
+    line = _after(document, key.line, key.column, value)
+    start = line.find(f"{value} ") if value and "\n" not in value else -1
+    rest = line[start + len(value) :].lstrip()
     return start >= 0 and rest.startswith("#") and _ENDS_EARLY.search(message) is not None
 
 
@@ -130,8 +135,10 @@ def position(document: Document, path: Path, before: int = 0) -> Position:
     if not value:
         return key
     # A text has no more lines than characters, except for comments and a header around it.
-    lines = [document.line(number) for number in range(key.line, key.line + len(value) + _MORE_LINES)]
-    text = "\n".join([lines[0][key.column - 1 :], *lines[1:]])
+    further = range(key.line + 1, key.line + len(value) + _MORE_LINES)
+    text = "\n".join(
+        [_after(document, key.line, key.column, value), *(_after(document, number, 1, value) for number in further)]
+    )
     start = re.match(_BEFORE.format(re.escape(str(path[-1]))), text)
     if start is None or text.startswith("*", start.end()):  # elsewhere, behind an alias
         return key
@@ -142,6 +149,12 @@ def position(document: Document, path: Path, before: int = 0) -> Position:
     line = text.count("\n", 0, offset)
     column = offset - text.rfind("\n", 0, offset)
     return Position(key.line + line, column if line else key.column + offset)
+
+
+def _after(document: Document, number: int, column: int, value: str) -> str:
+    """Return a line from a column on, as far as it may spell a value."""
+    start = column - 1
+    return document.line(number)[start : start + _LONGEST_SPELLING * len(value) + _MORE_CHARACTERS]
 
 
 def _visible(text: str, start: int) -> Iterator[re.Match[str]]:

@@ -287,7 +287,9 @@ def _origin(decision: Decision, policies: PolicySet) -> Origin:
     if not path:
         return origin._replace(file=manifest.source, line=manifest.position().line, column=1)
     place = position(manifest, path)
-    return origin._replace(file=manifest.source, line=place.line, column=place.column, text=manifest.line(place.line))
+    return origin._replace(
+        file=manifest.source, line=place.line, column=place.column, text=manifest.excerpt(place.line)
+    )
 
 
 def placed(findings: Iterable[policyset.Finding], minor: Release, suite: Document | None = None) -> list[Finding]:
