@@ -263,6 +263,11 @@ class TestMistakes:
             ('driverProfiles: ["a\\0b"]', "1:18: driverProfiles[0]: a path cannot contain a null character"),
             ('baseline: "a\\0b"', "1:1: baseline: a path cannot contain a null character"),
             ("baseline: ../known.json", "1:1: baseline: ../known.json leads out of "),
+            ("policies: [.git/config]", "1:12: policies[0]: .git/config leads into .git; "),
+            ("policies: ['.git/*']", "1:12: policies[0]: .git/* leads into .git; "),
+            ("driverProfiles: [apps/../.git]", "1:18: driverProfiles[0]: apps/../.git leads into .git; "),
+            ("baseline: kept", "1:1: baseline: kept leads into .git; "),
+            ("baseline: pipe", "1:1: baseline: pipe is no regular file"),
             ("a: 1\n---\nb: 1", "3:1: a second document; a configuration file has one"),
             ("- a", "1:1: must be a map with kubernetesVersions, "),
             ("a: [", "1:5: did not find expected node content"),
@@ -277,6 +282,8 @@ class TestMistakes:
         self, configure: Callable[..., None], repository: Path, text: str, message: str
     ) -> None:
         (repository / "link").symlink_to("/etc")
+        (repository / "kept").symlink_to(".git/config")
+        os.mkfifo(repository / "pipe")
         configure(text)
         done = draguard("validate", "apps")
         assert (done.code, done.out) == (2, "")

@@ -57,3 +57,10 @@ def test_a_pattern_that_makes_no_sense_is_refused(pattern: str) -> None:
 
 def test_a_pattern_takes_no_more_than_linear_time() -> None:
     assert not Globs(["*a" * 400 + "b"], ".").has("a" * 4000)
+
+
+@pytest.mark.parametrize("pattern", ["**/" + "[a-z]*?" * 140, "x" * 1000])
+@pytest.mark.parametrize("count", [190, 1000])
+def test_more_patterns_than_can_be_matched_at_once_are_refused(pattern: str, count: int) -> None:
+    with pytest.raises(PatternError, match="too many or too long"):
+        Globs([f"{pattern}{number}" for number in range(count)], ".")

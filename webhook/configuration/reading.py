@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES: Final = 1024 * 1024
 """The most bytes of the file."""
+_GIT: Final = ".git"
 _FAULTS_MAX: Final = 20
 """The most errors of a file that are shown."""
 
@@ -123,7 +124,7 @@ class Configuration:
         """Make a path of the file relative to the working directory.
 
         Raises:
-            ConfigurationError: It cannot be a path, or leads out of the repository.
+            ConfigurationError: It cannot be a path, or leads out of the repository, into git's files or to a device.
         """
         if "\0" in name:
             raise self._error(at, "a path cannot contain a null character")
@@ -134,6 +135,12 @@ class Configuration:
             raise self._error(
                 at, f"{name} leads out of {self.root}", "a configuration file can only name what is in its repository"
             )
+        if _GIT in real.removeprefix(self.root).lower().split("/"):  # checkouts in CI keep a token there
+            raise self._error(
+                at, f"{name} leads into {_GIT}", "a configuration file can only name files of the work tree"
+            )
+        if os.path.exists(real) and not os.path.isfile(real) and not os.path.isdir(real):  # noqa: PTH110, PTH112, PTH113 - as above
+            raise self._error(at, f"{name} is no regular file")  # a pipe may never end
         return path
 
     @property

@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 
 MAX_PATTERN: Final = 1024
 """The most characters of a pattern."""
+_MOST: Final = 200_000
+"""The most characters of the patterns of a list: RE2 has too little memory for more, and logs each of their nodes."""
 _TOKEN: Final = Pattern(r"(^|/)\*\*(?:/|$)|\*+|\?|\[!?\]?[^\]]*\]|[\s\S]")
 
 
+_TOO_MANY: Final = "the patterns are too many or too long: name directories"
 _NO_NAMES: Final = frozenset({"", ".", ".."})
 
 
@@ -35,7 +38,7 @@ class Globs:
         directory: The directory.
 
     Raises:
-        PatternError: A pattern is malformed.
+        PatternError: A pattern is malformed, or there are too many.
     """
 
     def __init__(self, patterns: Sequence[str], directory: str) -> None:
@@ -68,10 +71,12 @@ def _compiled(patterns: Sequence[str]) -> Any:
     """Compile patterns with RE2, which takes linear time for any pattern.
 
     Raises:
-        PatternError: One of them is malformed.
+        PatternError: One of them is malformed, or they are too many.
     """
     import re2  # type: ignore[import-untyped]  # noqa: PLC0415  # few have patterns
 
+    if sum(map(len, patterns)) > _MOST:
+        raise PatternError(_TOO_MANY)
     options = re2.Options()
     options.log_errors = False
     every = re2.Set.FullMatchSet(options)  # a third of the time of one expression, which makes spans of its matches
@@ -84,7 +89,10 @@ def _compiled(patterns: Sequence[str]) -> Any:
             why = why.decode(errors="replace") if isinstance(why, bytes) else why
             raise PatternError(f"{pattern}: {why}") from error
         every.Add(expression)
-    every.Compile()
+    try:
+        every.Compile()
+    except re2.error as error:
+        raise PatternError(_TOO_MANY) from error
     return every.Match
 
 
