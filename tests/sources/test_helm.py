@@ -95,6 +95,15 @@ class TestLibrary:
         (found,) = findings(directory, "--kubernetes-version", release)
         assert (found["rule"], found["apiVersion"]) == ("object-name", f"resource.k8s.io/{version}")
 
+    def test_a_link_in_the_chart_is_not_written_through(self, tmp_path: Path) -> None:
+        asks = '{{ if .Capabilities.APIVersions.Has "resource.k8s.io/v1" }}x{{ end }}'
+        directory = chart(tmp_path / "c", claim=BAD.replace("NAME", f"x{asks}"))
+        file = directory / "templates" / "claim.yaml"
+        before = file.read_text(encoding="utf-8")
+        (directory / "templates" / "link.yaml").symlink_to(file.absolute())
+        assert findings(directory, "--kubernetes-version", "1.32")
+        assert file.read_text(encoding="utf-8") == before
+
     def test_notes_and_empty_templates_are_passed_over(self, tmp_path: Path) -> None:
         directory = chart(tmp_path / "c", claim=CLAIM.replace("NAME", "x"), none="{{ if false }}x{{ end }}")
         assert draguard("validate", directory).out.endswith("1 document in 1 file: no problems\n")
@@ -183,6 +192,17 @@ kind: ConfigMap
         assert "--api-versions=resource.k8s.io/v1" in arguments
         assert arguments[-2:] == [f"--values={values}", "--set=a=b"]
         assert environment["HELM_PLUGINS"] == environment["KUBECONFIG"] == "/dev/null"
+
+    def test_what_a_template_writes_names_no_file_outside_the_chart(self, tmp_path: Path, path: Path) -> None:
+        (tmp_path / "secret.yaml").write_text("users:\n- name: admin\n  token: s3cr3t\n", encoding="utf-8")
+        claim = "kind: ResourceClaim\napiVersion: resource.k8s.io/v1\nusers:\n- name: admin\n  token: 1\n"
+        body = f"print('---\\n# Source: c/../../secret.yaml\\n' + {claim!r})"
+        program(path, "helm", body)
+        directory = chart(tmp_path / "c")
+        done = draguard("validate", directory)
+        assert 'unknown field "users"' in done.out
+        assert f"{directory}/Chart.yaml:" in done.out
+        assert "s3cr3t" not in done.out
 
     @pytest.mark.parametrize(
         ("body", "message"),

@@ -183,6 +183,17 @@ def test_what_cannot_be_built_is_a_finding(path: Path, overlay: Path) -> None:
     assert f"{overlay}/kustomization.yml:1:1: error unreadable: cannot be rendered: accumulating" in done.out
 
 
+@pytest.mark.parametrize(("name", "shown"), [("inside.yaml", True), ("../secret", False), ("link", False)])
+def test_of_the_files_in_an_error_those_beside_the_kustomization_are_shown(
+    name: str, path: Path, overlay: Path, tmp_path: Path, *, shown: bool
+) -> None:
+    for file in (tmp_path / "secret", overlay / "inside.yaml"):
+        file.write_text("token: [s3cr3t", encoding="utf-8")
+    (overlay / "link").symlink_to("../secret")
+    program(path, "kubectl", f"sys.exit('error: MalformedYAMLError: yaml: wrong in File: {name}')")
+    assert ("s3cr3t" in draguard("validate", overlay).out) is shown
+
+
 @pytest.mark.usefixtures("path")
 def test_without_a_program_it_says_what_to_install(overlay: Path) -> None:
     done = draguard("validate", overlay)

@@ -6,8 +6,8 @@ import re
 import shlex
 import subprocess
 import sys
-from shutil import which
-from threading import Thread
+from shutil import copyfileobj, which
+from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Final
 
 from webhook.cli.arguments import UsageError
@@ -25,6 +25,8 @@ RESOURCES: Final = tuple(guess_resource(kind) for kind, group in KINDS.items() i
 _OPTIONAL: Final = {guess_resource(kind) for kind, group in KINDS.items() if group == DRA}
 """The resources that a cluster may not serve: the release or a gate decides."""
 _FAILED: Final = 1
+_LONGEST: Final = 8192
+"""The bytes of a complaint that are shown as one line."""
 _LOG: Final = re.compile(r"[EW]\d{4} .*memcache\.go:")
 _UNSERVED: Final = re.compile(r'error: the server doesn\'t have a resource type "(.*)"')
 _ONE_NAMESPACE: Final = (
@@ -47,15 +49,17 @@ def run(arguments: Namespace) -> int:
         raise UsageError(
             f"kubectl is not installed here: run this where it is: {shlex.join(_command(arguments, without))}"
         )
-    while True:
-        code, printed, unserved = _run([program, *_command(arguments, without)[1:]], _OPTIONAL - without)
-        if not unserved:
-            break
-        show_lines([f"warning: the cluster does not serve {unserved}: the snapshot is without them"], sys.stderr)
-        without.add(unserved)
-    # What is printed is whole, even if the command is interrupted.
-    sys.stdout.flush()
-    sys.stdout.buffer.write(printed)
+    # What is printed is whole, even if the command is interrupted; a cluster may have more of it than fits into memory.
+    with TemporaryFile() as printed:
+        while True:
+            code, unserved = _run([program, *_command(arguments, without)[1:]], _OPTIONAL - without, printed)
+            if not unserved:
+                break
+            show_lines([f"warning: the cluster does not serve {unserved}: the snapshot is without them"], sys.stderr)
+            without.add(unserved)
+        sys.stdout.flush()
+        printed.seek(0)
+        copyfileobj(printed, sys.stdout.buffer)
     return _FAILED if code else 0
 
 
@@ -66,24 +70,31 @@ def _command(arguments: Namespace, without: Collection[str]) -> list[str]:
     return ["kubectl", *context, "get", wanted, *scope, "-o", "yaml"]
 
 
-def _run(command: Sequence[str], optional: Collection[str]) -> tuple[int, bytes, str]:
-    """Run kubectl; return its exit code, what it printed, and the resource that the cluster does not serve."""
+def _run(command: Sequence[str], optional: Collection[str], printed: IO[bytes]) -> tuple[int, str]:
+    """Run kubectl; return its exit code, and the resource that the cluster does not serve.
+
+    Args:
+        command: The command.
+        optional: The resources that a cluster may lack.
+        printed: The file that gets what kubectl prints, and nothing else.
+    """
     complaints = _Complaints(optional)
+    printed.seek(0)
+    printed.truncate()
     with held_interrupts() as deliver:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603 - no shell
+        process = subprocess.Popen(command, stdout=printed, stderr=subprocess.PIPE)  # noqa: S603 - no shell
     with process:
         try:
             deliver()
-            thread = Thread(target=complaints.read, args=(process.stderr,), daemon=True)
-            thread.start()
-            printed = process.stdout.read() if process.stdout else b""
-            thread.join()
+            assert process.stderr is not None  # noqa: S101 - it is a pipe
+            complaints.read(process.stderr)
+            process.wait()
         except BaseException:
             process.kill()
             raise
     if process.returncode and complaints.is_only_log:
         show_lines([complaints.log], sys.stderr)
-    return process.returncode, printed, complaints.unserved
+    return process.returncode, complaints.unserved
 
 
 class _Complaints:
@@ -105,7 +116,7 @@ class _Complaints:
         Args:
             stream: Where kubectl writes them.
         """
-        for line in stream:
+        for line in iter(lambda: stream.readline(_LONGEST), b""):
             complaint = line.decode(errors="replace").rstrip()
             if _LOG.match(complaint):
                 self.log = complaint

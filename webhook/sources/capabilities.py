@@ -13,6 +13,9 @@ from shutil import copytree
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
+from webhook.documents.files import open_regular
+from webhook.documents.limits import MAX_BYTES
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
@@ -39,7 +42,8 @@ def as_served(chart: str, api_versions: Collection[str]) -> Iterator[str]:
         copy = f"{directory}/chart"
         copytree(chart, copy, symlinks=True)
         for name, text in changed.items():
-            with open(f"{copy}/{name}", "w", encoding="utf-8") as file:  # noqa: PTH123 - as elsewhere
+            os.unlink(f"{copy}/{name}")  # noqa: PTH108 - it may be a link to the chart itself
+            with open(f"{copy}/{name}", "x", encoding="utf-8") as file:  # noqa: PTH123 - as elsewhere
                 file.write(text)
         yield copy
 
@@ -54,8 +58,8 @@ def _changed(chart: str, api_versions: Collection[str]) -> Iterator[tuple[str, s
         inside = directory[len(chart) :].strip("/")
         for name in names if _TEMPLATES in inside.split("/") else ():
             try:
-                with open(f"{directory}/{name}", encoding="utf-8") as file:  # noqa: PTH123 - as elsewhere
-                    text = file.read()
+                with open(f"{directory}/{name}", encoding="utf-8", opener=open_regular) as file:
+                    text = file.read(MAX_BYTES)
             except (OSError, ValueError):  # Helm reports its errors
                 continue
             if (rewritten := _ASKS.sub(answer, text)) != text:

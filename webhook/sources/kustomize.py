@@ -63,7 +63,7 @@ def failed(file: str, text: str) -> Iterator[Document | Unreadable]:
     """
     message = error_of(text)
     if match := _MALFORMED.search(message):
-        unreadable = list(_unreadable(f"{file.rpartition('/')[0]}/{match[1]}"))
+        unreadable = list(_unreadable(file.rpartition("/")[0], match[1]))
         if unreadable:
             yield from unreadable
             return
@@ -80,8 +80,13 @@ def _hint(message: str) -> str:
     return next((hint for text, hint in _HINTS.items() if text in message), "")
 
 
-def _unreadable(path: str) -> Iterator[Unreadable]:
+def _unreadable(directory: str, name: str) -> Iterator[Unreadable]:
     """Read a file that kustomize cannot read, to find the place of the error and a hint."""
+    path = f"{directory}/{name}"
+    if not os.path.realpath(path).startswith(
+        f"{os.path.realpath(directory)}/"
+    ):  # the message quotes what strangers wrote
+        return
     try:
         with open(path, "rb", opener=open_regular) as opened:
             data = opened.read(MAX_BYTES)

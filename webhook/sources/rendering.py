@@ -195,5 +195,10 @@ def _hint(message: str, chart: str) -> str:
 
 
 def _file(path: str, template: str) -> str:
-    """Return a template's file: Helm's name begins with the chart's name rather than its directory."""
+    """Return a template's file: Helm's name begins with the chart's name rather than its directory.
+
+    What a template writes can look like a name of Helm's, but it must not lead out of the chart.
+    """
+    if ".." in template.split("/"):
+        template = "chart/Chart.yaml"
     return bare(f"{path}/{template.partition('/')[2]}")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from webhook.cli.console.expressions import located
 from webhook.documents import Document, parse
+from webhook.documents.files import open_regular
+from webhook.documents.limits import MAX_BYTES
 from webhook.documents.selection import KUSTOMIZATIONS
 from webhook.report.model import Judged
 from webhook.sources.origins import Origins, has_same
@@ -83,8 +85,8 @@ class Places:
     def _in_template(self, finding: Finding) -> Finding:
         """Return a finding located in a template; unchanged if that is unknown."""
         try:
-            with open(finding.file, encoding="utf-8") as file:  # noqa: PTH123 - pathlib takes longer to import
-                template = file.read()
+            with open(finding.file, encoding="utf-8", opener=open_regular) as file:
+                template = file.read(MAX_BYTES)
         except (OSError, ValueError):  # a chart that is packed inside another
             return finding
         for text in self._texts[finding.file]:
