@@ -39,7 +39,6 @@ from webhook.schema import (
     UPDATE,
     UPDATE_STATUS,
     CompiledStruct,
-    Known,
     Often,
     compile_struct,
 )
@@ -54,8 +53,6 @@ if TYPE_CHECKING:
     from webhook.schema.decoding import Misfit
 
     Gates = frozenset[tuple[str, bool]]
-
-_fine_namespaces = Known()
 
 _SUPERSEDED_SINCE = 37
 """From Kubernetes 1.37 a handwritten finding goes only if a declarative one says the same."""
@@ -100,7 +97,7 @@ def judge(
     token = enter(Budget(REVIEW, is_offline=True))
     try:
         if old is None and _often(struct).is_fine(obj):
-            found = _namespace_refusals(struct, obj)
+            found = []
         else:
             misfits, problems = _walked(struct, obj, old)
             found = _judged(struct, obj, old, misfits, problems)
@@ -167,13 +164,14 @@ def judge_admitted(
         from webhook.api.unserved import no_object  # noqa: PLC0415 - as above
 
         return no_object(obj)
-    if find(obj.get("apiVersion"), obj.get("kind")) is None:
+    version, name = obj.get("apiVersion"), obj.get("kind")
+    if find(version, name) is None:
         return []
     operation = UPDATE_STATUS if subresource == STATUS else CREATE if old is None else UPDATE
     stated = None if feature_gates is None else frozenset(feature_gates.items())
-    struct, often, older = _plan(obj["apiVersion"], obj["kind"], operation, kubernetes, stated)
+    struct, often, older = _plan(version, name, operation, kubernetes, stated)
     if old is None and often.is_fine(obj):
-        return _namespace_refusals(struct, obj)
+        return []
     misfits, problems = _walked(struct, obj, old)
     if misfits:
         struct = _as_decoded(struct, misfits, obj, older)
@@ -455,12 +453,11 @@ def _keeping(names: Collection[str], new: dict[str, Any], old: dict[str, Any]) -
 
 
 def _namespace_refusals(struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
-    """Find a namespace that cannot exist, as NamespaceLifecycle does before validation."""
+    """Find a namespace that cannot exist, as NamespaceLifecycle does before validation; no plan accepts one."""
     namespace = (obj.get("metadata") or {}).get("namespace")
-    if not namespace or namespace in _fine_namespaces or not _kind(struct).namespaced:
+    if not namespace or not _kind(struct).namespaced:
         return []
     if not (details := formats.dns_label(namespace, struct.target.release)):
-        _fine_namespaces.remember(namespace)
         return []
     refusal = refused("NotFound", Path(("metadata", "namespace")), f"namespaces {quoted(namespace)} not found")
     return [refusal._replace(rule="namespace", hint=f"no namespace can be called so: {details[0]}")]

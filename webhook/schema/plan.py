@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     """Returns a truthy result for a value that is not known to be fine."""
     _Remembered = tuple[Wrong, str, set[Any]]
     """A check, how it applies, and values in which it finds nothing."""
-    _Predicate = Callable[[Any, Target], bool]
+    _Predicate = Callable[[Any, Target], bool] | str
     _Write = Callable[["_Source", str], None]
     """Writes the checks of the value of a local variable."""
 
@@ -51,6 +51,7 @@ _LITERAL_MAX: Final = 32
 _ONE: Final = "{wrong}({value})"
 _ITEMS: Final = "any(map({wrong}, {value}))"
 _VALUES: Final = "any(map({wrong}, {value}.values()))"
+_KEYS: Final = "len(set(map({wrong}, {value}))) != len({value})"
 _KNOWN: Final[Mapping[str, str]] = {
     _ONE: "{value} not in {fine}",
     _ITEMS: "not {fine}.issuperset({value})",
@@ -59,6 +60,7 @@ _KNOWN: Final[Mapping[str, str]] = {
 """How values that were fine before are recognized, which takes half as long."""
 
 
+_NAME: Final = Annotated[str, Meta(max_length=_NAME_MAX)]
 _NOTHING: Final = Annotated[str, Meta(min_length=1, max_length=0)]
 """A type without values."""
 
@@ -88,7 +90,7 @@ class _Planned(NamedTuple):
     @property
     def asks_one(self) -> bool:
         """Whether the check applies to a single value."""
-        return self.wrong is None or self.whole not in {_ITEMS, _VALUES}
+        return self.wrong is None or self.whole not in {_ITEMS, _VALUES, _KEYS}
 
 
 class _Source:
@@ -226,13 +228,17 @@ def _examination(
     target = parts[0].target
 
     def write(source: _Source, value: str) -> None:
+        held = {name: f"{value}.{name}" for part in parts for name in part.type.fields}
         for name, plan in checked:
-            _write(source, source.local(f"{value}.{name}"), plan, may_be_absent=name not in needed)
+            held[name] = source.local(f"{value}.{name}")
+            _write(source, held[name], plan, may_be_absent=name not in needed)
         for members in unions:
-            source.refuse(f"({' '.join(f'{value}.{name},' for name in members)}).count(None) != {len(members) - 1}")
+            source.refuse(f"({' '.join(f'{held[name]},' for name in members)}).count(None) != {len(members) - 1}")
         for fine, given in rules:
-            is_given = f"({' or '.join(f'{value}.{name} is not None' for name in sorted(given))}) and " if given else ""
-            source.refuse(f"{is_given}not {source.given(fine)}({value}, {source.given(target)})")
+            is_given = f"({' or '.join(f'{held[name]} is not None' for name in sorted(given))}) and " if given else ""
+            is_fine = f"({fine.format_map(held)})" if isinstance(fine, str) else source.given(fine)
+            arguments = "" if isinstance(fine, str) else f"({value}, {source.given(target)})"
+            source.refuse(f"{is_given}not {is_fine}{arguments}")
 
     return write
 
@@ -274,6 +280,8 @@ def _fields(struct: CompiledStruct) -> Iterator[tuple[str, _Planned]]:
 
 def _planned(field: Field, target: Target, names: tuple[str, str]) -> _Planned:
     compiled = field.compile(target, *names)
+    if target.validates and isinstance(field, Text) and field.usual:
+        return _Planned(_NAME, *_of_format(field.usual, target.release))
     if compiled.passes:
         return _Planned(compiled.passes)
     plan = _PLANS.get(type(field).compile)
@@ -295,7 +303,7 @@ def _text(field: Text, compiled: CompiledField, target: Target) -> _Planned:
     if not tests and field.required:
         return _Planned(Annotated[str, Meta(min_length=1)])
     if len(tests) == len(field.formats) == 1:
-        return _Planned(Annotated[str, Meta(max_length=_NAME_MAX)], *_of_format(field.formats[0], target.release))
+        return _Planned(_NAME, *_of_format(field.formats[0], target.release))
     if len(tests) == 1 and (limit := target.pick(field.max_length) or field.max_bytes):
         return _Planned(str, tests[0], f"len({{value}}) > {limit // WIDEST} and {_ONE}")
     return _Planned(str, tests[0] if len(tests) == 1 else compiled.walk)
@@ -346,6 +354,8 @@ def _array(field: Array, compiled: CompiledField, target: Target, names: tuple[s
         return _Planned(type_, item.wrong, _ITEMS, item.fine, inner)
     if unique is None or item.wrong or (unique and item.type is Any):
         return _Planned(Any, compiled.walk)
+    if unique and any(unique == name for name, _ in cast("CompiledStruct", compiled.struct).absent):
+        return _Planned(type_, attrgetter(unique), _KEYS, inner=inner)  # no key is None
     return _Planned(type_, _repeats(unique), inner=inner)
 
 
@@ -364,7 +374,7 @@ def _each(inner: _Write | None, values: str) -> _Write | None:
 
 def _map(field: Map, compiled: CompiledField, target: Target, names: tuple[str, str]) -> _Planned:
     item, key = _planned(field.item.stated(target), target, names), field.key if target.validates else None
-    of_key = Annotated[str, Meta(max_length=_NAME_MAX)] if key else str
+    of_key = _NAME if key else str
     type_ = _sized(GenericAlias(dict, (of_key, item.type)), field, compiled.walk({}), target)
     inner = _each(item.inner, ".values()")
     if key is None and item.asks_one:

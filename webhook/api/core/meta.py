@@ -83,7 +83,7 @@ class ObjectMeta(V1Struct):
 
     name = Text("The object's name, unique in its namespace.")
     generateName = Text("A prefix from which the API server makes the name.")
-    namespace = Text("The namespace that the name is unique in.")
+    namespace = Text("The namespace that the name is unique in.", usual=formats.dns_label)
     selfLink = Text("Deprecated, no longer set.")
     uid = Text("The object's identity over time, set by the API server.", go="types.UID")
     resourceVersion = Text("The version of the stored object, for optimistic locking.")
@@ -241,7 +241,7 @@ _REVISIONS = 2**64
 _DIGITS = len(str(_REVISIONS))
 
 
-@check(Metadata, on=[CREATE], given=["generation"], fine=lambda meta, _: meta.generation >= 0)
+@check(Metadata, on=[CREATE], given=["generation"], fine="{generation} >= 0")
 def negative_generation(meta: View) -> Iterator[Problem]:
     """Generations count up from 0."""
     if meta.generation < 0 and not meta.target.pick(meta.type.counted):
@@ -283,7 +283,7 @@ def owner_references(meta: View) -> Iterator[Problem]:
         controller = controller or name
 
 
-@check(Metadata, given=["ownerReferences"], fine=lambda meta, _: len(meta.ownerReferences) <= 1)
+@check(Metadata, given=["ownerReferences"], fine="len({ownerReferences}) <= 1")
 def repeated_owner(meta: View) -> Iterator[Problem]:
     """An owner reference that repeats another one is dropped."""
     repeated = [owner.uid for owner, is_first in _compared(meta.ownerReferences) if not is_first]

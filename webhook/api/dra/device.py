@@ -242,11 +242,10 @@ class Device(BasicDevice):
 check(BasicDevice, since=34, given=CONDITION_LISTS)(conditions_for_binding)
 
 
-def _few_values(device: Any, _: Target) -> bool:
-    return len(device.attributes or ()) + len(device.capacity or ()) <= ATTRIBUTES_AND_CAPACITIES_MAX
+_FEW_VALUES = f"len({{attributes}} or ()) + len({{capacity}} or ()) <= {ATTRIBUTES_AND_CAPACITIES_MAX}"
 
 
-@check(BasicDevice, given=["attributes", "capacity"], fine=_few_values)
+@check(BasicDevice, given=["attributes", "capacity"], fine=_FEW_VALUES)
 def attributes_and_capacities(device: View) -> Iterator[Problem]:
     """A device has at most 32 attributes and capacities in total."""
     content = device.content
@@ -261,7 +260,7 @@ def attributes_and_capacities(device: View) -> Iterator[Problem]:
     BasicDevice,
     since=36,
     given=["attributes"],
-    fine=lambda device, _: len(device.attributes or ()) <= ATTRIBUTE_VALUES_MAX,
+    fine=f"len({{attributes}}) <= {ATTRIBUTE_VALUES_MAX}",
 )
 def attribute_values(device: View) -> Iterator[Problem]:
     """A device has at most 48 values of attributes, counting each value in a list."""
@@ -320,7 +319,7 @@ class BoxedDevice(Struct):
     basic = Nested(BasicDevice, "What is to be known about it.", pointer=True, spelled={_CONVERTED_SINCE: ""})
 
 
-@check(BoxedDevice, until=_CONVERTED_SINCE - 1, fine=lambda device, _: device.basic is not None)
+@check(BoxedDevice, until=_CONVERTED_SINCE - 1, fine="{basic} is not None")
 def basic_device(device: View) -> Iterator[Problem]:
     """There is only one kind of device, so `basic` is required."""
     if not device.basic:

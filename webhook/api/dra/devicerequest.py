@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from webhook.problem import Problem
     from webhook.release import Release
-    from webhook.schema import Target, View
+    from webhook.schema import View
 
 FIRST_AVAILABLE_MAX_ITEMS = 8
 
@@ -89,12 +89,13 @@ class ExactDeviceRequest(Detailed, Administering, Wanted):
     """A request for devices of one class."""
 
 
-def _counted(request: Any, _: Target) -> bool:
-    mode, count = request.allocationMode or EXACT_COUNT, request.count
-    return not count if mode == ALL else mode == EXACT_COUNT and (count is None or count > 0)
+_COUNTED = (
+    f"{{allocationMode}} in (None, '{EXACT_COUNT}') and ({{count}} is None or {{count}} > 0) "
+    f"or {{allocationMode}} == '{ALL}' and not {{count}}"
+)
 
 
-@check(Wanted, fine=_counted)
+@check(Wanted, fine=_COUNTED)
 def count_for_mode(request: View) -> Iterator[Problem]:
     """A request has a count with ExactCount, but not with All."""
     mode, count = request.allocationMode, request.count
@@ -128,12 +129,11 @@ class DeviceRequest(Named):
     )
 
 
-def _exactly_or_not(request: Any, _: Target) -> bool:
-    return (request.exactly is None) != (not request.firstAvailable)
+_EXACTLY_OR_NOT = "({exactly} is None) is not (not {firstAvailable})"
 
 
-@check(DeviceRequest, since=33, until=34, fine=_exactly_or_not)
-@check(DeviceRequest, since=35, mutes=("exactly", "firstAvailable"), fine=_exactly_or_not)
+@check(DeviceRequest, since=33, until=34, fine=_EXACTLY_OR_NOT)
+@check(DeviceRequest, since=35, mutes=("exactly", "firstAvailable"), fine=_EXACTLY_OR_NOT)
 def exactly_or_first_available(request: View) -> Iterator[Problem]:
     """A request has either `exactly` or `firstAvailable`."""
     exactly, alternatives = "exactly" in request, request.firstAvailable
@@ -187,7 +187,7 @@ class FlatDeviceRequest(Named):
     firstAvailable = DeviceRequest.fields["firstAvailable"]
 
 
-check(FlatDeviceRequest, since=33, until=34, fine=_exactly_or_not)(exactly_or_first_available)
-check(FlatDeviceRequest, since=35, mutes=("exactly", "firstAvailable"), fine=_exactly_or_not)(
+check(FlatDeviceRequest, since=33, until=34, fine=_EXACTLY_OR_NOT)(exactly_or_first_available)
+check(FlatDeviceRequest, since=35, mutes=("exactly", "firstAvailable"), fine=_EXACTLY_OR_NOT)(
     exactly_or_first_available
 )

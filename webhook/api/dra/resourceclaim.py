@@ -157,7 +157,7 @@ class ResourceClaimTemplate(Object):
     spec = Nested(ResourceClaimTemplateSpec, "What the claims look like.", immutable=True)
 
 
-@check(DeviceConstraint, fine=lambda constraint, _: constraint.matchAttribute is not None)
+@check(DeviceConstraint, fine="{matchAttribute} is not None")
 def an_attribute_to_compare(constraint: View) -> Iterator[Problem]:
     """A constraint compares an attribute; upstream accepts both fields, and then uses only `matchAttribute`."""
     if "matchAttribute" in constraint:

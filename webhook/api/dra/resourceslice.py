@@ -154,11 +154,10 @@ DEVICE_NODE_FIELDS = "nodeName", "nodeSelector", "allNodes"
 _NODE_FIELDS = frozenset(DEVICE_NODE_FIELDS)
 
 
-def _nodes_of_slice(spec: Any, _: Target) -> bool:
-    return not spec.perDeviceNodeSelection  # devices that select their own nodes are rare
+_NODES_OF_SLICE = "not {perDeviceNodeSelection}"  # devices that select their own nodes are rare
 
 
-@check(ResourceSliceSpec, since=33, given=["devices"], fine=_nodes_of_slice)
+@check(ResourceSliceSpec, since=33, given=["devices"], fine=_NODES_OF_SLICE)
 def nodes_of_each_device(spec: View) -> Iterator[Problem]:
     """With perDeviceNodeSelection each device selects its nodes in exactly one way."""
     if spec.perDeviceNodeSelection and not _only_size_counts(spec.contents("devices"), spec.release):
@@ -171,7 +170,7 @@ def nodes_of_each_device(spec: View) -> Iterator[Problem]:
     since=33,
     given=["devices"],
     mutes=[f"devices.{name}" for name in DEVICE_NODE_FIELDS],
-    fine=_nodes_of_slice,
+    fine=_NODES_OF_SLICE,
 )
 def own_nodes_of_device(spec: View) -> Iterator[Problem]:
     """Without perDeviceNodeSelection no device selects its nodes."""
@@ -242,11 +241,7 @@ def _is_advanced(device: dict[str, Any]) -> bool:
     return bool(device.get("taints") or device.get("consumesCounters") or list_attributes(device))
 
 
-def _devices_or_not(spec: Any, _: Target) -> bool:
-    return spec.sharedCounters is None or spec.devices is None
-
-
-@check(ResourceSliceSpec, since=35, given=["sharedCounters"], fine=_devices_or_not)
+@check(ResourceSliceSpec, since=35, given=["sharedCounters"], fine="{sharedCounters} is None or {devices} is None")
 def devices_or_counters(spec: View) -> Iterator[Problem]:
     """Shared counters are in a separate slice, without devices."""
     if "sharedCounters" in spec and "devices" in spec:
@@ -330,7 +325,7 @@ def number_of_counters(spec: View) -> Iterator[Problem]:
         yield invalid(spec / "sharedCounters", shared, detail)
 
 
-@check(ResourceSliceSpec, since=35, fine=lambda spec, _: spec.driver == spec.driver.lower())
+@check(ResourceSliceSpec, since=35, fine="{driver} == {driver}.lower()")
 def lower_case_driver(spec: View) -> Iterator[Problem]:
     """A driver's name is written in lower case."""
     if spec.driver != spec.driver.lower():
