@@ -19,7 +19,7 @@ from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     import json
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from webhook.cel.checker import scope
     from webhook.cel.environment import Environment
@@ -126,6 +126,11 @@ class Parts:
         """The results of analyses of the expression; equal expressions are parsed once."""
 
     @cached_property
+    def nodes(self) -> Sequence[Expression]:
+        """The expression and its subexpressions, in the order in which they are written."""
+        return list(every_node(self.root))
+
+    @cached_property
     def _environment(self) -> Environment:
         release, gates = self._around
         return devices.selector_environment(release, gates, stored=True)
@@ -214,6 +219,15 @@ class Parts:
             return _source(part)
         name = label(subject)
         return f"{name} = {wish[3:]}" if wish.startswith("== ") else f"{name} {wish}"
+
+
+def every_node(node: Expression) -> Iterator[Expression]:
+    """Iterate over an expression and its subexpressions, in the order in which they are written."""
+    stack = [node]
+    while stack:
+        each = stack.pop()
+        yield each
+        stack.extend(reversed(list(each.children())))
 
 
 def start_of(part: Expression) -> int:

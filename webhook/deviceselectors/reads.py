@@ -14,7 +14,7 @@ from webhook.deviceselectors.parts import AND, NOT, OR, Read, read_of
 from webhook.problem import Advice, Fix
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 CONDITIONAL: Final = "_?_:_"
 _OPTIONAL: Final = frozenset({"_?._", "_[?_]"})
@@ -106,18 +106,9 @@ def _tested(node: Expression) -> Guards:
     return _NONE
 
 
-def every_node(node: Expression) -> Iterator[Expression]:
-    """Iterate over an expression and its subexpressions, in the order in which they are written."""
-    stack = [node]
-    while stack:
-        each = stack.pop()
-        yield each
-        stack.extend(reversed(list(each.children())))
-
-
-def constants(node: Expression) -> Iterator[Call]:
-    """Iterate over the quantities and versions that an expression writes as constants."""
-    for each in every_node(node):
+def constants(nodes: Iterable[Expression]) -> Iterator[Call]:
+    """Iterate over the quantities and versions that are written as constants."""
+    for each in nodes:
         if isinstance(each, Call) and each.function in {"quantity", "semver"} and each.target is None:
             yield each
 

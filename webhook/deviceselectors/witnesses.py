@@ -36,6 +36,7 @@ PLAIN: Final = frozenset({("driver",), ("allowMultipleAllocations",)})
 """The paths of values that every device has."""
 _NAMED: Final = 3
 """The steps to an attribute or a capacity."""
+_EQUALITY: Final = frozenset({"_==_", "_!=_"})
 _MAKING: Final = frozenset({"quantity", "semver"})
 _MOST: Final = 24
 """The number of conditions about one value that are examined."""
@@ -80,8 +81,8 @@ def conflict_of(selectors: Sequence[Parts]) -> Conflict | None:
         selectors: The selectors, which must all hold.
     """
     for path, conditions in by_value(selectors).items():
-        telling = [each for each in conditions if not is_presence(each.part)]
-        if len(telling) <= 1 and all(_holds_for_some(each, selectors) for each in telling):
+        telling = _telling(conditions)
+        if len(telling) <= 1 and all(_holds_for_some(each.part, selectors[each.selector]) for each in telling):
             continue  # for a value that exists
         values = _values(conditions, selectors)
         known = [each for each in conditions if values.limited_by or _is_understood(each.part)]
@@ -155,6 +156,11 @@ def _least(
     return ()
 
 
+def _telling(conditions: Sequence[Condition]) -> Sequence[Condition]:
+    """Return the conditions about a value, without those that any value meets."""
+    return [each for each in conditions if not is_presence(each.part)]
+
+
 def is_presence(node: Expression) -> bool:
     """Tell whether a condition is `has(…)`."""
     return isinstance(node, Select) and node.test
@@ -164,9 +170,20 @@ def _is_compound(node: Expression) -> bool:
     return isinstance(node, Call) and node.function in {*_BOOLEANS, "@in"}
 
 
-def _holds_for_some(condition: Condition, selectors: Sequence[Parts]) -> bool:
-    """Tell whether a single condition certainly holds for some value; to evaluate it, it would be compiled."""
-    return not _is_compound(condition.part) or bool(_only(condition.part, selectors[condition.selector]))
+def _holds_for_some(node: Expression, selector: Parts) -> bool:
+    """Tell whether a condition certainly holds for some value that exists; to evaluate it, it would be compiled."""
+    if isinstance(node, Call) and node.function == OR:
+        return any(_compares(each) and _holds_for_some(each, selector) for each in node.arguments)
+    if isinstance(node, Call) and node.function == NOT:
+        inner = node.arguments[0]  # an equality holds for one value, and not for another
+        return isinstance(inner, Call) and inner.function in _EQUALITY and _compares(inner)
+    return not _is_compound(node) or bool(_only(node, selector))
+
+
+def _compares(node: Expression) -> bool:
+    """Tell whether a condition compares a value with constants."""
+    subject, _ = compared(node)
+    return subject is not None and _is_value(subject)
 
 
 def _is_understood(node: Expression) -> bool:

@@ -27,6 +27,8 @@ _PROBLEM: Final = 1_000
 """How many bytes a problem counts for."""
 _SHAPES: Final = 1_000
 """How many shapes are known to differ."""
+_SEEN: Final = 1 << 14
+"""How many shapes are known to have been seen."""
 _PLAIN: Final = 2
 """The format of marshal in which equal values have equal bytes: later ones contain back references."""
 _SELECTS: Final = b"expression"
@@ -78,6 +80,7 @@ class Alike:
     def __init__(self, most: int = _BYTES) -> None:
         self._left = most
         self._found: dict[bytes, Found] = {}
+        self._seen: set[int] = set()
         self._differing: set[bytes] = set()
         """Shapes of claims whose findings depend on the constants, or did for one of them."""
 
@@ -100,13 +103,23 @@ class Alike:
         if found is None:
             found = look()
             self._keep(key, found)
-            if shapes and not found.problems and shapes.any_names not in self._differing:
+            if shapes and not found.problems and self._is_again(shapes.any_names):
                 known = plain()
                 if known is not Plain.NOTHING:
                     self._keep(shapes.any_names if known is Plain.NAMES else shapes.same_names, found)
                 elif len(self._differing) < _SHAPES:
                     self._differing.add(shapes.any_names)
         return found
+
+    def _is_again(self, shape: bytes) -> bool:
+        """Tell whether a shape was seen before, and may have one answer; most are seen once, and asking takes long."""
+        if shape in self._differing:
+            return False
+        known = hash(shape)
+        if known in self._seen or len(self._seen) >= _SEEN:
+            return True
+        self._seen.add(known)
+        return False
 
     def _keep(self, key: bytes, found: Found) -> None:
         self._left -= len(key) + _PROBLEM * (1 + len(found.problems))

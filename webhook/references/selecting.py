@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.api.dra.selectors import SELECTORS_MAX_ITEMS
 from webhook.cel.syntax.ast import Call, Literal
 from webhook.deviceselectors.parts import OPERATORS, TURNED, Parts, ordering, parts_of, read_of
-from webhook.deviceselectors.reads import every_node, reads
+from webhook.deviceselectors.reads import reads
 from webhook.formats.quantities import readable_quantity
 from webhook.inventory import CLAIMS
 from webhook.inventory.objects import is_noted
@@ -104,7 +104,7 @@ def held_elsewhere(read: Read, parts: Parts) -> str:
     if read.holder == "capacity":
         return f'{read.name} is an attribute: device.attributes["{read.domain}"].{read.name}'
     meant = f'device.capacity["{read.domain}"].{read.name}'
-    orderings = filter(None, map(ordering, every_node(parts.root)))
+    orderings = filter(None, map(ordering, parts.nodes))
     compared = (each for each in orderings if (one := read_of(each.subject)) and one[:3] == read[:3])
     if found := next(compared, None):
         meant += f".compareTo(quantity({_amount(found.wanted)})) {found.operator} 0"
@@ -164,7 +164,7 @@ def text_comparisons(parts: Parts) -> list[TextComparison]:
 
 
 def _text_comparisons(parts: Parts) -> Iterator[TextComparison]:
-    for node in every_node(parts.root):
+    for node in parts.nodes:
         if not isinstance(node, Call) or node.function not in OPERATORS:
             continue
         left, right = node.arguments

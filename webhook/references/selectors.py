@@ -9,8 +9,8 @@ from webhook import formats
 from webhook.api.dra.device import ONE_VALUE
 from webhook.cel.errors import CelError, EvaluationError
 from webhook.cel.syntax.ast import Call, Literal, Select
-from webhook.deviceselectors.parts import Parts, parts_of, read_of, start_of
-from webhook.deviceselectors.reads import constants, depends_on_device, every_node, with_constant
+from webhook.deviceselectors.parts import Parts, every_node, parts_of, read_of, start_of
+from webhook.deviceselectors.reads import constants, depends_on_device, with_constant
 from webhook.deviceselectors.witnesses import always_holds, conflict_of
 from webhook.drivers import driver_of_class
 from webhook.formats.quantities import near_quantity
@@ -74,7 +74,7 @@ def _constant(parts: Parts, _: Context) -> Iterator[_Found]:
         try:
             value = parts.evaluate(part, {})
         except CelError as error:
-            if not list(constants(part)):  # a separate rule reports those
+            if not list(constants(every_node(part))):  # a separate rule reports those
                 yield _Found(f"the selector fails for every device: {error}", "", "NeverHolds", start_of(part))
             return
         whole = len(parts.all) == 1
@@ -191,7 +191,7 @@ def impossible_constant(obj: JSONObject, context: Context) -> Iterator[Problem]:
 
 
 def _impossible_constant(parts: Parts, context: Context) -> Iterator[_Found]:
-    for call in constants(parts.root):
+    for call in constants(parts.nodes):
         literal = call.arguments[0]
         if len(call.arguments) != 1 or not isinstance(literal, Literal) or not isinstance(literal.value, str):
             continue
@@ -225,7 +225,7 @@ def impossible_read(obj: JSONObject, context: Context) -> Iterator[Problem]:
 
 def _impossible_read(parts: Parts, _: Context) -> Iterator[_Found]:
     dotted: set[int] = set()
-    for node in every_node(parts.root):
+    for node in parts.nodes:
         if (found := _dotted(node, parts.text)) and found[0].domain_offset not in dotted:
             dotted.add(found[0].domain_offset)
             yield found[1]
