@@ -1,4 +1,4 @@
-"""The short escapes of Go's string literals."""
+"""Escapes of Go's string literals (strconv.Quote)."""
 
 from typing import Final
 
@@ -16,3 +16,21 @@ GO_ESCAPES: Final = str.maketrans(
     }
 )
 """The escapes of characters that have one, for :meth:`str.translate`."""
+_TWO_DIGITS: Final = 0x80
+_FOUR_DIGITS: Final = 0x10000
+
+
+class _Escapes(dict[int, str]):
+    """The escapes of characters, made anew each time: of long texts, :meth:`str.translate` keeps the result only."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        if char.isprintable():
+            return char
+        if code < _TWO_DIGITS:
+            return f"\\x{code:02x}"
+        return f"\\u{code:04x}" if code < _FOUR_DIGITS else f"\\U{code:08x}"
+
+
+GO_QUOTED: Final = _Escapes(GO_ESCAPES)
+"""The escapes of ``%q``: also those of all characters that are not printable."""

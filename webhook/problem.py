@@ -10,7 +10,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import current
-from webhook.escapes import GO_ESCAPES
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -260,7 +259,9 @@ def quoted(text: str) -> str:
     """
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
-    return f'"{text.translate(_ESCAPES)}"'
+    from webhook.escapes import GO_QUOTED  # noqa: PLC0415 - most texts are plain
+
+    return f'"{text.translate(GO_QUOTED)}"'
 
 
 SHOWN: Final = 1000
@@ -330,23 +331,7 @@ def aggregate(errors: Iterable[str]) -> str:
 
 GO_JSON_ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 """The characters that Go's ``encoding/json`` escapes in addition."""
-_TWO_DIGITS = 0x80
-_FOUR_DIGITS = 0x10000
 
-
-class _Escapes(dict[int, str]):
-    """The escapes of characters, made anew each time: of long texts, :meth:`str.translate` keeps the result only."""
-
-    def __missing__(self, code: int) -> str:
-        char = chr(code)
-        if char.isprintable():
-            return char
-        if code < _TWO_DIGITS:
-            return f"\\x{code:02x}"
-        return f"\\u{code:04x}" if code < _FOUR_DIGITS else f"\\U{code:08x}"
-
-
-_ESCAPES = _Escapes(GO_ESCAPES)
 
 _AS_JSON_SINCE = 34
 _ONE_WORDING_SINCE = 32

@@ -1,4 +1,4 @@
-"""Ctrl-C: nothing is half written, what was started ends, and the exit code is 130."""
+"""SIGINT and SIGTERM: nothing is half written, and all that was started ends."""
 
 from __future__ import annotations
 
@@ -50,13 +50,20 @@ def program(tmp_path: Path, name: str) -> dict[str, str]:
     return {**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
 
 
-def interrupted(command: list[str | Path], env: dict[str, str], noted: Path) -> tuple[int, bytes]:
-    """Send SIGINT to a command whose program is running; return its exit code and its output."""
-    running = subprocess.Popen([SCRIPT, *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env)
+def ended(command: list[str | Path], env: dict[str, str], noted: Path, number: int) -> tuple[int, bytes, bytes]:
+    """Send a signal to a command whose program is running; return its exit code, output and errors."""
+    running = subprocess.Popen([SCRIPT, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
     until(lambda: noted.exists() and noted.read_text(encoding="ascii").strip() != "")
-    running.send_signal(signal.SIGINT)
-    out, _ = running.communicate(timeout=60)
-    return running.returncode, out
+    running.send_signal(number)
+    out, errors = running.communicate(timeout=60)
+    return running.returncode, out, errors
+
+
+SIGNALS = pytest.mark.parametrize(
+    ("number", "code", "message"),
+    [(signal.SIGINT, 130, ""), (signal.SIGTERM, 143, "draguard %s: error: terminated; the output is not complete\n")],
+    ids=["SIGINT", "SIGTERM"],
+)
 
 
 def is_gone(pid: int) -> bool:
@@ -68,19 +75,21 @@ def is_gone(pid: int) -> bool:
 
 @pytest.mark.process
 class TestPrograms:
-    def test_helm_ends_too(self, tmp_path: Path) -> None:
+    @SIGNALS
+    def test_helm_ends_too(self, tmp_path: Path, number: int, code: int, message: str) -> None:
         chart = tmp_path / "chart"
         (chart / "templates").mkdir(parents=True)
         (chart / "Chart.yaml").write_text("{apiVersion: v2, name: a, version: 1.0.0}", encoding="utf-8")
         (chart / "templates" / "a.yaml").write_text(FIXABLE, encoding="utf-8")
-        code, out = interrupted(["validate", chart], program(tmp_path, "helm"), tmp_path / "pid")
-        assert (code, out) == (130, b"")
+        done = ended(["validate", chart], program(tmp_path, "helm"), tmp_path / "pid", number)
+        assert done == (code, b"", (message and message % "validate").encode())
         pid = int((tmp_path / "pid").read_text(encoding="ascii"))
         until(lambda: is_gone(pid))
 
-    def test_a_snapshot_is_whole_or_empty(self, tmp_path: Path) -> None:
-        code, out = interrupted(["snapshot", "--run"], program(tmp_path, "kubectl"), tmp_path / "pid")
-        assert (code, out) == (130, b"")
+    @SIGNALS
+    def test_a_snapshot_is_whole_or_empty(self, tmp_path: Path, number: int, code: int, message: str) -> None:
+        done = ended(["snapshot", "--run"], program(tmp_path, "kubectl"), tmp_path / "pid", number)
+        assert done == (code, b"", (message and message % "snapshot").encode())
         pid = int((tmp_path / "pid").read_text(encoding="ascii"))
         until(lambda: is_gone(pid))
 

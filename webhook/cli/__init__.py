@@ -25,10 +25,16 @@ INTERRUPTED = 130
 """As a shell reports a command that SIGINT has ended."""
 READER_GONE = 141
 """As a shell reports a command that SIGPIPE has ended."""
+TERMINATED = 143
+"""As a shell reports a command that SIGTERM has ended."""
 _SERVING = frozenset({"serve", "manage-certificate"})
 """The commands that run until they are stopped."""
 _UNCOLLECTED = 100_000
 """How many objects a command makes before garbage collection: most stay until it ends, and form no cycles."""
+
+
+class TerminatedError(KeyboardInterrupt):
+    """SIGTERM; the command ends as after SIGINT, with all that it has started."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -56,13 +62,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.command is None:
         parser.print_help(sys.stderr)
         return USAGE
+    if argv is None and arguments.command not in _SERVING:
+        from signal import SIGTERM, signal  # noqa: PLC0415 - as above
+
+        signal(SIGTERM, _terminate)
     try:
         return _run(arguments)
     except BrokenPipeError:
         _discard_output()
         return READER_GONE
+    except TerminatedError:
+        _complain(arguments.command, "terminated; the output is not complete")
+        return TERMINATED
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def _terminate(*_: object) -> None:
+    raise TerminatedError
 
 
 def _run(arguments: Namespace) -> int:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 from contextlib import contextmanager, suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents.limits import MAX_BYTES
 
@@ -92,26 +92,31 @@ def run(command: Sequence[str], progress: Progress) -> str:
 
 @contextmanager
 def held_interrupts() -> Iterator[Callable[[], None]]:
-    """Hold SIGINT back while a program starts: an exception then would leave it running.
+    """Hold SIGINT and SIGTERM back while a program starts: an exception then would leave it running.
 
     Yields:
-        What raises KeyboardInterrupt if there was one, to be called where the program can be ended.
+        A function that delivers them, to be called where the program can be ended.
     """
     held: list[int] = []
+    before: dict[int, Any] = {}
+
+    def restore() -> None:
+        while before:
+            number, handler = before.popitem()
+            signal.signal(number, handler or signal.SIG_DFL)
 
     def deliver() -> None:
-        if held:
-            raise KeyboardInterrupt
+        restore()
+        for number in held:
+            signal.raise_signal(number)
 
-    try:
-        before = signal.signal(signal.SIGINT, lambda number, _: held.append(number))
-    except ValueError:  # only the main thread is interrupted
-        yield deliver
-        return
+    with suppress(ValueError):  # only the main thread is interrupted
+        for each in (signal.SIGINT, signal.SIGTERM):
+            before[each] = signal.signal(each, lambda number, _: held.append(number))
     try:
         yield deliver
     finally:
-        signal.signal(signal.SIGINT, before or signal.SIG_DFL)
+        restore()
 
 
 def _limit_memory(pid: int) -> None:

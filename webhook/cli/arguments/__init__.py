@@ -21,7 +21,7 @@ exit codes:
   1    errors: the API server would refuse an object, or an input cannot be read
   2    usage error: an unknown option, a path that does not exist
   3    draguard itself failed
-  130  interrupted; 141: the reader of the output closed it
+  130  interrupted; 143: terminated; 141: the reader of the output closed it
 """
 
 

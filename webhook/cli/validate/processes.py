@@ -165,7 +165,7 @@ class _RemoteError(Exception):
 
 def _forked(work: Callable[[T], R], pieces: Sequence[T], taking: int, giving: int, others: Sequence[int]) -> _Worker:
     from fcntl import F_SETPIPE_SZ, fcntl  # noqa: PLC0415 - as above
-    from signal import SIG_DFL, SIGINT, signal  # noqa: PLC0415 - as above
+    from signal import SIG_DFL, SIGINT, SIGTERM, signal  # noqa: PLC0415 - as above
 
     results, writing = os.pipe()
     with suppress(OSError):  # the pipe is as large as allowed
@@ -177,6 +177,7 @@ def _forked(work: Callable[[T], R], pieces: Sequence[T], taking: int, giving: in
     status = 1
     try:
         signal(SIGINT, SIG_DFL)
+        signal(SIGTERM, SIG_DFL)
         for each in (giving, results, *others):
             os.close(each)
         _work(work, pieces, taking, writing)
