@@ -43,6 +43,8 @@ OPERATORS: Final = {
 }  # fmt: skip
 AT_END: Final = frozenset({END})
 IN_ARGUMENTS: Final = frozenset({",", ")"})
+IN_INDEX: Final = frozenset({"]"})
+IN_PARENTHESES: Final = frozenset({")"})
 IN_LIST: Final = frozenset({",", "]"})
 IN_MAP: Final = frozenset({",", "}"})
 COLON: Final = frozenset({":"})

@@ -49,6 +49,8 @@ def parse_string(text: str) -> str:
     Raises:
         ValueError: An escape names no Unicode code point.
     """
+    if text[0] in "\"'" and text[1] != text[0] and "\\" not in text and "\r" not in text:
+        return text[1:-1]
     body, raw = _body(text)
     if raw or "\\" not in body:
         return body

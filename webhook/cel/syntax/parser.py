@@ -14,8 +14,10 @@ from webhook.cel.syntax.grammar import (
     CONSTANTS,
     FIELD,
     IN_ARGUMENTS,
+    IN_INDEX,
     IN_LIST,
     IN_MAP,
+    IN_PARENTHESES,
     NEGATED,
     NUMBERS,
     OPENED_CALL,
@@ -235,7 +237,7 @@ class _Parser:
             return self._constant()
         offset = self._tokens.advance()
         if kind == "(":
-            node = self._within(frozenset({")"}))
+            node = self._within(IN_PARENTHESES)
             self._tokens.expect(")")
             return node
         return self._list(offset) if kind == "[" else self._map(offset)
@@ -420,7 +422,7 @@ class _Parser:
         optional = self._tokens.kind == "?"
         if optional:
             self._tokens.advance()
-        index = self._within(frozenset({"]"}))
+        index = self._within(IN_INDEX)
         self._tokens.expect("]")
         if optional and not self._optional_syntax:
             return self._report(offset, "unsupported syntax '[?'")
@@ -428,11 +430,12 @@ class _Parser:
 
     def _dot(self, operand: Expression) -> Expression:
         tokens = self._tokens
-        if tokens.ahead(1) not in self._fields and tokens.ahead(1) != "?":
+        following = tokens.ahead(1)
+        if following != "IDENTIFIER" and following not in self._fields and following != "?":
             tokens.no_field()
             return ast.Failed(tokens.offset)
         dot = tokens.advance()
-        if tokens.kind != "IDENTIFIER":
+        if following != "IDENTIFIER":
             return self._special_field(operand, dot)
         field = tokens.take()
         if tokens.kind == "(":

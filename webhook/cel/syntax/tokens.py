@@ -87,7 +87,10 @@ class TokenStream:
 
     def expect(self, kind: str) -> None:
         """Takes the token of this kind, or inserts it if it is missing."""
-        self.takes(kind, self.can_follow())
+        if self.kind == kind:
+            self.advance()
+        else:
+            self.takes(kind, self.can_follow())
 
     def entry_ended(self, closing: str) -> bool:
         """Looks at what comes after an entry: the closing bracket, or a comma.
