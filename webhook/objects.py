@@ -62,7 +62,8 @@ def metadata_of(obj: object) -> Mapping[str, Any]:
 
 def name_of(obj: object) -> str:
     """Return an object's name, empty if it has none."""
-    name = metadata_of(obj).get("name")
+    metadata = obj.get("metadata") if isinstance(obj, dict) else None
+    name = metadata.get("name") if isinstance(metadata, dict) else None
     return name if isinstance(name, str) else ""
 
 

@@ -91,7 +91,7 @@ def judge(
     release = release or kind.until
     operation = UPDATE_STATUS if subresource == STATUS else CREATE if old is None else UPDATE
     stated = frozenset(feature_gates.items()) if feature_gates else None
-    admin = _admin_namespace(namespace_labels, release)
+    admin = None if namespace_labels is None else _admin_namespace(namespace_labels, release)
     version, name = obj["apiVersion"], obj["kind"]
     struct, found_in_kind = _plan_submitted(version, name, release, operation, stated, admin_namespace=admin)
     token = enter(Budget(REVIEW, is_offline=True))
@@ -470,9 +470,7 @@ def _is_declared(type_: type[Object], release: Release, stated: Mapping[str, boo
     return gates.declarative(release, gates.enabled(release, stated and gates.settable(stated, release)))
 
 
-def _admin_namespace(labels: Mapping[str, str] | None, release: Release) -> bool | None:
-    if labels is None:
-        return None
+def _admin_namespace(labels: Mapping[str, str], release: Release) -> bool | None:
     from webhook.api.dra.resourceclaim import ADMIN_SINCE, admin_label  # noqa: PLC0415 - few know the namespace
 
     if release < ADMIN_SINCE:

@@ -13,19 +13,22 @@ if TYPE_CHECKING:
 
     Steps = tuple[str, ...]
 
-_BY_KIND: Final = {
-    (api_version.rpartition("/")[0], kind): served
+_MAKERS: Final = {
+    (api_version, kind): served
     for api_version, version in VERSIONS.items()
     for kind, served in version.kinds.items()
     if served.makes_pods
 }
+_BY_KIND: Final = {(api_version.rpartition("/")[0], kind): served for (api_version, kind), served in _MAKERS.items()}
+_KINDS: Final = frozenset(kind for _, kind in _BY_KIND)
 
 
 def makes_pods(api_version: object, kind: object) -> bool:
     """Tell whether objects of a kind are pods or make pods, without loading types."""
-    version = VERSIONS.get(api_version) if isinstance(api_version, str) else None
-    served = version.kinds.get(kind) if version and isinstance(kind, str) else None
-    return served is not None and served.makes_pods
+    try:
+        return (api_version, kind) in _MAKERS
+    except TypeError:  # a list or a map
+        return False
 
 
 def template_of(group: str, kind: str) -> Steps | None:
@@ -50,7 +53,7 @@ def pod_template(obj: object) -> Steps | None:
     if not isinstance(obj, dict):
         return None
     version, kind = obj.get("apiVersion"), obj.get("kind")
-    if not isinstance(version, str) or not isinstance(kind, str):
+    if not isinstance(kind, str) or kind not in _KINDS or not isinstance(version, str):
         return None
     return template_of(version.rpartition("/")[0], kind)
 

@@ -9,7 +9,7 @@ import re
 import sys
 from functools import cache, cached_property, lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.records import NamedTuple
 from webhook.release import Release, span
@@ -201,12 +201,18 @@ KINDS = tuple(
 """The kinds of Dynamic Resource Allocation, in any version."""
 
 
+_SERVED: Final[Mapping[tuple[object, object], Served]] = {
+    (api_version, kind): served for api_version, version in VERSIONS.items() for kind, served in version.kinds.items()
+}
+"""The kinds by version and name."""
+
+
 def find(api_version: object, kind: object) -> Served | None:
     """Return the kind of an object, None if draguard does not judge it."""
-    if not isinstance(api_version, str) or not isinstance(kind, str):
+    try:
+        return _SERVED.get((api_version, kind))
+    except TypeError:  # a list or a map
         return None
-    version = VERSIONS.get(api_version)
-    return version.kinds.get(kind) if version else None
 
 
 def is_own(api_version: object) -> bool:

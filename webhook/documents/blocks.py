@@ -6,13 +6,14 @@ Only unambiguous text is read here; libyaml reads the rest, and all positions. T
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents.scalars import KEY_STARTS, WORDS, ScalarError, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 _LONGEST: Final = 1 << 20
 """The most characters of a text to read here: its lines take many times the memory."""
@@ -42,13 +43,22 @@ _REMEMBERED: Final = 4096
 """How many lines are cached: the manifests of a repository share most lines."""
 _REMEMBERED_LENGTH: Final = 200
 
-_Line = tuple[int, int, str, Any, bool]
-"""A line: its column, the column after its dash, its key, its value, and whether it is an item of a list.
-
-A missing value is `_PENDING`. A factory stands for a list or map, as each object needs its own.
+_SCALAR, _FRESH, _PENDING = range(3)
+"""The values of lines: a scalar, a function for a list or map, as each object needs its own, and none."""
+_Form = tuple[int, int, str, bool, int] | None
+"""A line without its value: its column, the column after its dash, its key, whether it is an item of a list, and which
+value it has; None if it is empty.
 """
-_BLANK: Final = None
-_PENDING: Final = object()
+_Line = tuple[_Form, Any]
+"""A line and its value."""
+_BLANK: Final[_Line] = None, None
+
+_OFTEN: Final = 16
+"""How many texts of a form are read before a function is made that builds their mappings, in a quarter of the time."""
+_MADE: Final = 256
+"""The most such functions, and the most lines of their texts."""
+_makers: Final = dict[tuple[_Form, ...], "Callable[..., dict[str, Any]]"]()
+_met: Final = Counter[tuple[_Form, ...]]()
 
 
 class _NotSimpleError(Exception):
@@ -63,10 +73,44 @@ def read_blocks(text: str) -> dict[str, Any] | None:
     """
     if len(text) > _LONGEST:
         return None
+    lines = text.split("\n")
     try:
-        return _mapping([_known(line) if len(line) < _REMEMBERED_LENGTH else _read(line) for line in text.split("\n")])
+        if max(map(len, lines)) < _REMEMBERED_LENGTH:
+            forms, values = zip(*map(_known, lines), strict=True)
+        else:
+            read = [_known(line) if len(line) < _REMEMBERED_LENGTH else _read(line) for line in lines]
+            forms, values = zip(*read, strict=True)
     except (ScalarError, _NotSimpleError):
         return None
+    if len(forms) > _MADE:
+        return _mapping(forms, values)
+    make = _makers.get(forms)
+    return make(*values) if make else _made(forms, values)
+
+
+def _made(forms: tuple[_Form, ...], values: Sequence[Any]) -> dict[str, Any] | None:
+    """Build a mapping from lines, and make the function for more of that form."""
+    root = _mapping(forms, values)
+    if root is not None and len(_makers) < _MADE:
+        if len(_met) >= 4 * _MADE:
+            _met.clear()
+        _met[forms] += 1
+        if _met[forms] == _OFTEN:
+            names = [f"v{number}" for number in range(len(forms))]
+            written = (
+                partial(str, f"{each}()") if callable(value) else each
+                for each, value in zip(names, values, strict=True)
+            )
+            source = f"lambda {', '.join(names)}: {_source(_mapping(forms, written))}"
+            _makers[forms] = eval(source)  # noqa: S307 - of the text, only simple keys become part of the source
+    return root
+
+
+def _source(value: Any) -> str:
+    """Write an expression for what `_mapping` builds of expressions."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key!r}: {_source(each)}' for key, each in value.items())}}}"
+    return f"[{', '.join(map(_source, value))}]" if isinstance(value, list) else str(value)
 
 
 def offset_of(text: str, path: Sequence[str | int]) -> int | None:
@@ -80,8 +124,9 @@ def offset_of(text: str, path: Sequence[str | int]) -> int | None:
     levels: list[tuple[int, str | int]] = []
     """The mappings and lists that are open: where their keys or dashes are, and the current key or item."""
     for line in text.split("\n"):
-        if read := _read(line):
-            start, inside, key, _, is_item = read
+        form, _ = _read(line)
+        if form:
+            start, inside, key, is_item, _ = form
             while levels and (
                 levels[-1][0] > start or (levels[-1][0] == start and not is_item and _is_list(levels[-1]))
             ):
@@ -105,7 +150,7 @@ def _is_list(level: tuple[int, str | int]) -> bool:
     return isinstance(level[1], int)
 
 
-def _read(line: str) -> _Line | None:
+def _read(line: str) -> _Line:
     """Read a line; `_BLANK` if it is empty.
 
     Raises:
@@ -121,22 +166,24 @@ def _read(line: str) -> _Line | None:
     if key in WORDS if key else not (dash and text):
         raise _NotSimpleError
     start = len(indentation)
-    read = _PENDING if not text else text if text[0] not in _SPECIAL else _value(text)
-    return start, start + len(dash), key, read, bool(dash)
+    read = None if not text else text if text[0] not in _SPECIAL else _value(text)
+    which = _PENDING if not text else _FRESH if type(read) is partial else _SCALAR
+    return (start, start + len(dash), key, bool(dash), which), read
 
 
 _known: Final = lru_cache(_REMEMBERED)(_read)
 
 
-def _mapping(lines: list[_Line | None]) -> dict[str, Any] | None:  # noqa: C901, PLR0912 - as it says
+def _mapping(forms: Sequence[_Form], values: Iterable[Any]) -> dict[str, Any] | None:  # noqa: C901 - as it says
     """Build a mapping from lines; a hot loop, which therefore calls no functions."""
     root: dict[str, Any] = {}
     within: Any = root
     column, around, pending = 0, list[tuple[int, Any]](), None
-    for line in lines:
-        if line is _BLANK:
+    for form, read in zip(forms, values, strict=True):
+        if form is None:
             continue
-        start, inside, key, value, is_item = line
+        start, inside, key, is_item, which = form
+        value = read() if which == _FRESH else read
         if pending is not None:  # the key on the previous line has no value yet
             if start > column or (is_item and start == column):
                 inner: Any = [] if is_item else {}
@@ -150,8 +197,6 @@ def _mapping(lines: list[_Line | None]) -> dict[str, Any] | None:  # noqa: C901,
             column, within = around.pop()
         if start != column or is_item is not (type(within) is list) or len(around) > _DEEPEST:
             return None
-        if type(value) is partial:
-            value = value()
         if not key:
             within.append(value)
             continue
@@ -162,7 +207,7 @@ def _mapping(lines: list[_Line | None]) -> dict[str, Any] | None:  # noqa: C901,
             column, within = inside, inner
         if key in within:
             return None
-        if value is _PENDING:
+        if which == _PENDING:
             within[key], pending = None, key
         else:
             within[key] = value

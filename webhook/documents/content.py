@@ -30,10 +30,8 @@ class Composed(NamedTuple):
         value: The JSON value of its first document, ``None`` also if it has none.
         repeated: Whether a map has a key twice; the last one is in the value.
         ignored: The offset of text that Kubernetes' reader ignores; ``None`` if there is none.
-        is_simple: Whether libyaml was not needed to read it.
     """
 
     value: Any
     repeated: bool = False
     ignored: int | None = None
-    is_simple: bool = False

@@ -78,33 +78,37 @@ class Source:
 
     @cached_property
     def _starts(self) -> list[int]:
-        starts, end = [0], self.text.find("\n")
-        while end >= 0:
-            starts.append(end + 1)
-            end = self.text.find("\n", end + 1)
+        """Where lines start, as far as it was asked; behind all of them, a place behind the end of the text."""
+        return [0]
+
+    def _known(self, offset: int, number: int = 0) -> list[int]:
+        """Find where lines start, up to the one behind an offset or a line."""
+        starts, text, end = self._starts, self.text, len(self.text)
+        while starts[-1] <= end and (starts[-1] <= offset or len(starts) <= number):
+            starts.append((text.find("\n", starts[-1]) + 1) or end + 1)
         return starts
 
     def position(self, offset: int) -> Position:
         """Return the line and column of an offset in the text."""
-        line = bisect_right(self._starts, offset)
-        return Position(line, offset - self._starts[line - 1] + 1)
+        starts = self._known(offset)
+        line = bisect_right(starts, offset)
+        return Position(line, offset - starts[line - 1] + 1)
 
     def line(self, number: int) -> str:
         """Return the text of a line, counted from 1, without its line break; empty if the line does not exist."""
-        if not 1 <= number <= len(self._starts):
+        starts = self._known(-1, number)
+        if not 1 <= number < len(starts):
             return ""
         if number not in self._lines:  # kept, as thousands of findings may look into one line of megabytes
-            start = self._starts[number - 1]
-            self._lines[number] = self.text[start : start + self._length(number)].rstrip("\r\n")
+            self._lines[number] = self.text[starts[number - 1] : starts[number]].rstrip("\r\n")
         return self._lines[number]
 
     def excerpt(self, number: int) -> str:
         """Return the text of a line for display; empty if it is too long for that."""
-        is_shown = number <= len(self._starts) and self._length(number) <= MAX_EXCERPT
-        return self.line(number) if is_shown else ""
-
-    def _length(self, number: int) -> int:
-        return (self._starts[number] if number < len(self._starts) else len(self.text)) - self._starts[number - 1]
+        starts = self._known(-1, number)
+        if number >= len(starts) or min(starts[number], len(self.text)) - starts[number - 1] > MAX_EXCERPT:
+            return ""
+        return self.line(number)
 
     def unreadable(self, offset: int, message: str, hint: str) -> Unreadable:
         """Report a reading error, with its line."""

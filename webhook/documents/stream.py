@@ -57,18 +57,15 @@ class Document:
         within: Where the object is in the document, such as ``("items", 0)``; empty if it is the document.
     """
 
-    __slots__ = ("data", "index", "origin", "within")
+    __slots__ = ("data", "index", "origin", "source", "within")
 
     def __init__(self, data: Any, index: int, origin: Origin, within: tuple[str | int, ...]) -> None:
         self.data = data
         self.index = index
         self.origin = origin
-        self.within = within
-
-    @property
-    def source(self) -> str:
+        self.source = origin.source.name
         """The file's name as given, ``<stdin>`` for standard input."""
-        return self.origin.source.name
+        self.within = within
 
     @property
     def rendered(self) -> bool:
@@ -105,6 +102,11 @@ class Document:
         return self.origin.is_json
 
     @property
+    def has_plain_keys(self) -> bool:
+        """Whether each key is known to be read as it is written: YAML reads some as booleans, such as ``n``."""
+        return self.origin.is_simple or self.origin.is_json
+
+    @property
     def shares_texts(self) -> bool:
         """Whether parts of the document may be written elsewhere, behind anchors and aliases."""
         text, (start, end) = self.origin.source.text, self.extent
@@ -112,7 +114,7 @@ class Document:
 
     def misread_key(self, path: Sequence[str | int]) -> str:
         """Explain a field's key that YAML reads as a boolean, such as ``n``; empty for all others."""
-        if self.is_json or path[-1:] not in _BOOLEANS:
+        if self.has_plain_keys or path[-1:] not in _BOOLEANS:
             return ""
         place = self.position(path)
         return _boolean_keys(self.line(place.line), place.column - 1)
@@ -149,12 +151,12 @@ def _built_from(data: Any) -> str:
 class Origin:
     """The text of one document within its source."""
 
-    def __init__(self, source: Source, start: int, end: int, *, is_json: bool) -> None:
+    def __init__(self, source: Source, start: int, end: int, *, is_json: bool, is_simple: bool = False) -> None:
         self.source = source
         self.start = start
         self.end = end
         self.is_json = is_json
-        self.is_simple = False
+        self.is_simple = is_simple
         """Whether :func:`~webhook.documents.blocks.read_blocks` has read it."""
         self._asked = 0
 
@@ -332,20 +334,19 @@ def _yaml_documents(
 ) -> Iterator[Document | Unreadable]:
     """Read YAML documents; if the first is not YAML either, ``not_json`` may be the better reason."""
     for begin, chunk, misplaced in _chunks(source.text, start, len(source.text) if end is None else end):
-        composed, fault = _NOTHING, misplaced
-        if fault is None:
-            try:
-                composed = _composed(chunk)
-            except Fault as reason:
-                reason.offset += begin
-                fault = reason if not_json is None or not_json.offset <= reason.offset else not_json
+        if misplaced is None and (value := read_blocks(chunk)) is not None:
+            not_json = None
+            index, origin = next(indexes), Origin(source, begin, begin + len(chunk), is_json=False, is_simple=True)
+            for item, within in expanded(value):
+                yield Document(item, index, origin, within)
+            continue
+        composed, fault = (_NOTHING, misplaced) if misplaced else _composed(begin, chunk, not_json)
         not_json = None
         if fault is not None:
             next(indexes)
             yield source.unreadable(fault.offset, fault.message, fault.hint)
         elif composed.value is not None:
             index, origin = next(indexes), Origin(source, begin, begin + len(chunk), is_json=False)
-            origin.is_simple = composed.is_simple
             if composed.repeated:
                 yield from origin.repeated()
             else:
@@ -357,18 +358,15 @@ def _yaml_documents(
             yield source.unreadable(offset, message, "put --- between documents, and nothing else after one ends")
 
 
-def _composed(text: str) -> Composed:
-    """Read the first document of a text.
-
-    Raises:
-        Fault: It is not YAML, has no JSON form, or exceeds a limit.
-    """
-    value = read_blocks(text)
-    if value is not None:
-        return Composed(value, is_simple=True)
+def _composed(begin: int, chunk: str, not_json: Fault | None) -> tuple[Composed, Fault | None]:
+    """Read a document by libyaml, or tell why it cannot be read."""
     from webhook.documents.compose import compose  # noqa: PLC0415 - what is simple needs no libyaml
 
-    return compose(text)
+    try:
+        return compose(chunk), None
+    except Fault as reason:
+        reason.offset += begin
+        return _NOTHING, reason if not_json is None or not_json.offset <= reason.offset else not_json
 
 
 def _chunks(text: str, start: int, end: int) -> Iterator[tuple[int, str, Fault | None]]:

@@ -6,6 +6,7 @@ if it can be decoded. Policies are optional.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from webhook.api.claimed import is_pod_without_claims
@@ -16,7 +17,7 @@ from webhook.problem import NOT_DECODED, WARNING, Path, Problem
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from webhook.engine.offline import Change, Sender
     from webhook.policy.evaluation.verdict import Decision, Verdict
@@ -82,20 +83,29 @@ def review(
     problems = [] if known else judge(obj, kubernetes=kubernetes) or _misspelt(obj, kubernetes)
     if problems:
         return Outcome(obj, problems)
-    options: dict[str, Any] = {
-        "kubernetes": kubernetes,
-        "feature_gates": feature_gates,
-        "namespace_labels": namespace_labels,
-        "beyond_decoding": beyond_decoding,
-    }
-    if not known and rules:
-        problems = _in_pods(obj, pod_locations, **options)
     subresource = "" if old is None else subresource
     change = sender.change(obj, old, subresource, kubernetes=kubernetes if known else None) if sender else None
     allowed = change is not None and change.mutation.verdict.allowed
     sent = change.manifest if change and allowed else obj
-    if known and rules:
-        problems = judge(sent, old, subresource=subresource, **options)
+    if rules and known:
+        problems = judge(
+            sent,
+            old,
+            kubernetes=kubernetes,
+            subresource=subresource,
+            feature_gates=feature_gates,
+            namespace_labels=namespace_labels,
+            beyond_decoding=beyond_decoding,
+        )
+    elif rules:
+        judged = partial(
+            judge,
+            kubernetes=kubernetes,
+            feature_gates=feature_gates,
+            namespace_labels=namespace_labels,
+            beyond_decoding=beyond_decoding,
+        )
+        problems = _in_pods(obj, pod_locations, judged)
     is_scheduled = old is not None if is_scheduled is None else is_scheduled
     names_node = rules and not is_scheduled and makes_pods(obj.get("apiVersion"), obj.get("kind"))
     warnings = never_runs(sent) if names_node else ()
@@ -110,7 +120,7 @@ def _misspelt(obj: dict[str, Any], kubernetes: str | None) -> list[Problem]:
     return misspelt(obj, kubernetes)
 
 
-def _in_pods(obj: dict[str, Any], locations: Locations | None, **options: Any) -> list[Problem]:
+def _in_pods(obj: dict[str, Any], locations: Locations | None, judged: Callable[[Any], list[Problem]]) -> list[Problem]:
     """Judge the pods with claims that an object of another project makes.
 
     The API server accepts the object, and refuses the pods later. A value that only looks like a pod gets a warning.
@@ -121,7 +131,7 @@ def _in_pods(obj: dict[str, Any], locations: Locations | None, **options: Any) -
     for pods in pods_in(obj, locations):
         if is_pod_without_claims(pods.manifest):
             continue
-        found = judge(pods.manifest, **options)
+        found = judged(pods.manifest)
         found += never_runs(pods.manifest)
         problems += (pods.seen(problem) for problem in found if problem.path[:1] == ("template",))
     return problems

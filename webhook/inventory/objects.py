@@ -124,10 +124,11 @@ class Inventory:
         namespaced = _namespaced(version, kind)
         if namespaced is None:
             return False
+        namespace = namespace_of(obj) if namespaced else ""
         if not _has_newest(version, kind):
-            self.note(kind, name, namespace_of(obj) if namespaced else "")
+            self.note(kind, name, namespace)
             return False
-        key = namespace_of(obj) if namespaced else "", name
+        key = namespace, name
         self._kinds.setdefault(kind, {})[key] = obj
         if version not in _NEWEST:
             self._older.setdefault(kind, set()).add(key)

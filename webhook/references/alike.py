@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.versions import find
 from webhook.inventory import CLAIMS
+from webhook.later import Module
 from webhook.objects import name_of
 from webhook.records import NamedTuple
 
@@ -31,11 +32,16 @@ _SEEN: Final = 1 << 14
 """How many shapes are known to have been seen."""
 _PLAIN: Final = 2
 """The format of marshal in which equal values have equal bytes: later ones contain back references."""
-_SELECTS: Final = b"expression"
+_EXPRESSION: Final = "expression"
+_SELECTS: Final = _EXPRESSION.encode()
+_NESTED: Final = frozenset({dict, list})
 _FEW: Final = 16
 """How many bytes are cached before shapes are computed, which is slow at first."""
 _KEPT: Final = frozenset({"metadata", "config", "status"})
 """Fields that hold no selectors, and may be deeply nested."""
+
+
+_selectors: Final = Module("webhook.cel.kubernetes.shapes")
 
 
 class Plain(Enum):
@@ -63,11 +69,16 @@ class _Shapes(NamedTuple):
 
     Args:
         any_names: The same whatever they read, if equal names are in the same places.
-        same_names: The same only if they read the same names.
+        names: The names that they read.
     """
 
     any_names: bytes
-    same_names: bytes
+    names: list[str]
+
+    @property
+    def same_names(self) -> bytes:
+        """The same only if they read the same names."""
+        return self.any_names + marshal.dumps(self.names, _PLAIN)
 
 
 class Alike:
@@ -83,6 +94,8 @@ class Alike:
         self._seen: set[int] = set()
         self._differing: set[bytes] = set()
         """Shapes of claims whose findings depend on the constants, or did for one of them."""
+        self._selects = False
+        """Whether the last claim that was not known by its shape has selectors: then the next has them, too."""
 
     def find(self, obj: JSONObject, look: Callable[[], Found], plain: Callable[[], Plain]) -> Found:
         """Return the findings of an object.
@@ -93,13 +106,18 @@ class Alike:
             plain: Tells what does not matter in an object without findings: those that differ in nothing else have
                 none.
         """
+        if obj.get("kind") not in CLAIMS or not find(obj.get("apiVersion"), obj["kind"]):
+            return look()
+        shapes = _shapes(obj) if self._selects else None
+        if shapes and (found := self._of(shapes)):
+            return found
         key = _key(obj)
         if key is None:
             return look()
         found = self._found.get(key)
-        shapes = _shapes(obj) if found is None and _SELECTS in key and len(self._found) >= _FEW else None
-        if shapes:
-            found = self._found.get(shapes.any_names) or self._found.get(shapes.same_names)
+        self._selects = _SELECTS in key and len(self._found) >= _FEW
+        if found is None and self._selects and shapes is None and (shapes := _shapes(obj)):
+            found = self._of(shapes)
         if found is None:
             found = look()
             self._keep(key, found)
@@ -121,6 +139,9 @@ class Alike:
         self._seen.add(known)
         return False
 
+    def _of(self, shapes: _Shapes) -> Found | None:
+        return self._found.get(shapes.any_names) or self._found.get(shapes.same_names)
+
     def _keep(self, key: bytes, found: Found) -> None:
         self._left -= len(key) + _PROBLEM * (1 + len(found.problems))
         if self._left >= 0:
@@ -128,9 +149,7 @@ class Alike:
 
 
 def _key(obj: JSONObject) -> bytes | None:
-    """Return the same key for claims that rules cannot distinguish; None for other objects and deeply nested ones."""
-    if obj.get("kind") not in CLAIMS or not find(obj.get("apiVersion"), obj["kind"]):
-        return None
+    """Return the same key for claims that rules cannot distinguish; None for deeply nested ones."""
     try:
         return marshal.dumps({**obj, "metadata": bool(name_of(obj))}, _PLAIN)
     except ValueError:
@@ -147,26 +166,19 @@ def _shapes(obj: JSONObject) -> _Shapes | None:
         shape = marshal.dumps((blanked, places), _PLAIN)
     except RecursionError:
         return None
-    return _Shapes(shape, shape + marshal.dumps(names, _PLAIN))
+    return _Shapes(shape, names)
 
 
 def _blanked(value: Any, names: list[str]) -> Any:
-    """Replace selectors by their shapes, as bytes, which no manifest has; note the names that they read."""
+    """Replace selectors in a list or map by their shapes, as bytes, which no manifest has; note the names they read."""
     if type(value) is list:
-        return [_blanked(each, names) for each in value]
-    if type(value) is not dict:
-        return value
-    return {
-        name: each if name in _KEPT else _shaped(each, names) if name == "expression" else _blanked(each, names)
-        for name, each in value.items()
-    }
-
-
-def _shaped(value: Any, names: list[str]) -> Any:
-    from webhook.cel.kubernetes.shapes import shape_of  # noqa: PLC0415 - most objects have no selectors
-
-    shape = shape_of(value) if isinstance(value, str) else None
-    if shape is None:
-        return value
-    names += shape.names
-    return shape.text.encode()
+        return [_blanked(each, names) if type(each) in _NESTED else each for each in value]
+    blanked = value.copy()
+    for name, each in value.items():
+        if type(each) in _NESTED:
+            if name not in _KEPT:
+                blanked[name] = _blanked(each, names)
+        elif name == _EXPRESSION and type(each) is str and (shape := _selectors.shape_of(each)):
+            blanked[name] = shape.text.encode()
+            names += shape.names
+    return blanked

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from webhook.api.dra.names import TAGGED
 from webhook.budget import BudgetExceededError, current
+from webhook.later import Module
 from webhook.problem import Path, forbidden, internal, invalid, refused, too_long
 from webhook.schema import Array, Nested, Struct, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
     from webhook.problem import Problem
     from webhook.schema import Target
@@ -20,37 +21,34 @@ EXPRESSION_MAX_BYTES = 10 * 1024
 
 _LENGTH_LIMITED_SINCE = 32
 
+_refusals = Module("webhook.cel.kubernetes.refusals")
+_verdicts = Module("webhook.cel.kubernetes.verdicts")
 
-def cel_selector(expression: str, target: Target) -> Iterator[Problem]:
+
+def cel_selector(expression: str, target: Target) -> Sequence[Problem]:
     """A CEL expression over ``device`` that is true for suitable devices."""
     size = len(expression.encode("utf-8", "surrogatepass"))
     if size > EXPRESSION_MAX_BYTES and target.release >= _LENGTH_LIMITED_SINCE:
-        yield too_long(Path(), EXPRESSION_MAX_BYTES, target.release)
-    else:
-        yield from compiled(expression, target)
+        return (too_long(Path(), EXPRESSION_MAX_BYTES, target.release),)
+    return compiled(expression, target)
 
 
-def compiled(expression: str, target: Target) -> Iterator[Problem]:
+def compiled(expression: str, target: Target) -> Sequence[Problem]:
     """A CEL expression whose result is a boolean, and that does not cost too much."""
-    from webhook.cel.kubernetes.refusals import TOO_COMPLEX  # noqa: PLC0415 - most objects have no selectors
-    from webhook.cel.kubernetes.verdicts import refusal_of  # noqa: PLC0415
-
     try:
-        refusal = refusal_of(expression, target.release, target.gates, stored=target.stored)
+        refusal = _verdicts.refusal_of(expression, target.release, target.gates, stored=target.stored)
     except BudgetExceededError:
         if not current().is_offline:
             raise
         text = "the selectors of this object take more work than draguard allows; this one was not checked"
-        yield refused("BudgetExceeded", Path(), text)
-        return
+        return (refused("BudgetExceeded", Path(), text),)
     if refusal is None:
-        return
-    if refusal is TOO_COMPLEX:
-        yield forbidden(Path(), refusal.detail)
-    elif refusal.is_internal:
-        yield internal(Path(), refusal.detail)
-    else:
-        yield invalid(Path(), expression, refusal.detail)
+        return ()
+    if refusal is _refusals.TOO_COMPLEX:
+        return (forbidden(Path(), refusal.detail),)
+    if refusal.is_internal:
+        return (internal(Path(), refusal.detail),)
+    return (invalid(Path(), expression, refusal.detail),)
 
 
 class CELDeviceSelector(Struct):

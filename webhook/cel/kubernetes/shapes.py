@@ -47,8 +47,8 @@ _blanks: Final = re.compile("|".join((_KEPT, _READ, *_CONSTANTS, *_STRINGS)))
 Each alternative begins with a character, not a set, so that `re` skips all others.
 """
 _elements: Final = re.compile(f"({_TEXT})|{_INTEGER}")
-_is_odd: Final = re.compile("""[\\\\`\0]|//|\"{3}|'{3}""").search
-"""Finds text that makes it unclear where strings end."""
+_ODD: Final = ("\\", "`", "\0", "//", '"""', "'''")
+"""Text that makes it unclear where strings end."""
 
 
 _LONGEST: Final = 256
@@ -78,8 +78,11 @@ def shape_of(expression: str) -> Shape | None:
 
 @lru_cache(_REMEMBERED)
 def _shape(expression: str) -> Shape | None:
-    if not expression.isascii() or _is_odd(expression):
+    if not expression.isascii():
         return None
+    for odd in _ODD:
+        if odd in expression:
+            return None
     names: list[str] = []
     text = _blanks.sub(partial(_blank, names), expression)
     return Shape(text, tuple(names)) if text != expression else None

@@ -9,6 +9,7 @@ from webhook.budget import current
 from webhook.cel.cache import Cache
 from webhook.cel.kubernetes.plain import error_of_nothing, plain_tree
 from webhook.cel.kubernetes.refusals import TOO_COMPLEX, Refusal, uncompiled
+from webhook.later import Module
 
 if TYPE_CHECKING:
     from webhook.cel.kubernetes.shapes import Shape
@@ -18,6 +19,8 @@ _ENTRY: Final = 400
 """The bytes that a verdict takes beside its texts."""
 _FEW: Final = 16
 """The number of verdicts from which shapes are used."""
+_shapes: Final = Module("webhook.cel.kubernetes.shapes")
+"""Imported for many selectors only: it takes as long as some."""
 _verdicts: Final[Cache[Refusal | bool]] = Cache(4 << 20)
 
 
@@ -66,6 +69,5 @@ def _shape_of(expression: str) -> Shape | None:
     """The shape of a selector; None if it has none, or there were few selectors so far."""
     if len(_verdicts) < _FEW:
         return None
-    from webhook.cel.kubernetes.shapes import shape_of  # noqa: PLC0415 - it takes as long as some selectors
-
-    return shape_of(expression)
+    shape: Shape | None = _shapes.shape_of(expression)
+    return shape

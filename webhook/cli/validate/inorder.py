@@ -184,17 +184,19 @@ class _InOrder:
     def _now_or_later(self, document: Document) -> None:
         data, judge = document.data, self._judge
         served = judge.kind_of(data)
-        if served and served.until < NEWEST and not self._stated:
+        if served and not self._stated and served.until < NEWEST:
             self._removed[f"{data['kind']} of {data['apiVersion']}", served.until] += 1
-        if isinstance(document, Ahead) and document.judge is judge:
-            judgement = document.judgement
-        else:
-            judgement = judge.alone(document, served, self._stated)
+        judgement = (
+            document.judgement
+            if isinstance(document, Ahead) and document.judge is judge
+            else judge.alone(document, served, self._stated)
+        )
         if judgement is not None and judgement.passed:
             self._report.without_claims += 1
             self._references.note_resources(document, self._stated or f"1.{NEWEST}")
             return
-        self._note_repeat(document, served)
+        if served and (repeated := self._repeats.find(document, namespaced=served.type.namespaced)):
+            self._found.append(self._bounded(document.source, [repeated]))
         if judgement is None:
             self._defer(document, served)
             return
@@ -212,10 +214,6 @@ class _InOrder:
             self._add(judgement.findings, document)
         if judgement.taken is not None:
             self._references.note(document, release, taken=judgement.taken, findings=judgement.findings)
-
-    def _note_repeat(self, document: Document, served: Served | None) -> None:
-        if served and (repeated := self._repeats.find(document, namespaced=served.type.namespaced)):
-            self._found.append(self._bounded(document.source, [repeated]))
 
     def _defer(self, document: Document, served: Served | None) -> None:
         self._later.append(_Later(document, served, len(self._found)))

@@ -9,7 +9,6 @@ from webhook.api.judgement import stored
 from webhook.api.versions import GROUP, NEWEST, Served, find
 from webhook.cli.arguments import UsageError
 from webhook.cli.options.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT
-from webhook.cli.validate.misread import misread_keys
 from webhook.documents import Document
 from webhook.documents.source import JSON
 from webhook.engine.manifests import review
@@ -119,7 +118,10 @@ class Judge:
 
     def _passes(self, document: Document) -> bool:
         """Tell whether no rule or policy applies to an object: a pod without claims, without policies."""
-        return self._sender is None and not self._rules(document.data, self._old.of(document)[0])
+        if self._sender is not None or self.all_pods or not is_pod_without_claims(document.data):
+            return False
+        before = self._old.of(document)[0]
+        return before is None or is_pod_without_claims(before)
 
     def _rules(self, obj: Any, before: Any) -> bool:
         """Tell whether the API server's rules are applied to an object."""
@@ -177,7 +179,10 @@ class Judge:
     def _judged(self, document: Document, release: str) -> Judgement:
         """Judge an object of a known kind."""
         outcome, problems = self._review(document, release)
-        problems += misread_keys(document)
+        if not document.has_plain_keys:
+            from webhook.cli.validate.misread import misread_keys  # noqa: PLC0415 - most manifests are simple
+
+            problems += misread_keys(document)
         if not problems and outcome.change is None:  # as for most objects
             return FINE
         taken = not any(problem.level == ERROR for problem in problems)
@@ -208,8 +213,10 @@ class Judge:
             has_old_status = document.data.get(STATUS) == before.get(STATUS)
             before = self._as_stored(before, release)
         outcome = self._reviewed(document.data, before, release, self._sender)
-        problems += (each for each in outcome.problems if each.rule != _STATUS_IGNORED or not has_old_status)
-        return outcome, [*problems, *outcome.warnings]
+        found = outcome.problems
+        if has_old_status:
+            found = [each for each in found if each.rule != _STATUS_IGNORED]
+        return outcome, [*problems, *found, *outcome.warnings]
 
     def _as_stored(self, before: Any, release: str | None) -> Any:
         """Return an earlier manifest as the API server would have stored it; None if it would not have.

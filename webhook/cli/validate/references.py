@@ -49,6 +49,27 @@ class _Noted(NamedTuple):
     """The fields with errors, if the API server would refuse it."""
 
 
+class _Alike:
+    """Manifests with the same references that were not looked up.
+
+    Args:
+        found: The references.
+        first: The first of the manifests.
+    """
+
+    __slots__ = ("_first", "_found", "more")
+
+    def __init__(self, found: Found, first: Document) -> None:
+        self._found, self._first = found, first
+        self.more = 0
+        """How many others there are."""
+
+    def add_to(self, skipped: Unlooked, times: int = 1) -> None:
+        """Add the references of some of the manifests."""
+        for (kind, path), count in self._found.skipped.items():
+            skipped.add(kind, path, self._first, count * times)
+
+
 class References:
     """Looks up the references of manifests, once all of them are known.
 
@@ -103,11 +124,12 @@ class References:
         obj = document.data
         if not isinstance(obj, dict) or id(document) in self._documents:
             return
-        if any(finding.problem.rule == GATE_OFF for finding in findings or ()):
+        if findings and any(finding.problem.rule == GATE_OFF for finding in findings):
             from webhook.api.judgement import stored  # noqa: PLC0415 - few objects have fields that are dropped
 
             obj = stored(obj, kubernetes=release, feature_gates=self._gates)
-        obj = in_namespace(obj, self._namespace)
+        if self._namespace != DEFAULT_NAMESPACE:
+            obj = in_namespace(obj, self._namespace)
         if not taken:
             self._note_name(obj, document.source)
             self._partly[id(document)] = document
@@ -189,29 +211,47 @@ class References:
     def _findings(self, noted: Sequence[_Noted]) -> tuple[list[Finding], Unlooked]:
         """Look up the references of some manifests; collect those that were skipped."""
         skipped, findings = Unlooked(), list[Finding]()
+        alike: dict[int, _Alike] = {}
         for given in noted:
             try:
-                findings += self._of(given, skipped)
+                known = self._known(given)
+                if known is None:
+                    continue
+                if known.skipped:
+                    if (same := alike.get(id(known))) is None:
+                        same = alike[id(known)] = _Alike(known, given.document)
+                        same.add_to(skipped)
+                    else:
+                        same.more += 1
+                if known.problems:
+                    findings += self._located(known.problems, given, skipped)
             except (OSError, MemoryError):
                 raise
             except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
                 findings.append(failed(error, given.document))
+        for same in alike.values():
+            if same.more:
+                same.add_to(skipped, same.more)
         return findings, skipped
 
-    def _of(self, given: _Noted, skipped: Unlooked) -> Iterator[Finding]:
-        """Look up the references of a manifest."""
+    def _known(self, given: _Noted) -> Found | None:
+        """Look up the references of a manifest; None if there are none to look up."""
+        context = self._context(given)
+        if given.needs and not context.inventory.knows(given.needs):
+            return None
+        if given.errors:
+            return self._found(given, context)
+        found: Found = context.alike.find(
+            given.obj, lambda: self._found(given, context), lambda: _plain(given, context)
+        )
+        return found
+
+    def _located(self, problems: Sequence[Problem], given: _Noted, skipped: Unlooked) -> Iterator[Finding]:
+        """Locate problems; collect those that depend on objects of a kind that is not beside the manifest."""
         from webhook.references.rules import MEANT, RULES  # noqa: PLC0415 - only here once all manifests are read
 
-        file, context, neighbours = given.document.source, self._context(given), self._neighbours
-        if given.needs and not context.inventory.knows(given.needs):
-            return
-        if given.errors:
-            known = self._found(given, context)
-        else:
-            known = context.alike.find(given.obj, partial(self._found, given, context), partial(_plain, given, context))
-        for (kind, path), count in known.skipped.items():
-            skipped.add(kind, path, given.document, count)
-        for problem in known.problems:
+        file, neighbours = given.document.source, self._neighbours
+        for problem in problems:
             needs = RULES[problem.rule].needs
             is_beside = file not in self._cut and (neighbours is None or neighbours.beside(file, needs))
             if needs and not problem.hint.startswith(MEANT) and not is_beside:
