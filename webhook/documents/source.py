@@ -68,13 +68,16 @@ class Source:
         self.text = text
         self.rendered = rendered
         self._mentioned: dict[str, bool] = {}
-        self._lines: dict[int, str] = {}
 
     def mentions(self, word: str) -> bool:
         """Tell whether the text contains a word."""
         if word not in self._mentioned:
             self._mentioned[word] = word in self.text
         return self._mentioned[word]
+
+    @cached_property
+    def _lines(self) -> dict[int, str]:
+        return {}
 
     @cached_property
     def _starts(self) -> list[int]:
