@@ -41,21 +41,23 @@ class Quick:
     """The quick evaluation of a policy, made once the policy has been evaluated often.
 
     Args:
-        joint: The policy's conditions and validations.
+        joint: The policy's conditions and validations; None if it has none.
         needs: The variables that it needs beside the objects and parameters.
     """
 
     __slots__ = ("_count", "_joint", "evaluate", "needs")
 
-    def __init__(self, joint: Joint, needs: tuple[str, ...]) -> None:
+    def __init__(self, joint: Joint | None, needs: tuple[str, ...]) -> None:
         self._joint = joint
         self._count = 0
         self.needs = needs
-        self.evaluate: EvaluateJoint = self._not_yet
+        self.evaluate: EvaluateJoint = self._not_yet if joint else _always
         """As `Joint.evaluate`."""
 
     def prepare(self) -> None:
         """Make the function now."""
+        if self._joint is None:
+            return
         try:
             with limited(Budget(DOCUMENT, is_offline=True)):
                 self.evaluate = self._joint.evaluate
@@ -67,6 +69,10 @@ class Quick:
         if self._count >= OFTEN:
             self.prepare()
         return _never(meter, left, mark, bindings)
+
+
+def _always(_meter: Meter, left: int, mark: int, _bindings: Mapping[str, Any]) -> tuple[int, int, bool]:
+    return left, mark, True
 
 
 def _never(_meter: Meter, _left: int, mark: int, _bindings: Mapping[str, Any]) -> tuple[int, int, bool]:
@@ -120,9 +126,16 @@ def quick_of(policy: Policy, programs: Programs) -> Quick | None:
     says_more = policy.annotations or (
         any(programs.messages) and len(programs.messages) + len(programs.variables) > _SKIPPED_MESSAGES
     )
-    if joint is None or says_more or not uses <= _VARIABLES:
+    if says_more or not uses <= _VARIABLES:
+        return None
+    if joint is None and (policy.conditions or policy.validations or not may_leave_unchanged(policy)):
         return None
     return Quick(joint, tuple(uses & {"request", "namespaceObject"}))
+
+
+def may_leave_unchanged(policy: Policy) -> bool:
+    """Tell whether a policy does nothing but to merge one configuration, which may leave an object as it is."""
+    return [each.patch_type for each in policy.mutations] == ["ApplyConfiguration"] and not policy.reinvoked
 
 
 def is_of(obj: Any, api_version: str, kind: str) -> bool:

@@ -11,9 +11,10 @@ from webhook.objects import text
 from webhook.policy.evaluation.activation import own_value, place_value
 from webhook.policy.evaluation.matcher import Matched
 from webhook.policy.evaluation.plan import Candidate, Invocation, keep
-from webhook.policy.evaluation.quick import evaluate_quickly, is_of
+from webhook.policy.evaluation.quick import evaluate_quickly, is_of, may_leave_unchanged
 from webhook.policy.evaluation.request import request_of_review
 from webhook.policy.evaluation.setting import Setting
+from webhook.policy.evaluation.unchanged import leaves_unchanged
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -38,12 +39,14 @@ class _QuickPlan(NamedTuple):
 
     Args:
         steps: Their quick evaluations.
+        last: The last policy, if it may leave objects as they are although it applies.
         bound: Their variables beside the object, the parameters and the request.
         place: What they see of all requests in the place; None if they do not see the request.
         notes: The assumptions made.
     """
 
     steps: tuple[Step, ...]
+    last: Invocation | None
     bound: Mapping[str, Any]
     place: Mapping[str, Any] | None
     notes: tuple[str, ...]
@@ -121,14 +124,15 @@ class QuickPath:
             quick = self._plan_in_namespace(plan, key, request) if place.by_namespace else self._plan(plan, request)
             if quick is None:
                 return None
-        steps, bound, there, notes = quick
-        if not steps:
+        steps, last, bound, there, notes = quick
+        if not steps and last is None:
             return 0, notes
         meter = Meter(CALL_LIMIT, deadline)
         bindings = {"object": obj, "oldObject": old, **bound} if bound else {"object": obj, "oldObject": old}
         if there is not None:
             bindings["request"] = _request_value(there, request)
-        if evaluate_quickly(steps, bindings, meter, changes=self._changes) is None:
+        is_decided = not steps or evaluate_quickly(steps, bindings, meter, changes=self._changes) is not None
+        if not is_decided or (last is not None and not _keeps(last, bindings, meter)):
             return None
         return meter.cost, notes
 
@@ -166,17 +170,30 @@ class QuickPath:
         request = request_of_review(review)
         setting = Setting(request, self._cluster)
         steps: list[Step] = []
+        last: Invocation | None = None
         bound: dict[str, Any] = {}
         see_request = False
         for invocation in setting.invocations_in(plan):
             if (quick := invocation.quick) is None:
                 return None
             steps.append((quick, invocation.params))
+            last = invocation
             see_request = see_request or "request" in quick.needs
             if _NAMESPACE in quick.needs:
                 bound[_NAMESPACE] = setting.namespace_value
         place = place_value(request, Matched(request.resource, request.kind)) if see_request else None
-        return _QuickPlan(tuple(steps), bound, place, tuple(setting.notes))
+        if last and self._changes and may_leave_unchanged(last.hook.policy):
+            steps.pop()
+        else:
+            last = None
+        return _QuickPlan(tuple(steps), last, bound, place, tuple(setting.notes))
+
+
+def _keeps(invocation: Invocation, bindings: dict[str, Any], meter: Meter) -> bool:
+    """Tell whether a mutating policy certainly leaves the object as it is."""
+    assert invocation.quick is not None  # noqa: S101 - it is in a plan
+    applies = evaluate_quickly(((invocation.quick, invocation.params),), bindings, meter, changes=False)
+    return applies is False or (applies is True and leaves_unchanged(invocation.hook.programs, bindings, meter))
 
 
 def _request_value(place: Mapping[str, Any], review: Mapping[str, Any]) -> JSONObject:
