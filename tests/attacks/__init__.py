@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tests.attacks.target import Target
 
 MIB = 1 << 20
+CLIENT_CA = "{clients}"
+"""Stands in options for the file with the authority of the ordinary client's certificate."""
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,11 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from tests.attacks import MIB, attacks
+from tests.attacks import CLIENT_CA, MIB, attacks
 from tests.attacks.target import DRA, JSON, TIMEOUT, Target, review, trusting
+from tests.identities import authority, identity
 from tests.processes import certificate, serving
+from webhook.certificates import issuing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -128,10 +130,14 @@ def victim(directory: Path, options: Sequence[str] = ()) -> Iterator[Victim]:
         options: More options of ``draguard serve``.
     """
     certificate(directory)
-    ca = directory / "ca.crt"
-    with serving(directory, "--monitoring-port", "0", *options) as process:
+    ca, clients, own = (directory / name for name in ("ca.crt", "clients.crt", "client.pem"))
+    signer = authority()
+    clients.write_bytes(issuing.pem(signer.certificate))
+    identity(own, signer)
+    given = [str(clients) if option == CLIENT_CA else option for option in options]
+    with serving(directory, "--monitoring-port", "0", *given) as process:
         (monitoring,) = re.findall(r"metrics and probes on http://\S+?:(\d+)\b", process.log)
-        target = Target(process.port, int(monitoring), ca.read_text(encoding="ascii"), math.inf)
+        target = Target(process.port, int(monitoring), ca.read_text(encoding="ascii"), math.inf, identity=str(own))
         with _until_end(lambda: _ask(target, Measured(), is_anew=False)):
             time.sleep(1)  # warm
         yield Victim(process, target, ca)
@@ -205,8 +211,10 @@ def _ask(target: Target, measured: Measured, *, is_anew: bool) -> None:
     started = time.monotonic()
     try:
         if connection is None or is_anew:
+            settings = trusting(target.ca)
+            settings.load_cert_chain(target.identity)
             connection = _kept.connection = http.client.HTTPSConnection(
-                "127.0.0.1", target.port, timeout=5, context=trusting(target.ca)
+                "127.0.0.1", target.port, timeout=5, context=settings
             )
         connection.request("POST", f"/validate?{TIMEOUT}", ORDINARY, JSON)
         response = connection.getresponse()

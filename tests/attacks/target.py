@@ -30,6 +30,7 @@ class Target:
         ca: The authority of its certificate, in PEM.
         end: When to stop, in seconds of ``time.monotonic()``.
         source: The address to connect from.
+        identity: The file with the ordinary client's certificate; empty for an attacker, who has none.
     """
 
     port: int
@@ -37,6 +38,7 @@ class Target:
     ca: str
     end: float
     source: str = "127.0.0.1"
+    identity: str = ""
 
     @property
     def is_over(self) -> bool:

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from tests.attacks.chains import chain
 from tests.cli.test_serve import running
 from tests.command import draguard
 from tests.identities import Identity, authority, identity
@@ -103,6 +104,18 @@ class TestAuthorities:
             assert answer(served, trust) == b""
             assert eventually(lambda: "a TLS handshake failed: the client has no certificate, which" in caplog.text)
         assert guarded.certificate.failed_handshakes == 1
+
+    @VERSIONS
+    def test_a_client_with_very_many_authorities_is_refused_before_they_are_read(
+        self, guarded: Guarded, version: ssl.TLSVersion, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with guarded.serving() as served:
+            trust = served.trust()
+            trust.maximum_version = version
+            trust.load_cert_chain(chain(tmp_path / "long.pem", 100))
+            with suppress(ConnectionError, ssl.SSLError):
+                answer(served, trust)
+            assert eventually(lambda: "more than 16 KiB of TLS records without data" in caplog.text)
 
     def test_a_client_that_stays_though_it_is_refused_is_disconnected(self, guarded: Guarded) -> None:
         with guarded.serving(Limits(handshake_seconds=0.5)) as served:

@@ -1,0 +1,97 @@
+"""Clients whose certificates come with very many authorities, at a port that demands certificates (``--client-ca``)."""
+
+from __future__ import annotations
+
+import ssl
+import tempfile
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives.hashes import SHA256
+
+from tests.attacks import CLIENT_CA, Attack
+from tests.attacks.target import together, trusting
+from tests.identities import authority, identity
+from webhook.certificates import issuing
+
+if TYPE_CHECKING:
+    import socket
+
+    from tests.attacks.target import Target
+
+
+LENGTHS: Final = (0, 200)
+"""How many authorities: none, and about as many as OpenSSL takes."""
+TOGETHER: Final = 30
+
+
+def chain(path: Path, length: int) -> Path:
+    """Write a certificate that a made-up authority has signed, with many certificates of that authority."""
+    signer = authority()
+    identity(path, signer)
+    with path.open("ab") as file:
+        for _ in range(length):
+            file.write(issuing.pem(_again(signer)))
+    return path
+
+
+def _again(signer: issuing.Certified) -> x509.Certificate:
+    of = signer.certificate
+    builder = x509.CertificateBuilder(of.issuer, of.subject, of.public_key(), x509.random_serial_number())
+    builder = builder.not_valid_before(of.not_valid_before_utc).not_valid_after(of.not_valid_after_utc)
+    return builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True).sign(
+        signer.key, SHA256()
+    )
+
+
+def _ready(target: Target, settings: ssl.SSLContext) -> tuple[socket.socket, bytes]:
+    """Begin a handshake; return the connection, and what ends the handshake."""
+    plain = target.plain()
+    received, to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
+    handshake = settings.wrap_bio(received, to_send, server_hostname="127.0.0.1")
+    while True:
+        try:
+            handshake.do_handshake()
+        except ssl.SSLWantReadError:
+            plain.sendall(to_send.read())
+            received.write(plain.recv(1 << 16))
+        else:
+            return plain, to_send.read()
+
+
+def _present(target: Target, settings: ssl.SSLContext) -> None:
+    """End many handshakes at once, again and again."""
+
+    def end(connection: socket.socket, flight: bytes) -> None:
+        with suppress(OSError):
+            connection.settimeout(5)
+            connection.sendall(flight)
+            connection.recv(1)
+
+    while not target.is_over:
+        ready = [_ready(target, settings) for _ in range(TOGETHER)]
+        together(*(partial(end, *each) for each in ready))
+        for connection, _ in ready:
+            connection.close()
+
+
+def _chains(length: int, target: Target) -> list[str]:
+    with tempfile.TemporaryDirectory() as directory:
+        settings = trusting(target.ca)
+        settings.load_cert_chain(chain(Path(directory, "bad.pem"), length))
+        _present(target, settings)
+    return []
+
+
+ATTACK = {
+    str(length): Attack(
+        f"client certificates with {length} authorities that nobody knows",
+        partial(_chains, length),
+        options=("--client-ca", CLIENT_CA),
+        anew=True,
+    )
+    for length in LENGTHS
+}
