@@ -207,7 +207,7 @@ class TestOwnProfiles:
         (tmp_path / "profile.yaml").write_text("driver: nic.acme.io\n", encoding="utf-8")
         mistyped = json.dumps(claim({"name": "nic", "exactly": {"deviceClassName": "nci.acme.io"}})).encode()
         done = draguard("validate", "--driver-profile", tmp_path / "profile.yaml", "-", stdin=mistyped)
-        assert 'no driver is known as "nci.acme.io", and one as "nic.acme.io"' in done.out
+        assert 'no driver "nci.acme.io" is known, but "nic.acme.io" is' in done.out
 
     def test_they_say_what_a_driver_publishes_and_takes(self, tmp_path: Path) -> None:
         (tmp_path / "profile.yaml").write_text(OWN, encoding="utf-8")

@@ -355,7 +355,7 @@ class TestUnknownNames:
         ("query", "message"),
         [
             ("ResourceClam", "unknown rule or kind ResourceClam: did you mean ResourceClaim?"),
-            ("reserved-while-goin", "no rule or kind reserved-while-goin: did you mean reserved-while-going?"),
+            ("reserved-while-goin", "unknown rule or kind reserved-while-goin: did you mean reserved-while-going?"),
             ("qqqqqq", "unknown rule or kind qqqqqq: `draguard explain` lists them"),
             (
                 "ResourceClass.drivername",

@@ -74,6 +74,13 @@ OF_DRIVER = 'device.driver == "gpu.example.com"'
         (TEMPLATE, "deviceClassName", "deviceClass", (10, 11), 'did you mean "deviceClassName"?'),
         (TEMPLATE, "name: gpu\n", "name: GPU\n", (8, 9), 'did you mean "gpu"?'),
         (
+            TEMPLATE,
+            "metadata: {name: one-gpu}",
+            "metadata: {generateName: one_gpu_}",
+            (3, 12),
+            'did you mean "one-gpu-"?',
+        ),
+        (
             POD,
             "[{name: gpu}]",
             "[{name: gpu, request: gpu/big}]",
@@ -116,6 +123,7 @@ OF_DRIVER = 'device.driver == "gpu.example.com"'
             "write a map: without quotes around it, and without | after the key",
         ),
         (SLICE, "1.2.0", "v1.2", (11, 23), 'did you mean "1.2.0"?'),
+        (SLICE, "1.2.0", "535.104.05", (11, 23), 'did you mean "535.104.5"?'),
         (SLICE, "driver: gpu", "driverName: gpu", (5, 3), 'did you mean "driver"?'),
         (CLASS, OF_DRIVER, "device.driver == \u201cgpu.example.com\u201d", (7, 36), "quotes are straight: \" or '"),
         (CLASS, OF_DRIVER, 'self.driver == "gpu.example.com"', (7, 19), "a selector is about `device`"),

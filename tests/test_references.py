@@ -55,6 +55,16 @@ spec:
 """
 
 
+def claim_of(devices: str) -> str:
+    """Write a claim with these devices."""
+    return f"""
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {{name: c}}
+spec: {{devices: {{{devices}}}}}
+"""
+
+
 def findings(manifests: str) -> list[dict[str, Any]]:
     """Validate manifests from standard input."""
     done = draguard("validate", "--output", "json", "-", stdin=manifests.encode())
@@ -366,3 +376,37 @@ def test_a_version_is_compared_by_the_operator_that_is_written(comparison: str, 
     assert all(
         each["hint"] == f"compare a version as in {hint}, a number without quotes" for each in findings(manifests)
     )
+
+
+def test_a_version_is_suggested_that_the_scheduler_can_read() -> None:
+    for written, meant in ("535.104.05", "535.104.5"), ("v1", "1.0.0"), ("99999999999999999999.0", ""):
+        selector = f'device.attributes["gpu.example.com"].v.isGreaterThan(semver("{written}"))'
+        (found,) = findings(device_class(selector))
+        assert found["hint"] == (f'did you mean semver("{meant}")?' if meant else "")
+
+
+def test_references_to_a_refused_name_have_its_hint() -> None:
+    requests = "requests: [{name: GPU, exactly: {deviceClassName: a}}]"
+    claim = claim_of(f"{requests}, constraints: [{{matchAttribute: a.b/c, requests: [GPU]}}]")
+    assert [each["hint"] for each in findings(claim)] == ['did you mean "gpu"?'] * 2
+
+
+@pytest.mark.parametrize(
+    ("attribute", "meant"),
+    [
+        ("resource.kubernetes.io/pcieroot", "resource.kubernetes.io/pcieRoot"),
+        ("gpu.nvidia.com/pcieRoot", "resource.kubernetes.io/pcieRoot"),
+        ("gpu.nvdia.com/uuid", "gpu.nvidia.com/uuid"),
+    ],
+)
+def test_a_constraint_has_the_hint_of_a_known_attribute(attribute: str, meant: str) -> None:
+    requests = "requests: [{name: r, exactly: {deviceClassName: gpu.nvidia.com, count: 2}}]"
+    claim = claim_of(f"{requests}, constraints: [{{matchAttribute: {attribute}}}]")
+    assert [each["hint"] for each in findings(claim)] == [f'did you mean "{meant}"?']
+
+
+def test_an_attribute_in_another_domain_is_suggested() -> None:
+    selectors = """[{cel: {expression: 'device.attributes["gpu.nvidia.com"].numaNode == 0'}}]"""
+    claim = claim_of(f"requests: [{{name: r, exactly: {{deviceClassName: gpu.nvidia.com, selectors: {selectors}}}}}]")
+    (found,) = findings(claim)
+    assert found["hint"] == 'did you mean device.attributes["resource.kubernetes.io"].numaNode?'

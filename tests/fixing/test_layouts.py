@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.command import draguard
+from webhook.references import hints
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,6 +20,16 @@ metadata: {{name: c}}
 spec:
   devices:
     {requests}
+"""
+SLICE = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: s}
+spec:
+  driver: a.b
+  nodeName: n1
+  pool: {name: n1, generation: 1, resourceSliceCount: 1}
+  devices:
 """
 POD = """\
 apiVersion: v1
@@ -133,3 +144,14 @@ def test_a_diff_names_the_lines_of_the_file(tmp_path: Path) -> None:
     file.write_text(f"{first}---\n{second}", encoding="utf-8")
     said = draguard("validate", "--diff", file).err
     assert f"fix not applied: {file}:17:49: count-for-mode" in said
+
+
+def test_a_fix_that_leaves_its_finding_does_not_block_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hints, "near_semver", lambda written: "1.2.0" if written == "1.2" else f"{written}.0")
+    devices = "".join(
+        f"  - {{name: d{i}, attributes: {{a: {{version: '{v}'}}}}}}\n" for i, v in enumerate(["1.2", "x", "1.2"])
+    )
+    after, said = mended(tmp_path, SLICE + devices)
+    assert after == SLICE + devices.replace("1.2", "1.2.0")
+    assert said.count("fix not applied") == 1
+    assert "with the fix there is still error semver" in said

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
-from functools import cache
+from functools import cache, lru_cache
+from typing import Final
 
 from webhook.documents.blocks import read_blocks
 from webhook.drivers.profile import Profile, read_profile
 
 _DIRECTORY = os.path.join(os.path.dirname(__file__), "profiles")  # noqa: PTH118, PTH120 - pathlib is slow to import
+
+
+_LONGEST: Final = 253
+"""The most characters of the name of a class."""
 
 
 @cache
@@ -25,6 +30,11 @@ def profile_of(driver: str) -> Profile | None:
 
 def driver_of_class(name: str) -> str:
     """Return the known driver that installs a device class; empty if there is none."""
+    return _driver_of_class(name) if len(name) <= _LONGEST else ""
+
+
+@lru_cache(maxsize=256)
+def _driver_of_class(name: str) -> str:
     # Finding the file with the name is faster than parsing all files.
     having = (driver for driver in built_in() if name and name in text_of(driver))
     return next((driver for driver in having if name in _read(driver).classes), "")

@@ -21,6 +21,8 @@ _JUDGEMENTS: Final = 100
 """How often all files are judged at most."""
 _MOVING: Final = frozenset({"nest", "unwrap", "wrap", "list", "remove"})
 """Changes that leave the values as they are."""
+_IN_PLACE: Final = frozenset({"replace", "quote", "respell"})
+"""Changes of a value that leave all paths as they are."""
 _UNCOVERED: Final = frozenset({"not-enough-devices", "never-allocated", "pod-never-allocated", "driver-gate"})
 """Rules that find nothing while a request matches no device, or a driver's parameter is misspelt.
 
@@ -152,6 +154,7 @@ class Fixing:
                 return True
             return place in had_errors or whole in had_errors or (is_local and place not in edited)
 
+        rewritten = set() if any(map(_moves, mended)) else set(map(_place, mended))
         state, surplus = before, Counter[tuple[str, str, str]]()
         looked_at: list[Finding] = []
         for _ in range(_ROUNDS):
@@ -163,7 +166,20 @@ class Fixing:
             changed, done = applied(state.texts, more)
             if not done or self._judgements >= _JUDGEMENTS:
                 break
-        return state, {each.file: each for each in reversed(looked_at) if _kind(each) in surplus}
+        return state, {
+            each.file: each for each in reversed(looked_at) if _kind(each) in surplus or _place(each) in rewritten
+        }
+
+
+def _moves(mended: Finding) -> bool:
+    """Tell whether a fix gives other values other paths."""
+    fix = mended.problem.fix
+    return fix is None or fix.change not in _IN_PLACE
+
+
+def _place(finding: Finding) -> tuple[object, ...]:
+    """Identify a finding by its rule and place, for changes that leave all values where they are."""
+    return finding.file, finding.document, finding.within, finding.problem.rule, finding.problem.path
 
 
 def _hides(finding: Finding) -> bool:

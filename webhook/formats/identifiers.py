@@ -17,6 +17,9 @@ _semver_pattern = Pattern(
     rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-{_PRE_RELEASE}{_MORE}{_PRE_RELEASE})*+)?(?:\+{_BUILD}{_MORE}{_BUILD})*+)?"
 )
 
+_NUMBERS = 3
+"""How many numbers a version has."""
+
 _HEX = "[0-9a-fA-F]"
 _hyphenated_pattern = Pattern(f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}".encode())
 _lower_case_uuid_pattern = Pattern("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -36,6 +39,13 @@ def semver(value: str, _release: int) -> Messages:
     Source: kubernetes ``pkg/apis/resource/validation/validation.go``, ``semverRe``.
     """
     return FINE if _semver_pattern.fullmatch(value) else ("must be a string compatible with semver.org spec 2.0.0",)
+
+
+def near_semver(value: str) -> str:
+    """Leave out ``v`` and leading zeros, and add missing numbers up to three; empty if that is not a version either."""
+    numbers = [each.lstrip("0") or "0" if each.isdigit() else each for each in value.removeprefix("v").split(".")]
+    near = ".".join([*numbers, "0", "0"][: max(_NUMBERS, len(numbers))])
+    return near if near != value and _semver_pattern.fullmatch(near) else ""
 
 
 def uuid(value: str, _release: int) -> Messages:

@@ -12,7 +12,7 @@ from webhook.objects import text
 from webhook.problem import Advice, Fix
 from webhook.records import NamedTuple
 from webhook.references.requests import drivers_of
-from webhook.references.rules import ask_first, finding, in_expression, listed, rule
+from webhook.references.rules import MEANT, ask_first, finding, in_expression, listed, rule
 from webhook.references.selecting import OTHER_HOLDER, SELECTING, held_elsewhere, reads_of, selectors_of
 from webhook.spelling import nearest
 
@@ -51,9 +51,12 @@ class _Around:
     """
 
     def __init__(self, selector: Selector, context: Context) -> None:
-        self._context, self._class_name = context, selector.class_name
+        self._context = context
+        self._class_name = "" if selector.around else selector.class_name
         self._selectors = [*selector.around, *selector.own]
         self._drivers = drivers_of(self._selectors, context)
+        if not self._drivers and (driver := context.driver_of_class(self._class_name)):
+            self._drivers = {driver}
         self._left: dict[str, list[Devices]] = {}
 
     def known(self, read: Read) -> _Known | None:
@@ -63,12 +66,15 @@ class _Around:
         profile = self._context.profile(min(self._drivers, default=read.domain))
         if profile is None or profile.is_example:
             return None
+        is_own = read.domain == profile.driver or profile.has_domain(read.domain)
+        if not is_own and nearest(read.domain, [profile.driver]):
+            return None  # another rule finds the misspelt domain
         name = profile.name_in(read.domain, read.name)
         is_foreign = name not in profile.removed and not _is_published(list(profile.devices.values()), name, read)
         is_of_other = read.domain != profile.driver and self._context.profile(read.domain) is not None
         if profile.is_open and is_foreign and not is_of_other:
             return None
-        kind = "" if self._drivers else profile.classes.get(self._class_name, "")
+        kind = profile.classes.get(self._class_name, "")
         if profile.driver not in self._left:
             self._left[profile.driver] = self._devices(profile, kind)
         return _Known(profile, self._left[profile.driver], is_certain=bool(self._drivers or kind))
@@ -181,8 +187,12 @@ def _unpublished(known: _Known, read: Read, selector: Selector) -> tuple[str, st
     if kinds:
         return f"{message} unless their kind is {listed(sorted(kinds))}", ""
     names = {each for devices in known.devices for each in _names(devices, read)}
-    domain = "" if nearest(read.domain, [profile.driver]) else read.domain
-    if domain and domain != profile.driver and not any(each.startswith(f"{domain}/") for each in names):
+    if places := sorted(each for each in names if each.endswith(f"/{read.name}")):
+        elsewhere = places[0].removesuffix(f"/{read.name}")
+        written = f'device.{read.holder}["{elsewhere}"].{read.name}'
+        return message, Advice(f"{MEANT} {written}?", _in_domain(selector.expression, read.domain, elsewhere))
+    domain = read.domain
+    if domain != profile.driver and not any(each.startswith(f"{domain}/") for each in names):
         mended = _in_domain(selector.expression, domain, profile.driver) if read.name in names else None
         return message, Advice(f'its attributes are in domain "{profile.driver}"', mended)
     return message, in_expression(selector.expression, name, sorted(names), "it has")

@@ -8,7 +8,7 @@ from webhook.inventory import CLAIMS
 from webhook.objects import at, items, mapping, name_of, number, text, texts
 from webhook.problem import Advice, Path
 from webhook.references.requests import devices_path, drivers_of, requests_of, wrong_drivers
-from webhook.references.rules import NOTE, finding, in_expression, in_place, rule
+from webhook.references.rules import finding, in_expression, in_place, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,16 +23,22 @@ def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A request names a DeviceClass that does not exist.
 
     The scheduler rejects such a pod before it tries any node. One missing class in firstAvailable is enough: the other
-    alternatives are not tried.
+    alternatives are not tried. A class that comes with a known driver counts as missing only where ResourceSlices are
+    given, as a cluster's objects have them.
     """
     for request in requests_of(claim):
         name = text(request.content, "deviceClassName")
-        if name and context.inventory.find("DeviceClass", name) is None:
+        if name and context.inventory.find("DeviceClass", name) is None and not _is_installed(name, context):
             known = [each for _, each in context.inventory.names("DeviceClass")]
             message = f'DeviceClass "{name}" does not exist, so pods with this claim stay pending'
             if "/" in request.name:
                 message += ", whatever the other alternatives are"
             yield finding((*request.path, "deviceClassName"), message, in_place(name, known, "device classes"))
+
+
+def _is_installed(name: str, context: Context) -> bool:
+    """Tell whether a class comes with a driver rather than with the manifests; the objects of a cluster have both."""
+    return not context.inventory.knows("ResourceSlice") and bool(context.driver_of_class(name))
 
 
 @rule("claim-config-for-other-driver", *CLAIMS)
@@ -128,29 +134,3 @@ def count_of_zero(claim: JSONObject, _: Context) -> Iterator[Problem]:
             message = f'request "{request.name}" is for one device: the count 0 counts as none given'
             hint = "leave the request out, or state how many devices it is for"
             yield finding((*request.path, "count"), message, hint, "Defaulted")
-
-
-@rule("distinct-of-many", *CLAIMS, level=NOTE)
-def distinct_of_many(claim: JSONObject, _: Context) -> Iterator[Problem]:
-    """A constraint wants three or more devices of one request to differ, and compares each only with the one before it.
-
-    The scheduler's allocator keeps one value for each request (constraint.go of structured/internal), so the first and
-    the third device may have the same value. Give each device its own request.
-    """
-    path = devices_path(claim)
-    for index, constraint in enumerate(items(claim, *path, "constraints")):
-        wanted = texts(constraint, "requests")
-        for request in requests_of(claim) if "distinctAttribute" in constraint else ():
-            is_meant = not wanted or not {request.name, request.name.partition("/")[0]}.isdisjoint(wanted)
-            if is_meant and ((number(request.content, "count") or 1) > _COMPARED or _wants_all(request.content)):
-                message = f'devices of request "{request.name}" are compared with the one before only'
-                hint = "give each device a request of its own"
-                yield finding((*path, "constraints", index, "distinctAttribute"), message, hint, "Partial")
-                break
-
-
-def _wants_all(request: JSONObject) -> bool:
-    return text(request, "allocationMode") == "All"
-
-
-_COMPARED: Final = 2

@@ -60,7 +60,7 @@ def _is_indifferent(selector: Selector, context: Context) -> bool:
 
 def _profiles(selector: Selector, context: Context) -> Iterator[Profile]:
     """Return the profiles of the drivers whose devices a selector may read."""
-    named = drivers_of([*selector.around, *selector.own], context)
+    named = {*drivers_of([*selector.around, *selector.own], context), context.driver_of_class(selector.class_name)}
     for read in reads_of(selector.parts):
         for each in {read.domain, *named}:
             if profile := context.profile(each):

@@ -12,7 +12,7 @@ from webhook.deviceselectors.reads import reads
 from webhook.inventory import CLAIMS
 from webhook.objects import items, mapping, text
 from webhook.problem import Advice, Fix
-from webhook.references.requests import devices_path, field_of, requests_of
+from webhook.references.requests import requests_of
 from webhook.references.rules import NOTE, ask_first, finding, in_expression, instead, listed, rule
 from webhook.references.selecting import (
     OTHER_HOLDER,
@@ -305,45 +305,3 @@ def _requests_of_capacity(claim: JSONObject, context: Context) -> Iterator[tuple
             continue
         if contents := fleet.of_class(items(device_class, "spec", "selectors")):
             yield request, contents
-
-
-@rule("constraint-not-published", *CLAIMS, beside_devices=True)
-def constraint_not_published(claim: JSONObject, context: Context) -> Iterator[Problem]:
-    """A constraint names an attribute that no device of one of its requests has, so it never holds.
-
-    Vendors use different names for one fact: where a constraint joins devices of several drivers, all of them must
-    publish the attribute, under the same name and with the same type.
-    """
-    fleet = context.fleet
-    if fleet is None:
-        return
-    path = devices_path(claim)
-    for index, constraint in enumerate(items(claim, *path, "constraints")):
-        field = field_of(constraint)
-        name = text(constraint, field)
-        among = constraint.get("requests") or []
-        for request in requests_of(claim):
-            if among and request.name not in among and request.name.partition("/")[0] not in among:
-                continue
-            device_class = context.inventory.find("DeviceClass", text(request.content, "deviceClassName"))
-            around = items(device_class, "spec", "selectors")
-            domain, _, rest = name.partition("/")
-            known = fleet.published(around, "attributes")
-            if device_class and (known or fleet.of_class(around)) and (domain, rest) not in known:
-                message = f'no device of request "{request.name}" has the attribute "{name}", so this never holds'
-                hint = _attribute(domain, rest, known)
-                yield finding((*path, "constraints", index, field), message, hint)
-                break
-
-
-def _attribute(domain: str, name: str, known: Iterable[tuple[str, str]]) -> Advice:
-    """Suggest the intended attribute; sharing a domain alone does not make names similar."""
-    meant = ""
-    if near := nearest(name, [other for one, other in known if one == domain]):
-        meant = f"{domain}/{near}"
-    elif near := nearest(domain, [one for one, other in known if other == name]):
-        meant = f"{near}/{name}"
-    if meant:
-        return Advice(f'did you mean "{meant}"?', Fix("replace", meant, safe=False))
-    full = sorted(f"{one}/{other}" for one, other in known)
-    return Advice(f"attributes: {listed(full)}" if full else "the devices have no attributes")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.formats.identifiers import near_semver
 from webhook.formats.quantities import near_quantity
 from webhook.objects import items, text
 from webhook.problem import Advice, Fix, at
@@ -23,8 +24,6 @@ _NO_NAME: Final = re.compile("a lowercase RFC 1123 (label|subdomain) must consis
 _NOT_IN_NAMES: Final = re.compile("[^a-z0-9.-]+")
 _NOT_IN_IDENTIFIERS: Final = re.compile("[^A-Za-z0-9_]")
 _REQUESTS: Final = "the claim's requests"
-_NUMBERS: Final = 3
-"""How many numbers a version has."""
 _LONGEST: Final = 253
 """The most characters of a name."""
 
@@ -46,7 +45,7 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
         near = lower.get(nearest(match[1].lower(), lower)) or nearest(match[1], names)
         return _rename(near) if near else Advice()
     if _NO_NAME.search(problem.message):
-        return _respelt(at(obj, problem.path), is_request=problem.path[-1] == "request")
+        return _respelt(at(obj, problem.path), problem.path[-1])
     return Advice()
 
 
@@ -67,24 +66,24 @@ def _repeated(problem: Problem, obj: Any) -> Advice:
     return Advice()
 
 
-def _respelt(name: object, *, is_request: bool) -> Advice:
-    """Suggest a name with only allowed characters."""
+def _respelt(name: object, field: str | int) -> Advice:
+    """Suggest a name with only allowed characters for a field."""
     if not isinstance(name, str) or len(name) > _LONGEST:
         return Advice()
     request, slash, _ = name.partition("/")
-    if is_request and slash and request:
+    if field == "request" and slash and request:
         hint = f'containers name the request alone, whichever alternative is allocated: "{request}"'
         return Advice(hint, Fix("replace", request))
     respelt = _NOT_IN_NAMES.sub("-", name.lower()).strip("-.")
+    if field == "generateName" and respelt:
+        respelt += "-"
     return Advice(f'did you mean "{respelt}"?', Fix("respell", respelt, safe=False)) if respelt else Advice()
 
 
 def _version(problem: Problem, obj: Any) -> Advice:
-    """Complete a version to three numbers."""
     written = at(obj, problem.path)
-    numbers = written.removeprefix("v").split(".") if isinstance(written, str) else []
-    is_short = 0 < len(numbers) <= _NUMBERS and all(each.isascii() and each.isdigit() for each in numbers)
-    return _rename(".".join([*numbers, "0", "0"][:_NUMBERS]), safe=False) if is_short else Advice()
+    near = near_semver(written) if isinstance(written, str) else ""
+    return _rename(near, safe=False) if near else Advice()
 
 
 def _quantity(problem: Problem, obj: Any) -> Advice:
@@ -109,6 +108,8 @@ def _request(problem: Problem, obj: Any) -> Advice:
         known += [name, *(f"{name}/{text(each, 'name')}" for each in items(request, "firstAvailable"))]
     if not isinstance(wanted, str):
         return Advice()
+    if wanted in known:  # the request's own name is refused, too
+        return _respelt(wanted, "name")
     hint, fix = in_place(wanted, known, _REQUESTS)
     return Advice(f"{hint} {_REQUESTS}: {listed(known)}" if fix and known[1:] else hint, fix)
 

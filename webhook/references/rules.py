@@ -135,6 +135,14 @@ class Context:
 
         return profile_of(driver)
 
+    def driver_of_class(self, name: str) -> str:
+        """Return the driver that installs a device class; empty if unknown."""
+        if own := next((driver for driver, each in self._profiles.items() if name in each.classes), ""):
+            return own
+        from webhook.drivers import driver_of_class  # noqa: PLC0415 - as above
+
+        return driver_of_class(name)
+
     def publishes_in(self, driver: str, domain: str) -> bool:
         """Tell whether a driver is known to publish attributes in a domain."""
         profile = self.profile(driver)

@@ -12,7 +12,7 @@ from webhook.cel.syntax.ast import Call, Literal, Select
 from webhook.deviceselectors.parts import Parts, every_node, parts_of, read_of, start_of
 from webhook.deviceselectors.reads import constants, depends_on_device, with_constant
 from webhook.deviceselectors.witnesses import always_holds, conflict_of
-from webhook.drivers import driver_of_class
+from webhook.formats.identifiers import near_semver
 from webhook.formats.quantities import near_quantity
 from webhook.later import Module
 from webhook.objects import text
@@ -200,8 +200,7 @@ def _impossible_constant(parts: Parts, context: Context) -> Iterator[_Found]:
             advice = with_constant(parts.text, call, near_quantity(value))
             yield _Found(f'quantity("{value}") is an error: {faults[0]}', advice, "Impossible", literal.offset)
         elif call.function == "semver" and (fault := _not_a_version(value)):
-            padded = ".".join([*value.removeprefix("v").split("."), "0", "0"][:3])
-            advice = with_constant(parts.text, call, "" if _not_a_version(padded) else padded)
+            advice = with_constant(parts.text, call, "" if _not_a_version(near := near_semver(value)) else near)
             yield _Found(f'semver("{value}") is an error: {fault}', advice, "Impossible", literal.offset)
 
 
@@ -311,7 +310,7 @@ def misspelt_domain(obj: JSONObject, context: Context) -> Iterator[Problem]:
         return  # the published devices tell more
     for each in selectors_of(obj, context):
         known = drivers_of([*each.around, *each.own], context)
-        if not known and (driver := driver_of_class(each.class_name)):
+        if not known and (driver := context.driver_of_class(each.class_name)):
             known = {driver}
         for read in {(read.holder, read.domain): read for read in reads_of(each.parts)}.values():
             if read.domain in known or any(context.publishes_in(driver, read.domain) for driver in known):

@@ -7,14 +7,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from webhook.inventory import CLAIMS
-from webhook.objects import items, name_of, text
+from webhook.objects import items, mapping, name_of, text
 from webhook.problem import Advice, Fix
 from webhook.references.requests import devices_path, drivers_of, requests_of
 from webhook.references.rules import MEANT, finding, in_expression, rule
 from webhook.spelling import mistyped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from webhook.objects import JSONObject
     from webhook.problem import Problem
@@ -29,7 +29,7 @@ _SHORTEST: Final = 3
 
 @rule("mistyped-driver", *CLAIMS, "DeviceClass", of_field=True)
 def mistyped_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
-    """The name of a class, or the driver of parameters or of a class's selector, is nearly that of a known driver.
+    """The name of a class, or the driver of parameters or of a selector, is nearly that of a known driver.
 
     The manifests have no class of that name. A letter is missing or doubled, or two are swapped, in a word of five
     letters or more, or of three for a driver with a profile of your own; or the selector names only the domain of
@@ -40,32 +40,41 @@ def mistyped_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
         if name and (meant := _intended(name, context)) and not _is_known(name, context):
             advice = Advice(f'{MEANT} "{meant}"?', Fix("replace", meant, safe=False))
             yield finding(path, _unknown(name, meant), advice, "Misspelt")
-    if obj.get("kind") == "DeviceClass":
-        yield from _in_selectors(obj, context)
+    for path, selector in _selectors(obj):
+        for name in sorted(drivers_of([selector], context)):
+            if not _is_used(name, obj, context):
+                yield from _in_selector(name, path, text(selector, "cel", "expression"), context)
 
 
 def _unknown(name: str, meant: str) -> str:
-    return f'no driver is known as "{name}", and one as "{meant}"'
+    return f'no driver "{name}" is known, but "{meant}" is'
 
 
-def _in_selectors(device_class: JSONObject, context: Context) -> Iterator[Problem]:
-    """Find mistyped drivers in the selectors of a class."""
-    listed = items(device_class, "spec", "selectors")
-    for index, each in enumerate(listed):
-        expression = text(each, "cel", "expression")
-        for name in sorted(drivers_of([each], context)):
-            near, domains = _intended(name, context), _in_domain(name)
-            if not (near or domains) or _is_used(name, device_class, context):
-                continue
-            message = _unknown(name, near) if near else f'"{name}" is the domain of drivers, and none is known as that'
-            advice = in_expression(expression, name, [near] if near else domains, "drivers of this domain")
-            path = ("spec", "selectors", index, "cel", "expression")
-            yield finding(path, message, advice, "Misspelt", max(0, expression.find(name)))
+def _selectors(obj: JSONObject) -> Iterator[tuple[tuple[str | int, ...], JSONObject]]:
+    """Yield the selectors of a class, or of the requests of a claim, and the paths of their expressions."""
+    if obj.get("kind") == "DeviceClass":
+        holders: Iterable[tuple[tuple[str | int, ...], JSONObject]] = ((("spec",), mapping(obj, "spec")),)
+    else:
+        holders = ((request.path, request.content) for request in requests_of(obj))
+    for path, holder in holders:
+        for index, each in enumerate(items(holder, "selectors")):
+            yield (*path, "selectors", index, "cel", "expression"), each
 
 
-def _is_used(name: str, device_class: JSONObject, context: Context) -> bool:
-    """Tell whether anything but the selectors of classes uses a driver's name."""
-    return name == name_of(device_class) or name in context.configured or _is_published(name, context)
+def _in_selector(name: str, path: tuple[str | int, ...], expression: str, context: Context) -> Iterator[Problem]:
+    """Tell whether a driver on which a selector insists is mistyped."""
+    near, domains = _intended(name, context), _in_domain(name)
+    if near or domains:
+        message = (
+            _unknown(name, near) if near else f'"{name}" is a domain of drivers, and no driver of that name is known'
+        )
+        advice = in_expression(expression, name, [near] if near else domains, "drivers of this domain")
+        yield finding(path, message, advice, "Misspelt", max(0, expression.find(name)))
+
+
+def _is_used(name: str, obj: JSONObject, context: Context) -> bool:
+    """Tell whether anything but selectors uses a driver's name."""
+    return name == name_of(obj) or name in context.configured or _is_published(name, context)
 
 
 def _in_domain(name: str) -> list[str]:

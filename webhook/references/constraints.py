@@ -1,0 +1,165 @@
+"""Rules about the constraints of claims, which compare attributes of devices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from webhook.inventory import CLAIMS
+from webhook.objects import items, number, text, texts
+from webhook.problem import Advice, Fix, at
+from webhook.records import NamedTuple
+from webhook.references.requests import devices_path, drivers_of, requests_of
+from webhook.references.rules import MEANT, NOTE, finding, listed, rule
+from webhook.spelling import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from webhook.drivers import Profile
+    from webhook.objects import JSONObject
+    from webhook.problem import Problem
+    from webhook.references.requests import Request
+    from webhook.references.rules import Context
+
+_FIELDS: Final = ("matchAttribute", "distinctAttribute")
+"""The fields that name an attribute; the scheduler reads the first of those set."""
+_COMPARED: Final = 2
+"""How many devices of a request a constraint compares reliably."""
+
+
+class _Constraint(NamedTuple):
+    """A constraint of a claim.
+
+    Args:
+        path: The path of its attribute.
+        domain: The domain of its attribute.
+        name: The name of its attribute in the domain.
+        requests: The requests whose devices it compares.
+    """
+
+    path: tuple[str | int, ...]
+    domain: str
+    name: str
+    requests: list[Request]
+
+    @property
+    def attribute(self) -> str:
+        """The whole name of the attribute."""
+        return f"{self.domain}/{self.name}"
+
+
+def _constraints(claim: JSONObject, *fields: str) -> Iterator[_Constraint]:
+    """Yield the constraints of a claim or template.
+
+    Args:
+        claim: The claim or template.
+        fields: The fields that name the attribute, the first of those set.
+    """
+    path = devices_path(claim)
+    for index, constraint in enumerate(items(claim, *path, "constraints")):
+        wanted = texts(constraint, "requests")
+        field = next((each for each in fields if text(constraint, each)), "")
+        domain, _, name = text(constraint, field).partition("/")
+        if name:
+            meant = [
+                each
+                for each in requests_of(claim)
+                if not wanted or each.name in wanted or each.name.partition("/")[0] in wanted
+            ]
+            yield _Constraint((*path, "constraints", index, field), domain, name, meant)
+
+
+@rule("distinct-of-many", *CLAIMS, level=NOTE)
+def distinct_of_many(claim: JSONObject, _: Context) -> Iterator[Problem]:
+    """A constraint wants three or more devices of one request to differ, and compares each only with the one before it.
+
+    The scheduler's allocator keeps one value for each request (constraint.go of structured/internal), so the first and
+    the third device may have the same value. Give each device its own request.
+    """
+    for each in _constraints(claim, *_FIELDS):
+        for request in each.requests if each.path[-1] == "distinctAttribute" else ():
+            count = number(request.content, "count") or 1
+            if count > _COMPARED or text(request.content, "allocationMode") == "All":
+                message = f'devices of request "{request.name}" are compared with the one before only'
+                yield finding(each.path, message, "give each device a request of its own", "Partial")
+                break
+
+
+@rule("distinct-ignored", *CLAIMS)
+def distinct_ignored(claim: JSONObject, _: Context) -> Iterator[Problem]:
+    """A constraint has `matchAttribute` and `distinctAttribute`; the scheduler ignores the latter.
+
+    The API server accepts both fields in one constraint. Write two constraints, each with one of them.
+    """
+    for each in _constraints(claim, "distinctAttribute"):
+        if text(at(claim, each.path[:-1]), "matchAttribute"):
+            message = "distinctAttribute is ignored beside matchAttribute"
+            yield finding(each.path, message, "write two constraints, each with one of them", "Ignored")
+
+
+@rule("constraint-not-published", *CLAIMS, beside_devices=True)
+def constraint_not_published(claim: JSONObject, context: Context) -> Iterator[Problem]:
+    """A constraint names an attribute that no device of one of its requests has, so it never holds.
+
+    Vendors use different names for one fact: where a constraint joins devices of several drivers, all of them must
+    publish the attribute, under the same name and with the same type.
+    """
+    fleet = context.fleet
+    if fleet is None:
+        return
+    for each in _constraints(claim, *_FIELDS):
+        for request in each.requests:
+            device_class = context.inventory.find("DeviceClass", text(request.content, "deviceClassName"))
+            around = items(device_class, "spec", "selectors")
+            known = fleet.published(around, "attributes")
+            if device_class and (known or fleet.of_class(around)) and (each.domain, each.name) not in known:
+                message = f'no device of request "{request.name}" has the attribute "{each.attribute}"'
+                yield finding(each.path, f"{message}, so this never holds", _meant(each, known))
+                break
+
+
+@rule("constraint-not-of-driver", *CLAIMS)
+def constraint_not_of_driver(claim: JSONObject, context: Context) -> Iterator[Problem]:
+    """A constraint names an attribute that the driver of one of its requests does not publish, so it never holds.
+
+    `draguard driver show NAME` prints the known attributes of a driver, and their source. If your version of the driver
+    publishes others, pass its profile with --driver-profile. Where ResourceSlices are known, these decide.
+    """
+    for each in _constraints(claim, *_FIELDS) if context.fleet is None else ():
+        for request in each.requests:
+            profile, known = _profiled(request, context)
+            if profile and (each.domain, each.name) not in known:
+                message = f'devices of driver "{profile.driver}" have no attribute "{each.attribute}"'
+                yield finding(each.path, f"{message}, so this never holds", _meant(each, known))
+                break
+
+
+def _profiled(request: Request, context: Context) -> tuple[Profile | None, list[tuple[str, str]]]:
+    """Return the profile that tells all attributes of a request's devices, and their domains and names."""
+    class_name = text(request.content, "deviceClassName")
+    around = items(context.inventory.find("DeviceClass", class_name), "spec", "selectors")
+    drivers = drivers_of([*around, *items(request.content, "selectors")], context)
+    driver = min(drivers, default="") or context.driver_of_class(class_name)
+    profile = context.profile(driver) if driver and len(drivers) <= 1 else None
+    if profile is None or profile.is_example or profile.is_open:
+        return None, []
+    kind = "" if around else profile.classes.get(class_name, "")
+    devices = [profile.devices[kind]] if kind in profile.devices else profile.devices.values()
+    names = {name for each in devices for name in (*each.attributes, *each.optional)}
+    places = (name.rpartition("/") for name in sorted(names))
+    return profile, [(domain or profile.driver, name) for domain, _, name in places]
+
+
+def _meant(constraint: _Constraint, known: Collection[tuple[str, str]]) -> Advice:
+    """Suggest the intended attribute; sharing a domain alone does not make names similar."""
+    meant = ""
+    if near := nearest(constraint.name, [name for domain, name in known if domain == constraint.domain]):
+        meant = f"{constraint.domain}/{near}"
+    elif near := nearest(constraint.domain, [domain for domain, name in known if name == constraint.name]):
+        meant = f"{near}/{constraint.name}"
+    elif len(others := [domain for domain, name in known if name == constraint.name]) == 1:
+        meant = f"{others[0]}/{constraint.name}"
+    if meant:
+        return Advice(f'{MEANT} "{meant}"?', Fix("replace", meant, safe=False))
+    full = sorted(f"{domain}/{name}" for domain, name in known)
+    return Advice(f"attributes: {listed(full)}" if full else "the devices have no attributes")
