@@ -129,8 +129,8 @@ def spread(work: Callable[[T], R], pieces: Sequence[T], processes: int, name: Ca
             worker = _forked(work, pieces, taking, giving, [each.results for each in workers.values()])
             workers[worker.results] = worker
             events.register(worker.results)
-        os.close(taking)
-        taking, given = -1, 0
+        unused, taking, given = taking, -1, 0  # first: an interrupt after the call would close it twice
+        os.close(unused)
         for number in range(len(pieces)):
             while given < min(len(pieces), number + _AHEAD * processes):
                 os.write(giving, given.to_bytes(_TICKET, "big"))
