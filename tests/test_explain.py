@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -24,7 +24,7 @@ RULES = rules(kinds(), None)
 CASES = sorted((ROOT / "tests" / "cases").glob("*/*.yaml"))
 
 
-def lines_of(query: str, **options: str) -> list[str]:
+def lines_of(query: str, **options: Any) -> list[str]:
     return explain(query, **options).splitlines()
 
 
@@ -108,6 +108,21 @@ class TestFields:
         assert "FIELD:       status.reservedFor  <[]ResourceClaimConsumerReference>" in lines
         assert "    32 items at most" in lines
         assert "  uid  <UID>  required" in lines
+
+    def test_the_fields_of_fields_are_listed_with_their_types(self) -> None:
+        lines = lines_of("DeviceClass.spec", recursive=True)
+        assert section(lines, "FIELDS") == [
+            "  selectors  <[]DeviceSelector>",
+            "    cel  <CELDeviceSelector>  -required-",
+            "      expression  <string>",
+            "  config  <[]DeviceClassConfiguration>",
+            "    opaque  <OpaqueDeviceConfiguration>  -required-",
+            "      driver  <string>  -required-",
+            "      parameters  <RawExtension>  -required-",
+            "  extendedResourceName  <string>",
+        ]
+        assert not {"DESCRIPTION:", "RULES:"} & set(lines)
+        assert "  extendedResourceName  <string>" not in lines_of("DeviceClass.spec", recursive=True, kubernetes="1.33")
 
     def test_a_field_is_looked_for_in_older_versions_of_its_kind_too(self) -> None:
         assert "VERSION:     v1alpha2" in lines_of("ResourceClaim.spec.allocationMode")

@@ -50,6 +50,15 @@ class TestAnswers:
         assert (done.code, done.err) == (0, "")
         assert json.loads(done.out) == admission.review(asked, endpoint, admission.ReviewOptions())
 
+    @pytest.mark.parametrize(("claims", "code"), [([{"name": "gpu"}], 1), ([], 0)])
+    def test_the_exit_code_says_whether_all_are_admitted(self, claims: list[dict[str, str]], code: int) -> None:
+        spec = {"containers": [{"name": "c", "image": "i"}], "resourceClaims": []}
+        admitted, other = review("a", spec), review("b", {**spec, "resourceClaims": claims})
+        given = "\n".join(map(json.dumps, (admitted, other, admitted))).encode()
+        done = draguard("review", "--exit-code", "-", stdin=given)
+        assert (done.code, uids(done.out)) == (code, ["a", "b", "a"])
+        assert draguard("review", "-", stdin=given).code == 0
+
     def test_the_validating_webhook_answers_by_default(self) -> None:
         done = draguard("review", "-", stdin=json.dumps(review("a")).encode())
         assert "patch" not in json.loads(done.out)["response"]

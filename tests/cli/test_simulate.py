@@ -222,6 +222,13 @@ class TestNames:
         assert draguard("why", "one", "-n", "b", "-q", *cluster).out.startswith("b/one: node-")
 
 
+@pytest.mark.parametrize("command", [("simulate",), ("simulate", "--fit"), ("match",)])
+def test_yaml_holds_what_json_does(command: tuple[str, ...]) -> None:
+    as_json, as_yaml = (draguard(*command, DEPLOYMENT, "--cluster", CLUSTER, "-o", each) for each in ("json", "yaml"))
+    assert yaml.safe_load(as_yaml.out) == json.loads(as_json.out)
+    assert as_json.code == as_yaml.code
+
+
 class TestWrongUse:
     @pytest.mark.parametrize(
         ("arguments", "message"),

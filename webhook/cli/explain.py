@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 def run(arguments: Namespace) -> int:
     """Print the documentation; an unknown name is a usage error."""
     try:
-        text = explain(arguments.name, api_version=arguments.api_version, kubernetes=arguments.kubernetes_version)
+        text = explain(
+            arguments.name,
+            api_version=arguments.api_version,
+            kubernetes=arguments.kubernetes_version,
+            recursive=arguments.recursive,
+        )
     except (UnknownNameError, ValueError) as error:
         raise UsageError(str(error)) from error
     print(text)

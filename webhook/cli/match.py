@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -21,6 +20,7 @@ from webhook.cli.console.expressions import located_in_option
 from webhook.cli.console.lines import colored, show_lines
 from webhook.cli.console.output import OWN_FAILURE, UNREAD, code_of, wants_colors
 from webhook.cli.console.reading import read_sources
+from webhook.cli.console.structured import show_structured
 from webhook.cli.options.cluster import DETAILS, malformed, read_cluster
 from webhook.cli.options.refused import Refused
 from webhook.cli.options.release import feature_gates, kubernetes
@@ -164,8 +164,8 @@ def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet, not_us
         left = [_title(each.about) for each in query[len(results) :]]
         complaint = f"not matched: {listed(left)}: the selectors take more work than draguard allows"
         show_lines([f"{complaint}; match fewer of them, or fewer devices, at a time"], sys.stderr)
-    if arguments.output == "json":
-        print(json.dumps([_as_json(each, found) for each, found in results], indent=2))
+    if arguments.output != "text":
+        show_structured([_as_json(each, found) for each, found in results], arguments.output)
     else:
         color = wants_colors(arguments)
         show_lines(_as_text(results, fleet, color=color))

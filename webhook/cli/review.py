@@ -52,7 +52,7 @@ def _answer(place: str, text: bytes, arguments: Namespace, answering: ReviewOpti
         show_lines([f"{place}: error: {error}{hint}"], sys.stderr)
         return 1
     print(json.dumps(answer, separators=(",", ":")), flush=True)
-    return 0
+    return 1 if arguments.exit_code and not answer["response"]["allowed"] else 0
 
 
 def _opened(path: str) -> AbstractContextManager[Iterable[bytes]]:

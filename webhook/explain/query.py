@@ -27,7 +27,9 @@ class UnknownNameError(LookupError):
     """A rule, kind or field does not exist; the message suggests the intended one."""
 
 
-def explain(query: str = "", *, api_version: str | None = None, kubernetes: str | None = None) -> str:
+def explain(
+    query: str = "", *, api_version: str | None = None, kubernetes: str | None = None, recursive: bool = False
+) -> str:
     """Describe a rule, a kind, a field or a feature gate.
 
     Args:
@@ -35,6 +37,7 @@ def explain(query: str = "", *, api_version: str | None = None, kubernetes: str 
             ``DRADeviceTaints``, a driver such as ``gpu.nvidia.com``; empty for an overview.
         api_version: The API version to look into, with its group or without; None for the newest that has the kind.
         kubernetes: The release whose fields and rules are shown, such as ``"1.30"``; None for all releases.
+        recursive: Whether to list the fields of a kind or a field at all depths, in place of their descriptions.
 
     Raises:
         UnknownNameError: No rule, kind, field or feature gate has this name.
@@ -51,7 +54,7 @@ def explain(query: str = "", *, api_version: str | None = None, kubernetes: str 
     # A field may be spelled as in findings: spec.devices.requests[0].name
     name, *path = re.sub(r"\[[^\]]*\]", "", query).split(".")
     if named := _named(among, name):
-        return text.of_place(_find(named, path, release), release)
+        return text.of_place(_find(named, path, release), release, recursive=recursive)
     known = rules(among, release)
     if query in known:
         return text.of_rule(query, known[query])

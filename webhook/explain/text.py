@@ -51,14 +51,22 @@ def overview(among: Iterable[Kind], known: Mapping[str, Rule]) -> str:
     )
 
 
-def of_place(place: Place, release: Release | None) -> str:
-    """Describe a kind or a field."""
+def of_place(place: Place, release: Release | None, *, recursive: bool = False) -> str:
+    """Describe a kind or a field.
+
+    Args:
+        place: The kind or field.
+        release: The release to describe; None for all.
+        recursive: Whether to list the fields at all depths, in place of descriptions and rules.
+    """
     field, struct = place.field, place.type
     lines = [f"GROUP:       {place.kind.group}"] if place.kind.group else []
     lines += [f"KIND:        {place.kind.name}", f"VERSION:     {place.kind.version}"]
     if place.path:
         lines.append(f"FIELD:       {'.'.join(place.path)}  <{_type_name(field)}>")
     lines += [f"KUBERNETES:  {span(*place.releases)}"]
+    if recursive:
+        return "\n".join([*lines, "", "FIELDS:", *_tree(place, release, "  ")])
     sections = {
         "DESCRIPTION": [
             line for doc in dict.fromkeys((field.doc, doc_of(struct) if struct else "")) for line in _wrapped(doc, 4)
@@ -116,6 +124,14 @@ def _by_version(pairs: Iterable[tuple[Kind, _T]]) -> dict[str, list[_T]]:
     for kind, each in pairs:
         found.setdefault(kind.api_version, []).append(each)
     return found
+
+
+def _tree(place: Place, release: Release | None, indent: str) -> Iterator[str]:
+    """List the fields of a place at all depths."""
+    for part in children(place, release):
+        required = "  -required-" if "required" in limits(part, release) else ""
+        yield f"{indent}{part.path[-1]}  <{_type_name(part.field)}>{required}"
+        yield from _tree(part, release, f"{indent}  ")
 
 
 def _of_part(place: Place, release: Release | None) -> Iterator[str]:

@@ -115,6 +115,7 @@ examples:
   draguard explain ResourceClaim
   draguard explain 'ResourceClaim.status.allocation.resourceHandles[0].data'
   draguard explain ResourceSlice.spec.devices.attributes    and where the other versions have it
+  draguard explain --recursive DeviceClass.spec             all fields below it
   draguard explain --kubernetes-version 1.29 ResourceClass
   draguard explain --api-version v1beta1 ResourceClaim
   draguard explain reserved-only-while-allocated            a rule
@@ -238,6 +239,7 @@ def explain(parser: argparse.ArgumentParser) -> None:
         help="a kind, a field as findings spell it after its kind, a rule or a feature gate "
         "(default: list kinds and rules)",
     )
+    parser.add_argument("--recursive", action="store_true", help="print the fields of fields, too, with their types")
     parser.add_argument("--kubernetes-version", metavar="VERSION", help="describe only this release (default: all)")
     parser.add_argument(
         "--api-version",

@@ -16,10 +16,12 @@ REVIEW = """\
 examples:
   draguard review review.json
   draguard review --endpoint mutate - < reviews.jsonl | jq .response.patch
+  draguard review --exit-code review.json > answer.json && echo admitted
 
 Input is AdmissionReviews (admission.k8s.io/v1) as JSON, one or many, each on one line or several.
 Each is answered by an AdmissionReview on a line of its own. Input that is not an AdmissionReview is
-reported with its line, and the exit code is 1.
+reported with its line, and the exit code is 1. A refused request does not change the exit code without
+--exit-code.
 """
 
 
@@ -107,6 +109,7 @@ def review(parser: argparse.ArgumentParser) -> None:
         default="validate",
         help="answer as the validating (default) or the mutating webhook",
     )
+    parser.add_argument("--exit-code", action="store_true", help="exit with 1 if a request is refused")
     _answers(parser)
 
 

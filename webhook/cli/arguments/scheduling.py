@@ -39,7 +39,7 @@ Not simulated: affinity to other pods, topology spread, volumes, preemption, and
 of devices; pods that use any of these have a note. Where several nodes suit a pod equally well the
 scheduler picks one at random; here it is the first.
 
-JSON output is a list with an object for each pod: namespace, name, node, condition (of type
+JSON and YAML output is a list with an object for each pod: namespace, name, node, condition (of type
 PodScheduled), claims (allocations by name), candidates (nodes that suit it equally well), why (reason,
 nodes, help, tried, allTried, notes). With --fit it is one object: pod, pods, nodes, last. Keys may be
 added, but are never removed.
@@ -59,7 +59,7 @@ Devices of one model with the same outcome are shown together, with their nodes.
 no device matches a request, or if a selector fails on a device, which ends the scheduling of a pod for
 all nodes.
 
-JSON output is a list with an object for each request, class or expression: file, kind, namespace,
+JSON and YAML output is a list with an object for each request, class or expression: file, kind, namespace,
 name, request, deviceClass, devices (their number), matching, rows (outcome, reason, model, unused,
 nodes, devices).
 """
@@ -146,5 +146,6 @@ def _scheduler(parser: argparse.ArgumentParser) -> None:
     )
     gates(parser, "the defaults of the release")
     reading.charts(parser)
-    parser.add_argument("-o", "--output", choices=["text", "json"], default="text", help="the format of the results")
+    formats = ("text", "json", "yaml")
+    parser.add_argument("-o", "--output", choices=formats, default="text", help="the format of the results")
     terminal(parser, "results")

@@ -17,6 +17,7 @@ from webhook.cli.console.lines import show_lines
 from webhook.cli.console.output import OWN_FAILURE, code_of, wants_colors
 from webhook.cli.console.progress import counting
 from webhook.cli.console.reading import read_sources
+from webhook.cli.console.structured import show_structured
 from webhook.cli.options.cluster import DETAILS, malformed, read_cluster
 from webhook.cli.options.refused import Refused
 from webhook.cli.options.release import feature_gates, kubernetes
@@ -217,10 +218,10 @@ def _pods(
 def _schedule(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, arguments: Namespace) -> int:
     found = _answers(scheduler, pods, arguments)
     left = [pods[index] for index in range(len(pods)) if index not in found]
-    if arguments.output == "json":
+    if arguments.output != "text":
         missing = f"not simulated: {arguments.timeout:g} seconds were over"
         every = [found.get(index) or Answers.unfinished(pods[index], missing) for index in range(len(pods))]
-        print(json.dumps(every, indent=2))
+        show_structured(every, arguments.output)
     else:
         answers = [found[index] for index in sorted(found)]
         show_lines(result.answers(answers))
@@ -288,8 +289,8 @@ def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, argumen
         References(scheduler.cluster).annotate(last, found.last)
         last["why"]["notes"] += filter(None, [shared(pods[0])])
     pod = f"{namespace_of(pods[0])}/{name_of(pods[0])}"
-    if arguments.output == "json":
-        print(json.dumps({"pod": pod, "pods": found.pods, "nodes": found.nodes, "last": last}, indent=2))
+    if arguments.output != "text":
+        show_structured({"pod": pod, "pods": found.pods, "nodes": found.nodes, "last": last}, arguments.output)
     else:
         show_lines(result.fit(pod, found, last))
         if not arguments.quiet:
