@@ -26,6 +26,7 @@ NOT_IN_FILES = {
     "expression": "the compiler of the API server fails only for expressions of many kilobytes",
     "internal-error": "no manifest is known to break draguard",
     "name": "manifests are compared with the stored object of their name",
+    "not-compared": "it is about a revision of git",
     "not-an-object": "what is not an object is counted among other kinds, and refused by the library and the webhook",
     "prescheduled-too-many-terms": "it takes a thousand terms",
     "too-deep": "it takes hundreds of levels",

@@ -468,8 +468,19 @@ class TestOld:
         folder = write(old=CLAIM.replace(*change), new=self.CHANGED)
         assert rules("--old", folder / "old.yaml", folder / "new.yaml") == []
 
-    def test_states_in_different_versions_are_not_compared(self, write: Callable[..., Path]) -> None:
-        folder = write(old=CLAIM.replace("v1alpha2", "v1"), new=CLAIM)
+    @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
+    def test_an_old_state_in_another_version_is_converted(self, version: str, write: Callable[..., Path]) -> None:
+        old = CLAIM_V1.replace("/v1\n", f"/{version}\n")
+        if version == "v1beta1":
+            old = old.replace("      exactly:\n  ", "")
+        folder = write(old=old, same=CLAIM_V1, new=CLAIM_V1.replace("gpu.example.com", "other.example.com"))
+        assert rules("--old", folder / "old.yaml", folder / "same.yaml") == []
+        assert rules("--old", folder / "old.yaml", folder / "new.yaml") == [("immutable", "spec")]
+
+    def test_states_that_cannot_be_converted_are_not_compared(self, write: Callable[..., Path]) -> None:
+        folder = write(
+            old=CLAIM.replace("v1alpha2", "v1").replace("resourceClassName: gpu.example.com", "{}"), new=CLAIM
+        )
         done = draguard("validate", "--old", folder / "old.yaml", folder / "new.yaml")
         assert done.code == 0
         assert ":1:1: warning old-version: apiVersion: the old state is in resource.k8s.io/v1, so " in done.out

@@ -89,7 +89,10 @@ class TestAgainst:
         (repository / "copy.yaml").write_text(claim("a"), encoding="utf-8")
         git("add", ".", at=repository)
         git("commit", "-qm", "second", at=repository)
-        assert found("-", stdin=changed) == []
+        assert found("-", stdin=changed) == [("note", "not-compared")]
+        assert found("-", "--stdin-filename", "apps/a.yaml", stdin=changed) == IMMUTABLE
+        assert found("-", "--stdin-filename", "new.yaml", stdin=changed) == [("note", "not-compared")]
+        assert found("-", "--new-only", "--stdin-filename", "apps/a.yaml", stdin=changed) == IMMUTABLE
 
     def test_another_version_of_the_api_is_converted(self, repository: Path) -> None:
         beta = claim("a").replace("/v1\n", "/v1beta2\n")

@@ -7,7 +7,7 @@ if it can be decoded. Policies are optional.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.claimed import is_pod_without_claims
 from webhook.api.judgement import judge
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from webhook.engine.offline import Change, Sender
     from webhook.policy.evaluation.verdict import Decision, Verdict
     from webhook.workloads import Locations
+
+
+NOT_COMPARED: Final = "not-compared"
+"""The rule for objects that are not compared with their earlier state."""
 
 
 class Outcome(NamedTuple):

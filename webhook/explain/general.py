@@ -85,7 +85,14 @@ EVERY_FIELD: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
 
 OF_UPDATES: Mapping[str, str] = {
     "old-object": "The old state of an update is not a stored object of this kind.",
-    "old-version": "The old state of an object is in another apiVersion, so the two are not compared.",
+    "old-version": "The old state of an object is in another apiVersion and cannot be converted, so the two are not"
+    " compared.",
+    "not-compared": _paragraphs(
+        "The old state of an object is not known, so the two are not compared.",
+        "`--against` renders charts and kustomizations as they are at the revision. If that fails, their objects are"
+        " judged as new. An object from standard input is not compared if several files of the revision have one of its"
+        " name: name the directory of the chart or kustomization instead, or the file with `--stdin-filename`.",
+    ),
     "name": "An update names a different object than the stored one.",
     "uid": "An update is meant for an earlier object of the same name.",
     "resource-version": _paragraphs(

@@ -14,6 +14,8 @@ from webhook.sources.options import kustomization_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from webhook.documents import Unreadable
+
 _FIELDS: Final = ("resources", "bases", "components")
 """The fields of a kustomization that name other kustomizations."""
 _MOST: Final = 200
@@ -50,9 +52,18 @@ def _bases(directory: str) -> Iterator[str]:
     except OSError:  # kustomize itself reports it
         return
     for document in parse(data):
-        if isinstance(document, Document) and isinstance(document.data, dict):
-            for field in _FIELDS:
-                listed = document.data.get(field)
-                for path in listed if isinstance(listed, list) else ():
-                    if isinstance(path, str) and os.path.isdir(named := os.path.join(directory, path)):  # noqa: PTH112, PTH118
-                        yield os.path.realpath(named)
+        for path in named_in(document):
+            if os.path.isdir(named := os.path.join(directory, path)):  # noqa: PTH112, PTH118
+                yield os.path.realpath(named)
+
+
+def named_in(kustomization: Document | Unreadable) -> Iterator[str]:
+    """Yield the paths in a kustomization that may be other kustomizations.
+
+    Args:
+        kustomization: The kustomization as it was read.
+    """
+    if isinstance(kustomization, Document) and isinstance(kustomization.data, dict):
+        for field in _FIELDS:
+            listed = kustomization.data.get(field)
+            yield from (path for path in listed if isinstance(path, str)) if isinstance(listed, list) else ()

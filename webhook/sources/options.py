@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import NEWEST, VERSIONS
+from webhook.documents.files import bare
 from webhook.documents.selection import KUSTOMIZATIONS
 from webhook.records import NamedTuple
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
     from webhook.release import Release
 
-_CHART: Final = "Chart.yaml"
+CHART: Final = "Chart.yaml"
+"""The file that makes a directory a Helm chart."""
 
 
 class SourceError(ValueError):
@@ -75,7 +77,12 @@ class RenderOptions(NamedTuple):
 
 def is_chart(directory: str) -> bool:
     """Tell whether a directory is a Helm chart."""
-    return os.path.isfile(f"{directory}/{_CHART}")  # noqa: PTH113 - pathlib takes longer to import than a file to judge
+    return os.path.isfile(f"{directory}/{CHART}")  # noqa: PTH113 - pathlib takes longer to import than a file to judge
+
+
+def prefix_of(directory: str) -> str:
+    """Return the beginning of the names of all files that a chart or kustomization is rendered from."""
+    return bare(f"{directory.rstrip('/')}/")
 
 
 def kustomization_of(directory: str) -> str:

@@ -15,7 +15,7 @@ from webhook.documents import parse
 from webhook.documents.files import open_regular
 from webhook.documents.git import command, environment, repository
 from webhook.documents.limits import MAX_BYTES
-from webhook.documents.selection import SUFFIXES
+from webhook.documents.selection import KUSTOMIZATIONS, SUFFIXES
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -27,6 +27,10 @@ SECONDS: Final = 120
 """The time limit of git for one response."""
 _AT_ONCE: Final = 64 * 1024 * 1024
 """Bytes of the files that are requested from git at once."""
+_MOST_FILES: Final = 10_000
+"""Files that are exported."""
+_OUTSIDE: Final = frozenset({"", ".", "..", ".git"})
+"""Parts of a path that no tree of git has, unless somebody made it for harm."""
 _SHA1: Final = 40
 _REGULAR: Final = frozenset({b"100644", b"100755"})
 
@@ -59,7 +63,8 @@ class Revision:
         if top is None:
             raise RevisionError(f"{path} is in no git repository")
         self.top, self.revision = top, revision
-        self._blobs = _list(top, _commit(top, revision))
+        self._commit = _commit(top, revision)
+        self._blobs = {path: blob for path, blob in _list(top, self._commit) if _is_manifest(path)}
         self._directory = lru_cache(maxsize=1024)(os.path.realpath)
 
     def path_of(self, file: str) -> str | None:
@@ -68,6 +73,10 @@ class Revision:
         real = f"{self._directory(directory)}/{name}"
         inside = self.top.rstrip("/") + "/"
         return real.removeprefix(inside) if real.startswith(inside) and name else None
+
+    def directory_of(self, path: str) -> str | None:
+        """Return the path of a directory in the repository, empty for its top; None if it is outside."""
+        return "" if os.path.realpath(path) == self.top else self.path_of(os.path.realpath(path))
 
     def has(self, path: str) -> bool:
         """Tell whether the revision has a file."""
@@ -129,6 +138,31 @@ class Revision:
                 for document in parse(contents[blob.name], paths[path]):
                     yield path, document
 
+    def export(self, paths: Iterable[str], target: str) -> None:
+        """Write files of the revision, but no symbolic links, which could lead elsewhere.
+
+        Args:
+            paths: Files and directories; empty for the whole revision.
+            target: An empty directory, which stands for the top of the repository.
+
+        Raises:
+            RevisionError: There is too much to write, a name leads elsewhere, or git does not respond.
+            OSError: The files cannot be written.
+        """
+        wanted = list(paths)
+        files = dict(_list(self.top, self._commit, *([] if "" in wanted else wanted)))
+        if len(files) > _MOST_FILES or sum(blob.size for blob in files.values()) > _AT_ONCE:
+            size = _AT_ONCE // (1024 * 1024)
+            raise RevisionError(f"more than {_MOST_FILES:,} files or {size} MiB to render at {self.revision}")
+        contents = self._contents(blob.name for blob in files.values())
+        for path, blob in files.items():
+            if not _OUTSIDE.isdisjoint(path.split("/")):
+                raise RevisionError(f"no name of a file: {path}")
+            full = f"{target}/{path}"
+            os.makedirs(os.path.dirname(full), exist_ok=True)  # noqa: PTH103, PTH120 - as everywhere
+            with open(full, "xb") as file:  # noqa: PTH123 - as above
+                file.write(contents[blob.name])
+
     def _contents(self, names: Iterable[str]) -> dict[str, bytes]:
         wanted = list(dict.fromkeys(names))
         answer = _git(self.top, "cat-file", "--batch", given="".join(f"{name}\n" for name in wanted).encode())
@@ -176,17 +210,19 @@ def _fetched(revision: str) -> str:
     return f"origin {revision.removeprefix('origin/')}"
 
 
-def _list(top: str, commit: str) -> dict[str, _Blob]:
-    answer = _git(top, "ls-tree", "-r", "-l", "-z", "--full-tree", commit)
-    found = {}
-    for line in answer.split(b"\0"):
+def _is_manifest(path: str) -> bool:
+    return path.endswith(SUFFIXES) or path.rpartition("/")[2] in KUSTOMIZATIONS
+
+
+def _list(top: str, commit: str, *below: str) -> Iterator[tuple[str, _Blob]]:
+    """List the regular files of a commit, or those below some of its paths."""
+    literal = [f":(literal){path}" for path in below]
+    answer = _git(top, "ls-tree", "-r", "-l", "-z", "--full-tree", commit, *literal)
+    for line in filter(None, answer.split(b"\0")):
         head, _, name = line.partition(b"\t")
-        path = os.fsdecode(name)
-        if path.endswith(SUFFIXES):
-            mode, _, blob, size = head.split()
-            if mode in _REGULAR and size.isdigit():
-                found[path] = _Blob(blob.decode("ascii"), int(size))
-    return found
+        mode, _, blob, size = head.split()
+        if mode in _REGULAR and size.isdigit():
+            yield os.fsdecode(name), _Blob(blob.decode("ascii"), int(size))
 
 
 def _named(data: bytes, like: str) -> str:

@@ -54,7 +54,7 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
     suppressed = suppressions(arguments, manifests.paths)
     first = Report()
     old, cluster = _old_state(arguments, manifests.paths, first), read_cluster(arguments.cluster, first)
-    read: list[list[Document | Unreadable]] = []
+    states: list[list[Document | Unreadable]] = []
     reports: list[Report] = []
     for stated in versions:
 
@@ -62,18 +62,21 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
             fixed = arguments.fix or arguments.diff
             again = len(versions) > 1 or fixed
             found = suppressed.noting(manifests.documents(stated, again=again, judge=None if fixed else judge))
-            if not arguments.new_only:
+            if not (arguments.new_only and isinstance(old, AtRevision)):
                 return found
-            read.append(list(found))
-            return read[-1]
+            read = list(found)
+            states.append(old.before(read))
+            return read
 
         # Manifests are added to the objects of the cluster.
         known = deepcopy(cluster) if versions[1:] or arguments.new_only else cluster
         reports.append(Report() if reports else first)
+        if isinstance(old, AtRevision):
+            old.render(manifests.options(stated), reports[-1])
         judge_all(documents, old, known, arguments, stated=stated, report=reports[-1])
     report = _merged(reports, versions)
     if isinstance(old, AtRevision) and arguments.new_only:
-        configuration, states = arguments.settings.configuration, [old.before(documents) for documents in read]
+        configuration = arguments.settings.configuration
         suppressed.leave_out(
             _found_before(arguments, versions, states, cluster),
             (each for documents in states for each in documents),
@@ -137,7 +140,8 @@ def _old_state(arguments: Namespace, paths: Sequence[str], report: Report) -> Ol
     from webhook.suppression.revision import Revision, RevisionError  # noqa: PLC0415 - needed only to compare
 
     try:
-        return AtRevision(Revision(arguments.against, next((each for each in paths if each != STDIN), ".")), paths)
+        revision = Revision(arguments.against, next((each for each in paths if each != STDIN), "."))
+        return AtRevision(revision, paths, arguments.stdin_filename or "")
     except RevisionError as error:
         raise UsageError(f"--against: {error}") from error
 

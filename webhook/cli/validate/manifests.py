@@ -95,16 +95,7 @@ class Manifests:
         """
         if self._read is not None:
             return self._read
-        arguments, release = self._arguments, release_of(kubernetes) if kubernetes else NEWEST
-        options = RenderOptions(
-            tuple(arguments.helm_values),
-            tuple(arguments.helm_set),
-            arguments.namespace,
-            release,
-            self._progress,
-            self._texts,
-            lambda remark: self.notes.update({remark: None}),
-        )
+        options = self.options(kubernetes)
         try:
             shared = self._ahead() if judge else None
             documents: Iterable[Document | Unreadable] = (
@@ -114,11 +105,27 @@ class Manifests:
             )
         except SourceError as error:
             raise UsageError(str(error)) from error
-        if sys.stderr.isatty() and not arguments.quiet:
+        if sys.stderr.isatty() and not self._arguments.quiet:
             documents = with_progress(documents, sys.stderr)
         if again and not self._rendered and not (shared and shared.processes > 1):
             documents = self._read = list(documents)
         return documents
+
+    def options(self, kubernetes: str | None) -> RenderOptions:
+        """Return how charts and kustomizations are rendered.
+
+        Args:
+            kubernetes: The release; None for the newest.
+        """
+        return RenderOptions(
+            tuple(self._arguments.helm_values),
+            tuple(self._arguments.helm_set),
+            self._arguments.namespace,
+            release_of(kubernetes) if kubernetes else NEWEST,
+            self._progress,
+            self._texts,
+            lambda remark: self.notes.update({remark: None}),
+        )
 
     def _ahead(self) -> Shared | None:
         """Return the files for several processes; None if they are few, or if only this process can read them."""

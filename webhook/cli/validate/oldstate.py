@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from webhook.documents import Document, Unreadable, read
+from webhook.documents import STDIN_NAME, Document, Unreadable, read
 from webhook.documents.files import bare
-from webhook.engine.manifests import not_compared
-from webhook.findings import identity, unread
+from webhook.engine.manifests import NOT_COMPARED, not_compared
+from webhook.findings import NOTE, identity, unread
+from webhook.problem import Path, Problem
+from webhook.report.summary import counted
+from webhook.sources import is_rendered
+from webhook.sources.options import prefix_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from webhook.findings import Identity
-    from webhook.problem import Problem
     from webhook.report.model import Report
+    from webhook.sources import RenderOptions
     from webhook.suppression.revision import Revision
 
 _T = TypeVar("_T")
 Key = tuple[str, str, str]
 """An object's API group, kind and name."""
+_NAMED: Final = 3
+"""How many files are named that have an object."""
 
 
 class OldState(Protocol):
@@ -57,21 +63,21 @@ class Deployed:
             return None, []
         about = identity(document.data)
         old = next(_matching(self._objects.get(_key(about), {}), about.namespace), None)
-        if old is None or old["apiVersion"] == about.api_version:
-            return old, []
-        return None, [not_compared(old, about.api_version, _resource(about))]
+        return (None, []) if old is None else _in_version_of(about, old)
 
 
 class AtRevision:
     """The objects of a repository as they are at a revision.
 
     An object is looked up in its present file, and then in files that no longer hold it: files are moved, and objects
-    between them. A file that still holds it has another object, such as that of another environment. An object from
-    standard input is looked up in all files, and found if there is only one of its name.
+    between them. A file that still holds it has another object, such as that of another environment. An object of a
+    chart or kustomization is looked up in what the revision's renders to. An object from standard input is looked up in
+    the file that it is named after, and then in all files, and found if there is only one of its name.
 
     Args:
         revision: The revision.
         paths: The paths that are read.
+        stdin_name: The file's name of standard input; empty if it has none.
 
     Raises:
         RevisionError: git fails.
@@ -79,30 +85,46 @@ class AtRevision:
 
     is_stored = False
 
-    def __init__(self, revision: Revision, paths: Sequence[str]) -> None:
-        self._revision = revision
+    def __init__(self, revision: Revision, paths: Sequence[str], stdin_name: str = "") -> None:
+        self._revision, self._paths = revision, paths
+        self._stdin = revision.path_of(os.path.abspath(stdin_name)) if stdin_name else None  # noqa: PTH100 - as below
         self._spelled = {os.path.realpath(path): path for path in paths}
         self._documents: dict[str, list[Document | Unreadable]] = {}
-        for path, document in revision.documents({path: self._shown(path) for path in revision.changed}):
+        changed = revision.changed | ({self._stdin} if self._stdin else set())
+        for path, document in revision.documents({path: self._shown(path) for path in changed}):
             self._documents.setdefault(path, []).append(document)
         self._changed = _index(self._documents)
         self._everything: Mapping[Key, list[tuple[str, Document]]] | None = None
         self._now: dict[str, set[Key]] = {}
+        self._renderings: dict[str, _Rendering] = {}
+
+    def render(self, options: RenderOptions, report: Report) -> None:
+        """Render the charts and kustomizations among the paths as they are at the revision.
+
+        Args:
+            options: How they are rendered now.
+            report: Receives a warning about each that cannot be rendered.
+        """
+        paths = dict.fromkeys(filter(is_rendered, self._paths))
+        if not paths:
+            return
+        from webhook.cli.validate.rendered import rendered_at  # noqa: PLC0415 - most manifests are files
+
+        self._renderings = {
+            prefix_of(path): _Rendering(documents)
+            for path in paths
+            if (documents := rendered_at(self._revision, path, options, report)) is not None
+        }
 
     def of(self, document: Document) -> tuple[Any, list[Problem]]:
         """Return the old state of an object, None if there is none, and its problems."""
-        was = self._of(document)
-        if was is None:
+        about = identity(document.data)
+        if not (about.name and about.api_version):
             return None, []
-        about, old = identity(document.data), was.data
-        if old["apiVersion"] == about.api_version:
-            return old, []
-        from webhook.api.conversion import ConversionError, convert  # noqa: PLC0415 - few change their version
-
-        try:
-            return convert(old, about.api_version), []
-        except ConversionError:
-            return None, [not_compared(old, about.api_version, _resource(about))]
+        if was := self._of(document, about):
+            return _in_version_of(about, was.data)
+        is_by_name = self._is_known_by_name(document) and not self._rendering(document)
+        return None, self._ambiguous(about) if is_by_name else []
 
     def before(self, documents: Sequence[Document | Unreadable]) -> list[Document | Unreadable]:
         """Return the earlier documents: of the same files, of files that were moved, and of deleted files.
@@ -113,13 +135,17 @@ class AtRevision:
         found: dict[int, Document | Unreadable] = {}
         paths = dict.fromkeys(path for path in self._documents if self._is_gone(path))
         moved = self._moved(documents)
+        for rendering in self._renderings.values():
+            found |= {id(each): each for each in rendering.documents}
         for document in documents:
+            if self._rendering(document):
+                continue
             path = self._revision.path_of(document.source)
             if path and (path in moved or self._is_unchanged(path)):
                 found[id(document)] = document
             elif path in self._documents:
                 paths[path] = None
-            elif isinstance(document, Document) and (was := self._of(document)):
+            elif isinstance(document, Document) and (was := self._of(document, identity(document.data))):
                 found[id(was)] = was
         for path in paths.keys() - moved.values():
             found |= {id(each): each for each in self._documents[path]}
@@ -141,29 +167,49 @@ class AtRevision:
         path = self._revision.path_of(os.path.abspath(file))  # noqa: PTH100 - pathlib takes longer to import
         return path is not None and self._is_unchanged(path)
 
-    def _of(self, document: Document) -> Document | None:
+    def _of(self, document: Document, about: Identity) -> Document | None:
         """Return the earlier document of an object."""
-        about = identity(document.data)
-        if not (about.name and about.api_version):
-            return None
-        path = None if document.rendered else self._revision.path_of(document.source)
-        if path and self._is_unchanged(path):
+        if rendered := self._rendering(document):
+            known = rendered.objects.get(_key(about), [])
+        elif self._is_known_by_name(document):
+            known = self._all.get(_key(about), [])
+            known = [each for each in known if each[0] == self._stdin] or (known if len(known) == 1 else [])
+        elif (path := self._revision.path_of(document.source)) and self._is_unchanged(path):
             return document
-        if path:
+        else:
             known = self._changed.get(_key(about), [])
             known = [each for each in known if each[0] == path] or [each for each in known if self._has_left(each)]
-        else:
-            known = self._all.get(_key(about), [])
-            known = known if len(known) == 1 else []
         return next(_matching({identity(was.data).namespace: was for _, was in known}, about.namespace), None)
 
+    def _rendering(self, document: Document | Unreadable) -> _Rendering | None:
+        """Return what the chart or kustomization of a document rendered to; None if it was none."""
+        if isinstance(document, Document) and (document.source == STDIN_NAME or not document.rendered):
+            return None
+        return next((each for prefix, each in self._renderings.items() if document.source.startswith(prefix)), None)
+
+    def _is_known_by_name(self, document: Document) -> bool:
+        """Tell whether a document is not that of a file: it is from standard input, or was rendered."""
+        return document.rendered or not (path := self._revision.path_of(document.source)) or path == self._stdin
+
+    def _ambiguous(self, about: Identity) -> list[Problem]:
+        """Note that several objects of the revision have an object's name, so that it is not compared."""
+        files = [path for path, _ in self._all.get(_key(about), [])]
+        if not files[1:]:
+            return []
+        more = f" and {counted(len(files) - _NAMED, 'more place')}" if files[_NAMED:] else ""
+        what = f'{about.kind} "{about.name}" is in {", ".join(files[:_NAMED])}{more}'
+        hint = "name the directory of the chart or kustomization, or the file with --stdin-filename"
+        message = f"not compared with {self._revision.revision}: {what} there"
+        return [Problem(NOTE, NOT_COMPARED, "NotCompared", Path(("metadata", "name")), message, hint)]
+
     def _is_unchanged(self, path: str) -> bool:
-        return self._revision.has(path) and path not in self._revision.changed
+        return path != self._stdin and self._revision.has(path) and path not in self._revision.changed
 
     def _is_gone(self, path: str) -> bool:
         """Tell whether a file was deleted from a directory that is read."""
         full = f"{self._revision.top}/{path}"
-        return not os.path.lexists(full) and any(full.startswith(f"{top}/") for top in self._spelled)
+        read = [top for top, spelled in self._spelled.items() if prefix_of(spelled) not in self._renderings]
+        return not os.path.lexists(full) and any(full.startswith(f"{top}/") for top in read)
 
     def _has_left(self, was: tuple[str, Document]) -> bool:
         """Tell whether an object is no longer in its file."""
@@ -192,6 +238,30 @@ class AtRevision:
             if full.startswith(f"{top}/"):
                 return bare(f"{spelled.rstrip('/')}/{full[len(top) + 1 :]}")
         return os.path.relpath(full)
+
+
+class _Rendering:
+    """What a chart or kustomization rendered to.
+
+    Args:
+        documents: The documents.
+    """
+
+    def __init__(self, documents: Sequence[Document | Unreadable]) -> None:
+        self.documents = documents
+        self.objects = _index({"": documents})
+
+
+def _in_version_of(about: Identity, old: Any) -> tuple[Any, list[Problem]]:
+    """Return an old state in the version of the present object, or the problem that there is none."""
+    if old["apiVersion"] == about.api_version:
+        return old, []
+    from webhook.api.conversion import ConversionError, convert  # noqa: PLC0415 - few change their version
+
+    try:
+        return convert(old, about.api_version), []
+    except ConversionError:
+        return None, [not_compared(old, about.api_version, _resource(about))]
 
 
 def _index(documents: Mapping[str, Iterable[Document | Unreadable]]) -> dict[Key, list[tuple[str, Document]]]:
