@@ -483,3 +483,17 @@ def test_values_print_as_themselves() -> None:
 def test_errors_show_optionals_by_their_values(value: str, shown: str) -> None:
     with pytest.raises(EvaluationError, match=re.escape(f"join: invalid input: {shown}")):
         Environment(EXTENSIONS, variables={"o": DYN}).compile(f"['a', dyn({value})].join()").evaluate({"o": {}})
+
+
+def test_the_first_element_tells_the_overload_each_time() -> None:
+    overloads = [
+        Overload(f"sort_of_{type_.name}", (types.list_of(type_),), STRING, lambda _, name=type_.name: name)
+        for type_ in (INT, STRING, types.list_of(INT), DYN)
+    ]
+    environment = Environment([Library("sorts", functions=(Function("sort_of", *overloads),))], variables={"o": DYN})
+    program = environment.compile("sort_of(o)")
+    values: list[list[Any]] = [[1], ["a"], [[1]], [["a"]], [None], []]
+    found = {str(value): [program.evaluate({"o": value}) for _ in range(3)] for value in values}
+    expected = ["int", "string", "list", "dyn", "dyn", "int"]
+    assert found == {str(value): [sort] * 3 for value, sort in zip(values, expected, strict=True)}
+    assert [program.evaluate({"o": value}) for value in reversed(values)] == [*reversed(expected)]

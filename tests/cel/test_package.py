@@ -32,7 +32,14 @@ def test_modules_import_the_standard_library_and_each_other(path: Path) -> None:
         for name in imports(path)
         if name.partition(".")[0] not in sys.stdlib_module_names and not name.startswith("webhook.cel")
     }
-    assert foreign <= {"re2", "webhook.budget", "webhook.later", "webhook.patterns", "webhook.records"}
+    assert foreign <= {
+        "re2",
+        "webhook.budget",
+        "webhook.escapes",
+        "webhook.later",
+        "webhook.patterns",
+        "webhook.records",
+    }
     assert not {name for name in imports(path) if name.startswith("webhook.cel.kubernetes")}
 
 

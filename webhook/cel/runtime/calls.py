@@ -37,6 +37,8 @@ _MANY: Final = 256
 """The number of elements from which the cost of a call on a list is checked before the call."""
 _TEXTS: Final = list_of(STRING)
 _ANYTHING: Final = UNKNOWN_KINDS | {Kind.PARAMETER}
+_ELEMENTS: Final = PLAIN_CLASSES - {list, dict} | {None}
+"""The classes of first elements of lists, or none of an empty one, that decide without a look at the values."""
 _NOT_CALLED: Final = EvaluationError("not called")
 # Operators take any values and refuse unsuitable ones themselves.
 _OPERATORS: Final[Mapping[str, Callable[..., Value]]] = {
@@ -104,6 +106,11 @@ def _native(value: Value) -> Value:
     return value.name if type(value) is Type else value
 
 
+def _sort(values: list[Value]) -> tuple[type, type | None]:
+    """The classes of a list and its first element, which decide as that stands for all."""
+    return list, type(values[0]) if values else None
+
+
 class _Dispatcher:
     """The possible overloads of a call; the arguments choose one.
 
@@ -135,6 +142,8 @@ class _Dispatcher:
         Raises:
             EvaluationError: No overload fits, or an argument is an error, which is raised.
         """
+        if key is list and (known := self.known.get(_sort(arguments[0]))):
+            return known
         for each in arguments:
             if type(each) is EvaluationError:
                 raise each
@@ -143,18 +152,22 @@ class _Dispatcher:
             if _INSIDE.isdisjoint(map(type, inside)):
                 planned = self.find(tuple(map(type, inside)), *inside)
                 return lambda *_: planned(*inside)
+        found = self._chosen(arguments)
+        if PLAIN_CLASSES.issuperset(map(type, arguments)) and not self._looks_inside:
+            self.known[key] = found
+        elif key is list and _sort(arguments[0])[1] in _ELEMENTS:
+            self.known[_sort(arguments[0])] = found
+        return found
+
+    def _chosen(self, arguments: Sequence[Value]) -> Callable[..., Value]:
         for overload in self._candidates:
             parameters, found = overload.parameters, overload.implementation
             may_take = fits if overload.guarded else _is_of
             if found is not None and len(parameters) == len(arguments) and all(map(may_take, arguments, parameters)):
-                break
-        else:
-            if self._operator is None or not self._candidates:
-                raise refusal(self._function, arguments)
-            found = self._operator
-        if PLAIN_CLASSES.issuperset(map(type, arguments)) and not self._looks_inside:
-            self.known[key] = found
-        return found
+                return found
+        if self._operator is None or not self._candidates:
+            raise refusal(self._function, arguments)
+        return self._operator
 
 
 @lru_cache(maxsize=1024)
