@@ -58,3 +58,50 @@ def test_what_concerns_every_pod_is_said_once(tmp_path: Path) -> None:
     assert text.splitlines()[-3].startswith("note: the scheduler of Kubernetes 1.36 does not apply DeviceTaintRules")
     found = json.loads(draguard("simulate", "--output", "json", *paths).out)
     assert [len(each["why"]["notes"]) for each in found] == [1, 1, 0]
+
+
+def why(folder: Path, *objects: dict[str, Any], names: tuple[str, ...] = ()) -> str:
+    """Explain the pods of a cluster that do not start; return the text."""
+    (folder / "cluster.yaml").write_text(yaml.safe_dump_all(objects))
+    return draguard("why", *names, "--quiet", "--cluster", folder / "cluster.yaml").out
+
+
+def starting(name: str, claims: dict[str, str], **spec: Any) -> dict[str, Any]:
+    """Describe a pod that has not started yet."""
+    return {**clusters.pod(name, claims, **spec), "apiVersion": "v1", "status": {"phase": "Pending"}}
+
+
+def test_pods_that_do_not_start_on_their_node_are_explained(tmp_path: Path) -> None:
+    cluster = [clusters.node("a"), clusters.device_class(), clusters.devices("a", 2), clusters.claim()]
+    bypassing = starting("p", {"d": "c"}, nodeName="a")
+    assert "p: pending: it names its node itself (a)" in why(tmp_path, *cluster, bypassing)
+    held = clusters.allocated("held", "a", "d0", "q")
+    placed = starting("q", {"d": "held"}, nodeName="a")
+    text = why(tmp_path, *cluster, held, placed)
+    assert "q: already scheduled on a" in text
+    assert "note: the scheduler has done its part: look at the pod's events" in text
+    assert why(tmp_path, *cluster, starting("r", {}, nodeName="a")) == ""
+    assert why(tmp_path, *cluster, held, placed, names=("pod/q",)) == text
+
+
+def test_a_claim_that_the_most_pods_use_is_the_reason(tmp_path: Path) -> None:
+    full = clusters.allocated("c", "a", "d0", *(f"p-{number}" for number in range(256)))
+    cluster = [clusters.node("a"), clusters.device_class(), clusters.devices("a", 2), full, starting("p", {"d": "c"})]
+    text = why(tmp_path, *cluster)
+    assert "p: pending: claim default/c is used by 256 pods, and no more can use it\n" in text
+    assert "  kube-scheduler: running PreBind plugin" in text
+
+
+def test_claims_that_are_gone_or_going_have_a_note(tmp_path: Path) -> None:
+    lost = starting("p", {})
+    lost["spec"]["resourceClaims"] = [{"name": "d", "resourceClaimTemplateName": "t"}]
+    lost["status"]["resourceClaimStatuses"] = [{"name": "d", "resourceClaimName": "p-d-abcde"}]
+    assert "note: the claim was made for the pod, and is not among the cluster's objects" in why(
+        tmp_path, clusters.node("a"), lost
+    )
+    going = clusters.allocated("c", "a", "d0", "u", "v", "w", "x")
+    going["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a.b/c"]}
+    waiting = (
+        "note: the deletion of the claim waits for its finalizers (a.b/c) and the pods that use it (u, v, w, others)"
+    )
+    assert waiting in why(tmp_path, clusters.node("a"), going, starting("p", {"d": "c"}))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.objects import at, items, mapping, name_of, namespace_of, text
+from webhook.objects import at, items, mapping, name_of, namespace_of, text, texts
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ MADE: Final = "XXXXX"
 
 POD: Final = "pods"
 POD_GROUP: Final = "podgroups"
+_DELETED: Final = "the claim was made for the pod, and is not among the cluster's objects: was it deleted, or left out?"
+_USERS: Final = 3
+"""How many users of a claim are named."""
 CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
 
 
@@ -72,9 +75,11 @@ class Blocked(NamedTuple):
 
     Args:
         reason: The scheduler's message, which only its log has.
+        note: What to look at; empty if the reason says it.
     """
 
     reason: str
+    note: str = ""
 
 
 def claims_of(pod: JSONObject, inventory: Inventory, *, groups: bool) -> list[Use] | Blocked:
@@ -100,14 +105,24 @@ def claims_of(pod: JSONObject, inventory: Inventory, *, groups: bool) -> list[Us
             return not_created(pod)
         claim = inventory.find("ResourceClaim", name, namespace)
         if claim is None:
-            return Blocked(f'resourceclaim "{name}" not found')
+            return Blocked(f'resourceclaim "{name}" not found', _DELETED if is_owned else "")
         if at(claim, "metadata", "deletionTimestamp"):
-            return Blocked(f'resourceclaim "{name}" is being deleted')
+            return Blocked(f'resourceclaim "{name}" is being deleted', _held(claim))
         if is_owned and (why := _foreign(pod, claim, groups=groups)):
             return Blocked(f"ResourceClaim {namespace}/{name} was not created for Pod {namespace}/{me.name} ({why})")
         consumer = Consumer(POD_GROUP, name_of(owner), uid_of(owner)) if shared else me
         found.append(Use(entry_name, claim, consumer))
     return found
+
+
+def _held(claim: JSONObject) -> str:
+    """Explain what a claim that is being deleted waits for."""
+    held = [*texts(mapping(claim, "metadata"), "finalizers")]
+    users = [text(each, "name") for each in items(claim, "status", "reservedFor")]
+    waits = [f"its finalizers ({', '.join(held)})"] if held else []
+    named = ", ".join([*users[:_USERS], *(["others"] if users[_USERS:] else [])])
+    waits += [f"the pods that use it ({named})"] if users else []
+    return f"the deletion of the claim waits for {' and '.join(waits)}" if waits else ""
 
 
 def not_created(pod: JSONObject) -> Blocked:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.api.conversion import ConversionError, to_v1, with_defaults
 from webhook.api.judgement import judge_admitted
 from webhook.api.versions import VERSIONS, find
-from webhook.objects import DEFAULT_NAMESPACE, at, name_of, namespace_of, text
+from webhook.objects import DEFAULT_NAMESPACE, at, items, name_of, namespace_of, text
 from webhook.problem import BAD_REQUEST, ERROR
 
 if TYPE_CHECKING:
@@ -193,10 +193,10 @@ class Inventory:
                 yield pod
 
     def pending(self) -> Iterator[JSONObject]:
-        """Return the pods that wait for a node."""
+        """Return the pods that wait for a node, and those with claims that do not start on theirs."""
         for pod in self.all("Pod"):
             node, phase = at(pod, "spec", "nodeName"), text(pod, "status", "phase")
-            if not node and phase not in _TERMINATED:
+            if (phase == "Pending" and items(pod, "spec", "resourceClaims")) if node else phase not in _TERMINATED:
                 yield pod
 
 

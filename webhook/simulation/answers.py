@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.inventory.claims import allocation_of, uid_of
 from webhook.inventory.extended import ExtendedResources
 from webhook.objects import items, name_of, namespace_of, text
-from webhook.simulation import untried
+from webhook.simulation import binding, untried
 from webhook.simulation.causes import cause
 from webhook.simulation.cluster import EXTENDED
 from webhook.simulation.conditions import FILTER_FAILED
@@ -163,6 +163,8 @@ def _reason(placement: Placement, groups: Sequence[JSONObject]) -> str:
     if placement.reason or placement.node is not None:
         return placement.reason
     message = (placement.condition or {}).get("message", "")
+    if message.startswith(binding.FAILED) and (full := binding.used_up(placement.claims)):
+        return full
     error = message.removeprefix(FILTER_FAILED)
     return cause(groups, error if error != message else "") or message
 

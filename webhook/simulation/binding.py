@@ -14,6 +14,8 @@ from webhook.objects import at, items, mapping, name_of, namespace_of, text, tex
 from webhook.problem import aggregate
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from webhook.inventory.claims import Consumer
     from webhook.objects import JSONObject
     from webhook.release import Release
@@ -22,7 +24,7 @@ CONSUMERS_MAX: Final = 256
 """The largest number of consumers of a claim (ResourceClaimReservedForMaxSize)."""
 _TIMEOUT: Final = timedelta(minutes=10)
 """The time after which the scheduler stops waiting for binding conditions."""
-_FAILED: Final = 'running PreBind plugin "DynamicResources": '
+FAILED: Final = 'running PreBind plugin "DynamicResources": '
 _UNMAPPED_FAILS_SINCE: Final = 35
 """From this release on, an empty claim for extended resources is an error (patchPodExtendedResourceClaimStatus)."""
 _WHOLE_SINCE: Final = 35
@@ -52,9 +54,16 @@ def refusal(claim: JSONObject, consumer: Consumer, namespace: str, release: Rele
         return ""
     name = name_of(claim)
     return (
-        f"{_FAILED}add reservation to claim "
+        f"{FAILED}add reservation to claim "
         f'{namespace}/{name}: ResourceClaim.resource.k8s.io "{name}" is invalid: {aggregate(complaints)}'
     )
+
+
+def used_up(claims: Iterable[JSONObject]) -> str:
+    """Name a claim that no further pod can use; empty if there is none."""
+    full = (each for each in claims if len(items(each, "status", "reservedFor")) >= CONSUMERS_MAX)
+    names = (f"{namespace_of(each)}/{name_of(each)}" for each in full)
+    return next((f"claim {each} is used by {CONSUMERS_MAX} pods, and no more can use it" for each in names), "")
 
 
 def unmapped(pod: JSONObject, claim: JSONObject, release: Release) -> str:
@@ -68,7 +77,7 @@ def unmapped(pod: JSONObject, claim: JSONObject, release: Release) -> str:
     if items(claim, "spec", "devices", "requests") or release < _UNMAPPED_FAILS_SINCE:
         return ""
     which = f"{namespace_of(pod)}/{name_of(pod)}"
-    return f"{_FAILED}nil or empty request mappings, no update of pod {which} ExtendedResourceClaimStatus"
+    return f"{FAILED}nil or empty request mappings, no update of pod {which} ExtendedResourceClaimStatus"
 
 
 def waits(claim: JSONObject) -> bool:

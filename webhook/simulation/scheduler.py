@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from webhook.simulation.conditions import Condition
 
 _CONFLICT: Final = "each term of its node affinity requires nodes of different names"
+_STARTS: Final = (
+    "the scheduler has done its part: look at the pod's events, and at the kubelet plugin of its driver on the node"
+)
 _SHARED_MAX: Final = 64
 """The number of shapes of pods that are remembered."""
 
@@ -93,7 +96,7 @@ class Scheduler:
         groups = "DRAWorkloadResourceClaims" in cluster.settings.gates
         uses = claims_of(pod, cluster.inventory, groups=groups)
         if isinstance(uses, Blocked):
-            return Placement(pod, None, None, reason=uses.reason)
+            return Placement(pod, None, None, reason=uses.reason, notes=(uses.note,) if uses.note else ())
         for use in uses:
             if why := creation.refusal(use.claim, cluster.inventory, cluster.settings):
                 return self._without_claim(pod, use.claim, why)
@@ -120,7 +123,8 @@ class Scheduler:
         claims = () if isinstance(uses, Blocked) else tuple(use.claim for use in uses)
         runs = text(pod, "status", "phase") == "Running"
         if runs or (isinstance(uses, list) and all(use.consumer.has(use.claim) for use in uses)):
-            return Placement(pod, node, conditions.SCHEDULED, claims, reason="it runs already")
+            notes = () if runs or not claims else (_STARTS,)
+            return Placement(pod, node, conditions.SCHEDULED, claims, reason="it runs already", notes=notes)
         absent = "" if node in self.cluster.index else ", which does not exist"
         reason = f"it names its node itself ({node}{absent}), so its claims are not allocated and it can never run"
         return Placement(pod, None, None, claims, reason=reason)

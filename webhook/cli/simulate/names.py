@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import NEWEST
 from webhook.cli.arguments import UsageError
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from webhook.inventory import Inventory
     from webhook.objects import JSONObject
+
+_KINDS: Final = frozenset({"pod", "pods", "po"})
 
 
 def take_names(arguments: Namespace, inventory: Inventory) -> list[JSONObject]:
@@ -38,15 +40,21 @@ def take_names(arguments: Namespace, inventory: Inventory) -> list[JSONObject]:
 
 
 def _may_be_name(path: str) -> bool:
-    namespace, _, name = path.rpartition("/")
+    namespace, _, name = _without_kind(path).rpartition("/")
     is_file = os.path.lexists(path) or path.endswith(SUFFIXES)
     return not (is_file or "/" in namespace or dns_subdomain(name, NEWEST))
+
+
+def _without_kind(path: str) -> str:
+    """Leave out the kind of ``pod/NAME``, as kubectl spells it."""
+    kind, slash, name = path.partition("/")
+    return name if slash and kind in _KINDS else path
 
 
 def _pod_of(given: str, inventory: Inventory, default: str) -> JSONObject:
     """Find the pod of a name; one without a namespace may be in any, if only one has it."""
     known = [f"{namespace}/{name}" for namespace, name in inventory.names("Pod")]
-    namespace, _, name = given.rpartition("/")
+    namespace, _, name = _without_kind(given).rpartition("/")
     found = [each for each in known if each == f"{namespace or default}/{name}"]
     found = found or [each for each in known if not namespace and each.endswith(f"/{name}")]
     if len(found) != 1:
