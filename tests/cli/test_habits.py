@@ -216,6 +216,34 @@ class TestPipes:
         values.write_text(f"{text}---\nkind: Other\n", encoding="utf-8")
         assert draguard("validate", values).code == 0
 
+    @pytest.mark.parametrize(
+        ("text", "found"),
+        [
+            ("apiversion: v1\nKind: Pod\n", ["apiVersion", "kind"]),
+            ("apiversion: v1\nkind: Pod\n", ["apiVersion"]),
+            ("apiVersion: v1\nknd: Pod\n", ["kind"]),
+            ("version: v1\nkind: Pod\n", []),
+            ("Kind: Pod\n", []),
+            ("apiVersion: v2\nname: chart\nversion: 1.0.0\n", []),
+            ("- Kind: Pod\n", []),
+            ("a: b\n---\nvalues: for apiVersion\n", []),
+            ("a: b\n---\napiVersion: v1\nkind: ConfigMap\n", ["apiVersion", "kind"]),
+            ("3\n---\napiVersion: v1\nkind: ConfigMap\n", [""]),
+            ("apiVersion: v1\nkind: List\nitems: [null, {metadata: {name: a}}]\n", ["", "apiVersion", "kind"]),
+            ("apiVersion: v1\nkind: ConfigMapList\nitems: [{metadata: {name: a}}]\n", []),
+        ],
+    )
+    def test_a_document_that_is_meant_as_an_object_has_a_version_and_a_kind(
+        self, text: str, found: list[str], tmp_path: Path
+    ) -> None:
+        (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
+        (tmp_path / "b.yaml").write_text("c: d\n", encoding="utf-8")
+        for options in ((), ("--jobs", "2")):
+            done = draguard("validate", "-o", "json", tmp_path, *options)
+            findings = json.loads(done.out)["findings"]
+            assert [each["field"] for each in findings] == found
+            assert {each["rule"] for each in findings} <= {"not-served", "not-an-object"}
+
     def test_a_kustomization_need_not_state_its_kind(self, tmp_path: Path) -> None:
         (tmp_path / "kustomization.yaml").write_text("resources: [a.yaml]\n", encoding="utf-8")
         assert draguard("validate", tmp_path / "kustomization.yaml").code == 0

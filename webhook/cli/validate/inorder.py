@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from webhook.api.versions import Served
     from webhook.cli.validate.judge import Judgement
     from webhook.cli.validate.oldstate import OldState
+    from webhook.cli.validate.untyped import Untyped
     from webhook.documents import Document
     from webhook.engine.offline import Sender
     from webhook.findings import Finding
@@ -150,6 +151,7 @@ class _InOrder:
         self._full: set[str] = set()
         self._repeats = repeats
         self._kustomizations = 0
+        self._untyped: Untyped | None = None
         self._removed = Counter[tuple[str, int]]()
         self.is_listed = False
         """Whether a report lists every judged object."""
@@ -221,9 +223,9 @@ class _InOrder:
 
     def _add(self, findings: Sequence[Finding] | None, document: Document) -> None:
         if findings is None:
-            self._skip(document)
-            return
-        self._note(document)
+            findings = self._skip(document)
+        else:
+            self._note(document)
         if findings:
             self._found.append(self._bounded(document.source, findings))
 
@@ -243,14 +245,24 @@ class _InOrder:
         if self.is_listed:
             self._report.judged.append(Judged(document.source, document.index + 1, identity(document.data)))
 
-    def _skip(self, document: Document) -> None:
-        """Count a skipped document."""
+    def _skip(self, document: Document) -> Sequence[Finding]:
+        """Count a skipped document, or return the errors of one that is meant as an object."""
         about = identity(document.data)
         kind = about.api_version, about.kind
         if about.kind in {"", _KUSTOMIZATION[1]} and document.source.rpartition("/")[2] in KUSTOMIZATIONS:
             kind = _KUSTOMIZATION
             self._kustomizations += 1
+        elif not (about.kind and about.api_version) and (findings := self._without_type(document)):
+            return findings
         self._report.skipped[kind] += 1
+        return ()
+
+    def _without_type(self, document: Document) -> Sequence[Finding]:
+        if self._untyped is None:
+            from webhook.cli.validate.untyped import Untyped  # noqa: PLC0415 - most documents are objects
+
+            self._untyped = Untyped()
+        return self._untyped.find(document, self._stated)
 
     def finish(self, jobs: int | None) -> None:
         """Judge postponed documents, and report all findings.
@@ -268,13 +280,14 @@ class _InOrder:
                 self._references.note_cut(document.source)
             else:
                 self._references.note(document, beside, taken=judgement.taken, findings=judgement.findings)
+            findings = judgement.findings or ()
             if served is None and judgement.findings is None:
-                self._skip(document)
+                findings = self._skip(document)
             elif release is None:
                 self._note(document)
             self._kept[document.source] -= len(self._found[at])
             self._all -= len(self._found[at])
-            self._found[at] = self._bounded(document.source, judgement.findings or ())
+            self._found[at] = self._bounded(document.source, findings)
         self._report.findings += (finding for findings in self._found for finding in findings)
         if self._kustomizations:
             what = counted(self._kustomizations, "kustomization")
