@@ -241,7 +241,9 @@ def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Docume
         return
     name = selection.stdin_name if selection else ""
     empty = selection is not None and not selection.allow_empty
-    for document in parse(data, name or _shown(STDIN), rendered=not name):
+    documents = parse(data, name or _shown(STDIN), rendered=not name)
+    del data  # the decoded text is enough
+    for document in documents:
         # An error message that ends up in a pipe is often YAML, too: `Error: connection refused`.
         if empty and selection and isinstance(document, Document):
             empty = not (name or _is_object(document.data) or selection.also(document.data))
@@ -269,7 +271,10 @@ def _read(found: Found, selection: Selection | None) -> Iterator[Document | Unre
             yield too_large(found.shown)
         return
     documents = parse(data, found.shown)
-    yield from selection.readable(data, documents) if selection else documents
+    if selection:
+        documents = selection.readable(data, documents)
+    del data  # the decoded text is enough
+    yield from documents
 
 
 def load(found: Found) -> bytes:

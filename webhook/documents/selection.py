@@ -145,26 +145,29 @@ class Selection:
         """Tell whether documents of a file may be left out."""
         return not mentions_objects(data) or may_be_template(data)
 
-    def readable(self, data: bytes, documents: Iterable[Document | Unreadable]) -> Iterator[Document | Unreadable]:
-        """Yield the documents of a file; unreadable ones are left out if they are not manifests, or not yet.
+    def readable(self, data: bytes, documents: Iterator[Document | Unreadable]) -> Iterator[Document | Unreadable]:
+        """Return the documents of a file; unreadable ones are left out if they are not manifests, or not yet.
 
         Args:
             data: The file.
             documents: Its documents.
         """
         if not mentions_objects(data):
-            unreadable = False
-            for document in documents:
-                if isinstance(document, Document):
-                    yield document
-                elif not unreadable:
-                    unreadable = True
-                    self.left_out[NO_OBJECT] += 1
-            return
-        if not may_be_template(data):
-            yield from documents
-            return
-        templates = Templates(data)
+            return self._without_unreadable(documents)
+        return self._without(Templates(data), documents) if may_be_template(data) else documents
+
+    def _without_unreadable(self, documents: Iterable[Document | Unreadable]) -> Iterator[Document | Unreadable]:
+        unreadable = False
+        for document in documents:
+            if isinstance(document, Document):
+                yield document
+            elif not unreadable:
+                unreadable = True
+                self.left_out[NO_OBJECT] += 1
+
+    def _without(
+        self, templates: Templates, documents: Iterable[Document | Unreadable]
+    ) -> Iterator[Document | Unreadable]:
         for document in documents:
             if templates.has(document):
                 self.left_out[TEMPLATE] += 1

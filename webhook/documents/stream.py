@@ -236,22 +236,21 @@ def parse(text: bytes | str, source: str = "<text>", *, rendered: bool = False) 
         source: What to call the text.
         rendered: Whether a program wrote the text, so that its lines are not those of a user's file.
 
-    Yields:
-        The documents in the order of the text, and an error in the place of each unreadable one.
+    Returns:
+        The documents in the order of the text, and an error in the place of each unreadable one. They are read one by
+        one, of the decoded text: the bytes are not kept.
     """
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     if len(data) > MAX_BYTES:
-        yield too_large(source)
-        return
+        return iter((too_large(source),))
     try:
-        whole = Source(source, decoded(data), rendered=rendered)
+        return _documents(Source(source, decoded(data), rendered=rendered))
     except UnicodeDecodeError as error:
         encoding, data = error.encoding, error.object
         offset = len(data[: error.start].decode(encoding))
         message = f"not {encoding.upper()} text: {error.reason}"
-        yield Source(source, data.decode(encoding, "replace")).unreadable(offset, message, "save the file as UTF-8")
-        return
-    yield from _documents(whole)
+        whole = Source(source, data.decode(encoding, "replace"))
+        return iter((whole.unreadable(offset, message, "save the file as UTF-8"),))
 
 
 def decoded(data: bytes) -> str:

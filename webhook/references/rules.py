@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import current, work
-from webhook.inventory.objects import CLAIMS, is_noted, without_nulls
+from webhook.inventory.objects import CLAIMS, free_of_nulls, is_noted
 from webhook.objects import items, mapping, text
 from webhook.problem import WARNING, Advice, Fix, Path, Problem
 from webhook.records import NamedTuple
@@ -77,7 +77,7 @@ class Context:
 
     @cached_property
     def _fleet(self) -> Fleet | None:
-        slices = [without_nulls(each) for each in self.inventory.all("ResourceSlice")]
+        slices = [free_of_nulls(each) for each in self.inventory.all("ResourceSlice")]
         if not slices or not self.knows_all_slices:
             return None
         from webhook.deviceselectors.fleet import Fleet  # noqa: PLC0415 - only with slices at hand

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from webhook.allocation import Allocator, Features
-from webhook.inventory.objects import without_nulls
+from webhook.inventory.objects import free_of_nulls
 from webhook.objects import at, name_of, text
 from webhook.simulation.cluster import Settings
 
@@ -29,11 +29,11 @@ class Scene:
     """
 
     def __init__(self, inventory: Inventory, release: Release, gates: frozenset[str]) -> None:
-        slices = [without_nulls(each) for each in inventory.all("ResourceSlice") if at(each, "spec", "pool")]
+        slices = [free_of_nulls(each) for each in inventory.all("ResourceSlice") if at(each, "spec", "pool")]
         self._nodes = inventory.all("Node")
         self._slices = slices
         self.allocator = Allocator(
-            [without_nulls(each) for each in inventory.all("DeviceClass")],
+            [free_of_nulls(each) for each in inventory.all("DeviceClass")],
             slices,
             taint_rules=() if Settings(release, gates).taint_rules_ignored else inventory.all("DeviceTaintRule"),
             features=Features.of(gates, release),
