@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from webhook.inventory import Inventory, MalformedError
+from webhook.inventory.objects import free_of_nulls, without_nulls
 from webhook.inventory.repeated import Repeated
 
 
@@ -70,3 +71,11 @@ def test_a_value_nested_too_deeply_is_not_shared() -> None:
     device: dict[str, Any] = {"attributes": {"a": deep}}
     Repeated().share({"spec": {"devices": [device]}})
     assert device["attributes"]["a"] is deep
+
+
+def test_what_has_no_nulls_is_not_copied() -> None:
+    plain: dict[str, Any] = {"a": [{"b": 1}, []], "c": {}}
+    assert free_of_nulls(plain) is plain
+    for value in ({"a": None}, {"a": [{"b": None}]}, {"a": [[None]]}):
+        assert free_of_nulls(copy.deepcopy(value)) == without_nulls(value)
+        assert free_of_nulls(value) is not value

@@ -264,10 +264,31 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(tmp_path: Path) -> Non
     (document,) = Reader(None).read(share, count())
     packer = Packer(["claim"])
     packed = packer(document)  # type: ignore[arg-type]
-    assert Unpacker(share, packer.sources).origin(packed).position(("spec",)) == (6, 1)
+    unpacker = Unpacker()
+    unpacker.begin(share, packer.sources)
+    assert unpacker.origin(packed).position(("spec",)) == (6, 1)
     file.write_text(CLAIM_V1.replace("gpu", "cpu"), encoding="utf-8")
+    unpacker.begin(share, packer.sources)
     with pytest.raises(OSError, match="changed while it was read"):
-        Unpacker(share, packer.sources).origin(packed).position(("spec",))
+        unpacker.origin(packed).position(("spec",))
+
+
+def test_the_parts_of_a_file_have_one_text_in_memory(tmp_path: Path) -> None:
+    from webhook.documents.shares import Packer, Reader, Unpacker, shares, sized  # noqa: PLC0415
+
+    for name in ("one.yaml", "two.yaml"):
+        (tmp_path / name).write_text(f"---\n{CLAIM_V1}" * 100, encoding="utf-8")
+    found = shares(sized([str(tmp_path / "one.yaml"), str(tmp_path / "two.yaml")], None), 2)
+    sources: dict[str, set[int]] = {}
+    kept, unpacker, reader = [], Unpacker(), Reader(None)
+    for share in found:
+        packer = Packer(["claim"])
+        packed = [packer(each) for each in reader.read(share, count())]  # type: ignore[arg-type]
+        unpacker.begin(share, packer.sources)
+        kept += [unpacker.origin(each).source for each in packed]
+        sources.setdefault(share.name, set()).add(id(kept[-1]))
+    assert len(found) > 3
+    assert [len(each) for each in sources.values()] == [1, 1]
 
 
 @pytest.mark.parametrize("document", ["# nothing: apiVersion\n---\n", "nothing: apiVersion\n---\n"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -642,3 +643,16 @@ class TestLimits:
 
     def test_a_text_of_many_lines_takes_no_more_than_its_share(self) -> None:
         assert len(value("a: x\n" + "  x\n" * 50_000)["a"]) == 100_001
+
+    def test_the_bytes_of_a_file_are_not_kept_beside_its_text(self) -> None:
+        data = (CLAIM + "---\n").encode() * 3
+        before = sys.getrefcount(data)
+        found = parse(data)
+        assert sys.getrefcount(data) == before
+        assert len(list(found)) == 3
+
+    def test_places_in_long_texts_are_those_in_short_ones(self) -> None:
+        padding = "# é\n" * 300_000
+        (found,) = documents(padding + CLAIM)
+        assert found.position(("metadata", "name")) == Position(300_004, 3)
+        assert faults(padding + "a: [\n")[0][:2] == (300_002, 1)

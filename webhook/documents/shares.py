@@ -193,18 +193,25 @@ class Packer:
 
 
 class Unpacker:
-    """Unpacks the documents of a share.
+    """Unpacks the documents of shares, in their order."""
 
-    Args:
-        share: The share.
-        sources: Its files.
-    """
-
-    def __init__(self, share: Share, sources: Sequence[PackedSource]) -> None:
-        by_name = {each.shown: each for each in share.files if isinstance(each, Found)}
-        self._sources = [_Again(each, by_name[each.name]) for each in sources]
+    def __init__(self) -> None:
+        self._sources: Sequence[_Again] = ()
         self._last: tuple[int, int] = -1, -1
         self._origin: Origin | None = None
+
+    def begin(self, share: Share, sources: Sequence[PackedSource]) -> None:
+        """Begin a share.
+
+        Args:
+            share: The share.
+            sources: Its files.
+        """
+        by_name = {each.shown: each for each in share.files if isinstance(each, Found)}
+        # The parts of a file follow one another: they have one text, which is read once.
+        if not share.number or [each.packed for each in self._sources] != sources:
+            self._sources = [_Again(each, by_name[each.name]) for each in sources]
+        self._last, self._origin = (-1, -1), None
 
     def origin(self, packed: Packed) -> Origin:
         """Return the origin of a document; the items of a list share it."""
@@ -218,7 +225,7 @@ class _Again(Source):
     """A file that another process has read, and that this one reads on demand."""
 
     def __init__(self, packed: PackedSource, found: Found) -> None:
-        self.name, self.rendered = packed.name, False
+        self.name, self.rendered, self.packed = packed.name, False, packed
         self._mentioned = packed.mentioned
         self._found, self._check = found, packed.check
 

@@ -10,6 +10,8 @@ from webhook.documents.limits import MAX_EXCERPT
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import MutableSequence
+
     from webhook.problem import Fix
 
 STDIN: Final = "-"
@@ -18,6 +20,7 @@ JSON: Final = ".json"
 """The end of the names of files that are meant to be JSON."""
 STDIN_NAME: Final = "<stdin>"
 """The name of standard input in reports."""
+_LONG: Final = 1 << 20
 
 
 class Position(NamedTuple):
@@ -80,11 +83,15 @@ class Source:
         return {}
 
     @cached_property
-    def _starts(self) -> list[int]:
+    def _starts(self) -> MutableSequence[int]:
         """Where lines start, as far as it was asked; behind all of them, a place behind the end of the text."""
-        return [0]
+        if len(self.text) < _LONG:
+            return [0]
+        from array import array  # noqa: PLC0415 - most texts are short
 
-    def _known(self, offset: int, number: int = 0) -> list[int]:
+        return array("Q", [0])  # a list takes five times as much
+
+    def _known(self, offset: int, number: int = 0) -> MutableSequence[int]:
         """Find where lines start, up to the one behind an offset or a line."""
         starts, text, end = self._starts, self.text, len(self.text)
         while starts[-1] <= end and (starts[-1] <= offset or len(starts) <= number):

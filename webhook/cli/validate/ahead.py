@@ -106,11 +106,12 @@ class Shared:
         results = processes.spread(
             lambda share: self._work(share, stated, judge), others, self.processes, lambda share: share.name
         )
+        unpacker = Unpacker()
         for share, result in zip(others, results, strict=True):
             self._selection.left_out.update(result.left_out)
             if not share.number:
                 before, parts = 0, _Parts()
-            yield from _unpacked(share, result, before, judge)
+            yield from _unpacked(unpacker, share, result, before, judge)
             before += result.indexes
             if share.of > 1:
                 for entry in () if parts.has_manifest else result.entries:
@@ -149,8 +150,10 @@ def _judged(document: Document, judge: Judge, stated: str | None) -> Judgement |
     return judge.alone(document, served, stated)
 
 
-def _unpacked(share: Share, result: _Result, before: int, judge: Judge) -> Iterator[Document | Unreadable]:
-    unpacker = Unpacker(share, result.sources)
+def _unpacked(
+    unpacker: Unpacker, share: Share, result: _Result, before: int, judge: Judge
+) -> Iterator[Document | Unreadable]:
+    unpacker.begin(share, result.sources)
     for each in result.entries:
         if isinstance(each, Unreadable):
             yield each
