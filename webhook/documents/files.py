@@ -226,10 +226,32 @@ def no_manifest(found: Found, selection: Selection, *, empty: bool) -> Iterator[
         empty: Whether it has no document at all.
     """
     if found.is_named and not selection.allow_empty:
-        hint = _ALLOWED if empty else f"no document in it has an apiVersion or a kind; {_ALLOWED}"
-        yield Unreadable(_shown(found.path), 1, 1, "the file holds no manifest", hint)
+        yield without_manifest(_shown(found.path), "" if empty else _text_of(found), _ALLOWED)
     elif empty:
         selection.left_out[EMPTY] += 1
+
+
+def without_manifest(source: str, text: str, hint: str) -> Unreadable:
+    """Report a file, or standard input, that holds no manifest.
+
+    Args:
+        source: Its name, as shown.
+        text: Its text; empty if it has no document.
+        hint: What else may help.
+    """
+    from webhook.documents.kubectloutput import hint_of_output  # noqa: PLC0415 - needed only for mistakes
+
+    what = "standard input" if source == STDIN_NAME else "the file"
+    others = "no document in it has an apiVersion or a kind; " if text and source != STDIN_NAME else ""
+    return Unreadable(source, 1, 1, f"{what} holds no manifest", hint_of_output(text) or f"{others}{hint}".strip("; "))
+
+
+def _text_of(found: Found) -> str:
+    """Return the text of a file that was read before."""
+    try:
+        return load(found).decode(errors="replace")
+    except OSError:
+        return ""
 
 
 def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Document | Unreadable]:
@@ -251,7 +273,7 @@ def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Docume
             empty = False
         yield document
     if empty:
-        yield Unreadable(name or _shown(STDIN), 1, 1, "standard input holds no manifest", _EMPTY_HINT)
+        yield without_manifest(name or _shown(STDIN), data.decode(errors="replace"), _EMPTY_HINT)
 
 
 def _is_object(data: object) -> bool:

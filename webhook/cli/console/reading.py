@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 from webhook.api.versions import NEWEST, release_of
 from webhook.cli.arguments import UsageError
 from webhook.documents import STDIN, STDIN_NAME, Selection, Unreadable
+from webhook.documents.files import is_manifest, without_manifest
 from webhook.documents.selection import EMPTY
 from webhook.objects import is_object
 from webhook.sources import RenderOptions, SourceError, is_rendered, read
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from webhook.documents import Document
 
@@ -95,6 +96,25 @@ def only_manifests(
     if others := {each.source for each in every} - kept:
         selection.left_out[EMPTY] += len(others)
     return [each for each in every if each.source in kept]
+
+
+def with_manifests(documents: Iterable[Document | Unreadable], paths: Iterable[str]) -> Iterator[Document | Unreadable]:
+    """Yield documents, and an error for each input that has some, but no object: it is probably a table of kubectl.
+
+    Args:
+        documents: The content of all files.
+        paths: The input paths; other files, which are below directories, may hold anything.
+    """
+    named = {STDIN_NAME if path == STDIN else path for path in paths}
+    others: dict[str, str] = {}
+    for document in documents:
+        source = document.source
+        if isinstance(document, Unreadable) or is_manifest(document.data, source) or document.within:
+            named.discard(source)
+        elif source in named:
+            others[source] = document.whole_text
+        yield document
+    yield from (without_manifest(source, text, "") for source, text in others.items() if source in named)
 
 
 def note_left_out(selection: Selection, *, quiet: bool, renders: bool = True) -> None:

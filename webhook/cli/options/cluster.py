@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from webhook.cli.console.reading import note_left_out
+from webhook.cli.console.reading import note_left_out, with_manifests
 from webhook.documents import Selection, Unreadable, read
 from webhook.findings import UNREADABLE, found, unread
 from webhook.inventory import Inventory, MalformedError
 from webhook.problem import ERROR, Path, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from webhook.documents import Document
     from webhook.findings import Finding
@@ -21,7 +21,7 @@ DETAILS: Final = "`draguard validate` has the details"
 """The hint for a manifest that cannot be decoded."""
 
 
-def read_cluster(paths: Iterable[str], report: Report) -> Inventory:
+def read_cluster(paths: Sequence[str], report: Report) -> Inventory:
     """Read the objects of a cluster; report those that cannot be read or decoded.
 
     Args:
@@ -30,7 +30,7 @@ def read_cluster(paths: Iterable[str], report: Report) -> Inventory:
     """
     inventory = Inventory()
     selection = Selection(allow_empty=True, git=False)  # snapshots are seldom committed
-    for document in read(paths, selection=selection):
+    for document in with_manifests(read(paths, selection=selection), paths):
         if isinstance(document, Unreadable):
             report.findings.append(unread(document))
             continue

@@ -64,6 +64,8 @@ def run(arguments: Namespace) -> int:
         raise UsageError("standard input (-) cannot be both the pods and the cluster: give one of them as files")
     report = Report()
     inventory = read_cluster(arguments.cluster, report)
+    if report.errors and not (inventory.all("Node") or inventory.all("Pod")):
+        return _refuse(report)
     named = take_names(arguments, inventory)
     documents = read_sources(arguments, arguments.paths, stated, arguments.namespace)
     gates = feature_gates(arguments, stated)
@@ -73,10 +75,8 @@ def run(arguments: Namespace) -> int:
         return stored(in_namespace(obj, arguments.namespace), kubernetes=stated, feature_gates=gates)
 
     workloads = _workloads(documents, as_stored, refused, inventory, report)
-    for line in as_text(report.findings):
-        print(line, file=sys.stderr)
-    if report.errors:
-        return code_of(report.findings)
+    if report.findings and (code := _refuse(report)):
+        return code
     if arguments.fit:
         _check_fit(workloads)
     _what_if(arguments, inventory)
@@ -92,6 +92,13 @@ def run(arguments: Namespace) -> int:
     if arguments.fit:
         return _fit(scheduler, pods, result, arguments)
     return _schedule(scheduler, pods, result, arguments)
+
+
+def _refuse(report: Report) -> int:
+    """Print findings, and return the exit code; 0 if none is an error."""
+    for line in as_text(report.findings):
+        print(line, file=sys.stderr)
+    return code_of(report.findings) if report.errors else 0
 
 
 def _workloads(

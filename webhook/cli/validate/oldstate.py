@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
+from webhook.cli.console.reading import with_manifests
 from webhook.documents import STDIN_NAME, Document, Unreadable, read
 from webhook.documents.files import bare
 from webhook.engine.manifests import NOT_COMPARED, not_compared
@@ -49,9 +50,9 @@ class Deployed:
 
     is_stored = True
 
-    def __init__(self, paths: Iterable[str], report: Report) -> None:
+    def __init__(self, paths: Sequence[str], report: Report) -> None:
         self._objects: dict[Key, dict[str, Any]] = {}
-        for document in read(paths):
+        for document in with_manifests(read(paths), paths):
             if isinstance(document, Unreadable):
                 report.findings.append(unread(document))
             elif (about := identity(document.data)).name and about.api_version:

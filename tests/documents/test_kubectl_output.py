@@ -1,0 +1,70 @@
+"""Output of kubectl for people, in place of manifests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.command import draguard
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TABLE = "NAME     READY   STATUS    RESTARTS   AGE\npod-a    0/1     Pending   0          3m\n"
+DESCRIBED = "Name:         node-a\nRoles:        <none>\nLabels:       a=b\n"
+ADD = "this looks like kubectl's table: add -o yaml"
+GET = "this looks like the output of kubectl describe: use kubectl get -o yaml"
+CLAIM = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: a}
+spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu}}]}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        (TABLE, ADD),
+        (f"NAMESPACE   {TABLE}", ADD),
+        (TABLE.replace("\n", "\r\n"), ADD),
+        ("NAME READY STATUS\n", ADD),
+        (DESCRIBED, GET),
+        ("Error: no\n", ""),
+        ("NAME of a person\n", ""),
+    ],
+)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("validate", "--cluster", "CLUSTER", "claim.yaml"),
+        ("validate", "--old", "CLUSTER", "claim.yaml"),
+        ("validate", "CLUSTER"),
+        ("simulate", "--cluster", "CLUSTER"),
+        ("why", "pod-a", "--cluster", "CLUSTER"),
+    ],
+)
+def test_it_is_an_error_with_a_hint(
+    text: str, hint: str, arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "claim.yaml").write_text(CLAIM, encoding="utf-8")
+    (tmp_path / "cluster.txt").write_text(text, encoding="utf-8")
+    for name, stdin, shown in (
+        ("cluster.txt", b"", "cluster.txt:1:1: error unreadable: the file holds no manifest\n"),
+        ("-", text.encode(), "<stdin>:1:1: error unreadable: standard input holds no manifest\n"),
+    ):
+        done = draguard(*(name if each == "CLUSTER" else each for each in arguments), stdin=stdin)
+        assert done.code == 1
+        printed = done.out + done.err
+        assert shown in printed
+        assert (f"help: {hint}\n" in printed) == bool(hint)
+
+
+@pytest.mark.parametrize("text", ["", "{apiVersion: v1, kind: List, items: []}"])
+@pytest.mark.parametrize("option", ["--cluster", "--old"])
+def test_a_cluster_may_have_no_objects(text: str, option: str, tmp_path: Path) -> None:
+    (tmp_path / "claim.yaml").write_text(CLAIM, encoding="utf-8")
+    (tmp_path / "cluster.yaml").write_text(text, encoding="utf-8")
+    assert draguard("validate", option, tmp_path / "cluster.yaml", tmp_path / "claim.yaml").code == 0
