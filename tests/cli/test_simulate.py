@@ -251,7 +251,7 @@ class TestWrongUse:
             (("team-x/trian-1-0", "--cluster", CLUSTER), "did you mean team-x/train-1-0?"),
             (("train-1", "--cluster", CLUSTER), "did you mean team-x/train-1-0?"),
             (("web", "--cluster", CLUSTER), "the cluster has team-x/train-1-0, team-x/train-2-0"),
-            (("web", "--cluster", ROOT / "examples/v1/resourceclaim.yaml"), "the cluster has no pods"),
+            (("web", "--cluster", ROOT / "examples/v1/deviceclass.yaml"), "the cluster has no pods"),
             (("web.yaml", "--cluster", CLUSTER), "web.yaml: error unreadable: no such file or directory"),
             (("web",), "web: error unreadable: no such file or directory"),
         ],

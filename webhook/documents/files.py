@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 _SYSTEM: Final = ("/dev/", "/proc/", "/sys/")
+_START: Final = 4096
+"""Bytes of standard input that tell which program wrote it."""
 _ALLOWED: Final = "--allow-empty accepts that"
 _EMPTY_HINT: Final = f"did the command that writes it fail? {_ALLOWED}; to read files, name them"
 _OUTSIDE: Final = "a symbolic link that leads out of the directories that are read"
@@ -264,6 +266,7 @@ def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Docume
     name = selection.stdin_name if selection else ""
     empty = selection is not None and not selection.allow_empty
     documents = parse(data, name or _shown(STDIN), rendered=not name)
+    start = data[:_START]
     del data  # the decoded text is enough
     for document in documents:
         # An error message that ends up in a pipe is often YAML, too: `Error: connection refused`.
@@ -273,7 +276,7 @@ def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Docume
             empty = False
         yield document
     if empty:
-        yield without_manifest(name or _shown(STDIN), data.decode(errors="replace"), _EMPTY_HINT)
+        yield without_manifest(name or _shown(STDIN), start.decode(errors="replace"), _EMPTY_HINT)
 
 
 def _is_object(data: object) -> bool:
