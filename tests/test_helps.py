@@ -125,8 +125,14 @@ OF_DRIVER = 'device.driver == "gpu.example.com"'
         (SLICE, "1.2.0", "v1.2", (11, 23), 'did you mean "1.2.0"?'),
         (SLICE, "1.2.0", "535.104.05", (11, 23), 'did you mean "535.104.5"?'),
         (SLICE, "driver: gpu", "driverName: gpu", (5, 3), 'did you mean "driver"?'),
-        (CLASS, OF_DRIVER, "device.driver == \u201cgpu.example.com\u201d", (7, 36), "quotes are straight: \" or '"),
-        (CLASS, OF_DRIVER, 'self.driver == "gpu.example.com"', (7, 19), "a selector is about `device`"),
+        (CLASS, OF_DRIVER, "device.driver == \u201cgpu.example.com\u201d", (7, 36), "use straight quotes: \" or '"),
+        (
+            CLASS,
+            OF_DRIVER,
+            'self.driver == "gpu.example.com"',
+            (7, 19),
+            "a selector reads `device`, as in device.driver",
+        ),
         (
             POD,
             "      claims: [{name: gpu}]",
@@ -155,7 +161,7 @@ OF_DRIVER = 'device.driver == "gpu.example.com"'
             (7, 59),
             "includes needs the feature gate DRAListTypeAttributes, which is off",
         ),
-        (CLASS, OF_DRIVER, '$.driver == "gpu.example.com"', (7, 19), "a selector is about `device`"),
+        (CLASS, OF_DRIVER, '$.driver == "gpu.example.com"', (7, 19), "a selector reads `device`, as in device.driver"),
     ],
 )
 def test_the_cure_is_named_where_the_mistake_stands(
@@ -181,7 +187,7 @@ def test_a_test_for_an_attribute_is_shown_on_one_line() -> None:
     model = 'device.attributes["gpu.example.com"].model'
     several = CLASS.replace(OF_DRIVER, f'|-\n        {OF_DRIVER} &&\n        {model} == "A"')
     done = draguard("validate", "-", stdin=f"{slices}---\n{several}".encode())
-    assert f'help: ask first: {OF_DRIVER} && has({model}) && {model} == "A"\n' in done.out
+    assert f'help: check first: {OF_DRIVER} && has({model}) && {model} == "A"\n' in done.out
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ class TestExpressions:
             ),
             (
                 "device.attributes['a.b'].?model == 'A'",
-                'what .? or [?…] gives is optional: say what counts if it is absent, as in ….?model.orValue("")',
+                'a read with .? or [?…] is optional: give a default, as in ….?model.orValue("")',
             ),
             ("device.driver == 3", "both sides must have one type, and are string and int"),
             ("", "the expression is empty"),
@@ -133,13 +133,13 @@ class TestExpressions:
             ),
             (
                 "device.attributes['a.b'].version.compareTo('1.0.0') > 0",
-                'say what is compared: quantity("40Gi") for a capacity, semver("1.0.0") for a version',
+                'state the type: quantity("40Gi") for a capacity, semver("1.0.0") for a version',
             ),
             (
                 "has(device.attributes['a.b']['m'])",
-                'has() takes a field behind a dot: has(device.attributes["a.b"].model)',
+                'has() takes a field after a dot: has(device.attributes["a.b"].model)',
             ),
-            ("device['driver'] == 'a'", "a field of device stands behind a dot, as in device.driver"),
+            ("device['driver'] == 'a'", "read a field of device with a dot, as in device.driver"),
             ("device.driver in 'a'", '`in` takes a list: device.driver in ["a.example.com", "b.example.com"]'),
             (
                 "!device.driver == 'a'",

@@ -91,7 +91,7 @@ def test_pods_and_templates_are_looked_at() -> None:
         },
     }
     (warning,) = response(pod)["warnings"]
-    assert "there is one in namespace team-x" in warning
+    assert "it exists in namespace team-x" in warning
     deployment = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",

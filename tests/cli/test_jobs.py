@@ -147,8 +147,8 @@ def test_a_process_that_is_killed_is_an_error_and_nothing_passes_for_valid(tmp_p
     out, err = own.communicate(timeout=60)
     assert (own.returncode, out) == (3, "")
     assert re.fullmatch(
-        r"draguard validate: error: a process that judged \S+ was ended by signal 9, as where memory runs out; nothing "
-        r"is reported, for it would not be all: try --jobs 1\n",
+        r"draguard validate: error: a process that judged \S+ was ended by signal 9, as where memory runs out; "
+        r"findings would be missing, so none are reported: try --jobs 1\n",
         err,
     )
     assert wait_until(lambda: not any(map(is_there, workers)))

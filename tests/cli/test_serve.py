@@ -86,7 +86,7 @@ class TestServe:
             (["--manage-name", "x.y.svc"], "--manage-webhooks, --manage-name: give --manage-certificate, too"),
             (["--dev", "--authorizer", "users.yaml"], "--authorizer: give --policies, too"),
             (["--dev", "--monitoring-host", "::1"], "--monitoring-host needs --monitoring-port"),
-            (["--dev", "--body-limit", "0"], "--body-limit: 0 bytes hold no review"),
+            (["--dev", "--body-limit", "0"], "--body-limit: 0 bytes are too few for a review"),
             (["--dev", "--shutdown-delay", "-1"], "--shutdown-delay: -1 is not between 0 and 3600 seconds"),
             (["--dev", "--shutdown-delay", "nan"], "--shutdown-delay: nan is not between 0 and 3600 seconds"),
             (["--dev", "--policies", "gone.yaml"], "--policies: 1 error, as shown above"),

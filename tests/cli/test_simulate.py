@@ -432,7 +432,7 @@ class TestMatch:
         slices = f"{{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {{name: s}}, spec: {spec}}}"
         expression = 'device.attributes["a.b"].i == 0'
         done = draguard("match", "-e", expression, "--cluster", "-", stdin=slices.encode())
-        guard = 'ask first: has(device.attributes["a.b"].i) && …'
+        guard = 'check first: has(device.attributes["a.b"].i) && …'
         assert (done.code, f"no such key: i (this device has no i; {guard})" in done.out) == (1, True)
 
     @pytest.mark.parametrize(
@@ -499,7 +499,7 @@ class TestSnapshot:
         )
         done = draguard("snapshot", "--run")
         assert (done.code, done.out.startswith("asked for "), "devicetaintrules" in done.out) == (0, True, False)
-        assert done.err == "warning: the cluster does not serve devicetaintrules: the snapshot is without them\n"
+        assert done.err == "warning: the cluster does not serve devicetaintrules: the snapshot leaves them out\n"
 
     @pytest.mark.parametrize(
         ("last", "said"),
@@ -542,19 +542,22 @@ class TestTime:
         done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--timeout", "1e-9")
         assert done.code == 1
         pods = ", ".join(f"team-y/inference-XXXXX-{number}" for number in range(3))
-        over = "1e-09 seconds were over; give fewer pods, or a longer --timeout"
+        over = "1e-09 seconds have passed; give fewer pods, or a longer --timeout"
         assert done.err == f"not simulated: 3 of 3 pods ({pods}): {over}\n"
         assert "pending" not in done.out
 
     def test_json_has_them_all(self) -> None:
         found = simulated(DEPLOYMENT, "--cluster", CLUSTER, "--timeout", "1e-9")
-        assert [each["why"]["reason"] for each in found] == ["not simulated: 1e-09 seconds were over"] * 3
+        assert [each["why"]["reason"] for each in found] == ["not simulated: 1e-09 seconds have passed"] * 3
         assert found[0].keys() == simulated(DEPLOYMENT, "--cluster", CLUSTER)[0].keys()
         assert found[0]["why"].keys() == simulated(DEPLOYMENT, "--cluster", CLUSTER)[0]["why"].keys()
 
     def test_fit_says_that_more_may_fit(self) -> None:
         done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--fit", "--timeout", "1e-9")
-        assert (done.code, done.err) == (1, "more pods may fit: 1e-09 seconds were over; give a longer --timeout\n")
+        assert (done.code, done.err) == (
+            1,
+            "more pods may fit: 1e-09 seconds have passed; give a longer --timeout\n",
+        )
 
     def test_progress_is_shown_on_a_terminal(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(progress, "PATIENCE", 0.0)
@@ -637,7 +640,7 @@ class TestText:
         one["spec"]["devices"]["requests"].append({"name": "s", "exactly": {"deviceClassName": "gpu"}})
         objects = (clusters.device_class(), clusters.node("a"), clusters.devices("a"), one)
         text = self.result(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
-        assert "a: each request alone could be met, but not all of them together" in text
+        assert "a: each request alone can be met, but not all of them together" in text
 
     def test_constraints(self, tmp_path: Path) -> None:
         one = clusters.claim(count=2)
@@ -670,7 +673,7 @@ class TestText:
         objects = (clusters.device_class(), clusters.node("a"), clusters.devices("a", 2), *claims)
         text = self.result(tmp_path, *objects, clusters.pod(claims={"gpu": "c", "other": "other"}))
         both = "request r of claim default/c and request r of claim default/other"
-        why = "each request alone could be met, but not all of them together"
+        why = "each request alone can be met, but not all of them together"
         assert f"  a: {why}: {both} want 3 devices, and 2 are left for them together\n" in text
 
     def test_a_gate_that_is_off(self, tmp_path: Path) -> None:

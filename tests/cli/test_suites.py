@@ -231,7 +231,7 @@ class TestNew:
     def test_nothing_is_overwritten(self, new: Path) -> None:
         done = draguard("policy", "new", "x.example.com", "--directory", new)
         assert done.code == 2
-        assert f"{new}/policy.yaml is there already: give another --directory" in done.err
+        assert f"{new}/policy.yaml already exists: give another --directory" in done.err
 
     def test_a_name_must_fit(self) -> None:
         assert "'Few devices' cannot be the name of a policy: " in draguard("policy", "new", "Few devices").err

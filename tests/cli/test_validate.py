@@ -713,11 +713,11 @@ class TestFeatureGates:
             (["DRAAdminAccess=false"], "cannot set feature gate DRAAdminAccess to false, feature is locked to true"),
             (
                 ["DRAListTypeAttributes=true", "--kubernetes-version=1.35"],
-                "Kubernetes 1.35 has no feature gate DRAListTypeAttributes; it came with 1.36",
+                "Kubernetes 1.35 has no feature gate DRAListTypeAttributes; added in 1.36",
             ),
             (
                 ["DRAControlPlaneController=true", "--kubernetes-version=1.32"],
-                "Kubernetes 1.32 has no feature gate DRAControlPlaneController; it came with 1.31 and went with 1.32",
+                "Kubernetes 1.32 has no feature gate DRAControlPlaneController; added in 1.31 and removed in 1.32",
             ),
         ],
     )

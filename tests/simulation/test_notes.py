@@ -39,7 +39,7 @@ class TestNames:
         other = template()
         other["metadata"]["namespace"] = "other"
         (note,) = notes(other, wanted=pod(claims={"gpu": "t"}))
-        assert "there is one in namespace other" in note
+        assert "it exists in namespace other" in note
 
     def test_nothing_about_a_pod_that_is_scheduled(self) -> None:
         assert notes(claim(), wanted=pod(claims={"gpu": "c"})) == []

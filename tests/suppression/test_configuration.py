@@ -232,7 +232,7 @@ class TestMistakes:
             ),
             (
                 "kubernetesVersions: ['1.30']\nfeatureGates:\n  DRAPartitionableDevices: true",
-                "3: featureGates: Kubernetes 1.30 has no feature gate DRAPartitionableDevices; it came with 1.33",
+                "3: featureGates: Kubernetes 1.30 has no feature gate DRAPartitionableDevices; added in 1.33",
             ),
             ("namespaceLabels: {ops: {a: 1}}", "1:25: namespaceLabels.ops.a: must be a text, not a number; "),
             (

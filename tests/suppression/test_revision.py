@@ -168,12 +168,12 @@ class TestAgainst:
     )
     def test_a_revision_that_git_does_not_know_is_refused(self, repository: Path, rev: str, hint: str) -> None:
         done = draguard("validate", f"--against={rev}", repository)
-        message = f"draguard validate: error: --against: git knows no revision {rev!r}{hint}\n"
+        message = f"draguard validate: error: --against: git has no revision {rev!r}{hint}\n"
         assert done == Done(2, "", message)
 
     def test_outside_a_repository_it_is_refused(self, repository: Path) -> None:
         done = draguard("validate", "--against", "HEAD", repository.parent)
-        message = f"draguard validate: error: --against: {repository.parent} is in no git repository\n"
+        message = f"draguard validate: error: --against: {repository.parent} is not in a git repository\n"
         assert done == Done(2, "", message)
 
     def test_without_git_it_is_refused(self, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,8 +24,8 @@ def run(arguments: Namespace) -> int:
     for name in arguments.names:
         if name not in parser.commands:
             known = parser.commands
-            hint = did_you_mean(name, known) or (f"; there are {', '.join(known)}" if known else "")
-            raise UsageError(f"{parser.prog} has no command {name!r}{hint}")
+            hint = did_you_mean(name, known) or (f"; commands are {', '.join(known)}" if known else "")
+            raise UsageError(f"unknown command {name!r} of {parser.prog}{hint}")
         parser = parser.commands[name]
     parser.print_help()
     return 0

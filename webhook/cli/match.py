@@ -285,7 +285,7 @@ def _lacking(name: str, query: Query, fleet: Fleet) -> str:
     parts = filter(None, (parts_of(each, fleet.release, fleet.gates) for each in written))
     reads_ = (read for each in parts for read in reads(each.root) if read.name == name and not read.is_guarded)
     asked = next((f': has(device.{read.holder}["{read.domain}"].{name}) && …' for read in reads_), "")
-    return f"this device has no {name}; ask first{asked}"
+    return f"this device has no {name}; check first{asked}"
 
 
 def _keys(fleet: Fleet) -> list[str]:

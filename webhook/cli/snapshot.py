@@ -55,7 +55,7 @@ def run(arguments: Namespace) -> int:
             code, unserved = _run([program, *_command(arguments, without)[1:]], _OPTIONAL - without, printed)
             if not unserved:
                 break
-            show_lines([f"warning: the cluster does not serve {unserved}: the snapshot is without them"], sys.stderr)
+            show_lines([f"warning: the cluster does not serve {unserved}: the snapshot leaves them out"], sys.stderr)
             without.add(unserved)
         sys.stdout.flush()
         printed.seek(0)

@@ -25,15 +25,15 @@ CONFIGURATION: Final = Record(
         ),
         "namespaceLabels": Key(
             MapOf(MapOf(Label(), "labels"), "namespaces"),
-            "The labels of namespaces, all of them, by the namespace's name (--namespace-labels).",
+            "All labels of namespaces, by the namespace's name (--namespace-labels).",
         ),
         "policies": Key(
             ListOf(Text(example="policies/")),
-            "Policies to ask: files, directories and globs in the repository, relative to this file (--policies).",
+            "Policies to evaluate: files, directories and globs in the repository, relative to this file (--policies).",
         ),
         "podTemplates": Key(
             MapOf(ListOf(Text(example="spec.workers[].template"), 1), "kinds, as example.com/Kind"),
-            "Where other projects' workloads keep their pods, by group and kind (--pod-template).",
+            "The places of pod templates in other projects' workloads, by group and kind (--pod-template).",
         ),
         "driverProfiles": Key(
             ListOf(Text(example="drivers/gpu.example.com.yaml")),
@@ -65,7 +65,7 @@ CONFIGURATION: Final = Record(
         ),
         "allPods": Key(Flag(), "Whether pods and workloads without resource claims are judged, too (--all-pods)."),
         "jobs": Key(Number(1, MOST_JOBS), "How many processes judge (--jobs)."),
-        "strict": Key(Flag(), "Whether exit with 1 for warnings, too (--strict)."),
+        "strict": Key(Flag(), "Whether to exit with 1 for warnings, too (--strict)."),
     }
 )
 """All keys."""

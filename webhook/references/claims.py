@@ -131,6 +131,6 @@ def count_of_zero(claim: JSONObject, _: Context) -> Iterator[Problem]:
     """
     for request in requests_of(claim):
         if number(request.content, "count") == 0 and text(request.content, "allocationMode") in {"", "ExactCount"}:
-            message = f'request "{request.name}" is for one device: the count 0 counts as none given'
+            message = f'the count 0 means unset, so request "{request.name}" is for one device'
             hint = "leave the request out, or state how many devices it is for"
             yield finding((*request.path, "count"), message, hint, "Defaulted")

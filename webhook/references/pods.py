@@ -62,7 +62,7 @@ def _missing(pod: JSONObject, context: Context, kind: str, field: str, other: st
             fix = Fix("rename", NAMED_BY[other], safe=False)
             hint: str | Advice = Advice(f'"{name}" is a {other}: name it with {NAMED_BY[other]}', fix)
         elif elsewhere:
-            hint = f"there is one in namespace {listed(elsewhere)}: a pod can use only those of its own namespace"
+            hint = f"it exists in namespace {listed(elsewhere)}, but a pod can use only objects of its own namespace"
         else:
             hint = in_place(name, here, f"{kind}s in namespace {namespace}")
         yield finding(path, f'{kind} "{name}" does not exist in namespace {namespace}, so {who} pending', hint)

@@ -289,4 +289,4 @@ _BREAKS: Final = re.compile(r"\s*\n\s*")
 
 def ask_first(expression: str) -> Advice:
     """Suggest a selector that tests whether an attribute exists; the hint shows it on one line."""
-    return Advice(f"ask first: {_BREAKS.sub(' ', expression.strip())}", Fix("replace", expression, safe=False))
+    return Advice(f"check first: {_BREAKS.sub(' ', expression.strip())}", Fix("replace", expression, safe=False))

@@ -39,10 +39,10 @@ _SYNTAX: Final[tuple[tuple[re.Pattern[str], str, tuple[str, str]], ...]] = (
     (re.compile(r"undeclared reference to 'False'"), "CEL writes false in lower case", ("False", "false")),
     (
         re.compile(r"token recognition error at: '[\u201c\u201d\u2018\u2019]"),
-        "quotes are straight: \" or '",
+        "use straight quotes: \" or '",
         _NO_REPLACEMENT,
     ),
-    (re.compile(r"token recognition error at: '\$"), "a selector is about `device`", _NO_REPLACEMENT),
+    (re.compile(r"token recognition error at: '\$"), "a selector reads `device`, as in device.driver", _NO_REPLACEMENT),
     (
         re.compile(r"token recognition error at: ''?[\"']"),
         "a string is not closed: the closing quote is missing",
@@ -89,15 +89,15 @@ _TYPES: Final = (
     ),
     (
         re.compile(r"'(?:isGreaterThan|isLessThan|compareTo)' applied to 'any\.\("),
-        'say what is compared: quantity("40Gi") for a capacity, semver("1.0.0") for a version',
+        'state the type: quantity("40Gi") for a capacity, semver("1.0.0") for a version',
     ),
     (
         re.compile(r"invalid argument to has\(\) macro"),
-        f'has() takes a field behind a dot: has(device.attributes["{DRIVER}"].model)',
+        f'has() takes a field after a dot: has(device.attributes["{DRIVER}"].model)',
     ),
     (
         re.compile(r"'_\[_\]' applied to '\(kubernetes\.DRADevice, string\)"),
-        "a field of device stands behind a dot, as in device.driver",
+        "read a field of device with a dot, as in device.driver",
     ),
     (
         re.compile(r"'@in' applied to '\(\w+, string\)'"),
@@ -109,7 +109,7 @@ _TYPES: Final = (
     ),
     (
         re.compile(r"applied to '\(optional_type"),
-        'what .? or [?…] gives is optional: say what counts if it is absent, as in ….?model.orValue("")',
+        'a read with .? or [?…] is optional: give a default, as in ….?model.orValue("")',
     ),
     (
         re.compile(r"must evaluate to bool"),
@@ -159,7 +159,7 @@ _INSTEAD: Final = {
     "exists": "exists() is for lists: has(…) asks whether a field is there",
     "any": "CEL searches a list by exists(): ….exists(x, x == …)",
     "len": "CEL counts by size()",
-    **dict.fromkeys(("self", "object", "this"), "a selector is about `device`"),
+    **dict.fromkeys(("self", "object", "this"), "a selector reads `device`, as in device.driver"),
     "null": "what is absent is not null: has(…) asks whether a field is there",
 }
 """Names of other languages, where no known name is near."""

@@ -44,8 +44,7 @@ def pool_contradiction(each: JSONObject, context: Context) -> Iterator[Problem]:
         message = f"the slices of pool {pool} disagree on resourceSliceCount: {listed(map(str, sorted(counts)))}"
         yield finding((*path, "resourceSliceCount"), message, "all slices of a pool state the same", "Contradiction")
     elif own != len(current) and context.knows_all_slices:
-        there = "is 1" if len(current) == 1 else f"are {len(current)}"
-        message = f"pool {pool} has resourceSliceCount {own}, and there {there} of its slices"
+        message = f"pool {pool} has resourceSliceCount {own}, but {len(current)} slice{'s' * (len(current) != 1)}"
         hint = f"state {len(current)} in each of them"
         if own > len(current):
             hint = f"add the missing slices, or {hint}: the scheduler uses no device of an incomplete pool"

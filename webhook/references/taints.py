@@ -41,14 +41,14 @@ def taint_rule_selects_nothing(taint_rule: JSONObject, context: Context) -> Iter
     if driver := text(selector, "driver"):
         known = {text(each, "spec", "driver") for each in slices}
         if driver not in known:
-            message = f'no ResourceSlice is of driver "{driver}"'
+            message = f'no ResourceSlice has driver "{driver}"'
             yield finding(("spec", "deviceSelector", "driver"), message, in_place(driver, sorted(known), "drivers"))
             return
         slices = [each for each in slices if text(each, "spec", "driver") == driver]
     if pool := text(selector, "pool"):
         pools = {text(each, "spec", "pool", "name") for each in slices}
         if pool not in pools:
-            message = f'no ResourceSlice is of pool "{pool}"'
+            message = f'no ResourceSlice has pool "{pool}"'
             yield finding(("spec", "deviceSelector", "pool"), message, in_place(pool, sorted(pools), "pools"))
             return
         slices = [each for each in slices if text(each, "spec", "pool", "name") == pool]

@@ -121,7 +121,7 @@ def _lacking(request: JSONObject, short: Shortfall) -> str:
         "tolerated": f"untainted {noun}{with_}",
         "enough": f"{noun}{with_} with enough {'counters' if request['counters'] else 'capacity'} left",
         "constrained": f"{noun}{with_} with {request['constraint']}",
-        "together": f"{noun}{with_} that can be had together",
+        "together": f"{noun}{with_} that are available together",
     }[_STEPS[short.step]]
     held = [f"claim {each['claim']}" for each in request["heldBy"]]
     why = request["because"]

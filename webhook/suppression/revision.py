@@ -61,7 +61,7 @@ class Revision:
         start = os.path.realpath(path)
         top = repository(start if os.path.isdir(start) else os.path.dirname(start))  # noqa: PTH112, PTH120 - as everywhere
         if top is None:
-            raise RevisionError(f"{path} is in no git repository")
+            raise RevisionError(f"{path} is not in a git repository")
         self.top, self.revision = top, revision
         self._commit = _commit(top, revision)
         self._blobs = {path: blob for path, blob in _list(top, self._commit) if _is_manifest(path)}
@@ -193,7 +193,7 @@ def _chunks(wanted: list[tuple[str, _Blob]]) -> Iterator[list[tuple[str, _Blob]]
 
 def _commit(top: str, revision: str) -> str:
     """Return the commit of a revision, whose name git never takes for an option."""
-    message = f"git knows no revision {revision!r}; if the clone is shallow, fetch it: git fetch {_fetched(revision)}"
+    message = f"git has no revision {revision!r}; if the clone is shallow, fetch it: git fetch {_fetched(revision)}"
     if not revision or revision.startswith("-") or not revision.isprintable():
         raise RevisionError(message.partition(";")[0])
     try:
@@ -248,7 +248,7 @@ def _git(top: str, *arguments: str, given: bytes = b"") -> bytes:
     except FileNotFoundError as error:
         raise RevisionError("git is not installed") from error
     except (OSError, subprocess.SubprocessError) as error:
-        raise RevisionError(f"git does not answer: {error}") from error
+        raise RevisionError(f"git failed: {error}") from error
     if done.returncode:
         raise RevisionError(done.stderr.decode(errors="replace").strip())
     return done.stdout

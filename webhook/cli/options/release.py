@@ -100,8 +100,8 @@ def feature_gates(arguments: Namespace, stated: str | None) -> dict[str, bool] |
         if not gates.known(gate, release):
             having = [each for each in releases(OLDEST, NEWEST) if gates.known(gate, each)]
             message = f"{_source_of(gate, arguments)}: Kubernetes 1.{release} has no feature gate {gate}"
-            message += f"; it came with 1.{having[0]}"
-            message += f" and went with 1.{having[-1] + 1}" if having[-1] < NEWEST else ""
+            message += f"; added in 1.{having[0]}"
+            message += f" and removed in 1.{having[-1] + 1}" if having[-1] < NEWEST else ""
             raise UsageError(message)
     return wanted
 

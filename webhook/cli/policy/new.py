@@ -25,7 +25,7 @@ def run(arguments: Namespace) -> int:
     example = resources.files(__package__) / "examples" / ("mutating" if arguments.mutating else "validating")
     files = {directory / file: (example / file).read_text("utf-8").replace("NAME", name) for file in _FILES}
     if present := [file for file in files if file.exists()]:
-        raise UsageError(f"{present[0]} is there already: give another --directory")
+        raise UsageError(f"{present[0]} already exists: give another --directory")
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for file, text in files.items():

@@ -120,7 +120,7 @@ def _check_numbers(arguments: Namespace) -> None:
     """
     message = ""
     if arguments.body_limit is not None and arguments.body_limit <= 0:
-        message = f"--body-limit: {arguments.body_limit} bytes hold no review; give at least some thousand"
+        message = f"--body-limit: {arguments.body_limit} bytes are too few for a review; give at least a few thousand"
     elif arguments.connections_per_address < 1:
         message = f"--connections-per-address: {arguments.connections_per_address} is too few; give at least 1"
     if message:

@@ -226,7 +226,7 @@ def _schedule(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, ar
     found = _answers(scheduler, pods, arguments)
     left = [pods[index] for index in range(len(pods)) if index not in found]
     if arguments.output != "text":
-        missing = f"not simulated: {arguments.timeout:g} seconds were over"
+        missing = f"not simulated: {arguments.timeout:g} seconds have passed"
         every = [found.get(index) or Answers.unfinished(pods[index], missing) for index in range(len(pods))]
         show_structured(every, arguments.output)
     else:
@@ -238,7 +238,9 @@ def _schedule(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, ar
             print(NOT_SIMULATED)
     if left:
         names = listed([f"{namespace_of(pod)}/{name_of(pod)}" for pod in left])
-        complaint = f"not simulated: {len(left)} of {len(pods)} pods ({names}): {arguments.timeout:g} seconds were over"
+        complaint = (
+            f"not simulated: {len(left)} of {len(pods)} pods ({names}): {arguments.timeout:g} seconds have passed"
+        )
         show_lines([f"{complaint}; give fewer pods, or a longer --timeout"], sys.stderr)
     if any(each["why"]["reason"].startswith(FAILED) for each in found.values()):
         return OWN_FAILURE
@@ -303,7 +305,7 @@ def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, argumen
         if not arguments.quiet:
             print(NOT_SIMULATED)
     if found.is_cut:
-        complaint = f"more pods may fit: {arguments.timeout:g} seconds were over; give a longer --timeout"
+        complaint = f"more pods may fit: {arguments.timeout:g} seconds have passed; give a longer --timeout"
         show_lines([complaint], sys.stderr)
     return 1 if found.is_cut else 0
 

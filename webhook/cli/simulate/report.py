@@ -217,11 +217,11 @@ def _group(group: JSONObject) -> Iterator[str]:
             continue
         is_explained = True
         if met:
-            text = f"{text}; each could be had, but not so many together"
+            text = f"{text}; each is available, but not so many together"
         claim = f" of claim {request['claim']}" if names[request["request"]] > 1 else ""
         yield f", {also}{request['for']}{claim}: {text}{_unused(request['unused'])}"
     if requests and not is_explained:
-        yield f": each request alone could be met, but not all of them together{details}"
+        yield f": each request alone can be met, but not all of them together{details}"
 
 
 def _funnel(request: JSONObject) -> tuple[str, bool]:

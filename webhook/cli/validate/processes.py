@@ -268,7 +268,7 @@ def _complain(status: int, name: str) -> NoReturn:
     if status == -SIGKILL:
         why += ", as where memory runs out"
     raise ChildProcessError(
-        f"a process that judged {name} was ended {why}; nothing is reported, for it would not be all: try --jobs 1"
+        f"a process that judged {name} was ended {why}; findings would be missing, so none are reported: try --jobs 1"
     )
 
 
