@@ -147,9 +147,9 @@ def _source(found: Found, selection: Selection | None) -> Source | None:
     return None if is_row(text) else Source(found.shown, text)
 
 
-Packed = tuple[Any, int, tuple[str | int, ...], int, int, int, bool]
+Packed = tuple[Any, int, tuple[str | int, ...], int, int, int, bool, bool]
 """A packed document: the object, the index of its document and its place there, the number of its file in the share,
-where the document begins and ends there, and whether it is JSON. Named tuples take three times as long.
+where the document begins and ends there, and whether it is JSON, or simple. Named tuples take three times as long.
 """
 
 
@@ -189,7 +189,7 @@ class Packer:
                 PackedSource(source.name, hash(source.text), {word: source.mentions(word) for word in self._words})
             )
         place = document.index, document.within, len(self.sources) - 1
-        return document.data, *place, origin.start, origin.end, origin.is_json
+        return document.data, *place, origin.start, origin.end, origin.is_json, origin.is_simple
 
 
 class Unpacker:
@@ -215,9 +215,10 @@ class Unpacker:
 
     def origin(self, packed: Packed) -> Origin:
         """Return the origin of a document; the items of a list share it."""
-        _, index, _, source, start, end, is_json = packed
+        _, index, _, source, start, end, is_json, is_simple = packed
         if self._origin is None or (source, index) != self._last:
-            self._last, self._origin = (source, index), Origin(self._sources[source], start, end, is_json=is_json)
+            self._last = source, index
+            self._origin = Origin(self._sources[source], start, end, is_json=is_json, is_simple=is_simple)
         return self._origin
 
 

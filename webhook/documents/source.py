@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from functools import cached_property
+from io import StringIO
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from webhook.documents.limits import MAX_EXCERPT
@@ -21,6 +23,10 @@ JSON: Final = ".json"
 STDIN_NAME: Final = "<stdin>"
 """The name of standard input in reports."""
 _LONG: Final = 1 << 20
+
+
+_BLOCK: Final = 1 << 16
+"""How many characters are searched for lines at a time."""
 
 
 class Position(NamedTuple):
@@ -92,10 +98,13 @@ class Source:
         return array("Q", [0])  # a list takes five times as much
 
     def _known(self, offset: int, number: int = 0) -> MutableSequence[int]:
-        """Find where lines start, up to the one behind an offset or a line."""
+        """Find where lines start, at least up to the one behind an offset or a line."""
         starts, text, end = self._starts, self.text, len(self.text)
         while starts[-1] <= end and (starts[-1] <= offset or len(starts) <= number):
-            starts.append((text.find("\n", starts[-1]) + 1) or end + 1)
+            start = starts.pop()
+            behind = text.find("\n", start + _BLOCK) + 1
+            lines = StringIO(text[start:behind] if behind else text[start:] + "\n", newline="\n")
+            starts.extend(accumulate(map(len, lines), initial=start))
         return starts
 
     def position(self, offset: int) -> Position:

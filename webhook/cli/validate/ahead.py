@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import marshal
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -26,20 +27,18 @@ class _Result(NamedTuple):
     """The result of a process for its share of the files.
 
     Args:
-        entries: Its documents with their own findings, and why others cannot be read.
+        packed: Its documents, in Python's own format, which takes a third of the time of pickles.
+        judgements: Their own findings, and in between why others cannot be read.
         sources: Its files.
         indexes: The number of documents in each part of a file.
         left_out: The number of files that were not read, by reason.
     """
 
-    entries: list[_Entry]
+    packed: bytes
+    judgements: list[Judgement | Unreadable | None]
     sources: list[PackedSource]
     indexes: int
     left_out: Counter[str]
-
-
-if TYPE_CHECKING:
-    _Entry = tuple[Packed, Judgement | None] | Unreadable
 
 
 class _Parts:
@@ -111,11 +110,12 @@ class Shared:
             self._selection.left_out.update(result.left_out)
             if not share.number:
                 before, parts = 0, _Parts()
-            yield from _unpacked(unpacker, share, result, before, judge)
+            unpacked = list(_unpacked(unpacker, share, result, before, judge))
+            yield from unpacked
             before += result.indexes
             if share.of > 1:
-                for entry in () if parts.has_manifest else result.entries:
-                    parts.note(isinstance(entry, Unreadable) or is_manifest(entry[0][0], share.name))
+                for each in () if parts.has_manifest else unpacked:
+                    parts.note(isinstance(each, Unreadable) or is_manifest(each.data, share.name))
                 parts.left_out = parts.left_out or bool(result.left_out)
                 if share.number == share.of - 1:
                     yield from self._without_manifest(share, parts)
@@ -133,13 +133,15 @@ class Shared:
         """Read and judge a share, in another process."""
         self._selection.left_out.clear()
         packer, indexes = Packer([NAME]), count()
-        entries: list[_Entry] = []
+        packed: list[Packed] = []
+        judgements: list[Judgement | Unreadable | None] = []
         for each in self._reader.read(share, indexes):
             if isinstance(each, Unreadable):
-                entries.append(each)
+                judgements.append(each)
             else:
-                entries.append((packer(each), _judged(each, judge, stated)))
-        return _Result(entries, packer.sources, next(indexes), self._selection.left_out)
+                packed.append(packer(each))
+                judgements.append(_judged(each, judge, stated))
+        return _Result(marshal.dumps(packed), judgements, packer.sources, next(indexes), self._selection.left_out)
 
 
 def _judged(document: Document, judge: Judge, stated: str | None) -> Judgement | None:
@@ -154,15 +156,16 @@ def _unpacked(
     unpacker: Unpacker, share: Share, result: _Result, before: int, judge: Judge
 ) -> Iterator[Document | Unreadable]:
     unpacker.begin(share, result.sources)
-    for each in result.entries:
+    documents = iter(marshal.loads(result.packed))  # noqa: S302 - our own process wrote it
+    for each in result.judgements:
         if isinstance(each, Unreadable):
             yield each
             continue
-        packed, judgement = each
+        packed = next(documents)
         data, index, within, *_ = packed
         document = Ahead(data, before + index, unpacker.origin(packed), within)
-        if before and judgement and judgement.findings:
-            moved = [finding._replace(document=finding.document + before) for finding in judgement.findings]
-            judgement = judgement._replace(findings=moved)
-        document.judge, document.judgement = judge, judgement
+        document.judge, document.judgement = judge, each
+        if before and each and each.findings:
+            moved = [finding._replace(document=finding.document + before) for finding in each.findings]
+            document.judgement = each._replace(findings=moved)
         yield document

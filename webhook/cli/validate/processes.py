@@ -10,6 +10,7 @@ import gc
 import os
 import sys
 from contextlib import suppress
+from time import process_time
 from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
 from webhook.records import NamedTuple
@@ -29,6 +30,12 @@ MOST: Final = 4
 """The default maximum of processes: the work of the main process keeps no more of them busy."""
 _AHEAD: Final = 4
 """Pieces of work for each process that may be under way or have waiting results, which bounds the memory."""
+_FIRST: Final = 32
+"""How many items are done before any fork, which then need not import and compile again what most items need."""
+_TRIED: Final = 256
+"""How many items are done then, to learn how long the others would take."""
+_CHEAP: Final = 0.25
+"""How many seconds of work are done as quickly in this process: forks copy the memory that they look at."""
 _TICKET: Final = 4
 _HEAD: Final = 9
 _TAKEN, _DONE, _FAILED = 0, 1, 2
@@ -295,13 +302,20 @@ def in_ranges(work: Callable[[Sequence[T]], R], items: Sequence[T], jobs: int | 
     Raises:
         ChildProcessError: A process died.
     """
-    processes = worth(jobs, len(items))
-    size = max(1, -(-len(items) // (processes * 2 * _AHEAD))) if processes > 1 else max(1, len(items))
-    pieces = [range(start, min(start + size, len(items))) for start in range(0, len(items), size)]
+    processes, done = worth(jobs, len(items)), 0
+    if processes > 1 and jobs is None:
+        yield work(items[:_FIRST])
+        done, started = _FIRST + _TRIED, process_time()
+        yield work(items[_FIRST:done])
+        if (process_time() - started) / _TRIED * (len(items) - done) < _CHEAP:
+            processes = 1
     if processes == 1:
-        yield from (work(items) for _ in pieces)
-    else:
-        yield from spread(lambda piece: work(items[piece.start : piece.stop]), pieces, processes, _name)
+        if items:
+            yield work(items[done:])
+        return
+    size = max(1, -(-len(items) // (processes * 2 * _AHEAD)))
+    pieces = [range(start, min(start + size, len(items))) for start in range(done, len(items), size)]
+    yield from spread(lambda piece: work(items[piece.start : piece.stop]), pieces, processes, _name)
 
 
 def _name(piece: range) -> str:
