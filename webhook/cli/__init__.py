@@ -29,7 +29,7 @@ TERMINATED = 143
 """As a shell reports a command that SIGTERM has ended."""
 _SERVING = frozenset({"serve", "manage-certificate"})
 """The commands that run until they are stopped."""
-_UNCOLLECTED = 100_000
+_UNCOLLECTED = 400_000
 """How many objects a command makes before garbage collection: most stay until it ends, and form no cycles."""
 
 

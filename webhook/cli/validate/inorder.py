@@ -167,21 +167,18 @@ class _InOrder:
     def take(self, document: Document) -> None:
         """Judge a document now, or postpone it."""
         try:
-            self._take(document)
+            self._report.files[document.source] = None
+            self._report.documents += 1
+            self._judge.namespaces.note(document.data)
+            if document.source in self._full:
+                self._references.note(document, "", taken=False)
+            else:
+                self._now_or_later(document)
         except OTHERS:
             raise
         except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
             self._references.note_cut(document.source)
             self._add([failed(error, document)], document)
-
-    def _take(self, document: Document) -> None:
-        self._report.files[document.source] = None
-        self._report.documents += 1
-        self._judge.namespaces.note(document.data)
-        if document.source in self._full:
-            self._references.note(document, "", taken=False)
-        else:
-            self._now_or_later(document)
 
     def _now_or_later(self, document: Document) -> None:
         data, judge = document.data, self._judge
