@@ -112,12 +112,31 @@ spec:
     assert f"{named}the manifests have no such objects without errors: add them" in done.out
 
 
-@pytest.mark.parametrize(("field", "found"), [("count: 1", False), ("count: -1", True), ("count: many", True)])
-def test_objects_with_errors_may_have_further_warnings(field: str, *, found: bool) -> None:
+@pytest.mark.parametrize(
+    ("field", "found"), [("count: 1", ""), ("count: -1", "warnings"), ("count: many", "errors and warnings")]
+)
+def test_objects_with_errors_may_have_further_ones(field: str, found: str) -> None:
     claim = "{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: c}, spec: {devices: {requests: "
     claim += f"[{{name: g, exactly: {{deviceClassName: gpu.example.com, {field}}}}}]}}}}}}\n"
     done = draguard("validate", "-", stdin=claim.encode())
-    assert ("note: some warnings are not checked for 1 object with errors" in done.out) == found
+    assert (f"note: some {found} are not checked for 1 object with errors" in done.out) == bool(found)
+
+
+def test_errors_behind_a_quantity_that_cannot_be_decoded_are_found() -> None:
+    claim = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: c}
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly: {deviceClassName: gpu, allocationMode: all, capacity: {requests: {memory: 40GB}}}
+    - name: gpu
+      exactly: {deviceClassName: gpu}
+"""
+    done = draguard("validate", "-o", "json", "-", stdin=claim.encode())
+    assert [each["rule"] for each in json.loads(done.out)["findings"]] == ["count-for-mode", "quantity", "duplicate"]
 
 
 @pytest.mark.parametrize("broken", ["\tmetadata: {name: a}", "kind: ResourceClaimsTemplate"])

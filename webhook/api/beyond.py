@@ -10,6 +10,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.formats.quantities import near_quantity
 from webhook.problem import Path, at
 from webhook.records import NamedTuple
 from webhook.schema.decoding import GATE_OFF, ONCE_DECODED, UNKNOWN_FIELD, apart
@@ -86,9 +87,11 @@ def _mended(struct: CompiledStruct, obj: dict[str, Any], old: Any, misfits: Sequ
     for misfit in reversed(misfits):  # findings further down have the submitted paths
         around, name = at(obj, misfit.path[:-1]), misfit.path[-1]
         if misfit.rule != UNKNOWN_FIELD:
-            if isinstance(around[name], bool):  # yes and no may have been meant, or on and off
+            value = around[name]
+            quantity = near_quantity(value) if misfit.rule == "quantity" and isinstance(value, str) else ""
+            if quantity or isinstance(value, bool):  # yes and no may have been meant, or on and off
                 doubtful.add(misfit.path)
-            around[name] = _converted(around[name])
+            around[name] = quantity or _converted(value)
             continue
         value = around.pop(name)
         name_meant = misspelt(struct, misfit.path)

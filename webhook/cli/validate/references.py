@@ -103,6 +103,7 @@ class References:
         self._refused: set[str] = set()
         """The kinds of manifests with errors, to which others may refer."""
         self._partly: dict[int, Document] = {}
+        self._hides_errors = False
         """The manifests with errors, in which not every warning is looked for."""
         self._cut: set[str] = set()
         """The files with documents that are unreadable or of an unknown kind."""
@@ -136,7 +137,9 @@ class References:
             from webhook.cli.validate.refused import spoiled  # noqa: PLC0415 - most objects are fine
 
             errors = None if findings is None else spoiled(findings)
-            if errors is not None:
+            if errors is None:
+                self._hides_errors = True
+            else:
                 self._documents[id(document)] = _Noted(document, obj, release, errors=errors)
         elif self._inventory.hold(obj) or pod_template(obj) is not None or self._makes_pods(obj, document.source):
             self._documents[id(document)] = _Noted(document, obj, release)
@@ -204,7 +207,8 @@ class References:
             )
         if self._partly:
             objects = counted(len(self._partly), "object")
-            report.asides.append(f"note: some warnings are not checked for {objects} with errors")
+            what = "errors and warnings" if self._hides_errors else "warnings"
+            report.asides.append(f"note: some {what} are not checked for {objects} with errors")
         has_errors = bool(self._cut) or not self._refused.isdisjoint(skipped.kinds())
         return list(skipped.lines(has_errors=has_errors))
 
