@@ -42,12 +42,15 @@ class Loop:
         range_: The list or map that it iterates over.
         variables: The names of its variables, one or two.
         end_cost: The cost of its end.
+        initial: The value of `failure` until there is an error.
     """
 
-    def __init__(self, writer: Writer, range_: Operand, variables: tuple[str, ...], end_cost: int) -> None:
+    def __init__(
+        self, writer: Writer, range_: Operand, variables: tuple[str, ...], end_cost: int, initial: bool | None = None
+    ) -> None:
         self._writer = writer
         self.variables = variables
-        self._end_cost = end_cost
+        self.end_cost = end_cost
         self.elements = writer.name()
         self.failure = writer.name()
         """The variable that holds the resulting error."""
@@ -55,13 +58,15 @@ class Loop:
         text = range_.text
         plain, other = (f"iter({text})", "elements") if len(variables) == 1 else (f"enumerate({text})", "entries")
         writer.settle()
-        if not writer.gives_up:
-            writer.line(f"{self.failure} = None")
+        if initial is not None or not writer.gives_up:
+            writer.line(f"{self.failure} = {initial}")
         if range_.cls is list and not range_.fails:
             writer.line(f"{self.elements} = {plain}")
             return
         writer.line(f"if type({text}) is list: {self.elements} = {plain}")
         found = f"left, {self.elements}, {self.failure} = {other}(left, {text}, {end_cost})"
+        if initial is not None:
+            found += f"; {self.failure} = {initial} if {self.failure} is None else {self.failure}"
         writer.otherwise("else:", found, self.failure)
 
     @contextmanager
@@ -91,7 +96,7 @@ class Loop:
 
     def end(self, result: Operand, *, is_built: bool = False) -> Operand:
         """Writes the code after the loop."""
-        self._writer.spend(self._end_cost)
+        self._writer.spend(self.end_cost)
         if self.fails:
             self._writer.line(f"if {self.failure} is not None: {result.text} = {self.failure}")
             if is_built:
@@ -102,9 +107,12 @@ class Loop:
 
 
 def _quantifier(writer: Writer, loop: Loop, node: ast.Comprehension, *, stops_at: bool) -> Operand:
-    """`all`, which stops at the first false, and `exists`, at the first true; an error counts if nothing stops."""
+    """`all`, which stops at the first false, and `exists`, at the first true; the first error counts if nothing stops.
+
+    The error takes the place of the result.
+    """
     condition_cost = 3 if stops_at else 2
-    result = writer.set(str(not stops_at))
+    result = loop.failure
     with loop.body():
         writer.spend(condition_cost + 1)
         held = writer.truth(writer.emit(node.parts[0]))
@@ -112,11 +120,12 @@ def _quantifier(writer: Writer, loop: Loop, node: ast.Comprehension, *, stops_at
         with writer.block(f"if {held.text} is not {not stops_at}:"):
             with writer.block("if True:" if is_bool else f"if {held.text} is {stops_at}:"):
                 writer.line(f"if next({loop.elements}, END) is not END: left -= {condition_cost}")
-                writer.line(f"{result} = {stops_at}" + ("" if writer.gives_up else f"; {loop.failure} = None"))
+                writer.line(f"{result} = {stops_at}")
                 writer.line("break")
             if not is_bool:
-                loop.fail(f"not_bool({held.text})")
-    return loop.end(Operand(result, bool))
+                writer.line(f"if {result} is {not stops_at}: {result} = not_bool({held.text})")
+    writer.spend(loop.end_cost)
+    return Operand(result, bool, fails=loop.fails or not is_bool)
 
 
 def _exactly_one(writer: Writer, loop: Loop, node: ast.Comprehension) -> Operand:
@@ -175,15 +184,15 @@ def _map(writer: Writer, loop: Loop, node: ast.Comprehension, *, has_keys: bool)
 
 
 Emit = Callable[[Writer, Loop, "ast.Comprehension"], Operand]
-LOOPS: Final[Mapping[str, tuple[int, Emit]]] = {
-    "all": (1, partial(_quantifier, stops_at=False)),
-    "exists": (1, partial(_quantifier, stops_at=True)),
-    "exists_one": (2, _exactly_one),
-    "map": (1, _list),
-    "transformMap": (1, partial(_map, has_keys=True)),
-    "transformMapEntry": (1, partial(_map, has_keys=False)),
+LOOPS: Final[Mapping[str, tuple[int, bool | None, Emit]]] = {
+    "all": (1, True, partial(_quantifier, stops_at=False)),
+    "exists": (1, False, partial(_quantifier, stops_at=True)),
+    "exists_one": (2, None, _exactly_one),
+    "map": (1, None, _list),
+    "transformMap": (1, None, partial(_map, has_keys=True)),
+    "transformMapEntry": (1, None, partial(_map, has_keys=False)),
 }
-"""The writers of macros' loops, by the shape of the comprehension, with the cost of the end."""
+"""The writers of macros' loops, by the shape of the comprehension, with the last two arguments of `Loop`."""
 
 
 def emit_cell(writer: Writer, initial: Expression) -> Operand:

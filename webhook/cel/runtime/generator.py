@@ -332,8 +332,8 @@ class Generator(Writer):
         variables = {name: self.name() for name in (node.variable, node.variable2) if name}
         bound = {name: partial(Operand, each, fails=False) for name, each in variables.items()}
         if self._specialised and node.shape in folds.LOOPS:
-            end_cost, emit = folds.LOOPS[node.shape]
-            loop = folds.Loop(self, range_, tuple(variables.values()), end_cost)
+            end_cost, initial, emit = folds.LOOPS[node.shape]
+            loop = folds.Loop(self, range_, tuple(variables.values()), end_cost, initial)
             self._locals = {**self._locals, **bound}
             return emit(self, loop, node)
         cell = self._bind(node)
