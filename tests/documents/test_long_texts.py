@@ -77,3 +77,13 @@ def test_many_positions_in_a_simple_document_take_linear_time() -> None:
     lines = [document.position(("spec", f"key-{number}")).line for number in range(10_000)]
     assert time.process_time() - started < 5
     assert lines == list(range(2, 10_002))
+
+
+def test_few_of_thousands_of_quotations_are_looked_for() -> None:
+    expression = "+".join(f"u{number}" for number in range(1_500))
+    message = " ".join(f'"absent{number}"' for number in range(3_000))
+    (document,) = parse(json.dumps({"apiVersion": "v1", "kind": "X", "expression": expression}))
+    started = time.process_time()
+    for _ in range(20):
+        located(Problem(ERROR, "rule", "", Path(("expression",)), message), document)  # type: ignore[arg-type]
+    assert time.process_time() - started < 2

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.processes import certificate
+from tests.processes import serving as running
 from tests.serving import SOON, Served, eventually, serving
 from webhook.admission import Answer, Call, ReviewOptions, answer
 from webhook.admission.record import Found, Record
@@ -341,3 +344,12 @@ def test_bodies_that_come_in_beside_heavy_reviews_count_as_memory(tmp_path: Path
         assert waiting.result(SOON)[0] == 200
         assert eventually(lambda: app.bodies.held == 0)
     forks.close()
+
+
+def test_a_server_ends_soon_after_the_process_that_forks_others(tmp_path: Path) -> None:
+    certificate(tmp_path)
+    with running(tmp_path) as server:
+        (nursery,) = server.workers
+        os.kill(nursery, signal.SIGKILL)
+        assert server.says("the process that forks others is gone: stopping, to be restarted")
+        assert server.process.wait(SOON) == 0

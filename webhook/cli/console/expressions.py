@@ -43,6 +43,8 @@ _COMMENT_HINT: Final = "YAML takes what follows # for a comment: write it on the
 _OF_FIELD: Final = ("undefined field", "expected type of field")
 _NAME: Final = re.compile(r"\w+\s*$")
 _QUOTED: Final = re.compile(r'"([^"]+)"')
+_MOST_QUOTED: Final = 32
+"""The quotations of a message that are looked for; it may quote all of an expression."""
 _SINGLE: Final = re.compile(r"''|[^']")
 _PLAIN: Final = re.compile(r"[\s\S]")
 _WHITE_ESCAPES: Final = frozenset(rf"\{each}" for each in "nrtvf_NLP \t\n")
@@ -195,7 +197,7 @@ def _before(value: str, problem: Problem) -> int:
 
 def _mentioned(value: str, message: str) -> int:
     """Count the characters before the first quotation from an expression in a message; none without a quotation."""
-    for quoted in _QUOTED.findall(message):
+    for quoted in dict.fromkeys(each[1] for each in islice(_QUOTED.finditer(message), _MOST_QUOTED)):
         name = quoted.rpartition("/")[2]  # an attribute is named with its domain
         if (match := re.search(rf"""["']?{re.escape(quoted)}\b|\b{re.escape(name)}\b""", value)) and name:
             return count(value[: match.start()])

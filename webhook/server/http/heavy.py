@@ -61,6 +61,9 @@ class Workers(Protocol):
             OSError: None can be made.
         """
 
+    def look(self) -> None:
+        """Notice if no process can be made any more."""
+
 
 class Weights:
     """Detects heavy reviews by their length and the cost of others."""
@@ -123,6 +126,7 @@ class Heavy:
     """
 
     def __init__(self, workers: Workers, limit: int = HEAVY_LIMIT) -> None:
+        self.look = workers.look
         self._long = _Lane(workers, limit, float("inf"), None)
         self._short = _Lane(workers, limit, SHORT, self._long)
 

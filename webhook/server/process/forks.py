@@ -61,6 +61,7 @@ class Forks:
     ) -> None:
         self.generation = generation
         self._forked_at = generation()
+        self._has_stopped = False
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         keep()
         with theirs:
@@ -86,10 +87,26 @@ class Forks:
         except OSError as error:
             ours.close()
             if isinstance(error, ConnectionError):
-                _log.critical("the process that forks others is gone: stopping, to be restarted")
-                os.kill(os.getpid(), signal.SIGTERM)
+                self._stop()
             raise
         return ours
+
+    def look(self) -> None:
+        """Stop this process, to be restarted, if the nursery has ended; call it each second."""
+        try:
+            is_gone = not self._control.recv(1, socket.MSG_PEEK)  # it sends nothing
+        except BlockingIOError:
+            return
+        except OSError:
+            is_gone = True
+        if is_gone:
+            self._stop()
+
+    def _stop(self) -> None:
+        if not self._has_stopped:  # a second signal would end reviews, too
+            self._has_stopped = True
+            _log.critical("the process that forks others is gone: stopping, to be restarted")
+            os.kill(os.getpid(), signal.SIGTERM)
 
     def close(self) -> None:
         """End the nursery, and all workers."""

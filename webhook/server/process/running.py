@@ -281,6 +281,8 @@ class Server:
             port.tick()
         self._certificate.follow()
         self._chores.look()
+        if self._app.heavy:
+            self._app.heavy.look()
         self._tick(len(self.port.connections))
 
     async def _finish(self) -> None:
