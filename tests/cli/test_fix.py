@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.command import draguard
+from webhook.cli.validate import inorder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -444,3 +445,18 @@ def test_a_right_fix_may_uncover_that_nothing_can_be_allocated(tmp_path: Path) -
     assert "warning never-allocated" in done.out
     assert "fixed 1 finding in 1 file; 1 left\n" in done.out
     assert file.read_text(encoding="utf-8") == UNCOVERING.replace("exmaple", "example")
+
+
+def test_of_findings_that_were_not_all_listed_at_first_it_counts_the_least(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inorder, "MOST_FINDINGS", 3)
+    file = tmp_path / "claims.yaml"
+    claim = (
+        "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: c%d}\nspec: {devices: {request: []}}\n"
+    )
+    file.write_text("---\n".join(claim % number for number in range(5)), encoding="utf-8")
+    done = draguard("validate", "--fix", "--unsafe-fixes", file)
+    assert (done.code, done.err) == (0, "")
+    assert "fixed at least 3 findings in 1 file; 5 left\n" in done.out
+    assert file.read_text(encoding="utf-8").count("requests: []") == 5

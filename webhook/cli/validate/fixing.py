@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.lines import show_lines
 from webhook.cli.console.output import exit_code, show
+from webhook.cli.validate.inorder import TOO_MANY
 from webhook.cli.validate.manifests import Manifests
 from webhook.documents import STDIN, STDIN_NAME
 from webhook.documents.limits import MAX_BYTES
@@ -84,13 +85,15 @@ class _Mended(NamedTuple):
 
     Args:
         texts: Their texts, by name.
-        fixed: The number of fixed findings.
+        fixed: The number of fixed findings, of those that were found at first.
+        is_cut: Whether not all were looked for at first, so that more may have been fixed.
         more: The number of findings that only unsafe fixes would fix.
         unapplied: Why fixes were not applied, a line for each.
     """
 
     texts: dict[str, str]
     fixed: int = 0
+    is_cut: bool = False
     more: int = 0
     unapplied: Sequence[str] = ()
 
@@ -123,7 +126,9 @@ def _mended(
     unapplied = [_unapplied(finding, why) for finding, why in shown]
     if len(left) > _SHOWN:
         unapplied.append(f"and {len(left) - _SHOWN} more fixes were not applied")
-    return _Mended(last.texts, gone(first, last), fixing.more(last), unapplied), report
+    listed = [each for each in first.findings if each.problem.message != TOO_MANY[0]]
+    fixed, is_cut = gone(first._replace(findings=listed), last), len(listed) < len(first.findings)
+    return _Mended(last.texts, fixed, is_cut, fixing.more(last), unapplied), report
 
 
 def _in_old_text(finding: Finding, texts: dict[str, str], mended: dict[str, str]) -> Finding:
@@ -162,7 +167,8 @@ def _check_together(arguments: Namespace, manifests: Manifests) -> None:
 
 def _line(mended: _Mended, files: int, left: int, *, would: bool) -> str:
     """Return the summary of fixed and remaining findings."""
-    text = f"{counted(mended.fixed, 'finding')} in {counted(files, 'file')}" if files else "nothing"
+    least = "at least " if mended.is_cut else ""
+    text = f"{least}{counted(mended.fixed, 'finding')} in {counted(files, 'file')}" if files else "nothing"
     text = f"{'would fix' if would else 'fixed'} {text}"
     text += f"; {mended.more} more with {'--diff' if would else '--fix'} --unsafe-fixes" if mended.more else ""
     return f"{text}; {left} left" if left else text

@@ -121,10 +121,11 @@ def judge_all(
     report.remarks += references.report(report, jobs)
 
 
-_TOO_MANY: Final = (
+TOO_MANY: Final = (
     f"more than {MOST_FINDINGS:,} findings, or {MOST_IN_ALL:,} in all files: the rest of this file is not judged",
     "mend what is found and run again, or leave the file out with --exclude",
 )
+"""The finding in place of those that are not looked for, and its hint."""
 
 _KUSTOMIZATION: Final = ("kustomize.config.k8s.io/v1beta1", "Kustomization")
 """The version and kind of a kustomization that states none (api/types ``FixKustomizationPostUnmarshalling``)."""
@@ -235,7 +236,7 @@ class _InOrder:
         if kept == len(findings):
             return findings
         self._full.add(file)
-        return [*findings[:room], unread(Unreadable(file, 0, 0, *_TOO_MANY))]
+        return [*findings[:room], unread(Unreadable(file, 0, 0, *TOO_MANY))]
 
     def _note(self, document: Document) -> None:
         """Record a judged document for reports that list all objects."""
