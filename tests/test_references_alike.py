@@ -138,6 +138,7 @@ FORMS = [
     MODEL + " == {0} && " + MODEL + " == {1}",
     MODEL + " != {0} || " + MODEL + " != {1}",
     MODEL + " < {0}",
+    'device.attributes["resource.kubernetes.io"].pcieRoot == {0}',
     MODEL + ' == {0} && device.attributes["gpu.example.com"].brand == {1}',
     MODEL + " == {0} && device.attributes['gpu.example.com'].brand != {1}",
     'has(device.attributes["gpu.example.com"].brand) && ' + MODEL + " == {0}",
@@ -174,15 +175,26 @@ CONSTANTS = [
 ]
 
 
-NAMES = [{}, {"model": "brand"}, {"model": "other"}, {"type": "mode"}, {"type": "tipe"}, {"profile": "profilf"}]
+NAMES = [
+    {},
+    {"model": "brand"},
+    {"model": "other"},
+    {"type": "mode"},
+    {"type": "tipe"},
+    {"profile": "profilf"},
+    {"pcieRoot": "pcieRoad"},
+]
 """Names in the place of others."""
+CLASSES = ["gpu.example.com", "gpu.nvidia.com"]
 
 
-def selecting(form: str, constants: tuple[str, str], names: Mapping[str, str] = MappingProxyType({})) -> dict[str, Any]:
+def selecting(
+    form: str, constants: tuple[str, str], names: Mapping[str, str] = MappingProxyType({}), class_name: str = CLASSES[0]
+) -> dict[str, Any]:
     expression = form.format(*constants)
     for name, other in names.items():
         expression = expression.replace(f".{name}", f".{other}")
-    return claim("a", selectors=[{"cel": {"expression": expression}}])
+    return claim("a", deviceClassName=class_name, selectors=[{"cel": {"expression": expression}}])
 
 
 @pytest.mark.parametrize("step", [1, -1])  # the first of a shape is what the others may be taken for
@@ -203,7 +215,7 @@ def test_what_is_found_by_shape_is_what_is_found_alone(step: int, *, has_class: 
 
     for number in range(16):
         together.alike.find(claim("a", count=number), Looking(), lambda: Plain.NOTHING)
-    different = {str(each): each for each in starmap(selecting, product(FORMS, CONSTANTS, NAMES))}
+    different = {str(each): each for each in starmap(selecting, product(FORMS, CONSTANTS, NAMES, CLASSES))}
     claims = [*different.values()][::step]
     for each in claims:
         found = together.alike.find(each, partial(looking, each), partial(plain_in, each, together))
