@@ -388,6 +388,8 @@ class TestUnknownNames:
                     "ResourceClaim.spec.devices.requests, ResourceClaimTemplate.spec.spec.devices.requests"
                 ),
             ),
+            ("DeviceRequest", "DeviceRequest is the type of a field: ResourceClaim.spec.devices.requests"),
+            ("exactdevicerequest", "is the type of a field: ResourceClaim.spec.devices.requests.exactly, "),
             ("Device.taints", "a field is spelled with its kind: ResourceSlice.spec.devices.taints"),
             ("spec.devices.Requests[0].name", "ResourceClaim.spec.devices.requests.name, "),
             ("selectors", "DeviceClass.spec.selectors, ResourceClaim.spec.devices.requests.exactly.selectors, "),

@@ -291,6 +291,23 @@ class TestMatrix:
         found = json.loads(draguard("validate", "-o", "json", "--kubernetes-version", "1.31,1.30,1.36", BAD).out)
         assert [each["releases"] for each in found["findings"]] == [["1.31", "1.36"], ["1.30"]]
 
+    def test_a_line_names_the_releases_that_have_it(self) -> None:
+        claim = """\
+{apiVersion: resource.k8s.io/v1beta1, kind: ResourceClaim, metadata: {name: C}, spec: {devices: {requests: [
+{name: r, deviceClassName: x, tolerations: [{operator: Exists}]}]}}}
+"""
+        done = draguard(
+            "validate", "-q", "-o", "concise", "--kubernetes-version", "1.32,1.33,1.34", "-", stdin=claim.encode()
+        )
+        named, unknown = sorted(done.out.splitlines(), key=lambda line: "unknown-field" in line)
+        assert unknown.endswith(" [1.32]")
+        assert "[1." not in named
+
+    def test_a_range_is_written_as_a_list(self) -> None:
+        done = draguard("validate", "--kubernetes-version", "1.34-1.36", FINE)
+        assert done.code == 2
+        assert done.err.endswith("'1.34-1.36' is not a Kubernetes version; write 1.34,1.35,1.36\n")
+
     def test_one_release_needs_no_table(self) -> None:
         assert draguard("validate", "--kubernetes-version", "1.30", BAD) == draguard(
             "validate", "--kubernetes-version", "1.30", "--kubernetes-version", "1.30", BAD

@@ -67,6 +67,9 @@ def explain(
     if fields := list(_fields(among, [name, *path], release)):
         shown = f"{', '.join(fields[:_SHOWN])}{', …' if len(fields) > _SHOWN else ''}"
         raise UnknownNameError(f"{query} is not a rule or kind; a field is spelled with its kind: {shown}")
+    if fields := list(_fields_of_type(among, query, release)):
+        shown = f"{', '.join(fields[:_SHOWN])}{', …' if len(fields) > _SHOWN else ''}"
+        raise UnknownNameError(f"{query} is the type of a field: {shown}")
     alike = dict.fromkeys(kind.name for kind in among if name.casefold() in kind.name.casefold())
     near = " or ".join([*alike][:_SHOWN]) or nearest(name, [*(kind.name for kind in among), *known, *GATES])
     hint = f"did you mean {near}?" if near else "`draguard explain` lists them"
@@ -84,15 +87,28 @@ def _fields(among: Iterable[Kind], path: Sequence[str], release: Release | None)
     """
     *above, last = (step.casefold() for step in path)
     wanted = [*({step, f"{step}s"} for step in above), {last}]
+    for place in _places(among, release):
+        steps = place.path[-len(wanted) :]
+        if len(steps) == len(wanted) and all(step.casefold() in each for step, each in zip(steps, wanted, strict=True)):
+            yield str(place)
+
+
+def _fields_of_type(among: Iterable[Kind], name: str, release: Release | None) -> Iterator[str]:
+    """List the fields of all kinds, in their newest versions, that have a type, or are lists of it."""
+    for place in _places(among, release):
+        if place.path and text.type_name(place.field).rpartition("]")[2].casefold() == name.casefold():
+            yield str(place)
+
+
+def _places(among: Iterable[Kind], release: Release | None) -> Iterator[Place]:
+    """Yield the fields of all kinds, in their newest versions."""
     newest: dict[str, Kind] = {}
     for kind in among:
         newest.setdefault(kind.name, kind)
     left = [kind.place for kind in newest.values()]
     while left:
         place = left.pop(0)
-        steps = place.path[-len(wanted) :]
-        if len(steps) == len(wanted) and all(step.casefold() in each for step, each in zip(steps, wanted, strict=True)):
-            yield str(place)
+        yield place
         left += children(place, release)
 
 

@@ -63,7 +63,7 @@ def of_place(place: Place, release: Release | None, *, recursive: bool = False) 
     lines = [f"GROUP:       {place.kind.group}"] if place.kind.group else []
     lines += [f"KIND:        {place.kind.name}", f"VERSION:     {place.kind.version}"]
     if place.path:
-        lines.append(f"FIELD:       {'.'.join(place.path)}  <{_type_name(field)}>")
+        lines.append(f"FIELD:       {'.'.join(place.path)}  <{type_name(field)}>")
     lines += [f"KUBERNETES:  {span(*place.releases)}"]
     if recursive:
         return "\n".join([*lines, "", "FIELDS:", *_tree(place, release, "  ")])
@@ -130,14 +130,14 @@ def _tree(place: Place, release: Release | None, indent: str) -> Iterator[str]:
     """List the fields of a place at all depths."""
     for part in children(place, release):
         required = "  -required-" if "required" in limits(part, release) else ""
-        yield f"{indent}{part.path[-1]}  <{_type_name(part.field)}>{required}"
+        yield f"{indent}{part.path[-1]}  <{type_name(part.field)}>{required}"
         yield from _tree(part, release, f"{indent}  ")
 
 
 def _of_part(place: Place, release: Release | None) -> Iterator[str]:
     dropped = [f"dropped without feature gate {gate} {when}".rstrip() for gate, when in gates_of(place, release)]
     facts = [*limits(place, release), *_window(place.field, place.kind.served), *dropped]
-    yield f"  {place.path[-1]}  <{_type_name(place.field)}>" + (f"  {', '.join(facts)}" if facts else "")
+    yield f"  {place.path[-1]}  <{type_name(place.field)}>" + (f"  {', '.join(facts)}" if facts else "")
     yield from _wrapped(place.field.doc, 4)
 
 
@@ -186,8 +186,8 @@ def _elsewhere(place: Place, release: Release | None) -> Iterator[str]:
 
 def _differing(place: Place, other: Place, release: Release | None) -> Iterator[str]:
     """Describe the differences in another version: the type, the limits."""
-    if _type_name(place.field) != (type_name := _type_name(other.field)):
-        yield f"<{type_name}>"
+    if type_name(place.field) != (there := type_name(other.field)):
+        yield f"<{there}>"
     if limits(place, release) != (theirs := limits(other, release)):
         yield ", ".join(theirs) or "no limits"
 
@@ -206,8 +206,12 @@ def _window(what: Field | Declared, served: Served) -> list[str]:
     return facts + ([f"until 1.{what.until}"] if what.until is not None and what.until < served.until else [])
 
 
-def _type_name(field: Field) -> str:
-    """Name a field's type as Kubernetes' own ``explain`` does, without Go packages."""
+def type_name(field: Field) -> str:
+    """Name a field's type as Kubernetes' own ``explain`` does, without Go packages.
+
+    Args:
+        field: The field.
+    """
     return re.sub(r"\b\w+\.", "", field.type_name("api"))
 
 

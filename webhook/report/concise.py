@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class Concise(Format):
     """Findings as ``FILE:LINE:COLUMN: LEVEL RULE: FIELD: MESSAGE``, a line each, as compilers print them.
 
-    For rendered objects, the object follows in brackets, as the file has no such line.
+    For rendered objects, the object follows in brackets, as the file has no such line; so do the releases of a finding
+    that not all have.
     """
 
     def lines(self, report: Report) -> Iterator[str]:
@@ -25,4 +26,8 @@ class Concise(Format):
             problem = finding.problem
             text = f"{place_of(finding)} {problem.level} {problem.rule}: {printable(stated(finding))}"
             text = f"{text} ({printable(problem.hint)})" if problem.hint else text
-            yield uncommanded(f"{text} [{printable(object_of(finding))}]" if finding.rendered else text)
+            if finding.rendered:
+                text = f"{text} [{printable(object_of(finding))}]"
+            if len(finding.releases) < len(report.releases):
+                text = f"{text} [{', '.join(finding.releases)}]" if finding.releases else text
+            yield uncommanded(text)

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from webhook.documents.selection import KUSTOMIZATIONS
+from webhook.documents.source import STDIN_NAME
 
 if TYPE_CHECKING:
     from webhook.findings import Finding, Origin
@@ -34,8 +35,8 @@ def stated(finding: Finding) -> str:
 
 def fix_of(finding: Finding) -> Fix | None:
     """Return the fix that ``--fix``, perhaps with ``--unsafe-fixes``, applies; None if there is none."""
-    is_of_file = not (finding.rendered or finding.origin or finding.file.startswith("<"))
-    return finding.problem.fix if is_of_file else None
+    is_of_file = finding.file == STDIN_NAME or not finding.rendered
+    return finding.problem.fix if is_of_file and not finding.origin else None
 
 
 def help_of(finding: Finding) -> str:

@@ -33,7 +33,10 @@ def kubernetes_versions(arguments: Namespace) -> list[str | None]:
     Raises:
         UsageError: A release is unknown.
     """
-    stated = [_of_option(each) for text in arguments.kubernetes_version for each in text.split(",")]
+    named = [each for text in arguments.kubernetes_version for each in text.split(",")]
+    if listed := next(filter(None, map(_listed, named)), ""):
+        raise UsageError(f"--kubernetes-version: {listed}")
+    stated = [_of_option(each) for each in named]
     return [each for _, each in sorted({release_of(each): each for each in stated}.items())] or [None]
 
 
@@ -42,6 +45,15 @@ def _of_option(stated: str) -> str:
         return _known(stated, "--kubernetes-version")
     except ValueError as error:
         raise UsageError(f"--kubernetes-version: {error}") from error
+
+
+def _listed(stated: str) -> str:
+    """Explain how to write the releases of a range as a list; empty if it is no range of known ones."""
+    match = re.fullmatch(r"v?1\.([0-9]{1,3}) *(?:-|\.\.) *v?1\.([0-9]{1,3})", stated, re.ASCII)
+    first, last = map(int, match.groups()) if match else (1, 0)
+    if not OLDEST <= first < last <= NEWEST:
+        return ""
+    return f"{stated!r} is not a Kubernetes version; write {','.join(f'1.{each}' for each in range(first, last + 1))}"
 
 
 def _known(stated: str, source: str) -> str:

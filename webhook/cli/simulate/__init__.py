@@ -307,7 +307,7 @@ def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, argumen
     if found.is_cut:
         complaint = f"more pods may fit: {arguments.timeout:g} seconds have passed; give a longer --timeout"
         show_lines([complaint], sys.stderr)
-    return 1 if found.is_cut else 0
+    return 1 if found.is_cut or not found.pods else 0
 
 
 def _shape(pod: JSONObject) -> str:
