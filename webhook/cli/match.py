@@ -84,7 +84,7 @@ def run(arguments: Namespace) -> int:
     if not arguments.paths and not arguments.expression:
         raise UsageError("nothing to match: give manifests of claims, templates or classes, or -e with a selector")
     report = Report()
-    inventory = read_cluster(arguments.cluster, report)
+    inventory = read_cluster(arguments.cluster, report, quiet=arguments.quiet)
     documents = read_sources(arguments, arguments.paths, kubernetes(arguments))
     given = _objects(documents, Refused(documents, inventory, stated, gates), inventory, report)
     for line in as_text(report.findings):

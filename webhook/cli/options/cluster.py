@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Final
 
+from webhook.cli.console.progress import with_progress
 from webhook.cli.console.reading import note_left_out, with_manifests
 from webhook.documents import Selection, Unreadable, read
 from webhook.findings import UNREADABLE, found, unread
@@ -21,16 +23,18 @@ DETAILS: Final = "`draguard validate` has the details"
 """The hint for a manifest that cannot be decoded."""
 
 
-def read_cluster(paths: Sequence[str], report: Report) -> Inventory:
+def read_cluster(paths: Sequence[str], report: Report, *, quiet: bool = True) -> Inventory:
     """Read the objects of a cluster; report those that cannot be read or decoded.
 
     Args:
         paths: Files, directories, globs or ``-``: output of ``kubectl get -o yaml``, lists, must-gather trees.
         report: Receives the problems.
+        quiet: Whether to show no progress on a terminal.
     """
     inventory = Inventory()
     selection = Selection(allow_empty=True, git=False)  # snapshots are seldom committed
-    for document in with_manifests(read(paths, selection=selection), paths):
+    documents = with_manifests(read(paths, selection=selection), paths)
+    for document in documents if quiet else with_progress(documents, sys.stderr):
         if isinstance(document, Unreadable):
             report.findings.append(unread(document))
             continue

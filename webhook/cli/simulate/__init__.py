@@ -63,7 +63,7 @@ def run(arguments: Namespace) -> int:
     if STDIN in arguments.paths and STDIN in arguments.cluster:
         raise UsageError("standard input (-) cannot be both the pods and the cluster: give one of them as files")
     report = Report()
-    inventory = read_cluster(arguments.cluster, report)
+    inventory = read_cluster(arguments.cluster, report, quiet=arguments.quiet)
     if report.errors and not (inventory.all("Node") or inventory.all("Pod")):
         return _refuse(report)
     named = take_names(arguments, inventory)

@@ -53,7 +53,8 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
     _check_together(arguments, manifests.paths, versions)
     suppressed = suppressions(arguments, manifests.paths)
     first = Report()
-    old, cluster = _old_state(arguments, manifests.paths, first), read_cluster(arguments.cluster, first)
+    old = _old_state(arguments, manifests.paths, first)
+    cluster = read_cluster(arguments.cluster, first, quiet=arguments.quiet)
     states: list[list[Document | Unreadable]] = []
     reports: list[Report] = []
     for stated in versions:
