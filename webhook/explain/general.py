@@ -93,6 +93,11 @@ OF_UPDATES: Mapping[str, str] = {
         " judged as new. An object from standard input is not compared if several files of the revision have one of its"
         " name: name the directory of the chart or kustomization instead, or the file with `--stdin-filename`.",
     ),
+    "generation-lowered": _paragraphs(
+        "An update of a ResourceSlice lowers the generation of its pool.",
+        "The API server accepts that. Schedulers use only the slices of a pool's highest generation, so they ignore"
+        " this one while another slice of the pool has the earlier generation.",
+    ),
     "name": "An update names a different object than the stored one.",
     "uid": "An update is meant for an earlier object of the same name.",
     "resource-version": _paragraphs(

@@ -209,6 +209,10 @@ class Judge:
     def _review(self, document: Document, release: str | None) -> tuple[Outcome, list[Problem]]:
         before, problems = self._old.of(document)
         has_old_status = False
+        if before is not None and document.data.get("kind") == "ResourceSlice":
+            from webhook.cli.validate.generations import lowered  # noqa: PLC0415 - few slices are compared
+
+            problems += lowered(document.data, before)
         if before is not None and not self._old.is_stored:
             has_old_status = document.data.get(STATUS) == before.get(STATUS)
             before = self._as_stored(before, release)
