@@ -38,6 +38,11 @@ FINE = {
     "a pod of a controller, named": pod(1000)
     | {"metadata": {"generateName": "web-5d4f8c7b9-", "name": "web-5d4f8c7b9-x"}},
 }
+TEMPLATE = {"metadata": {"creationTimestamp": None, "labels": {"a": "b"}}, "spec": claim()["spec"]}
+FINE["a template of a client"] = claim() | {"kind": "ResourceClaimTemplate", "spec": TEMPLATE}
+SHARED = pod(1000)
+SHARED["spec"]["containers"][0]["resources"]["claims"] = [{"name": "gpu", "request": each} for each in ("a", "b")]
+FINE["a pod with requests of a claim"] = SHARED
 OFTEN = PLANNED_AFTER + 1
 
 
@@ -165,6 +170,25 @@ def test_wrong_objects_are_found(name: str) -> None:
 @pytest.mark.parametrize("metadata", [{"generateName": "Web-"}, {"generateName": "Web-", "name": "a"}])
 def test_a_wrong_prefix_is_found(metadata: dict[str, str]) -> None:
     obj = pod(1000) | {"metadata": metadata}
+    for _ in range(OFTEN):
+        assert judge(obj)
+        assert judge_admitted(obj)
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        [{"name": "gpu"}, {"name": "gpu"}],
+        [{"name": "gpu", "request": "a"}, {"name": "gpu", "request": "a"}],
+        [{"name": "gpu", "request": "a"}, {"name": "gpu"}],
+        [{"name": "gpu"}, {"name": "gpu", "request": "a"}],
+        [{"name": "gpu", "request": "A"}],
+        [{"name": "other", "request": "a"}],
+    ],
+)
+def test_claims_that_a_container_names_wrongly_are_found(claims: list[dict[str, str]]) -> None:
+    obj = pod(1000)
+    obj["spec"]["containers"][0]["resources"]["claims"] = claims
     for _ in range(OFTEN):
         assert judge(obj)
         assert judge_admitted(obj)

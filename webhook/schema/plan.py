@@ -192,12 +192,11 @@ def plan_of(struct: CompiledStruct) -> _Plan | None:
         (name, plan.type) if name in needed else (name, plan.type if name in members else plan.type | None, None)
         for name, plan in plans.items()
     ]
-    # Fields that are not planned are None: no planned value has them.
-    namespace: dict[str, Any] = {name: None for part in parts for name in part.type.fields if name not in plans}
+    # Fields that are left out may be null, as clients write them: metadata has creationTimestamp: null.
+    fields += [(name, _NOTHING if name in members else None, None) for name in known.keys() & left_out]
+    # Fields of other releases are None: no planned value has them.
+    namespace: dict[str, Any] = {name: None for part in parts for name in part.type.fields if name not in known}
     namespace |= dict.fromkeys(struct.inline, property(lambda value: value))
-    if not struct.target.strict:  # where unknown fields are ignored, those that are known but not planned must not be
-        fields += [(name, _NOTHING, None) for name in known.keys() & left_out]
-        namespace = {name: value for name, value in namespace.items() if name not in left_out}
     if struct.type.box:
         namespace["__getattr__"] = _boxed(struct.type.box)
     type_ = defstruct(

@@ -209,9 +209,10 @@ _known_names: Final = Known()
 
 
 def _is_name(name: str, release: Release) -> bool:
-    if formats.dns_label(name, release):
-        return False
-    _known_names.remember(name)
+    if name not in _known_names:
+        if formats.dns_label(name, release):
+            return False
+        _known_names.remember(name)
     return True
 
 
@@ -232,11 +233,19 @@ def _plain_names(spec: Any, target: Target) -> bool:
             continue
         before = used
         for claim in used:
-            if claim.name not in claims or claim.request:
+            request = claim.request
+            if claim.name not in claims or (request and not _is_name(request, target.release)):
                 return False
-        if len(used) > 1 and len({claim.name for claim in used}) < len(used):
+        if len(used) > 1 and not _are_distinct(used):
             return False
     return len(names) == len(containers)
+
+
+def _are_distinct(claims: Sequence[Any]) -> bool:
+    """Tell whether no claim, and no request of a claim, is named twice, nor a claim beside one of its requests."""
+    named = {(claim.name, claim.request or "") for claim in claims}
+    whole = {name for name, request in named if not request}
+    return len(named) == len(claims) and not any(request and name in whole for name, request in named)
 
 
 @check(PodSpec, fine=_plain_names)
