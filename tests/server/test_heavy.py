@@ -24,7 +24,6 @@ from webhook.server import Adapter, Forks, Heavy, create_app
 from webhook.server.http.framing import LENGTHS, Task, read_answer, read_task, write_answer, write_task
 from webhook.server.http.heavy import Weights
 from webhook.server.http.inline import ExceededError, Inline
-from webhook.server.http.messages import Request, target_of
 from webhook.server.http.probes import make_probes
 from webhook.server.http.turns import Turns
 
@@ -234,9 +233,7 @@ class TestInline:
             assert asyncio.run(self._answered(inline, b"")).status == 200
 
     async def _answered(self, inline: Inline, body: bytes) -> Answer:
-        request = Request(b"POST", target_of(b"/"), {})
-        request.body = body
-        return inline.answer(request, Call("validate"), time.monotonic())
+        return inline.answer(body, Call("validate"), time.monotonic())
 
 
 class TestTurns:

@@ -20,7 +20,6 @@ from webhook.documents import Document, read
 from webhook.policy.load import load
 from webhook.server import create_app
 from webhook.server.http.inline import ExceededError, Inline
-from webhook.server.http.messages import Request, target_of
 from webhook.server.keeping import kept_survivors
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def test_a_review_that_takes_too_long_is_interrupted_after_what_it_collects() ->
     gc.callbacks.append(lasting)
     try:
         with kept_survivors(), pytest.raises(ExceededError):
-            inline.answer(Request(b"POST", target_of(b"/"), {}), Call("validate"), time.monotonic())
+            inline.answer(b"", Call("validate"), time.monotonic())
     finally:
         gc.callbacks.remove(lasting)
         inline.unwatch()

@@ -39,6 +39,8 @@ MAX_PATCH_BYTES = 3 << 18
 
 _ANNOTATED = {"allowed", "auditAnnotations"}
 _REVIEW = f'{{"apiVersion": "{API_VERSION}", "kind": "AdmissionReview", "response": {{"uid": %s, %s}}'
+_ADMITTED = {"allowed": True}
+_ADMISSION = _REVIEW % ("%s", '"allowed": true}')
 
 
 class PatchTooLargeError(Exception):
@@ -52,9 +54,9 @@ def as_review(uid: str, response: Mapping[str, Any]) -> bytes:
         uid: The request's uid.
         response: The response without its ``uid``.
     """
-    if response == {"allowed": True}:  # as nearly all are
-        text = '"allowed": true}'
-    elif response.keys() == _ANNOTATED and response["allowed"]:
+    if response == _ADMITTED:  # as nearly all are
+        return (_ADMISSION % encode_basestring_ascii(uid)).encode()
+    if response.keys() == _ANNOTATED and response["allowed"]:
         text = _annotated(tuple(response["auditAnnotations"].items()))
     else:
         text = json.dumps(response)[1:]

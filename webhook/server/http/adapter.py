@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from functools import lru_cache, partial
+from functools import lru_cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
@@ -26,10 +26,9 @@ if TYPE_CHECKING:
 
     from webhook.admission import Answer, Endpoint, Record
     from webhook.server.http.heavy import Heavy
-    from webhook.server.http.messages import Request
+    from webhook.server.http.inline import Reply
+    from webhook.server.http.messages import Incoming, Request
     from webhook.server.http.pages import Make
-
-    Reply = Callable[[Page], None]
 
 BODY_LIMIT = 6 << 20
 """Twice an API server's limit of 3 MiB for a request: the review of an update holds the old object and the new."""
@@ -99,7 +98,7 @@ class Adapter(Pages):
             yield "it is shutting down"
         yield from self._unready()
 
-    def admit(self, request: Request) -> Page | None:
+    def admit(self, request: Incoming) -> Page | None:
         """Check the header of a request; return the refusal if its body need not be read."""
         if request.target.path in _REVIEWS and (refused := _refusal(request)) is not None:
             return refused
@@ -112,24 +111,25 @@ class Adapter(Pages):
         elif self.heavy and self._weights.is_heavy(len(request.body)):
             self._leave(request, reply, is_long=False)
         else:
-            self.inline.put(request, partial(self._judge, request, reply))
+            self.inline.put(request, self._judge, reply)
 
-    def _judge(self, request: Request, reply: Reply) -> Callable[[], None]:
-        """Answer a review on the event loop in its turn; return a function that sends the answer."""
+    def _judge(self, request: Request, reply: Reply) -> Page | None:
+        """Answer a review on the event loop in its turn; None if it is left to another process, which replies."""
         arrived, began = request.arrived, time.monotonic()
-        timeout = _timeout(request.target.query)
+        path, query = request.target
+        timeout = _timeout(query)
         if began - arrived > PATIENCE * timeout:
             self.refused(HTTPStatus.SERVICE_UNAVAILABLE)
-            return partial(reply, self.overloaded(f"the review has waited for {began - arrived:.1f} s"))
-        endpoint, fail_open = _REVIEWS[request.target.path]
+            return self.overloaded(f"the review has waited for {began - arrived:.1f} s")
+        endpoint, fail_open = _REVIEWS[path]
         call = Call(endpoint, fail_open, arrived + LENIENCE * timeout, self.heavy is not None)
         try:
-            answer = self.inline.answer(request, call, began)
-            return partial(reply, self._page_of(request, answer))
+            return self._page_of(request, self.inline.answer(request.body, call, began))
         except (BudgetExceededError, ExceededError):
-            return partial(self._leave, request, reply, is_long=True)
+            self._leave(request, reply, is_long=True)
+            return None
         except Exception as error:  # noqa: BLE001 - the client waits for an answer
-            return partial(reply, failed(error))
+            return failed(error)
 
     def _page_of(self, request: Request, answer: Answer) -> Page:
         """Make the page of an answer, and report it."""

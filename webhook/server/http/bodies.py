@@ -10,7 +10,7 @@ from webhook.server.http.messages import refusal
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webhook.server.http.messages import Page, Request
+    from webhook.server.http.messages import Incoming, Page
 
 _SMALL: Final = 1 << 16
 """The size in bytes up to which a body is accepted, however much memory others take."""
@@ -31,7 +31,7 @@ class Bodies:
         self.limit = limit
         self._limit_together = limit_together
         self._overloaded = overloaded
-        self._incoming: set[Request] = set()
+        self._incoming: set[Incoming] = set()
         self.held = 0
         """The number of bytes held."""
 
@@ -40,7 +40,7 @@ class Bodies:
         """The refusal of a long body."""
         return refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body may have {self.limit} bytes", is_last=True)
 
-    def take(self, request: Request, piece: bytes) -> None:
+    def take(self, request: Incoming, piece: bytes) -> None:
         """Add a piece of a body; the request may be refused for it."""
         length = len(piece)
         if length == request.length:  # all of it
@@ -62,7 +62,7 @@ class Bodies:
             if longest is request:
                 request.refusal = self._too_much()
 
-    def finish(self, request: Request) -> None:
+    def finish(self, request: Incoming) -> None:
         """Join a complete body, unless it was dropped for others."""
         if self._is_dropped(request):
             request.refusal = self._too_much()
@@ -71,19 +71,19 @@ class Bodies:
         request.body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         self.drop(request)
 
-    def drop(self, request: Request) -> None:
+    def drop(self, request: Incoming) -> None:
         """Drop the pieces of a body."""
         request.pieces.clear()
         if request.size and request in self._incoming:
             self._incoming.remove(request)
             self.held -= request.size
 
-    def _is_dropped(self, request: Request) -> bool:
+    def _is_dropped(self, request: Incoming) -> bool:
         return request.size > 0 and request not in self._incoming
 
     def _too_much(self) -> Page:
         return self._overloaded("bodies that are coming in or wait take too much memory")
 
 
-def _size(request: Request) -> int:
+def _size(request: Incoming) -> int:
     return request.size

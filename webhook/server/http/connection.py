@@ -15,7 +15,7 @@ from httptools import HttpParserError, HttpRequestParser
 from webhook.server.bounded import BoundedLog
 from webhook.server.http.gate import address_of
 from webhook.server.http.headers import fault_of, unmet
-from webhook.server.http.messages import Page, Request, refusal, target_of
+from webhook.server.http.messages import Incoming, Page, Request, refusal, target_of
 from webhook.server.http.outlet import Outlet
 
 if TYPE_CHECKING:
@@ -74,9 +74,9 @@ class Connection(asyncio.BufferedProtocol):
         self._fields = 0
         self._small = 0
         self._fault: Fault | None = None
-        self._incoming: Request | None = None
+        self._incoming: Incoming | None = None
         # Answers
-        self._waiting = deque[Request]()
+        self._waiting = deque[Incoming]()
         self._answering: Request | None = None
         self._is_dispatching = False
         self._is_paused = False
@@ -132,8 +132,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Read a part of a request; answer it if it is complete."""
-        data = self.port.room[:nbytes]
-        self.port.crowd.stir(self)
+        port = self.port
+        port.crowd.stir(self)
         if self._is_closing or self._is_refused:
             return
         if self._forbidden:  # before its request, the client does not read an answer
@@ -145,14 +145,14 @@ class Connection(asyncio.BufferedProtocol):
                 return
             self._stage = _HEADER  # even an empty line counts
         try:
-            self._parser.feed_data(data)
+            self._parser.feed_data(port.room[:nbytes])
         except HttpParserError:
             self._refuse_malformed()
             return
         if is_new and self._requests == requests + 1 and len(self._waiting) == 1:
-            self.port.heads.learn(self.port.received, nbytes, self._waiting[0])
+            port.heads.learn(port.received, nbytes, self._waiting[0])
         if self._requests == requests:
-            self._received += len(data)
+            self._received += nbytes
         else:  # how many bytes belong to the next request is unknown
             self._received = 0 if self._stage is _IDLE else 1
         if self._stage is not _IDLE:
@@ -228,9 +228,7 @@ class Connection(asyncio.BufferedProtocol):
             self._fault = fault
             raise ValueError(fault)
         keeps = parser.should_keep_alive() and (b"connection" not in headers or version != "1.0")
-        request = Request(
-            parser.get_method(), target_of(self._url), headers, client=self._client, peer=self._peer, keeps=keeps
-        )
+        request = Incoming(parser.get_method(), target_of(self._url), headers, self._client, self._peer, keeps=keeps)
         request.refusal = unmet(headers) or self._app.admit(request)
         self._incoming = request
         self._stage = _BODY
@@ -244,13 +242,13 @@ class Connection(asyncio.BufferedProtocol):
                 reason = f"a body may come in {limit} chunks below {_SMALL} bytes"
                 self._fault = HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason
                 raise ValueError(self._fault)
-        request = cast("Request", self._incoming)
+        request = cast("Incoming", self._incoming)
         if request.refusal is None:
             self._app.bodies.take(request, body)
 
     def on_message_complete(self) -> None:
         """Queue a complete request for its answer."""
-        request, self._incoming = cast("Request", self._incoming), None
+        request, self._incoming = cast("Incoming", self._incoming), None
         if request.refusal is None:
             self._app.bodies.finish(request)
         self._stage = _IDLE
@@ -297,7 +295,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._incoming is not None and self._answering is None and not self._waiting:
             self._answer_early(self._incoming)
 
-    def _answer_early(self, request: Request) -> None:
+    def _answer_early(self, request: Incoming) -> None:
         """Send an early response to a client whose request is still arriving.
 
         A connection that is closed during input is reset, and the client may never see the answer. So the rest of a
@@ -355,7 +353,7 @@ class Connection(asyncio.BufferedProtocol):
             self._app.refused(status)
             self._close()
             return
-        last = Request(b"", _NOTHING, {}, keeps=False)
+        last = Incoming(b"", _NOTHING, {}, keeps=False)
         last.refusal = refusal(status, reason)
         self._waiting.append(last)
         self._answer_next()

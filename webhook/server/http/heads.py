@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from webhook.server.http.messages import Request
+
+if TYPE_CHECKING:
+    from webhook.server.http.messages import Incoming
 
 _MOST: Final = 64
 """How many heads are remembered; each API server sends one or two."""
@@ -25,7 +28,7 @@ class Heads:
     def __init__(self) -> None:
         self._known: dict[tuple[bytes, bytes], Request] = {}
 
-    def learn(self, data: bytearray, size: int, request: Request) -> None:
+    def learn(self, data: bytearray, size: int, request: Incoming) -> None:
         """Remember the head of a parsed request, unless others with it may be treated otherwise.
 
         Args:
@@ -57,12 +60,10 @@ class Heads:
         end = data.find(_END, 0, min(size, _LONGEST))
         if end < 0:
             return None
-        start = end + len(_END)
-        before, _, rest = bytes(data[:end]).partition(_LENGTH)
+        start, view = end + len(_END), memoryview(data)
+        before, _, rest = view[:end].tobytes().partition(_LENGTH)
         digits, _, after = rest.partition(_LINE_END)
         known = self._known.get((before, after))
         if known is None or digits != b"%d" % (size - start):
             return None
-        request = Request(known.method, known.target, known.headers, client=client, peer=peer)
-        request.body = bytes(memoryview(data)[start:size])
-        return request
+        return Request(known.method, known.target, known.headers, client, peer, body=view[start:size].tobytes())

@@ -85,7 +85,7 @@ class Weights:
         Args:
             length: Its bytes.
         """
-        return self.seconds(length) > _HEAVY
+        return length * (_SECONDS_PER_BYTE + self._cost_per_byte * _SECONDS_PER_COST) > _HEAVY
 
     def learn(self, length: int, cost: int) -> None:
         """Record the cost of a review, in CEL's units.
@@ -94,7 +94,8 @@ class Weights:
             length: Its bytes.
             cost: The cost of its policies.
         """
-        self._cost_per_byte = max(self._cost_per_byte * _FADING, cost / length)
+        faded, present = self._cost_per_byte * _FADING, cost / length
+        self._cost_per_byte = max(faded, present)
 
 
 class Job:

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from webhook.admission import Answer, Call
-    from webhook.server.http.messages import Request
+    from webhook.server.http.messages import Page, Request
 
-    Begin = Callable[[], Callable[[], None]]
+    Reply = Callable[[Page], None]
+    Judge = Callable[[Request, Reply], Page | None]
+    _Review = tuple[Request, Judge, Reply]
 
 QUANTUM: Final = 0.01
 """The seconds of reviews after which the event loop checks for new input."""
@@ -44,8 +46,8 @@ class Inline:
     def __init__(self, review: Callable[[bytes, Call], Answer], seconds: Callable[[int], float]) -> None:
         self._review = review
         self._seconds = seconds
-        self._new: list[tuple[Request, Begin]] = []
-        self._waiting: Turns[Begin] = Turns()
+        self._new: list[_Review] = []
+        self._waiting: Turns[_Review] = Turns()
         self._spent = 0.0
         self._is_scheduled = False
         self._is_answering = False
@@ -66,22 +68,23 @@ class Inline:
             signal.setitimer(signal.ITIMER_PROF, 0)
             signal.signal(signal.SIGPROF, signal.SIG_IGN)
 
-    def put(self, request: Request, begin: Begin) -> None:
+    def put(self, request: Request, judge: Judge, reply: Reply) -> None:
         """Queue a review, to be answered once the event loop has checked for other input.
 
         Args:
             request: The request for it.
-            begin: Answers it; returns a function that sends the answer. Neither raises anything.
+            judge: Answers it; None if the answer is sent later. Raises nothing.
+            reply: Sends the answer. Raises nothing.
         """
-        self._new.append((request, begin))
+        self._new.append((request, judge, reply))
         if not self._is_scheduled:
             self._schedule()
 
-    def answer(self, request: Request, call: Call, began: float) -> Answer:
+    def answer(self, body: bytes, call: Call, began: float) -> Answer:
         """Answer a review.
 
         Args:
-            request: The request for it.
+            body: The review.
             call: How the webhook was called.
             began: The present time, by ``time.monotonic``.
 
@@ -91,13 +94,10 @@ class Inline:
         self._ticks = 0
         self._is_answering = True
         try:
-            return self._review(request.body, call)
+            return self._review(body, call)
         finally:
             self._is_answering = False
-            spent = time.monotonic() - began
-            self._spent += spent
-            if self._waiting:
-                self._waiting.charge(request.sender, spent)
+            self._spent += time.monotonic() - began
 
     def _tick(self, _number: int, frame: FrameType | None) -> None:
         if self._is_answering:
@@ -119,17 +119,23 @@ class Inline:
         self._is_scheduled = False
         self._spent = 0.0
         new, self._new = self._new, []
-        ends: list[Callable[[], None]] = []
-        for request, begin in new:
-            if self._spent >= QUANTUM or self._waiting:
-                self._waiting.put(request.sender, self._seconds(len(request.body)), begin)
+        waiting, pages = self._waiting, []
+        must_wait = bool(waiting)
+        for request, judge, reply in new:
+            must_wait = must_wait or self._spent >= QUANTUM
+            if must_wait:
+                waiting.put(request.sender, self._seconds(len(request.body)), (request, judge, reply))
             else:
-                ends.append(begin())
-        while self._waiting and self._spent < QUANTUM:
-            ends.append(self._waiting.pop()())
-        for end in ends:
-            end()
-        if self._waiting and not self._is_scheduled:
+                pages.append((reply, judge(request, reply)))
+        while waiting and self._spent < QUANTUM:
+            request, judge, reply = waiting.pop()
+            before = self._spent
+            pages.append((reply, judge(request, reply)))
+            waiting.charge(request.sender, self._spent - before)
+        for reply, page in pages:
+            if page is not None:
+                reply(page)
+        if waiting and not self._is_scheduled:
             self._schedule()
 
 

@@ -54,7 +54,7 @@ class Page(NamedTuple):
 
 
 class Request:
-    """A request, while it arrives and afterwards.
+    """A request.
 
     Args:
         method: Its method.
@@ -63,34 +63,21 @@ class Request:
         client: Identifies the client.
         peer: The client's address and port.
         keeps: Whether the client may send another request over the connection.
+        body: Its body.
     """
 
-    __slots__ = (
-        "arrived",
-        "body",
-        "client",
-        "expects",
-        "headers",
-        "is_answered",
-        "keeps",
-        "length",
-        "method",
-        "peer",
-        "pieces",
-        "refusal",
-        "size",
-        "target",
-    )
+    __slots__ = ("arrived", "body", "client", "headers", "keeps", "method", "peer", "target")
 
     def __init__(
         self,
         method: bytes,
         target: Target,
         headers: Mapping[bytes, bytes],
-        *,
         client: str = "",
         peer: tuple[str, int] | None = None,
+        *,
         keeps: bool = True,
+        body: bytes = b"",
     ) -> None:
         self.method = method
         self.target = target
@@ -98,26 +85,44 @@ class Request:
         self.client = client
         self.peer = peer
         self.keeps = keeps
-        self.length = int(headers.get(b"content-length", -1))
-        """The stated length of its body; -1 if it states none."""
-        self.expects = b"expect" in headers and headers[b"expect"].lower() == b"100-continue"
-        """Whether the client waits for ``100 Continue`` before it sends the body."""
-        self.body = b""
-        self.pieces: list[bytes] = []
-        """The pieces of its body that have arrived, until it is complete."""
-        self.size = 0
-        """The bytes of the pieces that count towards the memory limit."""
+        self.body = body
         self.arrived = 0.0
         """When it was complete, by ``time.monotonic``."""
-        self.refusal: Page | None = None
-        """Its refusal, if that is known before it is complete."""
-        self.is_answered = False
-        """Whether the refusal has been sent."""
 
     @property
     def sender(self) -> tuple[str, tuple[str, int] | None]:
         """The client, and its connection."""
         return self.client, self.peer
+
+
+class Incoming(Request):
+    """A request that arrives in pieces."""
+
+    __slots__ = ("expects", "is_answered", "length", "pieces", "refusal", "size")
+
+    def __init__(
+        self,
+        method: bytes,
+        target: Target,
+        headers: Mapping[bytes, bytes],
+        client: str = "",
+        peer: tuple[str, int] | None = None,
+        *,
+        keeps: bool = True,
+    ) -> None:
+        super().__init__(method, target, headers, client, peer, keeps=keeps)
+        self.length = int(headers.get(b"content-length", -1))
+        """The stated length of its body; -1 if it states none."""
+        self.expects = b"expect" in headers and headers[b"expect"].lower() == b"100-continue"
+        """Whether the client waits for ``100 Continue`` before it sends the body."""
+        self.pieces: list[bytes] = []
+        """The pieces of its body that have arrived, until it is complete."""
+        self.size = 0
+        """The bytes of the pieces that count towards the memory limit."""
+        self.refusal: Page | None = None
+        """Its refusal, if that is known before it is complete."""
+        self.is_answered = False
+        """Whether the refusal has been sent."""
 
 
 def target_of(url: bytes) -> Target:

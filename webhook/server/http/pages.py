@@ -13,7 +13,7 @@ from webhook.server.http.messages import failed, refusal
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from webhook.server.http.messages import Page, Request
+    from webhook.server.http.messages import Incoming, Page, Request
 
     Make = Callable[[Request], Page]
 
@@ -48,7 +48,7 @@ class Pages:
         """Whether each answer is the last of its connection."""
         self._logged_at = float("-inf")
 
-    def admit(self, request: Request) -> Page | None:
+    def admit(self, request: Incoming) -> Page | None:
         """Check the header of a request; return the refusal if its body need not be read."""
         return self.bodies.too_large if request.length > self.bodies.limit else None
 

@@ -92,7 +92,7 @@ class DecisionLog:
             )
             return
         plain = record.decision in _ADMITTED and not (record.found or record.patched or record.warnings)
-        if plain and zlib.crc32(record.uid.encode(errors="replace")) >= self._bound:
+        if plain and zlib.crc32(record.uid.encode("utf-8", "replace")) >= self._bound:
             return
         level = _LEVELS[record.decision]
         if self._log.isEnabledFor(level):
