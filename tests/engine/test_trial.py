@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.policy.examples import MUTATING, MUTATING_BINDING, binding, policy, spec
 from webhook.api.versions import NEWEST
+from webhook.engine.offline import evaluate
 from webhook.engine.trial import try_policies
 from webhook.policy.load import load
+
+if TYPE_CHECKING:
+    from webhook.policy.evaluation.verdict import Verdict
 
 CLAIMS = {
     "apiGroups": ["resource.k8s.io"],
@@ -116,3 +120,24 @@ def test_patches_that_do_not_apply_are_found() -> None:
     assert message.startswith(
         "fails when a Pod without labels is created, and the policy refuses it then: JSON Patch: remove"
     )
+
+
+def test_an_expression_that_takes_too_much_work_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webhook.engine.offline.DOCUMENT", 50_000)
+    evaluated = []
+
+    def counted(*given: Any, **options: Any) -> Verdict:
+        evaluated.append(given)
+        return evaluate(*given, **options)
+
+    monkeypatch.setattr("webhook.engine.trial.evaluate", counted)
+    twice = (
+        {"name": f"v{step}", "expression": f"[variables.v{step - 1}, variables.v{step - 1}]"} for step in range(1, 40)
+    )
+    variables = [{"name": "v0", "expression": "[1]"}, *twice]
+    checks = [{"expression": "variables.v39 == variables.v39"}]
+    (found,) = tried(policy(rules=[CLAIMS], variables=variables, validations=checks), binding())
+    assert found[0] == "spec.validations[0].expression"
+    assert "take more work than draguard allows" in found[1]
+    assert found[2] == "shorten it: what it builds or compares grows with each step"
+    assert len(evaluated) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.conversion import ConversionError, convert
+from webhook.budget import BudgetExceededError
 from webhook.engine.offline import evaluate
 from webhook.objects import text
 from webhook.policy.evaluation.policyset import Finding
@@ -48,6 +49,8 @@ _OPERATIONS: Final = {"created": (True, False), "updated": (True, True), "delete
 """Whether a request has the object, and the old one."""
 _ERROR: Final = "resulted in error: "
 _PATCH: Final = "JSON Patch: "
+_SHORTEN: Final = "shorten it: what it builds or compares grows with each step"
+_TOO_MUCH: Final = str(BudgetExceededError())
 _OF_METADATA: Final = ("labels", "annotations")
 
 
@@ -80,9 +83,10 @@ def _failing(policy: Policy, policies: PolicySet, release: Release) -> Iterator[
                     _, _, reason = decision.message.rpartition(_ERROR)
                     effect = "does not apply then" if policy.fails_open else "refuses it then"
                     message = f"fails when {description} is {doing}, and the policy {effect}: {reason}"
-                    yield Problem(
-                        WARNING, "fails-on-valid", "", decision.path, message, _guard(reason, description, doing)
-                    )
+                    hint = _SHORTEN if _TOO_MUCH in reason else _guard(reason, description, doing)
+                    yield Problem(WARNING, "fails-on-valid", "", decision.path, message, hint)
+            if any(_TOO_MUCH in decision.message for decision in verdict.decisions):
+                return  # other objects would take as long
 
 
 def _fails(decision: Decision) -> bool:
