@@ -31,6 +31,7 @@ ALIKE = [
     (f'{READ}.endsWith("a") || {READ}.contains("b")', f'{READ}.endsWith("c") || {READ}.contains("d")'),
     ('device.attributes["a.b"].driverVersion == "a"', 'device.attributes["a.b"].driverVersion == "b"'),
     (f'{READ} == "a100"', 'device.attributes["gpu.example.com"].brand == "h200"'),
+    ('device.attributes["a.b"].?c.orValue("d") == "e"', 'device.attributes["a.b"].?f.orValue("d") == "e"'),
     ('has(device.capacity["a.b"].c)', 'has(device.capacity["a.b"].d)'),
 ]
 UNLIKE = [
@@ -40,6 +41,7 @@ UNLIKE = [
     (f'{READ} == "a100"', 'device.attributes["gpu.example.com"].type == "a100"'),
     (f'{READ} == "a100"', 'device.attributes["amd.example.com"].model == "a100"'),
     (f'{READ} == "a100"', 'device.attributes["gpu.example.com"]["model"] == "a100"'),
+    (f"{READ} == 1", 'device.attributes["gpu.example.com"].?model == 1'),
     (f"{READ} == 1", 'device.capacity["gpu.example.com"].model == 1'),
     (f"{READ}.size()", f"{READ}.trim()"),
     ('device.attributes["a.b"].null == "x"', 'device.attributes["a.b"].main == "x"'),
@@ -118,6 +120,8 @@ FORMS = [
     'int("1") == {value} && "x == 1" == {value}',
     'b"a" == {value}',
     "{read}.string == {value}",
+    'device.attributes["gpu.example.com"].?model.orValue({value}) == {value}',
+    'device.attributes["gpu.example.com"].?brand.orValue({value}) == {value}',
 ]
 VALUES = [
     '"a"',

@@ -28,7 +28,7 @@ _INTEGER: Final = "[0-9]{1,9}"
 _ELEMENT: Final = rf"(?:{_TEXT}|{_INTEGER})"
 _LIST: Final = rf"\[\s*{_ELEMENT}(?:\s*,\s*{_ELEMENT})*\s*\]"
 _WORD: Final = r"(?!(?:true|false|null|in)\b)([A-Za-z_]\w*+)(?!\s*[({])"
-_READ: Final = rf"device(?<![\w.]device)\.(?:attributes|capacity)\[(?:{_TEXT})\]\.{_WORD}"
+_READ: Final = rf"device(?<![\w.]device)\.(?:attributes|capacity)\[(?:{_TEXT})\]\.\??{_WORD}"
 _NAME: Final = 1
 """The group of the name in a read."""
 _CONSTANTS: Final = (
