@@ -239,6 +239,26 @@ class TestOwnProfiles:
         assert (done.code, message in done.err) == (2, True)
 
 
+class TestCheck:
+    def test_all_mistakes_are_listed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        profile = "{driver: a, devices: {x: {attributes: {b: strng, c: integer}}, z: {capcity: []}}}"
+        (tmp_path / "a.yaml").write_text(profile, encoding="utf-8")
+        done = draguard("driver", "check", "a.yaml", "gone.yaml")
+        assert done.code == 2
+        assert [line.partition(";")[0] for line in done.err.splitlines()] == [
+            'draguard driver: error: check: a.yaml: devices.x: attribute b is of type "strng"',
+            'check: a.yaml: devices.x: attribute c is of type "integer"',
+            "check: a.yaml: devices.z: unknown key capcity",
+            "check: gone.yaml: no such file or directory",
+        ]
+
+    def test_one_attribute_is_no_plural(self, tmp_path: Path) -> None:
+        profile = "{driver: a, devices: {x: {attributes: {b: string}, capacity: [memory]}}}"
+        (tmp_path / "a.yaml").write_text(profile, encoding="utf-8")
+        assert "; 1 attribute, 1 capacity; " in draguard("driver", "check", tmp_path / "a.yaml").out
+
+
 class TestMistypedNames:
     @staticmethod
     def claim(class_name: str, driver: str) -> str:

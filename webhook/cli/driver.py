@@ -16,6 +16,7 @@ from webhook.documents.dump import dump
 from webhook.drivers import built_in, profile_of, published, text_of
 from webhook.objects import items, name_of
 from webhook.report.model import Report
+from webhook.report.summary import counted
 from webhook.report.text import as_text
 from webhook.spelling import nearest
 
@@ -40,22 +41,21 @@ def _show(name: str | None) -> int:
     if name not in built_in():
         near = nearest(name, built_in())
         hint = f"did you mean {near}?" if near else "`draguard driver show` lists the known drivers"
-        raise UsageError(f"driver show: unknown driver {name}; {hint}")
+        raise UsageError(f"show: unknown driver {name}; {hint}")
     sys.stdout.write(text_of(name))
     return 0
 
 
 def _check(files: list[str]) -> int:
-    for profile in (read_profiles(files) or {}).values():
+    for profile in (read_profiles(files, "check: ") or {}).values():
         attributes = sum(len(each.attributes) + len(each.optional) for each in profile.devices.values())
         capacities = sum(len(each.capacity) + len(each.optional_capacity) for each in profile.devices.values())
         taken = sorted((profile.parameters or {}).get("kinds", ())) or [
             "not described" if profile.parameters is None else "described"
         ]
-        print(
-            f"{profile.driver}: kinds of devices: {', '.join(profile.devices) or 'none'}; "
-            f"{attributes} attributes, {capacities} capacities; parameters: {', '.join(taken)}"
-        )
+        kinds = ", ".join(profile.devices) or "none"
+        amounts = f"{counted(attributes, 'attribute')}, {capacities} {'capacity' if capacities == 1 else 'capacities'}"
+        print(f"{profile.driver}: kinds of devices: {kinds}; {amounts}; parameters: {', '.join(taken)}")
     return 0
 
 
@@ -74,6 +74,6 @@ def _from_cluster(paths: list[str]) -> int:
     }
     profiles: list[dict[str, Any]] = published(slices, classes)
     if not profiles:
-        raise UsageError("driver from-cluster: no ResourceSlices found; `draguard snapshot` prints what to collect")
+        raise UsageError("from-cluster: no ResourceSlices found; `draguard snapshot` prints what to collect")
     sys.stdout.write(dump(profiles))
     return 0

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class ProfileError(ValueError):
-    """A profile cannot be used; the message says where and why."""
+    """A profile cannot be used; each argument is the text of a mistake, with its place."""
 
 
 def check_keys(where: str, value: Any, known: Collection[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from webhook.api.dra.device import ONE_VALUE
 from webhook.drivers.errors import ProfileError, check_keys
@@ -10,7 +10,7 @@ from webhook.drivers.schema import check_section
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 TYPES: Final = frozenset(ONE_VALUE)
 """The types of attributes, as ResourceSlices have them."""
@@ -115,8 +115,12 @@ def read_profile(value: Any) -> Profile:
     if parameters is not None and parameters != "none" and not isinstance(parameters, dict):
         raise ProfileError('parameters: give an object, or "none" if the driver takes none')
     gates = {str(gate): bool(on) for gate, on in _mapping(value, "gates").items()}
+    mistakes: list[str] = []
     if isinstance(parameters, dict):
-        check_section(parameters, gates)
+        _collect(mistakes, check_section, parameters, gates)
+    described = {kind: _collect(mistakes, _devices, kind, each) for kind, each in devices.items()}
+    if mistakes:
+        raise ProfileError(*mistakes)
     return Profile(
         driver=value["driver"],
         about=str(value.get("about", "")),
@@ -125,20 +129,34 @@ def read_profile(value: Any) -> Profile:
         is_example=bool(value.get("isExample")),
         classes=_texts(value, "classes"),
         kind_attribute=str(value.get("kindAttribute", "")),
-        devices={kind: _devices(kind, each) for kind, each in devices.items()},
+        devices={kind: each for kind, each in described.items() if each is not None},
         removed=_texts(value, "removed"),
         gates=gates,
         parameters={"schema": {"maxProperties": 0}} if parameters == "none" else parameters,
     )
 
 
+_T = TypeVar("_T")
+
+
+def _collect(mistakes: list[str], read: Callable[..., _T], *arguments: Any) -> _T | None:
+    """Read a part of a profile; collect its mistakes."""
+    try:
+        return read(*arguments)
+    except ProfileError as error:
+        mistakes.extend(error.args)
+        return None
+
+
 def _devices(kind: str, value: Any) -> Devices:
     where = f"devices.{kind}"
     check_keys(where, value, _DEVICE_KEYS)
     attributes, optional = _texts(value, "attributes", where), _texts(value, "optional", where)
-    for name, type_ in {**attributes, **optional}.items():
-        if type_ not in TYPES:
-            raise ProfileError(f'{where}: attribute {name} is of type "{type_}"; types are {", ".join(sorted(TYPES))}')
+    types = ", ".join(sorted(TYPES))
+    wrong = {name: type_ for name, type_ in {**attributes, **optional}.items() if type_ not in TYPES}
+    if wrong:
+        mistakes = (f'attribute {name} is of type "{each}"; types are {types}' for name, each in wrong.items())
+        raise ProfileError(*(f"{where}: {each}" for each in mistakes))
     capacity, more = (_names(value, key, where) for key in ("capacity", "optionalCapacity"))
     return Devices(attributes, optional, capacity, more)
 

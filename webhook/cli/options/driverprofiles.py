@@ -15,36 +15,55 @@ if TYPE_CHECKING:
 _CRD: Final = "CustomResourceDefinition"
 
 
-def read_profiles(files: Sequence[str]) -> dict[str, Profile] | None:
+class _DefinitionError(ValueError):
+    """The CustomResourceDefinitions beside a profile do not describe its parameters."""
+
+
+def read_profiles(files: Sequence[str], option: str = "--driver-profile: ") -> dict[str, Profile] | None:
     """Read profiles, and the CustomResourceDefinitions of parameters beside them; None if there are no files.
 
+    Args:
+        files: The files.
+        option: The option that names them, as errors begin.
+
     Raises:
-        UsageError: A file cannot be read, or a profile is malformed.
+        UsageError: A file cannot be read, or profiles are malformed.
     """
     if not files:
         return None
+    mistakes: list[str] = []
+    found = _profiles(files, mistakes)
+    if mistakes:
+        raise UsageError("\n".join(f"{option}{each}" for each in mistakes))
+    return found
+
+
+def _profiles(files: Sequence[str], mistakes: list[str]) -> dict[str, Profile]:
+    """Read profiles, and collect their mistakes; the readable ones are returned."""
     from webhook.drivers import ProfileError, read_profile  # noqa: PLC0415 - most commands have no profile
 
     found: dict[str, Profile] = {}
     for file in files:
-        documents = list(_documents(file))
+        documents = list(_documents(file, mistakes))
         definitions = [each.data for each in documents if _kind(each) == _CRD]
         for document in documents:
             if _kind(document) == _CRD:
                 continue
             try:
                 profile = read_profile(_with_parameters(document.data, definitions))
-            except ProfileError as error:
-                raise UsageError(f"--driver-profile: {document.source}: {error}") from error
-            found[profile.driver] = profile
+            except (ProfileError, _DefinitionError) as error:
+                mistakes += (f"{document.source}: {each}" for each in error.args)
+            else:
+                found[profile.driver] = profile
     return found
 
 
-def _documents(file: str) -> Iterator[Document]:
+def _documents(file: str, mistakes: list[str]) -> Iterator[Document]:
     for document in read([file]):
         if isinstance(document, Unreadable):
-            raise UsageError(f"--driver-profile: {document.source}: {document.message}")
-        yield document
+            mistakes.append(f"{document.source}: {document.message}")
+        else:
+            yield document
 
 
 def _kind(document: Document) -> Any:
@@ -65,11 +84,8 @@ def _with_parameters(value: Any, definitions: Sequence[dict[str, Any]]) -> Any:
                 schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
                 kinds[str((spec.get("names") or {}).get("kind"))] = schema
     except (AttributeError, TypeError) as error:
-        raise UsageError(
-            f"--driver-profile: {value.get('driver')}: parameters: crd: a {_CRD} beside the profile is malformed"
-        ) from error
+        message = f"{value.get('driver')}: parameters: crd: a {_CRD} beside the profile is malformed"
+        raise _DefinitionError(message) from error
     if not kinds:
-        raise UsageError(
-            f"--driver-profile: {value.get('driver')}: parameters: crd: no {_CRD} stands beside the profile"
-        )
+        raise _DefinitionError(f"{value.get('driver')}: parameters: crd: no {_CRD} stands beside the profile")
     return {**value, "parameters": {"apiVersion": api_version, "kinds": kinds}}
