@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.command import draguard
+from webhook.cli.console.diff import unified
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,3 +79,31 @@ def test_a_file_name_at_the_beginning_of_a_line_is_not_a_command(
     done = draguard("validate", "::error::##[x].yaml", "--output", report)
     assert done.out.startswith(r"\x3a:error::## [x].yaml:")
     assert harmless(done.out)
+
+
+def test_statistics_name_kinds_that_are_no_commands(tmp_path: Path) -> None:
+    done = draguard("validate", "-o", "statistics", write(tmp_path / "a.yaml", {"apiVersion": EVIL, "kind": EVIL}))
+    assert "## [x]" in done.out
+    assert harmless(done.out)
+
+
+@pytest.mark.parametrize("command", [("validate", "--diff", "--unsafe-fixes"), ("convert", "--diff")])
+def test_the_name_of_a_file_in_a_diff_is_not_a_command(tmp_path: Path, command: tuple[str, ...]) -> None:
+    old = {"apiVersion": "resource.k8s.io/v1beta1", "kind": "DeviceClass", "metadata": {"name": "A"}, "spec": {}}
+    file = tmp_path / "a\x1b[31m\n::error::##[x].yaml"
+    file.write_text(json.dumps(old, indent=1), encoding="utf-8")
+    done = draguard(*command, file)
+    assert r"a\x1b[31m\n::error::## [x].yaml" in done.out
+    assert harmless(done.out + done.err)
+
+
+def test_a_diff_has_the_lines_of_a_file() -> None:
+    lines = list(unified("a", "a: x\u2028y\n\x85", "a: x\u2028y\n"))
+    assert lines == [
+        "--- a\n",
+        "+++ a\n",
+        "@@ -1,2 +1 @@\n",
+        " a: x\u2028y\n",
+        "-\x85\n",
+        "\\ No newline at end of file\n",
+    ]

@@ -138,7 +138,7 @@ def test_a_server_that_hangs_is_given_up(
         ended.set()
 
 
-@pytest.mark.parametrize("answer", [b'["a", "list"]', b"<html>a proxy", b"\xff"])
+@pytest.mark.parametrize("answer", [b'["a", "list"]', b"<html>a proxy", b"\xff", b"[" * 100_000])
 def test_an_answer_that_is_not_an_object_is_an_error(
     server: ApiServer,
     client: Api,

@@ -141,7 +141,7 @@ class Api:
         self.now = _time(date)
         try:
             answer = json.loads(content)
-        except ValueError:
+        except (ValueError, RecursionError):
             answer = None
         if status == http.client.OK and isinstance(answer, dict):
             return answer
