@@ -93,12 +93,12 @@ def _blank(names: list[str], found: re.Match[str]) -> str:
     kind = found.lastindex
     if kind is None:
         return found[0]
+    whole, blanked = found.group(0, kind)
     if kind == _NAME:
-        names.append(found[kind])
-    before, (start, end) = found.start(), found.span(kind)
-    is_list = found[kind][0] == "["
-    shape = _elements.sub(_length, found[kind]) if is_list else end - start
-    return f"{found[0][: start - before]}\0{kind} {shape}\0{found[0][end - before :]}"
+        names.append(blanked)
+    shape = _elements.sub(_length, blanked) if blanked[0] == "[" else len(blanked)
+    before, _, after = whole.rpartition(blanked)  # at most a quote and a parenthesis follow it
+    return f"{before}\0{kind} {shape}\0{after}"
 
 
 def _length(element: re.Match[str]) -> str:
