@@ -518,5 +518,11 @@ class TestSwitches:
         assert chart["appVersion"] == webhook_version()
 
 
+@pytest.mark.parametrize("values", VALUES)
+def test_no_line_ends_with_blanks(values: str) -> None:
+    texts = render(VALUES[values])
+    assert [(name, line) for name, text in texts.items() for line in text.splitlines() if line != line.rstrip()] == []
+
+
 def webhook_version() -> str:
     return webhook.__version__

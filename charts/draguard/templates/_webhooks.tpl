@@ -13,7 +13,9 @@ labels:
   {{- with .Values.webhooks.labels }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
-{{ include "draguard.annotations" (list . $own) }}
+{{- with include "draguard.annotations" (list . $own) }}
+{{ . }}
+{{- end }}
 {{- end -}}
 
 {{- /* A webhook's failurePolicy. While nothing is to be refused, nothing is refused for want of an answer. Takes: root, name. */ -}}
