@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
 from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from tests.command import ROOT, draguard
+from tests.command import ROOT, SCRIPT, draguard
 from tests.simulation import clusters
 from tests.structured import claim
 from webhook.cli import main, match
@@ -489,11 +491,25 @@ class TestSnapshot:
         assert done.code == 0
         assert "asked for deviceclasses" in done.out
 
+    @pytest.mark.process
+    def test_needs_no_memory_for_what_kubectl_prints(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.kubectl(tmp_path, monkeypatch, "head -c 300000000 /dev/zero")
+        limit = f"import os, resource, sys; resource.setrlimit(resource.RLIMIT_DATA, ({200 << 20},) * 2); "
+        command = [
+            sys.executable,
+            "-c",
+            f"{limit}os.execv(sys.argv[1], sys.argv[1:])",
+            str(SCRIPT),
+            "snapshot",
+            "--run",
+        ]
+        assert subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == 0
+
     def test_asks_again_without_what_is_not_served(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.kubectl(
             tmp_path,
             monkeypatch,
-            "case $2 in *devicetaintrules*) echo \"error: the server doesn't have a resource type "
+            "case $2 in *devicetaintrules*) echo the first half; echo \"error: the server doesn't have a resource type "
             '\\"devicetaintrules\\"" >&2; exit 1;; esac',
             'echo "asked for $2"',
         )
