@@ -53,7 +53,7 @@ def _command(parser: Parser) -> Iterator[str]:
 def _options(parser: Parser) -> Iterator[str]:
     formatter = Help(parser.prog)
     for action in parser._actions:  # noqa: SLF001 - argparse has no other way to list them
-        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+        if isinstance(action, argparse._SubParsersAction) or action.help == argparse.SUPPRESS:  # noqa: SLF001
             continue
         yield ".TP"
         yield f".B {_escaped(formatter._format_action_invocation(action))}"  # noqa: SLF001

@@ -183,6 +183,17 @@ def repeated(
     parser.add_argument(*names, action="append", default=[], help=f"{help}; can be repeated{then}", **options)
 
 
+def synonym(parser: argparse._ActionsContainer, name: str, dest: str) -> None:
+    """Declare another name of an option, which no help shows: that of the same option of another command.
+
+    Args:
+        parser: The parser of the option.
+        name: The other name.
+        dest: The option's own name among the arguments.
+    """
+    parser.add_argument(name, dest=dest, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Suggest a similar name; empty if none is similar."""
     near = nearest(name, known)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from webhook.cli.arguments import reading
 from webhook.cli.arguments.configured import configured
-from webhook.cli.arguments.parsing import subcommand
+from webhook.cli.arguments.parsing import subcommand, synonym
 from webhook.cli.arguments.shared import RELEASE, STRICT, report
 from webhook.cli.arguments.suppression import suppression
 
@@ -111,6 +111,7 @@ def policy(parser: argparse.ArgumentParser) -> None:
 def _new(actions: argparse._SubParsersAction[Any]) -> None:
     new = subcommand(actions, "new", "write a policy to start from, with its suite", epilog=_POLICY_NEW)
     new.add_argument("name", metavar="NAME", help="the policy's name, such as few-devices.example.com")
+    synonym(new, "--dir", "directory")
     new.add_argument(
         "--directory", metavar="DIRECTORY", help="where policy.yaml and tests.yaml are written (default: as NAME)"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from webhook.cli.arguments import reading
-from webhook.cli.arguments.parsing import repeated
+from webhook.cli.arguments.parsing import repeated, synonym
 from webhook.cli.arguments.shared import cluster, gates, policies, prescheduled
 
 if TYPE_CHECKING:
@@ -280,6 +280,7 @@ def _log(group: argparse._ActionsContainer) -> None:
 def certs(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `draguard certs`."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="DNS names and IP addresses of the webhook")
+    synonym(parser, "--directory", "dir")
     parser.add_argument("--dir", default="certs", metavar="DIRECTORY", help="the directory (default: %(default)s)")
     parser.add_argument(
         "--days", type=int, metavar="DAYS", help="how long the serving certificate is valid (default: 365)"
