@@ -429,3 +429,11 @@ def test_an_attribute_in_another_domain_is_suggested() -> None:
     claim = claim_of(f"requests: [{{name: r, exactly: {{deviceClassName: gpu.nvidia.com, selectors: {selectors}}}}}]")
     (found,) = findings(claim)
     assert found["hint"] == 'did you mean device.attributes["resource.kubernetes.io"].numaNode?'
+
+
+def test_a_selector_that_takes_too_much_work_is_not_said_to_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    lists = "".join(f"cel.bind(l{n + 1}, [l{n}, l{n}, l{n}, l{n}, l{n}, l{n}, l{n}, l{n}], " for n in range(6))
+    selector = f"cel.bind(l0, [1], {lists}l6 == l6{')' * 7}"
+    monkeypatch.setattr("webhook.cli.validate.references._WORK", 10_000)
+    assert findings(device_class(selector)) == []
+    assert [each["rule"] for each in findings(device_class("1 / 0 == 1"))] == ["selector-constant"]

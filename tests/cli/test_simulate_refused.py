@@ -108,5 +108,5 @@ def test_a_claim_of_a_stored_template_is_not_made(labels: dict[str, str], releas
         assert answer["why"]["reason"] == 'pod "default/p": ResourceClaim not created yet'
         path = "spec.devices.requests[0].adminAccess"
         assert answer["why"]["notes"] == [
-            f"the API server does not take its claim default/p-gpu-XXXXX: {path}: Forbidden: {NEEDS_LABEL}"
+            f"the API server refuses its claim default/p-gpu-XXXXX: {path}: Forbidden: {NEEDS_LABEL}"
         ]

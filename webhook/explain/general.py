@@ -94,7 +94,7 @@ OF_UPDATES: Mapping[str, str] = {
         " name: name the directory of the chart or kustomization instead, or the file with `--stdin-filename`.",
     ),
     "generation-lowered": _paragraphs(
-        "An update of a ResourceSlice lowers the generation of its pool.",
+        "An update lowers the generation of a pool.",
         "The API server accepts that. Schedulers use only the slices of a pool's highest generation, so they ignore"
         " this one while another slice of the pool has the earlier generation.",
     ),
