@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from time import process_time
 from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
@@ -132,10 +132,11 @@ def spread(work: Callable[[T], R], pieces: Sequence[T], processes: int, name: Ca
     events, done = poll(), dict[int, tuple[int, bytearray]]()
     gc.freeze()  # else the first collection in each process would copy all memory
     try:
-        for _ in range(min(processes, len(pieces))):
-            worker = _forked(work, pieces, taking, giving, [each.results for each in workers.values()])
-            workers[worker.results] = worker
-            events.register(worker.results)
+        with _uninterrupted():  # else a fork that is interrupted as it begins would end the others
+            for _ in range(min(processes, len(pieces))):
+                worker = _forked(work, pieces, taking, giving, [each.results for each in workers.values()])
+                workers[worker.results] = worker
+                events.register(worker.results)
         unused, taking, given = taking, -1, 0  # first: an interrupt after the call would close it twice
         os.close(unused)
         for number in range(len(pieces)):
@@ -170,9 +171,21 @@ class _RemoteError(Exception):
         return f"\n{self.args[0]}"
 
 
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let SIGINT and SIGTERM wait."""
+    from signal import SIG_BLOCK, SIG_SETMASK, SIGINT, SIGTERM, pthread_sigmask  # noqa: PLC0415 - as above
+
+    before = pthread_sigmask(SIG_BLOCK, {SIGINT, SIGTERM})
+    try:
+        yield
+    finally:
+        pthread_sigmask(SIG_SETMASK, before)
+
+
 def _forked(work: Callable[[T], R], pieces: Sequence[T], taking: int, giving: int, others: Sequence[int]) -> _Worker:
     from fcntl import F_SETPIPE_SZ, fcntl  # noqa: PLC0415 - as above
-    from signal import SIG_DFL, SIGINT, SIGTERM, signal  # noqa: PLC0415 - as above
+    from signal import SIG_DFL, SIG_UNBLOCK, SIGINT, SIGTERM, pthread_sigmask, signal  # noqa: PLC0415 - as above
 
     results, writing = os.pipe()
     with suppress(OSError):  # the pipe is as large as allowed
@@ -185,6 +198,7 @@ def _forked(work: Callable[[T], R], pieces: Sequence[T], taking: int, giving: in
     try:
         signal(SIGINT, SIG_DFL)
         signal(SIGTERM, SIG_DFL)
+        pthread_sigmask(SIG_UNBLOCK, {SIGINT, SIGTERM})
         for each in (giving, results, *others):
             os.close(each)
         _work(work, pieces, taking, writing)
