@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from tests.attacks.target import Target
 
 
-LENGTHS: Final = (0, 200)
-"""How many authorities: none, and about as many as OpenSSL takes."""
+LENGTHS: Final = (0, 20, 200)
+"""How many authorities: none, almost as many as are read, and about as many as OpenSSL takes."""
 TOGETHER: Final = 30
 
 
