@@ -801,6 +801,7 @@ class TestText:
             "no more pods like default/p fit: 1 node has too little cpu: cpu 2 wanted, 1 of 1 free\n"
         )
         assert "  a: Insufficient cpu" in text
+        assert draguard("simulate", "--cluster", tmp_path / "cluster.yaml", "--fit").code == 1
 
 
 RAY = """
