@@ -88,7 +88,7 @@ def _chains(length: int, target: Target) -> list[str]:
 
 ATTACK = {
     str(length): Attack(
-        f"client certificates with {length} authorities that nobody knows",
+        f"client certificates with {length} unknown authorities",
         partial(_chains, length),
         options=("--client-ca", CLIENT_CA),
         anew=True,

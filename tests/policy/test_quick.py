@@ -325,7 +325,7 @@ MUTATIONS: dict[str, tuple[str, bool]] = {
     "another label": ("Object{metadata: Object.metadata{labels: {'team': 'b'}}}", False),
     "one more label": ("Object{metadata: Object.metadata{labels: {'team': 'a', 'c': 'd'}}}", False),
     "no annotation": ("Object{metadata: Object.metadata{annotations: {}}}", False),
-    "a key that is no text": ("Object{metadata: Object.metadata{labels: {1: 'a'}}}", False),
+    "a key that is not a string": ("Object{metadata: Object.metadata{labels: {1: 'a'}}}", False),
     "a wrong type": ("Object{metadata: Object.spec{labels: {'team': 'a'}}}", False),
     "an unknown field": ("Object{metadata: Object.metadata{nope: 'a'}}", False),
     "an optional field": ("Object{metadata: Object.metadata{?name: optional.of('c')}}", True),

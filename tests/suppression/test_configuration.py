@@ -267,7 +267,7 @@ class TestMistakes:
             ("policies: ['.git/*']", "1:12: policies[0]: .git/* leads into .git; "),
             ("driverProfiles: [apps/../.git]", "1:18: driverProfiles[0]: apps/../.git leads into .git; "),
             ("baseline: kept", "1:1: baseline: kept leads into .git; "),
-            ("baseline: pipe", "1:1: baseline: pipe is no regular file"),
+            ("baseline: pipe", "1:1: baseline: pipe is not a regular file"),
             ("a: 1\n---\nb: 1", "3:1: a second document; a configuration file has one"),
             ("- a", "1:1: must be a map with kubernetesVersions, "),
             ("a: [", "1:5: did not find expected node content"),

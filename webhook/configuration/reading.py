@@ -140,7 +140,7 @@ class Configuration:
                 at, f"{name} leads into {_GIT}", "a configuration file can only name files of the work tree"
             )
         if os.path.exists(real) and not os.path.isfile(real) and not os.path.isdir(real):  # noqa: PTH110, PTH112, PTH113 - as above
-            raise self._error(at, f"{name} is no regular file")  # a pipe may never end
+            raise self._error(at, f"{name} is not a regular file")  # a pipe may never end
         return path
 
     @property

@@ -75,14 +75,14 @@ def read_blocks(text: str) -> dict[str, Any] | None:
         return None
     lines = text.split("\n")
     try:
-        if max(map(len, lines)) < _REMEMBERED_LENGTH:
+        if is_short := max(map(len, lines)) < _REMEMBERED_LENGTH:
             forms, values = zip(*map(_known, lines), strict=True)
         else:
             read = [_known(line) if len(line) < _REMEMBERED_LENGTH else _read(line) for line in lines]
             forms, values = zip(*read, strict=True)
     except (ScalarError, _NotSimpleError):
         return None
-    if len(forms) > _MADE:
+    if not is_short or len(forms) > _MADE:  # else keys of any length would be kept
         return _mapping(forms, values)
     make = _makers.get(forms)
     return make(*values) if make else _made(forms, values)

@@ -6,7 +6,7 @@ pod then stays pending. Each rule here checks one object against the objects aro
 
 from __future__ import annotations
 
-from webhook.references import claims, classes, constraints, parameters, typos
+from webhook.references import claims, classes, parameters, typos
 from webhook.references.alike import Found
 from webhook.references.lookup import every_rule, look
 from webhook.references.rules import NOTE, RULES, Context, Rule
@@ -19,7 +19,6 @@ __all__ = [
     "Rule",
     "claims",
     "classes",
-    "constraints",
     "every_rule",
     "look",
     "parameters",

@@ -7,6 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.inventory import CLAIMS
+from webhook.objects import items
+from webhook.references.requests import devices_path
 from webhook.references.rules import RULES, Context, Rule
 
 if TYPE_CHECKING:
@@ -78,12 +80,16 @@ def _declare_rules(obj: JSONObject, kind: str, context: Context) -> None:
         return
     if kind not in _SELECTING:
         _rules_of_others()
-    elif _has_selectors(obj.get("spec")):
+        return
+    if items(obj, *devices_path(obj), "constraints"):
+        _rules_of_constraints()
+    if _has_selectors(obj.get("spec")):
         _rules_of_selectors()
 
 
 def every_rule() -> dict[str, Rule]:
     """Return all rules; those about devices import the allocator, which is needed only where devices are known."""
+    _rules_of_constraints()
     _rules_of_others()
     _rules_of_selectors()
     for module in ("devices", "allocation"):  # in this order: what devices lack explains more than their number
@@ -94,6 +100,11 @@ def every_rule() -> dict[str, Rule]:
 def _rules_of_others() -> None:
     """Declare the rules about pods, slices and taints, which a claim or class does not need."""
     from webhook.references import counters, pods, slices, taints  # noqa: F401, PLC0415 - declare their rules
+
+
+def _rules_of_constraints() -> None:
+    """Declare the rules about constraints, which few claims have."""
+    from webhook.references import constraints  # noqa: F401, PLC0415 - declares its rules
 
 
 def _rules_of_selectors() -> None:

@@ -224,7 +224,7 @@ def _mended(hint: str, expression: str) -> Advice:
 
 
 def _replacement(replacement: str, match: re.Match[str]) -> str:
-    """Return the form in CEL of what is written; of a text that is no quantity, what is written."""
+    """Return a constant in CEL: a quantity as quantity("40Gi"), any other text unchanged."""
     amount = match.groupdict().get("amount")
     is_meant = amount is None or readable_quantity(amount[1:-1]) is not None
     return match.expand(replacement) if is_meant else match[0]

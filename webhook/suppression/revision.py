@@ -157,7 +157,7 @@ class Revision:
         contents = self._contents(blob.name for blob in files.values())
         for path, blob in files.items():
             if not _OUTSIDE.isdisjoint(path.split("/")):
-                raise RevisionError(f"no name of a file: {path}")
+                raise RevisionError(f"invalid file name: {path}")
             full = f"{target}/{path}"
             os.makedirs(os.path.dirname(full), exist_ok=True)  # noqa: PTH103, PTH120 - as everywhere
             with open(full, "xb") as file:  # noqa: PTH123 - as above

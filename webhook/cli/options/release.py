@@ -48,7 +48,7 @@ def _of_option(stated: str) -> str:
 
 
 def _listed(stated: str) -> str:
-    """Explain how to write the releases of a range as a list; empty if it is no range of known ones."""
+    """Suggest a list in place of a range of releases; empty if a release is unknown."""
     match = re.fullmatch(r"v?1\.([0-9]{1,3}) *(?:-|\.\.) *v?1\.([0-9]{1,3})", stated, re.ASCII)
     first, last = map(int, match.groups()) if match else (1, 0)
     if not OLDEST <= first < last <= NEWEST:

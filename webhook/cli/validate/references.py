@@ -103,8 +103,9 @@ class References:
         self._refused: set[str] = set()
         """The kinds of manifests with errors, to which others may refer."""
         self._partly: dict[int, Document] = {}
-        self._hides_errors = False
         """The manifests with errors, in which not every warning is looked for."""
+        self._hides_errors = False
+        """Whether one of them has errors that are not found either."""
         self._cut: set[str] = set()
         """The files with documents that are unreadable or of an unknown kind."""
         self._work = Budget(_WORK, is_offline=True)
