@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -95,6 +96,43 @@ def test_the_name_of_a_file_in_a_diff_is_not_a_command(tmp_path: Path, command: 
     done = draguard(*command, file)
     assert r"a\x1b[31m\n::error::## [x].yaml" in done.out
     assert harmless(done.out + done.err)
+
+
+@pytest.mark.parametrize("command", ["##[error]x", "##vso[task.setvariable variable=x]y"])
+@pytest.mark.parametrize("report", ["text", "concise", "json", "sarif", "junit", "gitlab", "markdown", "html"])
+def test_reports_of_all_formats_command_no_runner(tmp_path: Path, report: str, command: str) -> None:
+    long = f"{'x' * 90} ::error::{command}"  # a text that is folded
+    file = write(tmp_path / f"{command}.yaml", {**CLASS, "metadata": {"name": long}, "spec": {long: 1}})
+    done = draguard("validate", "-o", report, file)
+    assert done.code == 1
+    assert command not in done.out
+    assert not re.search(r"^\s*::", done.out, re.MULTILINE)
+
+
+def test_json_of_reviews_and_patches_commands_no_runner(tmp_path: Path) -> None:
+    request = {"uid": "##[error]x", "operation": "DELETE", "resource": {}, "kind": {}}
+    body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    done = draguard("review", write(tmp_path / "review.json", body))
+    assert json.loads(done.out)["response"]["uid"] == "##[error]x"
+    assert "##" not in done.out
+    spec = {"nodeName": "a", "resourceClaims": [{"name": "c", "resourceClaimName": "c"}], "containers": []}
+    pod = {**POD, "metadata": {"name": "##[error]x"}, "spec": spec}
+    done = draguard("mutate", "--patch", write(tmp_path / "pod.yaml", pod))
+    assert json.loads(done.out)["name"] == "##[error]x"
+    assert "##" not in done.out
+
+
+@pytest.mark.parametrize("text", ["  ::error::x\n", "\x85::error::x\n", "  y: ##[error]x\n", "  # y\r::error::x\n"])
+def test_a_diff_stops_the_commands_in_its_lines(tmp_path: Path, text: str) -> None:
+    before, after = f"a: 1\n{text}b", f"a: 2\n{text}b"
+    stop, *lines, resume = unified("a.yaml", before, after)
+    token = stop.removeprefix("::stop-commands::").strip()
+    assert resume == f"::{token}::\n"
+    assert f" {text}" in lines
+    (tmp_path / "a.yaml").write_text(before, newline="")
+    (tmp_path / "patch").write_text("".join([stop, *lines, resume]), newline="")
+    subprocess.run(["git", "apply", "-p0", "patch"], cwd=tmp_path, check=True)  # noqa: S607 - that on the path
+    assert (tmp_path / "a.yaml").read_bytes().decode() == after
 
 
 def test_a_diff_has_the_lines_of_a_file() -> None:

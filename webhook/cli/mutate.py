@@ -18,6 +18,7 @@ from webhook.engine import prescheduled
 from webhook.findings import Finding, found, guarded, identity, unread
 from webhook.problem import ERROR, WARNING, Path, Problem
 from webhook.records import NamedTuple
+from webhook.report.excerpt import as_json
 from webhook.report.text import as_text
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def _described(document: Document, patch: Sequence[Mapping[str, object]]) -> str
         "name": about.name,
         "patch": patch,
     }
-    return json.dumps(described) + "\n"
+    return as_json(described) + "\n"
 
 
 def _warnings(document: Document, texts: tuple[str, ...]) -> list[Finding]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -15,6 +14,7 @@ from webhook.cli.console.lines import show_lines
 from webhook.cli.console.reading import some_paths
 from webhook.cli.options.reviews import options
 from webhook.documents import STDIN, STDIN_NAME
+from webhook.report.excerpt import as_json
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -51,7 +51,7 @@ def _answer(place: str, text: bytes, arguments: Namespace, answering: ReviewOpti
         hint = "" if text.lstrip().startswith(b"{") else _NOT_A_REVIEW
         show_lines([f"{place}: error: {error}{hint}"], sys.stderr)
         return 1
-    print(json.dumps(answer, separators=(",", ":")), flush=True)
+    print(as_json(answer, separators=(",", ":")), flush=True)
     return 1 if arguments.exit_code and not answer["response"]["allowed"] else 0
 
 

@@ -147,10 +147,28 @@ def printable(text: str) -> str:
 
 
 def uncommanded(text: str) -> str:
-    """Escape what GitHub's runner takes for a command: a line that begins with ``::``, and ``##[`` anywhere."""
-    if "##[" in text:
-        text = text.replace("##[", "## [")
+    """Escape what the runners of CI systems take for a command.
+
+    GitHub's takes a line that begins with ``::``, and ``##[`` anywhere; that of Azure Pipelines ``##vso[``.
+    """
+    if "##" in text:
+        text = re.sub(r"##(?=\w*\[)", "## ", text)
     return re.sub(r"^([^\S\n]*)::", r"\1\\x3a:", text, flags=re.MULTILINE) if "::" in text else text
+
+
+def as_json(value: object, *, indent: int | None = None, separators: tuple[str, str] | None = None) -> str:
+    """Write JSON in ASCII that commands no runner; the arguments are those of ``json.dumps``."""
+    import json  # noqa: PLC0415 - few reports are JSON
+
+    # A file name or a text may hold lone surrogates, which UTF-8 cannot encode.
+    return json.dumps(value, indent=indent, separators=separators).replace("##", "#\\u0023")
+
+
+def as_markup(text: str) -> str:
+    """Escape a text for HTML and XML, so that it commands no runner either."""
+    from html import escape  # noqa: PLC0415 - few reports are HTML or XML
+
+    return escape(text).replace("##", "#&#35;")
 
 
 def harmless(text: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from webhook.report import Format
-from webhook.report.excerpt import end_column, full_text, line_of, relative
+from webhook.report.excerpt import end_column, full_text, line_of, relative, uncommanded
 from webhook.report.summary import noted, summary
 
 if TYPE_CHECKING:
@@ -32,8 +32,7 @@ class GitHub(Format):
         yield from map(_command, report.findings)
         yield from (f"::notice::{line.translate(_DATA)}" for line in noted(report))
         if not self.style.quiet:
-            # An earlier syntax of commands, which the runner finds anywhere in a line.
-            yield summary(report).replace("##[", "## [")
+            yield uncommanded(summary(report))
 
 
 def _command(finding: Finding) -> str:

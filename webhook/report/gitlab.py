@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final
 
 from webhook.report import Format
-from webhook.report.excerpt import full_text, line_of, relative
+from webhook.report.excerpt import as_json, full_text, line_of, relative
 from webhook.report.identifiers import identified
 
 if TYPE_CHECKING:
@@ -33,4 +32,4 @@ class GitLab(Format):
             }
             for identifier, finding in identified(report.findings)
         ]
-        yield json.dumps(issues)
+        yield as_json(issues)

@@ -9,14 +9,23 @@ from __future__ import annotations
 from base64 import b64encode
 from collections import Counter
 from hashlib import sha256
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from webhook.explain.links import page
 from webhook.explain.rules import texts
 from webhook.report import Format
-from webhook.report.excerpt import caret, described, help_of, object_of, place_of, printable, rendered_as, stated
+from webhook.report.excerpt import (
+    as_markup,
+    caret,
+    described,
+    help_of,
+    object_of,
+    place_of,
+    printable,
+    rendered_as,
+    stated,
+)
 from webhook.report.matrix import cells
 from webhook.report.summary import closing, counted
 
@@ -174,10 +183,11 @@ def _finding(finding: Finding, anchor: str = "") -> Iterator[str]:
 
 def _excerpt(shown: Finding | Origin) -> Iterator[str]:
     if shown.text.strip():
-        before, marked, after, carets = caret(shown)
+        *texts, carets = caret(shown)
+        before, marked, after = map(as_markup, texts)
         gutter = f"{shown.line} |"
         yield (
-            f'<pre><span class="gutter">{gutter}</span> {escape(before)}<mark>{escape(marked)}</mark>{escape(after)}\n'
+            f'<pre><span class="gutter">{gutter}</span> {before}<mark>{marked}</mark>{after}\n'
             f'<span class="gutter">{"|".rjust(len(gutter))}</span> <span class="caret">{carets}</span></pre>'
         )
 
@@ -198,8 +208,8 @@ def _tests(tested: Tested) -> Iterator[str]:
 
 
 def _rule(name: str) -> str:
-    return f'<a href="{escape(page(name))}"><code>{_text(name)}</code></a>'
+    return f'<a href="{as_markup(page(name))}"><code>{_text(name)}</code></a>'
 
 
 def _text(text: str) -> str:
-    return escape(printable(text))
+    return as_markup(printable(text))

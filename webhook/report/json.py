@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final
 
 from webhook.explain.links import page
 from webhook.report import Format
-from webhook.report.excerpt import fix_of
+from webhook.report.excerpt import as_json, fix_of
 from webhook.report.identifiers import identified
 from webhook.report.summary import by_number, noted
 
@@ -37,8 +36,7 @@ class Json(Format):
         if report.costs is not None:
             shown["costs"] = report.costs
         shown["summary"] = _of_tests(report, report.tested) if report.tested else _summary(report)
-        # ASCII: a file name or a text may hold lone surrogates, which UTF-8 cannot encode.
-        yield json.dumps(shown, indent=2)
+        yield as_json(shown, indent=2)
 
 
 def _summary(report: Report) -> JSONObject:

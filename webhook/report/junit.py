@@ -10,13 +10,12 @@ policies and suites themselves.
 from __future__ import annotations
 
 import re
-from html import escape
 from typing import TYPE_CHECKING
 
 from webhook.problem import ERROR
 from webhook.records import NamedTuple
 from webhook.report import Format
-from webhook.report.excerpt import full_text, line_of, place_of
+from webhook.report.excerpt import as_markup, full_text, line_of, place_of
 from webhook.report.summary import noted
 
 if TYPE_CHECKING:
@@ -175,4 +174,4 @@ def _attributes(**values: str | int) -> str:
 
 def _escaped(text: str) -> str:
     """Escape a text for XML; characters that XML lacks, or that control a terminal, become question marks."""
-    return escape(_NO_XML.sub("?", text)).replace("\n", "&#10;").replace("\t", "&#9;").replace("\r", "&#13;")
+    return as_markup(_NO_XML.sub("?", text)).replace("\n", "&#10;").replace("\t", "&#9;").replace("\r", "&#13;")

@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.explain.links import page
 from webhook.report import Format
-from webhook.report.excerpt import caret, described, help_of, object_of, place_of, printable, rendered_as, stated
+from webhook.report.excerpt import (
+    caret,
+    described,
+    help_of,
+    object_of,
+    place_of,
+    printable,
+    rendered_as,
+    stated,
+    uncommanded,
+)
 from webhook.report.summary import closing
 from webhook.report.text import folded
 
@@ -33,6 +43,9 @@ class Markdown(Format):
 
     def lines(self, report: Report) -> Iterator[str]:
         """Return the lines of the document."""
+        return map(uncommanded, self._lines(report))
+
+    def _lines(self, report: Report) -> Iterator[str]:
         yield "# draguard"
         if not self.style.quiet:
             yield from ("", *_fenced([folded(printable(each), _WIDTH) for each in closing(report, MAX_FINDINGS)]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
@@ -12,7 +11,7 @@ from webhook.explain.links import HOME, page
 from webhook.explain.rules import texts
 from webhook.findings import INTERNAL
 from webhook.report import Format
-from webhook.report.excerpt import end_column, full_text, line_of, relative
+from webhook.report.excerpt import as_json, end_column, full_text, line_of, relative
 from webhook.report.identifiers import identified
 from webhook.report.sariffixes import fixes
 from webhook.report.summary import noted
@@ -58,7 +57,7 @@ class Sarif(Format):
                 }
             ],
         }
-        yield json.dumps(log)  # without indentation, which takes three times as long
+        yield as_json(log)  # without indentation, which takes three times as long
 
 
 def _rule(name: str, text: str) -> JSONObject:

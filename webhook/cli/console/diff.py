@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import os
 from difflib import SequenceMatcher, unified_diff
-from typing import TYPE_CHECKING
 
 from webhook.report.excerpt import printable, uncommanded
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
-
-def unified(file: str, before: str, after: str) -> Iterator[str]:
+def unified(file: str, before: str, after: str) -> list[str]:
     """Return the lines of a unified diff of a file; none if nothing has changed.
 
-    The lines of the file stay as they are, as ``patch`` must find them; its name may be a stranger's.
+    The lines of the file stay as they are, as ``patch`` must find them; its name may be a stranger's. Where one would
+    command GitHub's runner, a line before them stops commands, and one after them resumes; ``patch`` and git ignore both.
     """
     name = uncommanded(printable(file))
-    for line in unified_diff(_lines(before), _lines(after), name, name):
-        yield from [line] if line.endswith("\n") else [f"{line}\n", "\\ No newline at end of file\n"]
+    lines = [
+        text
+        for line in unified_diff(_lines(before), _lines(after), name, name)
+        for text in ([line] if line.endswith("\n") else [f"{line}\n", "\\ No newline at end of file\n"])
+    ]
+    if not any(map(_commands, lines)):
+        return lines
+    token = os.urandom(16).hex()  # no file can know it
+    return [f"::stop-commands::{token}\n", *lines, f"::{token}::\n"]
+
+
+def _commands(line: str) -> bool:
+    """Tell whether a line commands a runner, which ends lines at carriage returns, too."""
+    ended = line.replace("\r", "\n")
+    return uncommanded(ended) != ended
 
 
 def _lines(text: str) -> list[str]:

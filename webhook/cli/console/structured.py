@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
+
+from webhook.report.excerpt import as_json
 
 
 def show_structured(value: Any, form: str) -> None:
@@ -14,7 +15,7 @@ def show_structured(value: Any, form: str) -> None:
         form: Its form: ``json`` or ``yaml``.
     """
     if form == "json":
-        text = json.dumps(value, indent=2)
+        text = as_json(value, indent=2)
     else:
         from webhook.documents.dump import dump  # noqa: PLC0415 - JSON does not need it
 
