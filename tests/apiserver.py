@@ -6,6 +6,7 @@ import copy
 import json
 import ssl
 import threading
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -36,12 +37,14 @@ class ApiServer:
         now: The server's clock.
         before: Called with the verb and the path of each request, before it is answered: may change objects, raise
             :class:`Refusal` for an answer, or wait.
+        pause: Seconds before each byte of an answer.
     """
 
     roles: Iterable[Json]
     account: Path
     now: datetime = field(default_factory=lambda: datetime.now(UTC).replace(microsecond=0))
     before: Callable[[str, str], object] = lambda _verb, _path: None
+    pause: float = 0.0
     address: str = ""
     version: str = "v1.34.1-gke.7"
     objects: dict[str, Json] = field(default_factory=dict)
@@ -158,7 +161,9 @@ def running(account: Path, roles: Iterable[Json]) -> Iterator[ApiServer]:
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
-            self.wfile.write(content)
+            for piece in (content[at : at + 1] for at in range(len(content))) if api.pause else [content]:
+                time.sleep(api.pause)
+                self.wfile.write(piece)
 
         do_GET = do_PATCH = do_PUT = do_POST = do_DELETE = _answer  # noqa: N815 - as http.server wants it
 

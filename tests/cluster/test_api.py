@@ -138,6 +138,13 @@ def test_a_server_that_hangs_is_given_up(
         ended.set()
 
 
+def test_an_answer_that_trickles_is_given_up(server: ApiServer, client: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.pause = 0.05
+    monkeypatch.setattr(api, "TIMEOUT", 0.3)
+    with pytest.raises(ClusterError, match=r"failed: (it took more than 0.3 seconds|.*timed out)"):
+        client.get(LEASE)
+
+
 @pytest.mark.parametrize("answer", [b'["a", "list"]', b"<html>a proxy", b"\xff", b"[" * 100_000])
 def test_an_answer_that_is_not_an_object_is_an_error(
     server: ApiServer,

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import http.client
 import json
+import math
 import os
 import ssl
+import time
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from webhook.cluster.errors import ClusterError, Conflict, NotFound
 from webhook.records import NamedTuple
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from webhook.objects import JSONObject
 
 TIMEOUT = 5.0
-"""Seconds without a byte after which a request has failed."""
+"""Seconds within which a connection is made, the request sent and the whole response read."""
 
 _LARGEST_RESPONSE = 8 << 20
 _LONGEST_MESSAGE = 300
@@ -86,6 +88,28 @@ def configurations(options: ManagerOptions) -> tuple[Ref, ...]:
 
 VERSION = Ref("the cluster's version", "/version", "every API server has it: is this one?")
 """Readable by every service account (ClusterRole ``system:public-info-viewer``)."""
+
+
+class _Limited(ssl.SSLSocket):
+    """A socket that sends and receives until a deadline, however slowly the bytes come."""
+
+    until = math.inf
+    """The deadline, by the monotonic clock."""
+
+    def read(self, len: int = 1024, buffer: Any = None) -> Any:  # noqa: A002 - the base's name
+        self._hurry()
+        return super().read(len, buffer)
+
+    def send(self, data: Any, flags: int = 0) -> int:
+        self._hurry()
+        return super().send(data, flags)
+
+    def _hurry(self) -> None:
+        """Leave the next operation no more than the rest of the time."""
+        left = self.until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError(f"it took more than {TIMEOUT:g} seconds")
+        self.settimeout(min(left, TIMEOUT))
 
 
 class Api:
@@ -152,7 +176,10 @@ class Api:
         if body is not None:
             headers["Content-Type"] = "application/json-patch+json"
         connection = http.client.HTTPSConnection(*self._address(), timeout=TIMEOUT, context=self._trust())
+        until = time.monotonic() + TIMEOUT
         try:
+            connection.connect()
+            cast("_Limited", connection.sock).until = until
             connection.request(method, path, None if body is None else json.dumps(body), headers)
             response = connection.getresponse()
             return response.status, response.getheader("Date", ""), response.read(_LARGEST_RESPONSE)
@@ -183,6 +210,7 @@ class Api:
         """Trust the cluster's authority; not by ssl.create_default_context, which is too strict for some of them."""
         path = self._account / "ca.crt"
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.sslsocket_class = _Limited
         try:
             context.load_verify_locations(path)
         except OSError as error:  # ssl.SSLError is one, too

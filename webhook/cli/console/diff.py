@@ -12,7 +12,7 @@ def unified(file: str, before: str, after: str) -> list[str]:
     """Return the lines of a unified diff of a file; none if nothing has changed.
 
     The lines of the file stay as they are, as ``patch`` must find them; its name may be a stranger's. Where one would
-    command GitHub's runner, a line before them stops commands, and one after them resumes; ``patch`` and git ignore both.
+    command GitHub's runner, a line before them stops commands and one after them resumes; patch and git ignore both.
     """
     name = uncommanded(printable(file))
     lines = [
