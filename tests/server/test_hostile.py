@@ -132,6 +132,7 @@ def test_an_ordinary_client_is_answered_among_hostile_ones(caplog: pytest.LogCap
     asked = json.dumps(review("a")).encode()
     options = admission.ReviewOptions()
     answers = Counter[tuple[int, bool]]()
+    started = time.monotonic()
     with serving(create_app(lambda body, call: admission.answer(body, call, options)), HURRY) as served:
         attackers = [threading.Thread(target=repeat, args=[attack]) for attack in ANSWERS]
         for attacker in attackers:
@@ -158,4 +159,4 @@ def test_an_ordinary_client_is_answered_among_hostile_ones(caplog: pytest.LogCap
     assert "Traceback" not in caplog.text
     refused = [message for message in caplog.messages if message.startswith("refused a request of ('127.0.0.1', ")]
     assert refused
-    assert len(refused) < found["pipelined"].total()  # a flood of requests is none of log lines
+    assert len(refused) <= 10 + time.monotonic() - started  # a flood of requests is none of log lines
