@@ -40,6 +40,15 @@ spec:
           names: {type: array, minItems: 1, items: {type: string, pattern: "^[a-z]+$"}}
           more: {type: object, x-kubernetes-preserve-unknown-fields: true}
 """
+WRONG = """\
+abuot: a driver
+attributes: {model: string}
+gates: {Alpha: false}
+removed: [index]
+parameters:
+  schema: {type: objct, minimum: "1", requird: [a], gate: Beta, properties: {a: {type: strng, gate: Alpha}}}
+"""
+SLICE = "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\n"
 CLAIM = """\
 apiVersion: resource.k8s.io/v1
 kind: ResourceClaim
@@ -135,6 +144,9 @@ def test_what_a_driver_refuses(driver: str, parameters: Any, fault: str) -> None
         ({"driver": "a", "devices": {"b": {"attributes": {"c": "text"}}}}, 'attribute c is of type "text"'),
         ({"driver": "a", "devices": {"b": {"capacity": "memory"}}}, "capacity: give a list of names"),
         ({"driver": "a", "parameters": 1}, "parameters: give an object"),
+        ({"driver": "a", "parameters": []}, "parameters: give an object"),
+        ({"driver": "a", "devices": {"b": []}}, "devices.b: give an object"),
+        ({"driver": "a", "parameters": {"kinds": []}}, "parameters.kinds: list is not of the type"),
         ({"driver": "a", "parameters": {"schema": []}}, "parameters.schema: list is not of the type"),
         ({"driver": "a", "parameters": {"kinds": {"B": 1}}}, "parameters.kinds.B: give an object"),
         ({"driver": "a", "parameters": {"kinds": {"B": {}}}}, "kinds need an apiVersion"),
@@ -146,7 +158,7 @@ def test_what_a_driver_refuses(driver: str, parameters: Any, fault: str) -> None
         ({"driver": "a", "parameters": {"schema": {"required": [[]]}}}, "schema.required: give a list of names"),
         ({"driver": "a", "parameters": {"schema": {"gates": {"b": []}}}}, "gates: give the names of feature gates"),
         ({"driver": "a", "parameters": {"schema": {"onlyWith": {}}}}, "onlyWith: give a field and a value"),
-        ({"driver": "a", "parameters": {"shema": {}}}, "parameters: unknown key shema; keys are apiVersion"),
+        ({"driver": "a", "parameters": {"shema": {}}}, "parameters: unknown key shema; did you mean schema"),
         (
             {"driver": "a", "parameters": {"schema": {"properties": {"b": {"minimun": 1}}}}},
             "schema.b: unknown keyword minimun; did you mean minimum",
@@ -247,11 +259,34 @@ class TestCheck:
         done = draguard("driver", "check", "a.yaml", "gone.yaml")
         assert done.code == 2
         assert [line.partition(";")[0] for line in done.err.splitlines()] == [
-            'draguard driver: error: check: a.yaml: devices.x: attribute b is of type "strng"',
-            'check: a.yaml: devices.x: attribute c is of type "integer"',
-            "check: a.yaml: devices.z: unknown key capcity",
-            "check: gone.yaml: no such file or directory",
+            'draguard driver check: error: a.yaml: devices.x: attribute b is of type "strng"',
+            'a.yaml: devices.x: attribute c is of type "integer"',
+            "a.yaml: devices.z: unknown key capcity",
+            "gone.yaml: no such file or directory",
         ]
+
+    def test_all_mistakes_of_a_profile_are_listed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "a.yaml").write_text(WRONG, encoding="utf-8")
+        assert [line.partition("a.yaml: ")[2] for line in draguard("driver", "check", "a.yaml").err.splitlines()] == [
+            "the profile: unknown key abuot; did you mean about?",
+            (
+                "the profile: unknown key attributes; keys are about, classes, devices, driver, gates, isExample, "
+                "isOpen, kindAttribute, parameters, removed, source"
+            ),
+            "driver: name the driver, such as gpu.example.com",
+            "removed: give an object",
+            "parameters.schema: unknown keyword requird; did you mean required?",
+            "parameters.schema.minimum: str is not of the type that it takes",
+            "parameters.schema.type: unknown type objct; did you mean object?",
+            "parameters.schema: Beta is not among the gates; write gates: {Beta: false} if it is off by default",
+            "parameters.schema.a.type: unknown type strng; did you mean string?",
+        ]
+
+    def test_kubernetes_objects_are_not_profiles(self, tmp_path: Path) -> None:
+        (tmp_path / "a.yaml").write_text(f"{SLICE}\n---\n{SLICE}", encoding="utf-8")
+        done = draguard("driver", "check", tmp_path / "a.yaml")
+        assert (done.code, done.err.count("Kubernetes objects are not profiles")) == (2, 1)
 
     def test_one_attribute_is_no_plural(self, tmp_path: Path) -> None:
         profile = "{driver: a, devices: {x: {attributes: {b: string}, capacity: [memory]}}}"

@@ -724,7 +724,7 @@ class TestCheck:
     def test_a_place_without_policies_is_wrong_use(self, write: Callable[..., Path]) -> None:
         done = draguard("policy", "check", write(c=[CONFIG]))
         assert (done.code, done.out) == (2, "")
-        assert "draguard policy: error: no policies found in " in done.err
+        assert "draguard policy check: error: no policies found in " in done.err
 
     def test_an_action_is_needed(self) -> None:
         done = draguard("policy")
@@ -833,7 +833,7 @@ class TestTest:
     def test_a_place_without_suites_is_wrong_use(self, write: Callable[..., Path]) -> None:
         done = draguard("policy", "test", write(c=[CONFIG]))
         assert (done.code, done.out) == (2, "")
-        assert "draguard policy: error: no suites found in " in done.err
+        assert "draguard policy test: error: no suites found in " in done.err
 
     def test_unreadable_files_are_reported_once(self, write: Callable[..., Path]) -> None:
         folder = write(policy=LIMITED, tests=WHOLE, cut="a: [")

@@ -72,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _discard_output()
         return READER_GONE
     except TerminatedError:
-        _complain(arguments.command, "terminated; the output is not complete")
+        _complain(arguments, "terminated; the output is not complete")
         return TERMINATED
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -94,23 +94,23 @@ def _run(arguments: Namespace) -> int:
         code: int = import_module(f"webhook.cli.{module}").run(arguments)
         sys.stdout.flush()
     except UsageError as error:
-        _complain(arguments.command, error)
+        _complain(arguments, error)
         return USAGE
     except ModuleNotFoundError as error:
         if not (advice := missing(error)):
-            _report_own_failure(arguments.command)
+            _report_own_failure(arguments)
             return INTERNAL
-        _complain(arguments.command, advice)
+        _complain(arguments, advice)
         return USAGE
     except BrokenPipeError:
         raise
     except (OSError, MemoryError) as error:  # the reader turns errors of input files into findings; output can fail
         error.__traceback__ = None  # frees what the work held: without memory, the message would fail, too
         _discard_output()
-        _complain(arguments.command, str(error) or "out of memory")
+        _complain(arguments, str(error) or "out of memory")
         return INTERNAL
     except Exception:  # noqa: BLE001 - no error may pass for a finding
-        _report_own_failure(arguments.command)
+        _report_own_failure(arguments)
         return INTERNAL
     return code
 
@@ -122,10 +122,15 @@ def missing(error: ModuleNotFoundError) -> str:
     return extra and f"the module {module} is missing: in a clone of draguard, run pip install '.[{extra}]'"
 
 
-def _complain(command: str, what: object) -> None:
+def _name_of(arguments: Namespace) -> str:
+    """Return the command with its action, as users write it."""
+    return " ".join(filter(None, ["draguard", arguments.command, getattr(arguments, "action", "")]))
+
+
+def _complain(arguments: Namespace, what: object) -> None:
     from webhook.report.excerpt import harmless  # noqa: PLC0415 - needed for mistakes only
 
-    print(f"draguard {command}: error: {harmless(str(what))}", file=sys.stderr)
+    print(f"{_name_of(arguments)}: error: {harmless(str(what))}", file=sys.stderr)
 
 
 def _prepare_streams() -> None:
@@ -147,10 +152,11 @@ def _discard_output() -> None:
         return
 
 
-def _report_own_failure(command: str) -> None:
+def _report_own_failure(arguments: Namespace) -> None:
     import traceback  # noqa: PLC0415 - needed for draguard's own mistakes only
 
     traceback.print_exc()
     print(
-        f"draguard {command}: error: draguard itself failed; please report this with the lines above", file=sys.stderr
+        f"{_name_of(arguments)}: error: draguard itself failed; please report this with the lines above",
+        file=sys.stderr,
     )

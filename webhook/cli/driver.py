@@ -41,13 +41,13 @@ def _show(name: str | None) -> int:
     if name not in built_in():
         near = nearest(name, built_in())
         hint = f"did you mean {near}?" if near else "`draguard driver show` lists the known drivers"
-        raise UsageError(f"show: unknown driver {name}; {hint}")
+        raise UsageError(f"unknown driver {name}; {hint}")
     sys.stdout.write(text_of(name))
     return 0
 
 
 def _check(files: list[str]) -> int:
-    for profile in (read_profiles(files, "check: ") or {}).values():
+    for profile in (read_profiles(files, "") or {}).values():
         attributes = sum(len(each.attributes) + len(each.optional) for each in profile.devices.values())
         capacities = sum(len(each.capacity) + len(each.optional_capacity) for each in profile.devices.values())
         taken = sorted((profile.parameters or {}).get("kinds", ())) or [
@@ -74,6 +74,6 @@ def _from_cluster(paths: list[str]) -> int:
     }
     profiles: list[dict[str, Any]] = published(slices, classes)
     if not profiles:
-        raise UsageError("from-cluster: no ResourceSlices found; `draguard snapshot` prints what to collect")
+        raise UsageError("no ResourceSlices found; `draguard snapshot` prints what to collect")
     sys.stdout.write(dump(profiles))
     return 0

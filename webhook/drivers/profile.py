@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.dra.device import ONE_VALUE
-from webhook.drivers.errors import ProfileError, check_keys
-from webhook.drivers.schema import check_section
+from webhook.drivers.errors import ProfileError, unknown_keys
+from webhook.drivers.schema import mistakes_in_section
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
 TYPES: Final = frozenset(ONE_VALUE)
 """The types of attributes, as ResourceSlices have them."""
@@ -30,7 +30,10 @@ _KEYS: Final = frozenset(
         "parameters",
     }
 )
-_DEVICE_KEYS: Final = frozenset({"attributes", "optional", "capacity", "optionalCapacity"})
+_OBJECTS: Final = frozenset({"classes", "devices", "gates", "removed"})
+_ATTRIBUTES: Final = frozenset({"attributes", "optional"})
+_CAPACITIES: Final = frozenset({"capacity", "optionalCapacity"})
+_DEVICE_KEYS: Final = _ATTRIBUTES | _CAPACITIES
 
 
 class Devices(NamedTuple):
@@ -107,20 +110,10 @@ def read_profile(value: Any) -> Profile:
     Raises:
         ProfileError: It is malformed.
     """
-    check_keys("the profile", value, _KEYS)
-    devices = _mapping(value, "devices")
-    if not isinstance(value.get("driver"), str) or not value["driver"]:
-        raise ProfileError("driver: name the driver, such as gpu.example.com")
-    parameters = value.get("parameters")
-    if parameters is not None and parameters != "none" and not isinstance(parameters, dict):
-        raise ProfileError('parameters: give an object, or "none" if the driver takes none')
-    gates = {str(gate): bool(on) for gate, on in _mapping(value, "gates").items()}
-    mistakes: list[str] = []
-    if isinstance(parameters, dict):
-        _collect(mistakes, check_section, parameters, gates)
-    described = {kind: _collect(mistakes, _devices, kind, each) for kind, each in devices.items()}
+    mistakes = [*_mistakes(value)]
     if mistakes:
         raise ProfileError(*mistakes)
+    parameters = value.get("parameters")
     return Profile(
         driver=value["driver"],
         about=str(value.get("about", "")),
@@ -129,51 +122,61 @@ def read_profile(value: Any) -> Profile:
         is_example=bool(value.get("isExample")),
         classes=_texts(value, "classes"),
         kind_attribute=str(value.get("kindAttribute", "")),
-        devices={kind: each for kind, each in described.items() if each is not None},
+        devices={kind: _devices(each) for kind, each in (value.get("devices") or {}).items()},
         removed=_texts(value, "removed"),
-        gates=gates,
+        gates={str(gate): bool(on) for gate, on in (value.get("gates") or {}).items()},
         parameters={"schema": {"maxProperties": 0}} if parameters == "none" else parameters,
     )
 
 
-_T = TypeVar("_T")
+def _mistakes(value: Any) -> Iterator[str]:
+    yield from unknown_keys("the profile", value, _KEYS)
+    if not isinstance(value, dict):
+        return
+    if not isinstance(value.get("driver"), str) or not value["driver"]:
+        yield "driver: name the driver, such as gpu.example.com"
+    wrong = dict(_wrong_types(value, _OBJECTS, dict, "give an object"))
+    yield from wrong.values()
+    gates = {} if "gates" in wrong else value.get("gates") or {}
+    parameters = value.get("parameters")
+    if isinstance(parameters, dict):
+        yield from mistakes_in_section(parameters, gates)
+    elif parameters not in (None, "none"):
+        yield 'parameters: give an object, or "none" if the driver takes none'
+    for kind, each in ({} if "devices" in wrong else value.get("devices") or {}).items():
+        yield from _mistakes_of_devices(f"devices.{kind}", each)
 
 
-def _collect(mistakes: list[str], read: Callable[..., _T], *arguments: Any) -> _T | None:
-    """Read a part of a profile; collect its mistakes."""
-    try:
-        return read(*arguments)
-    except ProfileError as error:
-        mistakes.extend(error.args)
-        return None
+def _mistakes_of_devices(where: str, value: Any) -> Iterator[str]:
+    yield from unknown_keys(where, value, _DEVICE_KEYS)
+    if not isinstance(value, dict):
+        return
+    wrong = dict(_wrong_types(value, _ATTRIBUTES, dict, "give an object", f"{where}."))
+    yield from wrong.values()
+    for key in _ATTRIBUTES.difference(wrong):
+        for name, type_ in _texts(value, key).items():
+            if type_ not in TYPES:
+                yield f'{where}: attribute {name} is of type "{type_}"; types are {", ".join(sorted(TYPES))}'
+    yield from dict(_wrong_types(value, _CAPACITIES, list, "give a list of names", f"{where}.")).values()
 
 
-def _devices(kind: str, value: Any) -> Devices:
-    where = f"devices.{kind}"
-    check_keys(where, value, _DEVICE_KEYS)
-    attributes, optional = _texts(value, "attributes", where), _texts(value, "optional", where)
-    types = ", ".join(sorted(TYPES))
-    wrong = {name: type_ for name, type_ in {**attributes, **optional}.items() if type_ not in TYPES}
-    if wrong:
-        mistakes = (f'attribute {name} is of type "{each}"; types are {types}' for name, each in wrong.items())
-        raise ProfileError(*(f"{where}: {each}" for each in mistakes))
-    capacity, more = (_names(value, key, where) for key in ("capacity", "optionalCapacity"))
-    return Devices(attributes, optional, capacity, more)
+def _wrong_types(
+    value: dict[str, Any], keys: Collection[str], expected: type, advice: str, where: str = ""
+) -> Iterator[tuple[str, str]]:
+    """Yield the keys whose values are not of a type, and the mistakes."""
+    for key in sorted(keys):
+        if value.get(key) is not None and not isinstance(value[key], expected):
+            yield key, f"{where}{key}: {advice}"
 
 
-def _mapping(value: dict[str, Any], key: str, where: str = "") -> dict[str, Any]:
-    found = {} if value.get(key) is None else value[key]
-    if not isinstance(found, dict):
-        raise ProfileError(f"{where}{'.' if where else ''}{key}: give an object")
-    return found
+def _devices(value: dict[str, Any]) -> Devices:
+    attributes, optional = _texts(value, "attributes"), _texts(value, "optional")
+    return Devices(attributes, optional, _names(value, "capacity"), _names(value, "optionalCapacity"))
 
 
-def _texts(value: dict[str, Any], key: str, where: str = "") -> dict[str, str]:
-    return {str(name): str(text) for name, text in _mapping(value, key, where).items()}
+def _texts(value: dict[str, Any], key: str) -> dict[str, str]:
+    return {str(name): str(text) for name, text in (value.get(key) or {}).items()}
 
 
-def _names(value: dict[str, Any], key: str, where: str) -> frozenset[str]:
-    found = [] if value.get(key) is None else value[key]
-    if not isinstance(found, list):
-        raise ProfileError(f"{where}.{key}: give a list of names")
-    return frozenset(map(str, found))
+def _names(value: dict[str, Any], key: str) -> frozenset[str]:
+    return frozenset(map(str, value.get(key) or ()))

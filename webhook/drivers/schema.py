@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.drivers.errors import ProfileError, check_keys
-from webhook.spelling import nearest
+from webhook.drivers.errors import meant, unknown_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
 TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "object": (dict,),
@@ -52,52 +51,62 @@ _SECTION: Final[Mapping[str, tuple[type, ...]]] = {
 }
 
 
-def check_section(value: dict[str, Any], gates: Collection[str]) -> None:
-    """Check the section of a profile about parameters.
+def mistakes_in_section(value: dict[str, Any], gates: Collection[str]) -> Iterator[str]:
+    """List the mistakes of a profile's section about parameters.
 
     Args:
         value: The section.
         gates: The feature gates of the driver.
-
-    Raises:
-        ProfileError: It is malformed.
     """
-    check_keys("parameters", value, _SECTION)
-    _typed("parameters", value, _SECTION)
-    _check("parameters.schema", value.get("schema") or {}, gates)
+    yield from unknown_keys("parameters", value, _SECTION)
+    wrong = dict(_wrong_types("parameters", value, _SECTION))
+    yield from wrong.values()
+    if "schema" not in wrong:
+        yield from _mistakes("parameters.schema", value.get("schema") or {}, gates)
+    if "kinds" in wrong:
+        return
     for kind, schema in value.get("kinds", {}).items():
-        _check(f"parameters.kinds.{kind}", schema, gates)
+        yield from _mistakes(f"parameters.kinds.{kind}", schema, gates)
     if value.get("kinds") and "apiVersion" not in value:
-        raise ProfileError("parameters: kinds need an apiVersion")
+        yield "parameters: kinds need an apiVersion"
 
 
-def _check(where: str, value: Any, gates: Collection[str]) -> None:
-    """Check a schema and those in it."""
-    _typed(where, value, _KEYWORDS)
-    _known(where, value)
-    if not all(isinstance(name, str) for name in value.get("required") or ()):
-        raise ProfileError(f"{where}.required: give a list of names")
-    if not all(isinstance(gate, str) for gate in value.get("gates", {}).values()):
-        raise ProfileError(f"{where}.gates: give the names of feature gates")
-    for gate in {*value.get("gates", {}).values(), *filter(None, [value.get("gate")])}.difference(gates):
-        raise ProfileError(
-            f"{where}: {gate} is not among the gates; write gates: {{{gate}: false}} if it is off by default"
-        )
-    only = value.get("onlyWith")
-    if only is not None and not (isinstance(only.get("field"), str) and "value" in only):
-        raise ProfileError(f"{where}.onlyWith: give a field and a value")
-    for name, inner in _schemas(value):
-        _check(f"{where}.{name}", inner, gates)
-
-
-def _known(where: str, value: dict[str, Any]) -> None:
-    """Check that the keywords and the type of a schema are known, so that no check is left out silently."""
-    for key in sorted(map(str, value.keys() - _KEYWORDS.keys() - _IGNORED)):
-        if not key.startswith(_EXTENSION):
-            raise ProfileError(f"{where}: unknown keyword {key}; {_UNSUPPORTED.get(key) or _meant(key, _KEYWORDS)}")
+def _mistakes(where: str, value: Any, gates: Collection[str]) -> Iterator[str]:
+    """List the mistakes of a schema and those in it."""
+    if not isinstance(value, dict):
+        yield f"{where}: give an object"
+        return
+    yield from _unknown(where, value)
+    wrong = dict(_wrong_types(where, value, _KEYWORDS))
+    yield from wrong.values()
+    value = {key: each for key, each in value.items() if key not in wrong}
     kinds = (*TYPES, QUANTITY)
     if (kind := value.get("type", QUANTITY)) not in kinds:
-        raise ProfileError(f"{where}.type: unknown type {kind}; {_meant(kind, kinds)}")
+        yield f"{where}.type: unknown type {kind}; {meant(kind, kinds)}"
+    if not all(isinstance(name, str) for name in value.get("required") or ()):
+        yield f"{where}.required: give a list of names"
+    yield from _wrong_gates(where, [*value.get("gates", {}).values(), value.get("gate")], gates)
+    only = value.get("onlyWith")
+    if only is not None and not (isinstance(only.get("field"), str) and "value" in only):
+        yield f"{where}.onlyWith: give a field and a value"
+    for name, inner in _schemas(value):
+        yield from _mistakes(f"{where}.{name}", inner, gates)
+
+
+def _wrong_gates(where: str, stated: list[Any], gates: Collection[str]) -> Iterator[str]:
+    if not all(isinstance(gate, str | None) for gate in stated):
+        yield f"{where}.gates: give the names of feature gates"
+        return
+    for gate in dict.fromkeys(filter(None, stated)):
+        if gate not in gates:
+            yield f"{where}: {gate} is not among the gates; write gates: {{{gate}: false}} if it is off by default"
+
+
+def _unknown(where: str, value: dict[str, Any]) -> Iterator[str]:
+    """List the unknown keywords of a schema, so that no check is left out silently."""
+    for key in sorted(map(str, value.keys() - _KEYWORDS.keys() - _IGNORED)):
+        if not key.startswith(_EXTENSION):
+            yield f"{where}: unknown keyword {key}; {_UNSUPPORTED.get(key) or meant(key, _KEYWORDS)}"
 
 
 def _schemas(value: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -111,15 +120,8 @@ def _schemas(value: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             yield f"{key}[{index}]", each
 
 
-def _meant(name: Any, known: Iterable[str]) -> str:
-    near = nearest(str(name), known)
-    return f"did you mean {near}?" if near else f"known are {', '.join(sorted(known))}"
-
-
-def _typed(where: str, value: Any, types: Mapping[str, tuple[type, ...]]) -> None:
-    """Check that a value is an object, and the values of its keys are of their types."""
-    if not isinstance(value, dict):
-        raise ProfileError(f"{where}: give an object")
+def _wrong_types(where: str, value: dict[str, Any], types: Mapping[str, tuple[type, ...]]) -> Iterator[tuple[str, str]]:
+    """Yield the keys whose values are not of their types, and the mistakes."""
     for key, expected in types.items():
         if key in value and not isinstance(value[key], expected):
-            raise ProfileError(f"{where}.{key}: {type(value[key]).__name__} is not of the type that it takes")
+            yield key, f"{where}.{key}: {type(value[key]).__name__} is not of the type that it takes"

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from webhook.drivers import Profile
 
 _CRD: Final = "CustomResourceDefinition"
+_NO_PROFILE: Final = "Kubernetes objects are not profiles; `draguard driver from-cluster` writes those of their drivers"
 
 
 class _DefinitionError(ValueError):
@@ -24,7 +25,7 @@ def read_profiles(files: Sequence[str], option: str = "--driver-profile: ") -> d
 
     Args:
         files: The files.
-        option: The option that names them, as errors begin.
+        option: The option that names them, as errors begin; empty if none does.
 
     Raises:
         UsageError: A file cannot be read, or profiles are malformed.
@@ -49,6 +50,9 @@ def _profiles(files: Sequence[str], mistakes: list[str]) -> dict[str, Profile]:
         for document in documents:
             if _kind(document) == _CRD:
                 continue
+            if _kind(document) and "apiVersion" in document.data:
+                mistakes.append(f"{document.source}: {_NO_PROFILE}")
+                break
             try:
                 profile = read_profile(_with_parameters(document.data, definitions))
             except (ProfileError, _DefinitionError) as error:
