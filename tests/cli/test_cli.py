@@ -175,10 +175,10 @@ class TestOwnFailure:
     def test_what_comes_from_outside_is_not_a_failure_of_its_own(
         self, event: BaseException, code: int, result: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def read(*_: object) -> None:
+        def read(*_: object, **__: object) -> None:
             raise event
 
-        monkeypatch.setattr(webhook.cli.validate.oldstate, "read", read)
+        monkeypatch.setattr(webhook.cli.validate.oldstate, "read_sources", read)
         assert draguard("validate", BAD) == (code, "", result)
 
     @pytest.mark.parametrize("stream", ["stdin", "stdout", "stderr"])

@@ -56,6 +56,24 @@ class TestLibrary:
         assert "object: ResourceClaim default/gpu\n12 | " in draguard("validate", directory).out
         assert draguard("validate", "-o", "concise", f"{directory}/").out.endswith("[ResourceClaim default/gpu]\n")
 
+    def test_an_earlier_state_is_rendered_with_its_own_values(self, tmp_path: Path) -> None:
+        claim = TEMPLATED.replace("Mod: All", "Mode: {{ .Values.mode }}").replace(
+            "gpu.example", "{{ .Values.name }}.example"
+        )
+        old, new = (chart(tmp_path / name, claim=claim) for name in ("old", "new"))
+        for directory, mode in ((old, "All"), (new, "ExactCount")):
+            (directory / "values.yaml").write_text(f"name: gpu\nmode: {mode}\n", encoding="utf-8")
+        (line, *_) = draguard("validate", "--old", f"{old}/", new).out.splitlines()
+        assert line.startswith(f"{new}/templates/claim.yaml:6:1: error immutable: spec: field is immutable; ")
+        assert 'allocationMode: "All" → "ExactCount"' in line
+
+    def test_below_a_directory_an_earlier_chart_is_not_rendered(self, tmp_path: Path) -> None:
+        chart(tmp_path / "old" / "c", claim=TEMPLATED)
+        new = tmp_path / "new.yaml"
+        new.write_text(CLAIM.replace("NAME", "gpu"), encoding="utf-8")
+        done = draguard("validate", "--old", tmp_path / "old", new)
+        assert (done.code, done.err) == (0, "not read: 1 Helm template (name its chart to render it)\n")
+
     def test_policies_in_charts_are_checked(self, tmp_path: Path) -> None:
         directory = chart(tmp_path / "c", policy=POLICY)
         rendered = [str(directory), "--helm-set", "name=few", "-n", "ops"]
@@ -253,6 +271,15 @@ kind: ConfigMap
 
 
 class TestUsage:
+    def test_without_helm_an_earlier_chart_cannot_be_rendered(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("webhook.sources.rendering.find_spec", lambda _: None)
+        directory = chart(tmp_path / "c")
+        done = draguard("validate", "--old", directory, directory / "values.yaml")
+        assert done.code == 2
+        assert done.err.startswith(f"draguard validate: error: --old: {directory} is a Helm chart, and Helm is not")
+
     def test_without_helm_it_says_what_to_install(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("webhook.sources.rendering.find_spec", lambda _name: None)
         done = draguard("validate", chart(tmp_path / "c"))

@@ -58,6 +58,14 @@ class RenderOptions(NamedTuple):
     texts: dict[str, list[str]] | None = None
     note: Callable[[str], None] = _overlook
 
+    def for_earlier(self, values: Sequence[str]) -> RenderOptions:
+        """Return the options for an earlier state, whose texts and remarks are not reported.
+
+        Args:
+            values: Its files of values.
+        """
+        return RenderOptions(values, self.sets, self.namespace, self.release, self.progress)
+
     @property
     def kubernetes(self) -> str:
         """The cluster's version, in Helm's form."""

@@ -201,7 +201,8 @@ def _updates(parser: argparse.ArgumentParser) -> None:
         parser,
         "--old",
         metavar="PATH",
-        help="an earlier state of the same objects, to judge updates: a file, directory, glob or -",
+        help="an earlier state of the same objects, to judge updates: a file, directory, glob, chart, "
+        "kustomization or -",
     )
     parser.add_argument(
         "--against",

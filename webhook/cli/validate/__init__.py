@@ -17,6 +17,7 @@ from webhook.cli.validate.manifests import Manifests
 from webhook.cli.validate.oldstate import AtRevision, Deployed
 from webhook.documents import STDIN
 from webhook.report.model import Report
+from webhook.sources import SourceError
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -53,7 +54,7 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
     _check_together(arguments, manifests.paths, versions)
     suppressed = suppressions(arguments, manifests.paths)
     first = Report()
-    old = _old_state(arguments, manifests.paths, first)
+    old = _old_state(arguments, manifests, versions[0], first)
     cluster = read_cluster(arguments.cluster, first, quiet=arguments.quiet)
     states: list[list[Document | Unreadable]] = []
     reports: list[Report] = []
@@ -130,16 +131,27 @@ def _as_read(documents: Sequence[Document | Unreadable], _judge: Judge) -> Seque
     return documents
 
 
-def _old_state(arguments: Namespace, paths: Sequence[str], report: Report) -> OldState:
+def _old_state(arguments: Namespace, manifests: Manifests, stated: str | None, report: Report) -> OldState:
     """Read the earlier state of objects.
 
+    Args:
+        arguments: The command's arguments.
+        manifests: The manifests.
+        stated: The release for which earlier charts are rendered; None for the newest.
+        report: Receives problems of the earlier state.
+
     Raises:
-        UsageError: The revision is unknown to git.
+        UsageError: The revision is unknown to git, or an earlier chart cannot be rendered.
     """
     if not arguments.against:
-        return Deployed(arguments.old, report)
+        try:
+            options = manifests.options(stated)
+            return Deployed(arguments.old, report, options.for_earlier(options.values))
+        except SourceError as error:
+            raise UsageError(f"--old: {error}") from error
     from webhook.suppression.revision import Revision, RevisionError  # noqa: PLC0415 - needed only to compare
 
+    paths = manifests.paths
     try:
         revision = Revision(arguments.against, next((each for each in paths if each != STDIN), "."))
         return AtRevision(revision, paths, arguments.stdin_filename or "")

@@ -51,7 +51,7 @@ class Manifests:
             own=own_files(arguments),
         )
         self._rendered = bool(self.rendered)
-        check_charts(arguments, self.paths)
+        check_charts(arguments, [*self.paths, *arguments.old])
         self._read: list[Document | Unreadable] | None = None
         self._shared: Shared | None = None
         self._texts: dict[str, list[str]] = {}

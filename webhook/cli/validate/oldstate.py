@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from webhook.cli.console.reading import with_manifests
-from webhook.documents import STDIN_NAME, Document, Unreadable, read
+from webhook.cli.console.reading import note_left_out, with_manifests
+from webhook.documents import STDIN_NAME, Document, Selection, Unreadable, read
 from webhook.documents.files import bare
 from webhook.engine.manifests import NOT_COMPARED, not_compared
 from webhook.findings import NOTE, identity, unread
 from webhook.problem import Path, Problem
 from webhook.report.summary import counted
 from webhook.sources import is_rendered
+from webhook.sources import read as read_sources
 from webhook.sources.options import prefix_of
 
 if TYPE_CHECKING:
@@ -44,19 +45,25 @@ class Deployed:
     """The objects of files.
 
     Args:
-        paths: The files; empty if there is no old state.
+        paths: The files, charts and kustomizations; empty if there is no old state.
         report: Receives their problems.
+        options: How charts are rendered.
+
+    Raises:
+        SourceError: There is no program to render with.
     """
 
     is_stored = True
 
-    def __init__(self, paths: Sequence[str], report: Report) -> None:
+    def __init__(self, paths: Sequence[str], report: Report, options: RenderOptions | None = None) -> None:
         self._objects: dict[Key, dict[str, Any]] = {}
-        for document in with_manifests(read(paths), paths):
+        selection = Selection(allow_empty=True, git=False)  # as for --cluster
+        for document in with_manifests(read_sources(paths, selection=selection, options=options), paths):
             if isinstance(document, Unreadable):
                 report.findings.append(unread(document))
             elif (about := identity(document.data)).name and about.api_version:
                 self._objects.setdefault(_key(about), {})[about.namespace] = document.data
+        note_left_out(selection, quiet=False)
 
     def of(self, document: Document) -> tuple[Any, list[Problem]]:
         """Return the old state of an object, None if there is none, and its problems."""

@@ -49,8 +49,7 @@ def rendered_at(
     with TemporaryDirectory() as top:
         try:
             values = _export(revision, inside, options.values, top)
-            before = RenderOptions(values, options.sets, options.namespace, options.release, options.progress)
-            found = list(render(join(top, inside), before))
+            found = list(render(join(top, inside), options.for_earlier(values)))
         except (RevisionError, SourceError, OSError) as error:
             found = [Unreadable("", 1, 1, str(error))]
     if failed := next((each for each in found if isinstance(each, Unreadable)), None):
