@@ -85,6 +85,19 @@ CHECKS = {
         "variables.first.name == 'a' && (has(o.nope) ? variables.long : variables.names).size() == 2",
         "variables.long.size() == 1",
     ],
+    "an optional value that a macro reads twice": [
+        "o.?items.optFlatMap(each, optional.ofNonZeroValue(each)).orValue([]).size() == 2",
+        "o.?nope.?items.optMap(each, each.size()).orValue(0) == 0 && !o.?nope.?items.hasValue()",
+        f"{'o.?items' + '.optMap(x, x)' * 6}.hasValue()",
+    ],
+    "a bound value that may not be read": [
+        "cel.bind(x, o.items, x[0].name == 'a' && x.size() == 2)",
+        "cel.bind(x, o.items[0].name, has(o.nope) && x == 'b' || x + x == 'aa')",
+        "cel.bind(x, o.nope, has(o.nope) ? x == 1 : l[0] == 1)",
+        "cel.bind(x, o.nope, l.filter(y, has(o.nope)).map(y, x) == [])",
+        "cel.bind(x, o.nope, o.?nope[?x] == optional.none())",
+        "cel.bind(x, o.items, cel.bind(x, [x], x.size()) == 1 && x.size() == 2)",
+    ],
     "none": [],
 }
 
@@ -117,6 +130,7 @@ def test_conditions_that_may_not_be_left_out_are_evaluated() -> None:
         ([], ["[1, 'a'].all(x, x > 0 || true)"]),
         ([], ["{'a': 1}.transformMap(k, v, v + o.nope).size() == 1 || true"]),
         ([], ["has(variables.failing) || true"]),
+        ([], ["variables.?failing.hasValue() || true"]),
         ([], ["[variables.failing].size() == 1"]),
         ([], ["{o: 1}.size() == 1 || true"]),
         ([], ["string(o.a).matches('\\\\pL{1000}') || true"]),

@@ -216,3 +216,13 @@ def test_what_is_kept_of_patterns_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
         assert matches("a", f"a|b{number}")
     assert len(kept) <= MAX_CACHE // MAX_MEMORY
     assert kept.size <= MAX_CACHE
+
+
+def test_what_is_kept_of_short_texts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(regex, "_REMEMBERED", 3)
+    pattern = compile_pattern("^a+$")
+    for _ in range(2):
+        assert [pattern.is_in("a" * length) for length in range(9)] == [False] + [True] * 8
+    assert len(pattern._found) <= 3  # noqa: SLF001
+    pattern.is_in("a" * 1000)
+    assert max(map(len, pattern._found)) < 1000  # noqa: SLF001

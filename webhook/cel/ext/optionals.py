@@ -8,6 +8,7 @@ from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError
 from webhook.cel.ext.bindings import binding
 from webhook.cel.overloads import Overload
+from webhook.cel.runtime.operators import has_value, of_non_zero, value_of
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.macros import Builder, Macro, MacroError
 from webhook.cel.types.base import (
@@ -22,7 +23,7 @@ from webhook.cel.types.base import (
     optional_of,
     parameter,
 )
-from webhook.cel.types.values import NONE, Duration, Optional, Timestamp, Value
+from webhook.cel.types.values import NONE, Optional, Value
 
 if TYPE_CHECKING:
     from webhook.cel.syntax.ast import Expression
@@ -33,35 +34,10 @@ _V: Final = parameter("V")
 _OPTIONAL: Final = optional_of(_V)
 _LIST: Final = list_of(_V)
 _MAP: Final = map_of(_K, _V)
-_YEAR_ONE: Final = -62_135_596_800_000_000_000
-
-
-def _is_zero(value: Value) -> bool:
-    if value is None:
-        return True
-    if type(value) is Duration:
-        return value.nanos == 0
-    if type(value) is Timestamp:
-        return value.nanos == _YEAR_ONE
-    return isinstance(value, (bool, int, float, str, bytes, list, dict)) and not value
-
-
-def _of_non_zero(value: Value) -> Optional:
-    return NONE if _is_zero(value) else Optional(value)
 
 
 def _none() -> Optional:
     return NONE
-
-
-def _value(optional: Optional) -> Value:
-    if not optional.present:
-        raise EvaluationError("optional.none() dereference")
-    return optional.value
-
-
-def _has_value(optional: Optional) -> bool:
-    return optional.present
 
 
 def _first(values: list[Value]) -> Optional:
@@ -108,10 +84,10 @@ OPTIONALS: Final = Library(
     ),
     functions=(
         Function("optional.of", Overload("optional_of", (_V,), _OPTIONAL, Optional)),
-        Function("optional.ofNonZeroValue", Overload("optional_ofNonZeroValue", (_V,), _OPTIONAL, _of_non_zero)),
+        Function("optional.ofNonZeroValue", Overload("optional_ofNonZeroValue", (_V,), _OPTIONAL, of_non_zero)),
         Function("optional.none", Overload("optional_none", (), _OPTIONAL, _none)),
-        Function("value", Overload("optional_value", (_OPTIONAL,), _V, _value, member=True)),
-        Function("hasValue", Overload("optional_hasValue", (_OPTIONAL,), BOOL, _has_value, member=True)),
+        Function("value", Overload("optional_value", (_OPTIONAL,), _V, value_of, member=True)),
+        Function("hasValue", Overload("optional_hasValue", (_OPTIONAL,), BOOL, has_value, member=True)),
         Function("or", Overload("optional_or_optional", (_OPTIONAL, _OPTIONAL), _OPTIONAL, member=True)),
         Function("orValue", Overload("optional_orValue_value", (_OPTIONAL, _V), _V, member=True)),
         Function("_?._", Overload("select_optional_field", (DYN, STRING), _OPTIONAL)),

@@ -27,6 +27,10 @@ _MAX_WEIGHT: Final = 64_000
 """About four times as many instructions as fit the memory: RE2 is not tried beyond."""
 _STEPS: Final = 200
 """The steps of an automaton for a unit of work: at worst, one for each character and each instruction."""
+_SHORT: Final = 64
+"""The most characters of a text whose result is remembered: labels and names repeat, and a search takes 3 us."""
+_REMEMBERED: Final = 64
+"""How many results are remembered for each pattern: at most 25 KB, beside RE2's memory."""
 
 
 class Match(Protocol):
@@ -61,11 +65,12 @@ class Pattern:
         compiled: RE2's form of it.
     """
 
-    __slots__ = ("_compiled", "_size")
+    __slots__ = ("_compiled", "_found", "_size")
 
     def __init__(self, compiled: _Compiled) -> None:
         self._compiled = compiled
         self._size = compiled.programsize
+        self._found: dict[str, bool] = {}
 
     def search(self, text: str) -> Match | None:
         """Finds the pattern anywhere in a text.
@@ -81,8 +86,15 @@ class Pattern:
         Raises:
             BudgetExceededError: The work exceeds the budget in force.
         """
-        work(len(text) * self._size // _STEPS)
-        return self._compiled.search((text if text.isascii() else readable(text)).encode()) is not None
+        found = self._found.get(text)
+        if found is None:
+            work(len(text) * self._size // _STEPS)
+            found = self._compiled.search((text if text.isascii() else readable(text)).encode()) is not None
+            if len(text) <= _SHORT:
+                if len(self._found) >= _REMEMBERED:
+                    self._found.clear()
+                self._found[text] = found
+        return found
 
     def find_all(self, text: str) -> Iterator[Match]:
         """Finds all matches in a text.

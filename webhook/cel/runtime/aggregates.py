@@ -32,7 +32,7 @@ def emit_list(writer: Writer, node: ast.ListExpression) -> Operand:
         _each(writer, node.elements, lambda each: _add_element(writer, made, each, is_optional=id(each) in optional))
         writer.line(writer.built(made))
         return Operand(made, list, fails=False)
-    writer.line(f"count_bytes(meter, {_LIST_BYTES + len(node.elements) * _PLACE_BYTES})")
+    writer.line(writer.taken(_LIST_BYTES + len(node.elements) * _PLACE_BYTES))
     if not any(is_apart for _, is_apart in writer.groups(node.elements)):
         texts = [writer.emit(each, caught=False).text for each in node.elements]
         writer.settle()

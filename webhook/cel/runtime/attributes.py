@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel.errors import EvaluationError
+from webhook.cel.runtime.equality import CONTAINERS
 from webhook.cel.runtime.meter import caught
 from webhook.cel.runtime.operators import MISSING, find_present, has, index
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand
@@ -108,14 +109,19 @@ def _known_steps(writer: Writer, start: Operand, links: list[Link]) -> Operand:
         return start
     writer.spend(len(links))
     keys = tuple(link.key for link in links)
-    if writer.gives_up and not is_optional and (start.text, keys) in writer.facts:
-        return Operand(writer.facts[start.text, keys], fails=False)
-    result = writer.name()
     steps = Steps(tuple((link.key, link.is_optional) for link in links), writer.scope.options.strict_presence_test)
+    step, cls = (steps, Optional) if is_optional else (keys, None)
+    known = writer.facts.get((start.text, step)) if writer.gives_up else None
+    if known and not is_optional:
+        return Operand(known, fails=False)
+    result = known or writer.name()
     otherwise = f"left, {result} = follow(left, {start.text}, {writer.given(steps)})"
+    if known:  # an absent value refunds steps
+        writer.line(f"if not {known}.present: {otherwise}")
+        return Operand(known, cls, fails=False)
     if start.value is not NOT_CONSTANT or any(type(link.key) is not str for link in links):
         writer.line(otherwise)
-        return writer.settled(Operand(result))
+        return writer.settled(Operand(result, cls))
     if is_optional and len(links) == 1:  # is missing more often than not, and an exception would be slow
         key = writer.given(links[0].key)
         writer.line(f"if type({start.text}) is dict and {key} in {start.text}:")
@@ -126,9 +132,8 @@ def _known_steps(writer: Writer, start: Operand, links: list[Link]) -> Operand:
         found = near + "".join(f"[{writer.given(key)}]" for key in rest)
         writer.line(f"try: {result} = {f'Optional({found})' if is_optional else found}")
         fails = writer.otherwise("except LOOKUP:", otherwise, result)
-        if not is_optional:
-            writer.facts[start.text, keys] = result
-    return Operand(result, fails=fails)
+    writer.facts[start.text, step] = result
+    return Operand(result, cls, fails)
 
 
 def _nearest(writer: Writer, start: str, keys: tuple[Value, ...]) -> tuple[str, tuple[Value, ...]]:
@@ -289,7 +294,7 @@ def resolved_optional(value: Value) -> Value:
     cel-go takes the Go value out, and makes it a CEL value again (interpreter/attributes.go, Resolve): an optional in
     an optional becomes its value, a type its name; Kubernetes' own values cannot be converted.
     """
-    if type(value) is not Optional or not value.present:
+    if type(value) is not Optional or not value.present or type(value.value) in CONTAINERS:
         return value
     inner = value.value
     while type(inner) is Optional:

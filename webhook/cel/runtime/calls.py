@@ -263,12 +263,12 @@ class _Direct(NamedTuple):
 
     Args:
         source: The expression, with the arguments as `{0}` and `{1}` and the result as `{r}`.
-        classes: The classes of the arguments.
+        classes: The classes of the arguments; None for any.
         condition: A further condition.
     """
 
     source: str
-    classes: tuple[tuple[type, ...], ...]
+    classes: tuple[tuple[type | None, ...], ...]
     condition: str = ""
 
 
@@ -290,6 +290,9 @@ _DIRECT: Final[Mapping[Callable[..., Value], tuple[_Direct, ...]]] = {
     operators.ends_with: (_Direct("{0}.endswith({1})", (_BOTH_TEXTS,)),),
     operators.contains_text: (_Direct("{1} in {0}", (_BOTH_TEXTS,)),),
     operators.identity: (_Direct("{0}", ((str,), (int,), (bool,))),),
+    operators.has_value: (_Direct("{0}.present", ((Optional,),)),),
+    operators.value_of: (_Direct("{0}.value", ((Optional,),), "{0}.present"),),
+    operators.of_non_zero: (_Direct("Optional({0})", ((None,),), "type({0}) is list and {0}"),),
     len: (_Direct("len({0})", ((list,), (str,), (dict,))),),
 }
 
@@ -424,10 +427,12 @@ def _called(writer: Writer, operands: list[Operand], overloads: tuple[Overload, 
     return [(source, condition or "True")]
 
 
-def _condition(operands: list[Operand], classes: Iterable[type]) -> str | None:
+def _condition(operands: list[Operand], classes: Iterable[type | None]) -> str | None:
     """The condition that operands have some classes; None if one never has."""
     unknown = []
     for operand, cls in zip(operands, classes, strict=True):
+        if cls is None:
+            continue
         if operand.fails or operand.cls is None:
             unknown.append(f"type({operand.text}) is {cls.__name__}")
         elif operand.cls is not cls:
@@ -440,12 +445,14 @@ def emit_choice(writer: Writer, node: ast.Call) -> Operand:
     target, other = node.children()
     operand = writer.emit(target)
     result = writer.name()
-    with writer.block(f"if type({operand.text}) is not Optional:"):
-        writer.line(f"{result} = {operand.text}")
-        if writer.scope.options.strict_optionals:
-            refused = writer.given(operators.no_such_overload())
-            writer.line(f"if type({result}) is not EvaluationError: {result} = {refused}")
-    with writer.block(f"elif {operand.text}.present:"):
+    is_certain = operand.cls is Optional and not operand.fails
+    if not is_certain:
+        with writer.block(f"if type({operand.text}) is not Optional:"):
+            writer.line(f"{result} = {operand.text}")
+            if writer.scope.options.strict_optionals:
+                refused = writer.given(operators.no_such_overload())
+                writer.line(f"if type({result}) is not EvaluationError: {result} = {refused}")
+    with writer.block(f"{'if' if is_certain else 'elif'} {operand.text}.present:"):
         writer.line(f"{result} = {operand.text}{'.value' if node.function == 'orValue' else ''}")
     with writer.block("else:"):
         writer.line(f"{result} = {writer.emit(other).text}")

@@ -133,7 +133,7 @@ class Generator(Writer):
         chain = self._chain(node)
         operand = emit_chain(self, chain, own_cost=chain.own_cost)
         if not chain.links and is_optional(node.type):
-            return Operand(self.set(f"resolved_optional({operand.text})"))
+            return operand._replace(text=self.set(f"resolved_optional({operand.text})"))
         return operand
 
     def _select(self, node: ast.Select, *, caught: bool) -> Operand:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel.runtime.attributes import Chain
 from webhook.cel.runtime.constants import LARGE
 from webhook.cel.runtime.generator import Generator
-from webhook.cel.runtime.writer import GIVE_UP, Operand
+from webhook.cel.runtime.writer import GIVE_UP, NOT_CONSTANT, Operand
 from webhook.cel.syntax import ast
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 _VARIABLES: Final = "variables"
 _FUNCTION: Final = "def {0}(meter, left, mark, bindings):"
+_FIRST_ALONE: Final = frozenset({"_&&_", "_||_", "_?_:_", "_[_]", "_[?_]", "_?._", "or", "orValue"})
+"""Functions that need not evaluate the arguments after the first."""
 
 
 class JointGenerator(Generator):
@@ -75,7 +78,7 @@ class JointGenerator(Generator):
         """A variable of the expressions; `variables` has no value of its own here."""
         if name == _VARIABLES:
             self.line(GIVE_UP)
-            return Operand("None", fails=False)
+            return Operand(self._cells, fails=False)  # not a constant, of which Python would warn
         return super().variable(name)._replace(fails=False)
 
     def _whole(self, analysis: Analysis) -> Operand:
@@ -94,6 +97,36 @@ class JointGenerator(Generator):
         yield
         self._turn_to(before[0])
         self._locals = before[1]
+
+    def _twice(self, node: ast.Shared, *, caught: bool) -> Operand:
+        """A second use finds most of it known, unlike a call."""
+        weight = self._analysis.weights[node.original]
+        if weight > self._room:
+            return super()._twice(node, caught=caught)
+        self._room -= weight
+        return self.emit(node.original)
+
+    def _bind(self, node: ast.Comprehension) -> Operand:
+        if node.shape != "bind" or not self._is_needed(node.accumulator, node.result):
+            return super()._bind(node)
+        operand = self.emit(node.initial)
+        self._locals = {**self._locals, node.accumulator: lambda: operand}
+        return operand
+
+    def _is_needed(self, name: str, node: Expression) -> bool:
+        """Whether the evaluation of a node certainly reads a local variable."""
+        if self.constant_of(node) is not NOT_CONSTANT:
+            return False
+        match node:
+            case ast.Ident():
+                return node.resolved == name
+            case ast.Select():
+                return node.resolved is None and self._is_needed(name, node.operand)
+            case ast.Call():
+                certain = islice(node.children(), 1 if node.function in _FIRST_ALONE else None)
+                return any(self._is_needed(name, each) for each in certain)
+            case _:
+                return False
 
     def _start(self, node: Expression) -> Chain | None:
         if isinstance(node, ast.Select) and not node.test:

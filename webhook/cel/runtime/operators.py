@@ -14,6 +14,7 @@ from webhook.cel.types.base import Type
 from webhook.cel.types.values import (
     INT_MAX,
     INT_MIN,
+    NONE,
     UINT_MAX,
     DefaultingMap,
     Duration,
@@ -420,3 +421,36 @@ def _position(key: Value) -> int:
             return int(key)
         raise EvaluationError(f"unsupported index value {_shown(key)} in list")
     raise EvaluationError(f"unsupported index type '{type_of(key).name}' in list")
+
+
+# -- optional values
+
+
+def has_value(optional: Optional) -> bool:
+    """`a.hasValue()`."""
+    return optional.present
+
+
+def value_of(optional: Optional) -> Value:
+    """`a.value()`."""
+    if not optional.present:
+        raise EvaluationError("optional.none() dereference")
+    return optional.value
+
+
+def of_non_zero(value: Value) -> Optional:
+    """`optional.ofNonZeroValue(value)`."""
+    return NONE if _is_zero(value) else Optional(value)
+
+
+def _is_zero(value: Value) -> bool:
+    if value is None:
+        return True
+    if type(value) is Duration:
+        return value.nanos == 0
+    if type(value) is Timestamp:
+        return value.nanos == _YEAR_ONE
+    return isinstance(value, (bool, int, float, str, bytes, list, dict)) and not value
+
+
+_YEAR_ONE: Final = -62_135_596_800_000_000_000
