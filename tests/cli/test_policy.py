@@ -642,7 +642,9 @@ class TestCheck:
             ("resources: [pods]", "resources: [qqq]", ""),
             ('apiGroups: [""]', "apiGroups: [v1]", 'that is a version; the core group is ""'),
             ('apiGroups: [""]', "apiGroups: [app]", 'did you mean "apps"?'),
+            ('apiGroups: [""]', "apiGroups: [core]", 'write ""'),
             ('apiGroups: [""]', "apiGroups: [qqq]", ""),
+            ("resources: [pods]", "resources: [pods/exe]", 'did you mean "exec"?'),
             ("apiVersions: [v1]", "apiVersions: [v2]", "it serves v1"),
             ("policyName: limited", "policyName: limit", 'did you mean "limited"?'),
             ("policyName: limited", "policyName: other", ""),
@@ -661,6 +663,17 @@ class TestCheck:
     ) -> None:
         found = findings("policy", "check", write(p=LIMITED.replace(old, new)))
         assert [each["hint"] for each in found if each["hint"].startswith(hint) and bool(each["hint"]) == bool(hint)]
+
+    def test_a_binding_may_mean_a_policy_with_errors(self, write: Callable[..., Path]) -> None:
+        folder = write(p=LIMITED.replace("policyName: limited", "policyName: limit").replace("object.", "objekt."))
+        assert 'did you mean "limited"?' in [each["hint"] for each in findings("policy", "check", folder)]
+
+    def test_an_expression_that_fails_by_a_wrong_variable_is_not_found_itself(self, write: Callable[..., Path]) -> None:
+        variables = [{"name": "n", "expression": "object.spec.nodename"}]
+        folder = write(p=[policy("p", variables=variables, validations=[{"expression": "variables.n == ''"}])])
+        found = [(each["rule"], each["field"]) for each in findings("policy", "check", folder)]
+        assert ("type-check", "spec.variables[0].expression") in found
+        assert "fails-on-valid" not in dict(found)
 
     def test_a_policy_may_be_bound_as_one_of_the_other_kind(self, write: Callable[..., Path]) -> None:
         folder = write(p=[policy("m", validations=[{"expression": "has(object.spec)"}]), mutating("m", "Object{}")[1]])

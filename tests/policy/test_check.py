@@ -59,6 +59,22 @@ RULE = "spec.matchConstraints.resourceRules[0]"
             ),
         ),
         (
+            {"resources": ["*/statuss", "pods/exec"]},
+            (
+                "unknown-resource",
+                f"{RULE}.resources[0]",
+                'subresource "statuss" does not exist in the core group: the rule matches nothing',
+            ),
+        ),
+        (
+            {"apiGroups": ["", "app.k8s.io", "scheduling.x-k8s.io", "storage.k8s"], "resources": ["csinodes"]},
+            (
+                "unknown-resource",
+                f"{RULE}.apiGroups",
+                'Kubernetes has no API group "storage.k8s": the rule matches only custom resources in it',
+            ),
+        ),
+        (
             {"apiVersions": ["v2", "v3"]},
             (
                 "unserved-version",
@@ -73,7 +89,14 @@ def test_rules_that_match_nothing_are_found(rule: dict[str, Any], finding: tuple
 
 
 @pytest.mark.parametrize(
-    "rule", [{"apiGroups": ["*"]}, {"apiGroups": ["example.com"], "resources": ["quotas"]}, {"resources": ["*"]}]
+    "rule",
+    [
+        {"apiGroups": ["*"]},
+        {"apiGroups": ["example.com"], "resources": ["quotas"]},
+        {"resources": ["*"]},
+        {"apiGroups": ["scheduling.x-k8s.io"], "resources": ["podgroups"]},
+        {"resources": ["pods/log", "pods/status"]},
+    ],
 )
 def test_rules_of_unknown_groups_are_left_alone(rule: dict[str, Any]) -> None:
     assert found(rules=[PODS | rule]) == []
@@ -192,9 +215,22 @@ def test_what_may_be_right_is_not_found(expression: str, rules: list[dict[str, A
     assert "type-check" not in [rule for rule, _, _ in found(expression, rules=rules, **fields)]
 
 
-def test_a_variable_that_does_not_fit_is_any_type() -> None:
-    variables = [{"name": "n", "expression": "object.spec.nodename"}]
-    assert found("variables.n == 1", variables=variables) == []
+def test_a_variable_that_does_not_fit_is_found_once() -> None:
+    variables = [{"name": "n", "expression": "object.spec.nodename"}, {"name": "m", "expression": "variables.n"}]
+    (finding,) = found("variables.m == 1", variables=variables)
+    assert finding[:2] == ("type-check", "spec.variables[0].expression")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "has(object.spec.devices) ? object.spec.devices.requests : object.spec.spec.devices.requests",
+        "object.spec.devices.requests",
+    ],
+)
+def test_a_variable_may_depend_on_the_kind(expression: str) -> None:
+    rules = [CLAIMS | {"resources": ["resourceclaims", "resourceclaimtemplates"]}]
+    assert found("size(variables.n) < 3", rules=rules, variables=[{"name": "n", "expression": expression}]) == []
 
 
 def test_claims_are_checked_in_each_version() -> None:

@@ -16,11 +16,13 @@ from webhook.problem import WARNING, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from collections.abc import Set as AbstractSet
 
     from webhook.objects import JSONObject
     from webhook.policy.evaluation.policyset import PolicySet
     from webhook.policy.evaluation.verdict import Decision
     from webhook.policy.manifest.model import Policy
+    from webhook.problem import Path
     from webhook.release import Release
 
 _GROUP: Final = "resource.k8s.io"
@@ -54,7 +56,9 @@ _TOO_MUCH: Final = str(BudgetExceededError())
 _OF_METADATA: Final = ("labels", "annotations")
 
 
-def try_policies(policies: PolicySet, release: Release) -> list[Finding]:
+def try_policies(
+    policies: PolicySet, release: Release, explained: AbstractSet[tuple[int, Path]] = frozenset()
+) -> list[Finding]:
     """Evaluate policies for small objects, and warn of expressions that end with an error.
 
     Policies with parameters are left out, as these are not known.
@@ -62,13 +66,25 @@ def try_policies(policies: PolicySet, release: Release) -> list[Finding]:
     Args:
         policies: The policies.
         release: The Kubernetes release, as the minor of 1.x.
+        explained: The expressions whose errors have another finding, which tells the cause: the ``id`` of what was
+            given, and the path.
     """
     return [
-        Finding(policies.origins[policy], problem)
+        Finding(given, problem)
         for policy in policies.policies
         if policy.param_kind is None
+        for given in [policies.origins[policy]]
         for problem in _failing(policy, policies, release)
+        if explained.isdisjoint((id(given), path) for path in _causes(policy, problem))
     ]
+
+
+def _causes(policy: Policy, problem: Problem) -> Iterator[Path]:
+    """Yield the expression that fails, and the variables that fail in it."""
+    yield problem.path
+    for variable in policy.variables:
+        if f'composited variable "{variable.name}" fails' in problem.message:
+            yield variable.path
 
 
 def _failing(policy: Policy, policies: PolicySet, release: Release) -> Iterator[Problem]:

@@ -152,7 +152,7 @@ def _unbound(
             continue
         if bound_policy is None:
             message = f"{binding.kind} {quoted(binding.policy)} does not exist: the binding has no effect"
-            hint = _policy_meant(binding, policies)
+            hint = _policy_meant(binding, {*policies, *refused})
             yield _finding(given, "binding-without-policy", Path(("spec", "policyName")), message, hint)
         elif bound_policy.param_kind is None and binding.param_ref is not None:
             message = f"{binding.kind} {quoted(binding.policy)} has no paramKind: the parameters are not used"

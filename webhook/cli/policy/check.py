@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from webhook.documents import Document
     from webhook.findings import Finding
-    from webhook.policy.evaluation.policyset import Finding as PolicyFinding
     from webhook.policy.tools.check import CheckResult, Cost
     from webhook.release import Release
 
@@ -75,7 +74,8 @@ def run(arguments: Namespace) -> int:
     result = _checked(given, minor, report)
     # A document that cannot be read may be a missing policy or binding.
     unsure = _LACKING if report.findings else frozenset()
-    findings = (*result.findings, *_tried(result, minor))
+    explained = {(id(each.given), each.problem.path) for each in result.findings}
+    findings = (*result.findings, *try_policies(result.policies, minor, explained))
     report.findings += placed((each for each in findings if each.problem.rule not in unsure), minor)
     suppress(report, suppressed, arguments)
     report.costs = [_cost_of(cost, result) for cost in result.costs]
@@ -85,14 +85,6 @@ def run(arguments: Namespace) -> int:
     if result.unchecked:
         report.remarks.append(f"note: warnings are not checked for {counted(result.unchecked, 'object')} with errors")
     return show(report, arguments)
-
-
-def _tried(result: CheckResult, minor: Release) -> Iterator[PolicyFinding]:
-    """Yield the expressions that fail for small objects, but for those with another finding: that tells the cause."""
-    known = {(id(each.given), each.problem.path) for each in result.findings}
-    for each in try_policies(result.policies, minor):
-        if (id(each.given), each.problem.path) not in known:
-            yield each
 
 
 def _read(arguments: Namespace, paths: Sequence[str], selection: Selection) -> Iterator[Document | Unreadable]:

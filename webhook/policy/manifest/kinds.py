@@ -118,6 +118,12 @@ A version has the first and the last release that serve it, if not all do; some 
 ``webhook/api/versions.py``.
 """
 
+SUBRESOURCES: Final = (
+    *("approval", "attach", "binding", "ephemeralcontainers", "eviction", "exec", "finalize", "log", "portforward"),
+    *("proxy", "resize", "scale", "status", "token"),
+)
+"""The subresources of Kubernetes' own resources."""
+
 _OF_CLIENTS: Final = (("", "Config"),)
 """Kinds that look like Kubernetes' own, and are of clients' files: a kubeconfig."""
 

@@ -12,7 +12,7 @@ from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.policy.evaluation.policyset import Finding, Given
 from webhook.policy.load import load
 from webhook.policy.manifest.expressions import CompiledExpression
-from webhook.policy.manifest.kinds import Resource
+from webhook.policy.manifest.kinds import SUBRESOURCES, Resource
 from webhook.policy.manifest.model import MUTATING, policy_of
 from webhook.policy.manifest.programs import compile_policy
 from webhook.policy.tools.literals import literal_warnings
@@ -148,26 +148,43 @@ def _unmatched(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
 def _unknown_resources(rule: Rule, path: Path, kinds: Kinds) -> Iterator[Problem]:
     if "*" in rule.groups:
         return
-    dotless = sorted(group for group in rule.groups if "." not in group and not kinds.has_group(group))
-    for group in dotless:  # groups outside Kubernetes have a dot (apiextensions ``validation.go``)
-        message = f"API group {quoted(group)} does not exist: the rule matches nothing in it"
-        yield _warning("unknown-resource", path / "apiGroups", message, _group_meant(group, kinds))
-    for position, (name, _) in enumerate(rule.resources):
-        if name == "*" or not all(map(kinds.has_group, rule.groups)):
+    yield from _unknown_groups(rule, path / "apiGroups", kinds)
+    if not all(map(kinds.has_group, rule.groups)):
+        return
+    groups = ", ".join(sorted(group or "the core group" for group in rule.groups))
+    for position, (name, subresource) in enumerate(rule.resources):
+        at_name = path / "resources" / position
+        if subresource not in {"", "*", *SUBRESOURCES}:
+            message = f"subresource {quoted(subresource)} does not exist in {groups}: the rule matches nothing"
+            yield _warning("unknown-resource", at_name, message, _meant(subresource, SUBRESOURCES))
+        if name == "*":
             continue
         found = [kind for group in rule.groups if (kind := kinds.kind_of(Resource(group, "", name)))]
-        groups = ", ".join(sorted(group or "the core group" for group in rule.groups))
         if not found:
             message = f"resource {quoted(name)} does not exist in {groups}: the rule matches nothing"
-            yield _warning(
-                "unknown-resource", path / "resources" / position, message, _resource_meant(name, rule, kinds)
-            )
+            yield _warning("unknown-resource", at_name, message, _resource_meant(name, rule, kinds))
         elif "*" not in rule.versions and not any(
             kinds.find(kind._replace(version=version)) for kind in found for version in rule.versions
         ):
             versions = ", ".join(sorted(rule.versions))
             message = f"Kubernetes 1.{kinds.release} does not serve {name} in {versions}: the rule matches nothing"
             yield _warning("unserved-version", path / "apiVersions", message, _served(found, kinds))
+
+
+def _unknown_groups(rule: Rule, path: Path, kinds: Kinds) -> Iterator[Problem]:
+    for group in sorted(group for group in rule.groups if not kinds.has_group(group)):
+        if "." not in group:  # groups outside Kubernetes have a dot (apiextensions ``validation.go``)
+            message = f"API group {quoted(group)} does not exist: the rule matches nothing in it"
+            yield _warning("unknown-resource", path, message, _group_meant(group, kinds))
+        elif near := _mistyped_group(group, rule, kinds):
+            message = f"Kubernetes has no API group {quoted(group)}: the rule matches only custom resources in it"
+            yield _warning("unknown-resource", path, message, f'did you mean "{near}"?')
+
+
+def _mistyped_group(group: str, rule: Rule, kinds: Kinds) -> str:
+    """Return Kubernetes' group with resources of a rule, if another one is nearly that; empty if there is none."""
+    near = "" if group.endswith(_EXPERIMENTAL) else nearest(group, kinds.groups)
+    return near if {name for name, _ in rule.resources}.intersection(kinds.resources(near)) else ""
 
 
 def _unchangeable(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
@@ -202,14 +219,20 @@ def _unchangeable(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
 def _group_meant(group: str, kinds: Kinds) -> str:
     if re.fullmatch(r"v\d+\w*", group):
         return 'that is a version; the core group is ""'
-    near = nearest(group, kinds.groups)
+    if group == "core":
+        return 'write ""'
+    return _meant(group, kinds.groups)
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    near = nearest(name, known)
     return f'did you mean "{near}"?' if near else ""
 
 
 def _resource_meant(name: str, rule: Rule, kinds: Kinds) -> str:
     """Suggest a resource: a similar one of these groups, or one of this name in other groups."""
-    if near := nearest(name, (each for group in rule.groups for each in kinds.resources(group))):
-        return f'did you mean "{near}"?'
+    if hint := _meant(name, (each for group in rule.groups for each in kinds.resources(group))):
+        return hint
     elsewhere = [quoted(group) for group in kinds.groups if name in kinds.resources(group)]
     return f"{name} are in the API group {' and '.join(elsewhere)}" if elsewhere else ""
 
@@ -232,8 +255,7 @@ def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
         yield _warning("unserved-version", path / "apiVersion", message, f"it serves {', '.join(versions)}")
     else:
         message = f"kind {quoted(kind.kind)} does not exist in {kind.api_version}: the policy always fails"
-        near = nearest(kind.kind, kinds.names(kind.group))
-        yield _warning("unknown-resource", path / "kind", message, f'did you mean "{near}"?' if near else "")
+        yield _warning("unknown-resource", path / "kind", message, _meant(kind.kind, kinds.names(kind.group)))
 
 
 def _constants(policy: Policy, programs: Programs) -> Iterator[Problem]:
@@ -260,6 +282,8 @@ def _constant(compiled: object) -> object:
         return None
 
 
+_EXPERIMENTAL: Final = ".x-k8s.io"
+"""The end of groups of Kubernetes' projects that are not its own, such as that of the scheduler's plugins."""
 _EXPRESSIONS: Final = (("expression",), ("messageExpression",), ("valueExpression",))
 """The last steps of the paths of expressions."""
 _REFERENCE: Final = re.compile(r"\bvariables\s*\.\s*(?:\?\s*)?([A-Za-z_][A-Za-z0-9_]*)")

@@ -1,8 +1,8 @@
 """Type-checks expressions against the kinds that a policy matches.
 
 Follows apiserver ``pkg/admission/plugin/policy/validating/typechecking.go``: kinds of rules without wildcards, ten at
-most. The API server writes its findings into the policy's status; here they are warnings. It does not check the
-mutations of mutating policies; here they are checked in the same way.
+most. The API server writes its findings into the policy's status; here they are warnings. It does not check
+variables and the mutations of mutating policies; here they are checked in the same way.
 """
 
 from __future__ import annotations
@@ -77,19 +77,44 @@ def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Ty
         release: The Kubernetes release, as the minor of 1.x.
     """
     checked = [kind for kind in kinds_to_check(policy, kinds) if schema_of(kind.api_version, kind.kind)]
-    found: dict[Path, list[str]] = {}
+    found: dict[Path, list[tuple[Kind, str]]] = {}
     hints: dict[Path, str] = {}
-    changes = {each.path for each in policy.mutations}
     with limited(Budget(DOCUMENT, is_offline=True)):
         for kind in checked:
-            environment = _environment(kind, policy, release)
-            for path, text in _expressions(policy):
-                if error := _error(environment, text):
-                    found.setdefault(path, []).append(f"{kind}: {error}\n")
-                    hints.setdefault(path, hint_of(error, environment))
-    for path, texts in found.items():
-        if path not in changes or len(texts) == len(checked):  # a mutation may depend on the kind
-            yield TypeWarning(path, "\n".join(texts), hints[path])
+            for path, error, environment in _errors(kind, policy, release):
+                found.setdefault(path, []).append((kind, str(error)))
+                hints.setdefault(path, hint_of(error, environment))
+    variables = {each.path for each in policy.variables}
+    for_some_kinds = variables.union(each.path for each in policy.mutations)
+    for path, errors in found.items():
+        if path in for_some_kinds and len(errors) < len(checked):
+            continue
+        if path in variables and len({error for _, error in errors}) > 1:
+            continue  # it chooses by the kind, and lacks for each kind what the others have
+        yield TypeWarning(path, "\n".join(f"{kind}: {error}\n" for kind, error in errors), hints[path])
+
+
+def _errors(kind: Kind, policy: Policy, release: Release) -> Iterator[tuple[Path, CompileError, Environment]]:
+    """Yield the expressions that are wrong for a kind, with their errors and environments."""
+    typed = environment = _environment(kind, policy, release)
+    known: dict[str, Type] = {}
+    for variable in policy.variables:
+        type_: Type = types.DYN
+        try:
+            type_ = environment.check(variable.expression).type
+        except CompileError as error:
+            yield variable.path, error, environment
+        except BudgetExceededError:
+            pass  # compiling the policy reports this
+        known[variable.name] = variable_type(type_)
+        environment = with_variables(typed, dict(known))
+    for path, text in _expressions(policy):
+        try:
+            environment.check(text)
+        except CompileError as error:
+            yield path, error, environment
+        except BudgetExceededError:
+            pass  # as above
 
 
 def kinds_to_check(policy: Policy, kinds: Kinds) -> list[Kind]:
@@ -117,16 +142,6 @@ def _expressions(policy: Policy) -> Iterator[tuple[Path, str]]:
         yield mutation.path, mutation.expression
 
 
-def _error(environment: Environment, text: str) -> CompileError | None:
-    try:
-        environment.check(text)
-    except CompileError as error:
-        return error
-    except BudgetExceededError:
-        return None  # compiling the policy reports this
-    return None
-
-
 def _environment(kind: Kind, policy: Policy, release: Release) -> Environment:
     has_params, makes_changes = policy.param_kind is not None, policy.kind == MUTATING
     environment = admission_environment(release, stored=True, params=has_params, patch_types=makes_changes)
@@ -139,17 +154,7 @@ def _environment(kind: Kind, policy: Policy, release: Release) -> Environment:
         libraries.append(params[1])
     if makes_changes:
         libraries.append(_makeable(kind.api_version, kind.kind))
-    environment = environment.extend(*libraries, variables=declared)
-    if not policy.variables:
-        return environment
-    known: dict[str, Type] = {}
-    for variable in policy.variables:
-        try:
-            type_ = with_variables(environment, dict(known)).check(variable.expression).type
-        except (CompileError, BudgetExceededError):
-            type_ = types.DYN
-        known[variable.name] = variable_type(type_)
-    return with_variables(environment, known)
+    return environment.extend(*libraries, variables=declared)
 
 
 @lru_cache(maxsize=64)
