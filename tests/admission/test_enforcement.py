@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.admission.test_admission import POD, asked, with_spec
+from tests.admission.test_admission import CLAIM, POD, asked, with_spec
 from tests.command import draguard
 from tests.policy.examples import binding, mutating, policy
 from tests.workloads.test_workloads import job
 from webhook.admission import MODES, Call, Enforcement, ReviewOptions, answer
+from webhook.admission.responses import MAX_WARNING_BYTES
 from webhook.policy.load import load
 
 if TYPE_CHECKING:
@@ -63,6 +64,44 @@ class TestModes:
         (warning,) = response["warnings"]
         assert warning.startswith(f"{cause['field']}: Invalid value"[:200])
         assert (record.decision, record.warnings) == ("allowed", 1)
+
+    @pytest.mark.parametrize(
+        ("spec", "end"),
+        [
+            ({"allocationMode": "immediate"}, '"WaitForFirstConsumer" (did you mean "Immediate"?)'),
+            ({"allocationMode": "Other"}, '"WaitForFirstConsumer"'),
+            ({"resourceClassName": f"GPU{'x' * 90}"}, f'… (did you mean "gpu{"x" * 90}"?)'),
+            ({"resourceClassName": f"GPU{'x' * 220}"}, "…"),
+            (
+                {"allocationMode": "immediate", "parametersRef": {"name": "n" * 5000, "kind": "K"}},
+                '"WaitForFirstConsumer"',
+            ),
+        ],
+        ids=["near", "not near", "long", "long hint", "large object"],
+    )
+    def test_a_warning_of_a_small_object_says_what_was_meant(self, spec: dict[str, Any], end: str) -> None:
+        (warning, *_) = result(with_spec(**spec), Enforcement(mode="warn"))[0]["warnings"]
+        assert warning.endswith(end)
+        assert len(warning.encode()) <= MAX_WARNING_BYTES
+
+    def test_a_refusal_has_no_hint(self) -> None:
+        response = result(with_spec(allocationMode="immediate"))[0]
+        assert "did you mean" not in json.dumps(response)
+
+    def test_hints_are_left_out_if_a_review_has_no_time_for_them(self) -> None:
+        claim = {**CLAIM, "apiVersion": "resource.k8s.io/v1"}
+        claim["spec"] = {
+            "devices": {
+                "requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}],
+                "constraints": [{"requests": ["gpuu"], "matchAttribute": "a.io/b"} for _ in range(30)],
+            }
+        }
+        inline = result(claim, Enforcement(mode="warn"), call=Call("validate", is_inline=True))[0]["warnings"]
+        later = result(claim, Enforcement(mode="warn"))[0]["warnings"]
+        hints = [[text.endswith('(did you mean "gpu"?)') for text in each] for each in (inline, later)]
+        assert hints[0][0]
+        assert not hints[0][-1]
+        assert all(hints[1])
 
     def test_a_finding_for_the_audit_log_says_nothing_to_the_user(self) -> None:
         refused, denial = result(LONG)

@@ -19,6 +19,7 @@ from webhook.admission.responses import (
     refused,
     with_remarks,
 )
+from webhook.admission.warnings import worded
 from webhook.budget import INLINE, REVIEW, Budget, BudgetExceededError, DeadlineExceededError, enter, leave
 from webhook.engine import prescheduled, reviews
 from webhook.problem import BAD_REQUEST, ERROR, Problem
@@ -189,7 +190,7 @@ _NOTHING: Final[_Effects] = (), (), ()
 def _enforced(problems: Sequence[Problem], case: _Case) -> _Effects:
     """Sort findings by their effects."""
     refusals: list[Problem] = []
-    warned: list[str] = []
+    warned: list[Problem] = []
     audited: list[Problem] = []
     enforcement = case.options.enforcement
     usual = enforcement.of_rules(case.request, case.request.get("object"))
@@ -205,8 +206,8 @@ def _enforced(problems: Sequence[Problem], case: _Case) -> _Effects:
         elif mode == AUDIT:
             audited.append(problem)
         else:
-            warned.append(str(problem))
-    return refusals, warned, audited
+            warned.append(problem)
+    return refusals, worded(warned, case.request.get("object")), audited
 
 
 def _is_about_others(rule: str) -> bool:

@@ -37,6 +37,7 @@ MAX_ANNOTATION_BYTES = 10 * 1024
 MAX_PATCH_BYTES = 3 << 18
 """The maximum size of a patch in base64: with warnings and annotations the response stays below 1 MiB."""
 
+_MORE = "…"
 _ANNOTATED = {"allowed", "auditAnnotations"}
 _REVIEW = f'{{"apiVersion": "{API_VERSION}", "kind": "AdmissionReview", "response": {{"uid": %s, %s}}'
 _ADMITTED = {"allowed": True}
@@ -157,14 +158,25 @@ def warnings(texts: Iterable[str]) -> list[str]:
     """Keep warnings within the API server's limits."""
     kept, left = [], MAX_WARNINGS_BYTES
     for text in texts:
-        encoded = text.encode("utf-8", "replace")
-        if len(encoded) > MAX_WARNING_BYTES:
-            encoded = encoded[: MAX_WARNING_BYTES - 3].decode("utf-8", "ignore").encode() + "…".encode()
-        if len(encoded) > left:
+        short = clipped(text, MAX_WARNING_BYTES)
+        left -= len(short.encode())
+        if left < 0:
             break
-        left -= len(encoded)
-        kept.append(encoded.decode())
+        kept.append(short)
     return kept
+
+
+def clipped(text: str, most: int) -> str:
+    """Shorten a text to a number of bytes.
+
+    Args:
+        text: The text.
+        most: The most bytes.
+    """
+    encoded = text.encode("utf-8", "replace")
+    if len(encoded) > most:
+        encoded = encoded[: most - len(_MORE.encode())].decode("utf-8", "ignore").encode() + _MORE.encode()
+    return encoded.decode()
 
 
 def noted(problems: Iterable[Problem]) -> dict[str, str]:
