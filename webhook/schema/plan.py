@@ -51,7 +51,6 @@ _LITERAL_MAX: Final = 32
 _ONE: Final = "{wrong}({value})"
 _ITEMS: Final = "any(map({wrong}, {value}))"
 _VALUES: Final = "any(map({wrong}, {value}.values()))"
-_KEYS: Final = "len(set(map({wrong}, {value}))) != len({value})"
 _KNOWN: Final[Mapping[str, str]] = {
     _ONE: "{value} not in {fine}",
     _ITEMS: "not {fine}.issuperset({value})",
@@ -90,11 +89,11 @@ class _Planned(NamedTuple):
     @property
     def asks_one(self) -> bool:
         """Whether the check applies to a single value."""
-        return self.wrong is None or self.whole not in {_ITEMS, _VALUES, _KEYS}
+        return self.wrong is None or self.whole not in {_ITEMS, _VALUES}
 
 
 class _Source:
-    """The source of the function that examines a value of the right shape, under construction.
+    """The source of the function that recognizes valid values, under construction.
 
     It is one function for the value and all structs in it: a call for each takes several times as long, and a slice has
     thousands of structs. Only names of declared fields become part of the source.
@@ -102,7 +101,7 @@ class _Source:
 
     def __init__(self) -> None:
         self._lines: list[str] = []
-        self._depth, self._locals = 1, 0
+        self._depth, self._locals = 2, 0
         self._scope: dict[str, Any] = {}
         self._names: dict[int, str] = {}
 
@@ -111,7 +110,7 @@ class _Source:
         self._locals += 1
         name = f"v{self._locals}"
         if expression:
-            self._line(f"{name} = {expression}")
+            self.line(f"{name} = {expression}")
         return name
 
     def given(self, value: object) -> str:
@@ -122,24 +121,28 @@ class _Source:
 
     def refuse(self, condition: str) -> None:
         """Write a condition that is true of a value that needs a closer look."""
-        self._line(f"if {condition}: return False")
+        self.line(f"if {condition}: return False")
 
     @contextmanager
     def block(self, header: str) -> Iterator[None]:
         """Write a block."""
-        self._line(header)
+        self.line(header)
         self._depth += 1
         yield
         self._depth -= 1
 
-    def _line(self, text: str) -> None:
+    def line(self, text: str) -> None:
+        """Write a statement."""
         self._lines.append(f"{' ' * self._depth}{text}\n")
 
-    def function(self, value: str) -> Callable[[Any], bool]:
-        """Return the function of the value of a local variable."""
-        exec("".join((f"def examine({value}):\n", *self._lines, " return True\n")), self._scope)  # noqa: S102 - see above
-        examine: Callable[[Any], bool] = self._scope["examine"]
-        return examine
+    def function(self) -> Callable[[object], bool]:
+        """Return the function of `value`."""
+        # A predicate may read a field that is not planned, and so lacks the attribute.
+        errors = self.given((MsgspecError, ValueError, TypeError, AttributeError, RecursionError))
+        lines = ("def is_fine(value):\n try:\n", *self._lines, f"  return True\n except {errors}: return False\n")
+        exec("".join(lines), self._scope)  # noqa: S102 - see above
+        is_fine: Callable[[object], bool] = self._scope["is_fine"]
+        return is_fine
 
 
 class _Plan(NamedTuple):
@@ -157,20 +160,11 @@ def planned(struct: CompiledStruct) -> Callable[[object], bool]:
     """
     if (plan := plan_of(struct)) is None:
         return lambda _: False
-    type_, source = plan.type, _Source()
-    value = source.local()
+    source = _Source()
+    value = source.local(f"{source.given(convert)}(value, {source.given(plan.type)})")
     if plan.write:
         plan.write(source, value)
-    examine = source.function(value)
-
-    def is_fine(value: object) -> bool:
-        try:
-            return examine(convert(value, type_))
-        # A predicate may read a field that is not planned, and so lacks the attribute.
-        except (MsgspecError, ValueError, TypeError, AttributeError, RecursionError):
-            return False
-
-    return is_fine
+    return source.function()
 
 
 @cache
@@ -348,25 +342,30 @@ def _unparsable(parse: Callable[[Any], object]) -> _Remembered:
 def _array(field: Array, compiled: CompiledField, target: Target, names: tuple[str, str]) -> _Planned:
     item = _planned(field.item.stated(target), target, names)
     type_ = _sized(GenericAlias(list, item.type), field, compiled.walk([]), target)
-    unique, inner = field.unique if target.validates else None, _each(item.inner, "")
+    unique = field.unique if target.validates else None
     if unique is None and item.asks_one:
-        return _Planned(type_, item.wrong, _ITEMS, item.fine, inner)
+        return _Planned(type_, item.wrong, _ITEMS, item.fine, _each(item.inner))
     if unique is None or item.wrong or (unique and item.type is Any):
         return _Planned(Any, compiled.walk)
     if unique and any(unique == name for name, _ in cast("CompiledStruct", compiled.struct).absent):
-        return _Planned(type_, attrgetter(unique), _KEYS, inner=inner)  # no key is None
-    return _Planned(type_, _repeats(unique), inner=inner)
+        return _Planned(type_, inner=_each(item.inner, key=unique))  # no key is None
+    return _Planned(type_, _repeats(unique), inner=_each(item.inner))
 
 
-def _each(inner: _Write | None, values: str) -> _Write | None:
-    """Make the writer of the checks of all items, or of all values, of a list or map."""
-    if inner is None:
+def _each(inner: _Write | None, values: str = "", key: str = "") -> _Write | None:
+    """Make the writer of the checks of all items, or of all values, of a list or map; items have different keys."""
+    if inner is None and not key:
         return None
 
     def write(source: _Source, value: str) -> None:
-        item = source.local()
+        item, keys = source.local(), source.local("set()") if key else ""
         with source.block(f"for {item} in {value}{values}:"):
-            inner(source, item)
+            if key:
+                source.line(f"{keys}.add({item}.{key})")
+            if inner:
+                inner(source, item)
+        if key:
+            source.refuse(f"len({keys}) != len({value})")
 
     return write
 

@@ -35,6 +35,10 @@ _MILLI: Final = -3
 _SHORT: Final = 500
 """The characters of resources that are remembered: most pods request the same amounts as others."""
 _fine: Final = Known()
+_fine_by_name: Final[dict[str, Any]] = {}
+"""Such resources of the container that had a name last, for the pods of a workload are alike."""
+_MOST_NAMES: Final = 1024
+_MOST_CLAIMS: Final = 8
 _TYPED: Final = range(29, 34)
 """The releases that show a resource's name as Go writes it: without quotes."""
 _JSON_SINCE: Final = Release(34)
@@ -119,17 +123,23 @@ def are_plain(container: Any, _: Target) -> bool:
         container: A container with resources.
     """
     resources = container.resources
+    if _fine_by_name.get(container.name) == resources:
+        return True
     limits, requests = resources.limits or {}, resources.requests or {}
     # No name and no quantity is empty, so that equal keys are of equal resources.
     key = (*limits, *limits.values(), "", *requests, *requests.values())
-    if key in _fine:
-        return True
-    is_fine = all(_is_plain(name, value, limits.get(name)) for name, value in requests.items()) and all(
-        name in requests or _is_plain(name, value, value) for name, value in limits.items()
-    )
-    if is_fine and len(str(key)) <= _SHORT:
+    if key not in _fine:
+        is_fine = all(_is_plain(name, value, limits.get(name)) for name, value in requests.items()) and all(
+            name in requests or _is_plain(name, value, value) for name, value in limits.items()
+        )
+        if not is_fine or len(str(key)) > _SHORT:
+            return is_fine
         _fine.remember(key)
-    return is_fine
+    if len(resources.claims or ()) <= _MOST_CLAIMS:
+        if len(_fine_by_name) >= _MOST_NAMES:
+            _fine_by_name.clear()
+        _fine_by_name[container.name] = resources
+    return True
 
 
 def _is_plain(name: str, request: Any, limit: Any) -> bool:
