@@ -425,6 +425,17 @@ class TestMatch:
         done = draguard("match", expression, "--cluster", CLUSTER)
         assert (done.code, f"CEL runtime error: no such key: {name} ({hint})" in done.out) == (1, True)
 
+    @pytest.mark.parametrize(
+        ("read", "hint"),
+        [
+            ('attributes["gpu.exmaple.com"].model', 'no device has the domain "gpu.exmaple.com": did you mean'),
+            ('attributes["foo.io"].model', 'no device has the domain "foo.io": devices have: gpu.example.com'),
+            ('attributes["gpu.example.com"].memory', 'memory is a capacity: device.capacity["gpu.example.com"].memory'),
+        ],
+    )
+    def test_an_attribute_in_the_wrong_place(self, read: str, hint: str) -> None:
+        assert f"({hint}" in draguard("match", f'device.{read} == "H100"', "--cluster", CLUSTER).out
+
     def test_an_attribute_that_only_other_devices_have(self) -> None:
         devices = (
             "[{name: d0, attributes: {model: {string: A}, i: {int: 0}}}, {name: d1, attributes: {model: {string: B}}}]"

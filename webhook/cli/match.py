@@ -54,6 +54,7 @@ _READS: Final = "device."
 """What every selector reads."""
 _NO_KEY: Final = re.compile(r"no such key: (\S+)$")
 _REASON_MAX = 160
+_HOLDERS: Final = {"attributes": "an attribute", "capacity": "a capacity"}
 _ROWS_MAX: Final = 20
 """The maximum number of groups of equal devices that are shown for a request."""
 _WORK: Final = 2 * DOCUMENT
@@ -277,21 +278,24 @@ def _as_text(results: Sequence[tuple[Question, list[Row]]], fleet: Fleet, *, col
 
 
 def _lacking(name: str, query: Query, fleet: Fleet) -> str:
-    """Suggest another name for one that no device has, and a guard for one that other devices have."""
-    known = _keys(fleet)
-    if name not in known:
-        return instead(name, known, "devices have")
+    """Suggest another name or domain for one that no device has, and a guard for one that other devices have."""
+    published = {holder: fleet.published((), holder) for holder in _HOLDERS}
+    pairs = [pair for each in published.values() for pair in each]
+    domains, names = (list(dict.fromkeys(pair[part] for pair in pairs)) for part in (0, 1))
+    if name not in {*names, *domains}:
+        return instead(name, [*names, *domains], "devices have")
     written = (text(each, "cel", "expression") for each in (*query.of_class, *query.own))
     parts = filter(None, (parts_of(each, fleet.release, fleet.gates) for each in written))
-    reads_ = (read for each in parts for read in reads(each.root) if read.name == name and not read.is_guarded)
-    asked = next((f': has(device.{read.holder}["{read.domain}"].{name}) && …' for read in reads_), "")
+    found = [read for each in parts for read in reads(each.root) if read.name == name and not read.is_guarded]
+    for read in found:
+        if read.domain not in domains:
+            return f'no device has the domain "{read.domain}": {instead(read.domain, domains, "devices have")}'
+        other = next(holder for holder in _HOLDERS if holder != read.holder)
+        pair = read.domain, name
+        if pair in published[other] and pair not in published[read.holder]:
+            return f'{name} is {_HOLDERS[other]}: device.{other}["{read.domain}"].{name}'
+    asked = next((f': has(device.{read.holder}["{read.domain}"].{name}) && …' for read in found), "")
     return f"this device has no {name}; check first{asked}"
-
-
-def _keys(fleet: Fleet) -> list[str]:
-    """Return the names of attributes and capacities that devices have, and the domains."""
-    found = [pair for holder in ("attributes", "capacity") for pair in fleet.published((), holder)]
-    return [*(name for _, name in found), *(domain for domain, _ in found)]
 
 
 def _title(about: JSONObject) -> str:
