@@ -236,6 +236,7 @@ class TestWrongUse:
         ("arguments", "message"),
         [
             ((DEPLOYMENT,), "no nodes found: give the objects of the cluster with --cluster"),
+            ((DEPLOYMENT, "--cluster", DEPLOYMENT), "no nodes found: --cluster has none: collect them, too"),
             ((ROOT / "policies/admin-access/policy.yaml", "--cluster", CLUSTER), "no pods to schedule"),
             (("--cluster", CLUSTER, "--fit"), "--fit takes one pod or workload, and no pod is pending"),
             ((DEPLOYMENT, "--cluster", CLUSTER, "--without", "node-z"), "node not found: the cluster has node-"),
@@ -452,7 +453,8 @@ class TestMatch:
         ("arguments", "message"),
         [
             ((), "nothing to match: "),
-            ((DEPLOYMENT,), "no devices found: "),
+            ((DEPLOYMENT,), "no ResourceSlices found: give the objects of the cluster with --cluster"),
+            ((DEPLOYMENT, "--cluster", DEPLOYMENT), "no ResourceSlices found: --cluster has none: collect them, too"),
             (("-e", "device.driver =="), "-e:1:17: error cel-selector: Syntax error: mismatched input '<EOF>'"),
             (("-e", "device.drver == 'a'"), "1 | device.drver == 'a'\n  |       ^^^^^^\nhelp: did you mean driver?"),
             (("-e", "true &&\n  driver == 'a'"), "-e:2:3: error cel-selector: undeclared reference to 'driver'"),
@@ -460,7 +462,7 @@ class TestMatch:
         ],
     )
     def test_usage_errors_are_reported(self, arguments: tuple[str | Path, ...], message: str) -> None:
-        cluster = ("--cluster", CLUSTER) if arguments != (DEPLOYMENT,) else ()
+        cluster = ("--cluster", CLUSTER) if DEPLOYMENT not in arguments else ()
         done = draguard("match", *arguments, *cluster)
         assert message in done.err
         assert done.code == 2

@@ -21,7 +21,7 @@ from webhook.cli.console.lines import colored, show_lines
 from webhook.cli.console.output import OWN_FAILURE, UNREAD, code_of, wants_colors
 from webhook.cli.console.reading import read_sources
 from webhook.cli.console.structured import show_structured
-from webhook.cli.options.cluster import DETAILS, malformed, read_cluster
+from webhook.cli.options.cluster import DETAILS, malformed, not_found, read_cluster
 from webhook.cli.options.refused import Refused
 from webhook.cli.options.release import feature_gates, kubernetes
 from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet, Query, Row, rows, shortened
@@ -94,7 +94,7 @@ def run(arguments: Namespace) -> int:
         return code_of(report.findings)
     slices = inventory.all("ResourceSlice")
     if not slices:
-        raise UsageError("no devices found: give ResourceSlices with --cluster; `draguard snapshot` prints the command")
+        raise UsageError(not_found("ResourceSlices", arguments.cluster))
     try:
         fleet = Fleet(slices, release_of(stated), settings.gates)
     except ValueError as error:

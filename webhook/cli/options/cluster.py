@@ -46,6 +46,17 @@ def read_cluster(paths: Sequence[str], report: Report, *, quiet: bool = True) ->
     return inventory
 
 
+def not_found(what: str, paths: Sequence[str]) -> str:
+    """Return the complaint that the cluster lacks objects that a command needs.
+
+    Args:
+        what: The missing objects.
+        paths: The paths of ``--cluster``.
+    """
+    how = "--cluster has none: collect them, too" if paths else "give the objects of the cluster with --cluster"
+    return f"no {what} found: {how}; `draguard snapshot` prints the command"
+
+
 def malformed(error: MalformedError, document: Document, hint: str) -> Finding:
     """Return the finding that an object cannot be decoded, located at its document."""
     return found(Problem(ERROR, UNREADABLE, "BadRequest", Path(), str(error), hint), document)

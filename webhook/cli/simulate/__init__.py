@@ -18,7 +18,7 @@ from webhook.cli.console.output import OWN_FAILURE, code_of, wants_colors
 from webhook.cli.console.progress import counting
 from webhook.cli.console.reading import read_sources
 from webhook.cli.console.structured import show_structured
-from webhook.cli.options.cluster import DETAILS, malformed, read_cluster
+from webhook.cli.options.cluster import DETAILS, malformed, not_found, read_cluster
 from webhook.cli.options.refused import Refused
 from webhook.cli.options.release import feature_gates, kubernetes
 from webhook.cli.simulate.names import take_names
@@ -215,9 +215,7 @@ def _pods(
             why = "the workloads have no replicas, or are DaemonSets that no node takes"
         raise UsageError(f"no pods to schedule: {why}")
     if not nodes:
-        raise UsageError(
-            "no nodes found: give the objects of the cluster with --cluster; `draguard snapshot` prints the command"
-        )
+        raise UsageError(not_found("nodes", arguments.cluster))
     holder = Inventory() if arguments.fit else inventory
     return [holder.take(pod) or pod for pod in found]
 
