@@ -17,7 +17,7 @@ from webhook.cli import missing
 if TYPE_CHECKING:
     from pathlib import Path
 
-OF_EXTRAS = ("cryptography", "flask", "helm_python", "httptools", "prometheus_client", "uvloop")
+OF_EXTRAS = ("cryptography", "flask", "helm_python", "httptools", "uvloop")
 BLOCKER = f"""
 import sys
 class Blocker:

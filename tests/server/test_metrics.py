@@ -178,6 +178,20 @@ class TestSeries:
             < 2 * (before["process_cpu_seconds_total"] + 1)
         )
 
+    @pytest.mark.parametrize("accept", ["", "application/openmetrics-text"])
+    def test_keep_any_text_of_a_label(self, metrics: Metrics, accept: str) -> None:
+        name = 'back\\slash, "quotes", {braces}\nand a line'
+        metrics.reviewed(record_of(found=[Found("", name, "warn")]), 0.001)
+        assert Exported(metrics, accept).labels("draguard_policy_findings_total") == [{"policy": name, "mode": "warn"}]
+
+    @pytest.mark.parametrize("accept", ["", "application/openmetrics-text"])
+    def test_are_of_the_same_types_for_every_reader(self, metrics: Metrics, accept: str) -> None:
+        types = {family.name: family.type for family in Exported(metrics, accept).families}
+        assert types["draguard_reviews"] == types["process_cpu_seconds"] == "counter"
+        assert types["draguard_review_duration_seconds"] == "histogram"
+        assert types["draguard_open_connections"] == types["draguard_build_info"] == "gauge"
+        assert "unknown" not in types.values()
+
     def test_are_the_same_in_both_formats(self, metrics: Metrics) -> None:
         metrics.reviewed(record_of(), 0.001)
         accept = "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"
@@ -370,6 +384,6 @@ class TestWhatIsBuiltOnThem:
         assert {alert["alert"] for alert in alerts} == set(re.findall(r"\| (Draguard\w+) \|", text))
 
 
-def test_only_who_is_monitored_loads_the_library() -> None:
-    code = "import sys, webhook.cli.serve; sys.exit('prometheus_client' in sys.modules)"
+def test_serving_with_metrics_loads_no_http_server_of_the_standard_library() -> None:
+    code = "import sys, webhook.cli.serve, webhook.server.monitoring.metrics; sys.exit('http.server' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""Counts reviews in plain numbers, which become Prometheus' metrics when they are requested."""
+"""Counts reviews in plain numbers, which become metrics when they are requested."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from collections import Counter
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, get_args
 
-from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily, Metric
-from prometheus_client.registry import Collector
-
 from webhook.admission.record import Endpoint
+from webhook.server.monitoring.exposition import Family, Sample, counter, total
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,14 +17,11 @@ _BUCKETS: Final = (1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.05, 0.
 _BOUNDS: Final = (*map(str, map(float, _BUCKETS)), "+Inf")
 
 
-class Reviews(Collector):
-    """Counts reviews and measures how long they take.
-
-    prometheus_client's own counters take a lock for each number, and go through all buckets of a histogram.
-    """
+class Reviews:
+    """Counts reviews and measures how long they take."""
 
     def __init__(self) -> None:
-        self._answered = Counter[tuple[str, str, str, str]]()
+        self._answered = Counter[tuple[str, ...]]()
         self._in_bucket = {endpoint: [0] * len(_BOUNDS) for endpoint in get_args(Endpoint)}
         self._seconds = dict.fromkeys(self._in_bucket, 0.0)
         self._cost = 0
@@ -45,22 +40,18 @@ class Reviews(Collector):
         self._seconds[endpoint] += seconds
         self._cost += cost
 
-    def collect(self) -> Iterator[Metric]:
+    def families(self) -> Iterator[Family]:
         """Return the metrics."""
-        answered = CounterMetricFamily(
-            "draguard_reviews",
-            "AdmissionReviews answered.",
-            labels=["endpoint", "kind", "operation", "decision"],
-        )
-        for labels, count in self._answered.items():
-            answered.add_metric(labels, count)
-        yield answered
-        took = HistogramMetricFamily(
-            "draguard_review_duration_seconds", "Time from a review's last byte to its answer.", labels=["endpoint"]
-        )
+        labels = ("endpoint", "kind", "operation", "decision")
+        yield counter("draguard_reviews", "AdmissionReviews answered.", labels, self._answered)
+        text = "Time from a review's last byte to its answer."
+        yield Family("draguard_review_duration_seconds", "histogram", text, self._took())
+        yield total("draguard_cel_cost", "What evaluating policies has cost, in CEL's units.", self._cost)
+
+    def _took(self) -> Iterator[Sample]:
         for endpoint, counts in self._in_bucket.items():
-            took.add_metric([endpoint], list(zip(_BOUNDS, accumulate(counts), strict=True)), self._seconds[endpoint])
-        yield took
-        yield CounterMetricFamily(
-            "draguard_cel_cost", "What evaluating policies has cost, in CEL's units.", value=self._cost
-        )
+            label = {"endpoint": endpoint}
+            for bound, count in zip(_BOUNDS, accumulate(counts), strict=True):
+                yield Sample("_bucket", label | {"le": bound}, count)
+            yield Sample("_count", label, sum(counts))
+            yield Sample("_sum", label, self._seconds[endpoint])

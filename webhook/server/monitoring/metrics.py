@@ -7,21 +7,21 @@ policies are those of the configuration.
 from __future__ import annotations
 
 import platform
-from functools import cache
+from collections import Counter
 from math import nan
 from typing import TYPE_CHECKING, Final, get_args
-
-from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, disable_created_metrics
-from prometheus_client.exposition import choose_encoder
 
 from webhook.admission.record import FAILED, Endpoint
 from webhook.api.versions import NEWEST, VERSIONS
 from webhook.server.monitoring.counting import Reviews
+from webhook.server.monitoring.exposition import counter, gauge, total, write
+from webhook.server.monitoring.usage import of_process
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from webhook.admission import Record, ReviewOptions
+    from webhook.server.monitoring.exposition import Family
     from webhook.server.process.reloading import Reloaded
     from webhook.server.tls.certificate import Certificate
 
@@ -36,21 +36,20 @@ _KINDS: Mapping[tuple[str, str], str] = {
     for kind in kinds
 }
 
-
 _EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "review_failures_total": ("Reviews that the failure policy had to answer.", "endpoint"),
-    "findings_total": ("Findings of rules.", "rule", "mode"),
-    "policy_findings_total": ("Findings of policies.", "policy", "mode"),
-    "policy_errors_total": ("Policies that could not be evaluated.", "policy"),
-    "patched_total": ("Reviews whose answer changes the object.", "kind"),
-    "http_requests_refused_total": ("Requests refused before they were reviewed.", "status"),
+    "review_failures": ("Reviews that the failure policy had to answer.", "endpoint"),
+    "findings": ("Findings of rules.", "rule", "mode"),
+    "policy_findings": ("Findings of policies.", "policy", "mode"),
+    "policy_errors": ("Policies that could not be evaluated.", "policy"),
+    "patched": ("Reviews whose answer changes the object.", "kind"),
+    "http_requests_refused": ("Requests refused before they were reviewed.", "status"),
 }
 """Counters of events as they occur: their texts and labels."""
 _TOTALS: Final = {
-    "certificate_reload_failures_total": "New certificates or authorities of clients that were refused.",
-    "tls_handshake_failures_total": "TLS handshakes that failed.",
-    "policy_reload_failures_total": "New sets of policies that were refused.",
-    "heavy_processes_ended_total": "Processes for heavy reviews that were ended at a deadline.",
+    "certificate_reload_failures": "New certificates or authorities of clients that were refused.",
+    "tls_handshake_failures": "TLS handshakes that failed.",
+    "policy_reload_failures": "New sets of policies that were refused.",
+    "heavy_processes_ended": "Processes for heavy reviews that were ended at a deadline.",
 }
 """Counters that follow the totals of other parts."""
 _STATES: Final = {
@@ -87,32 +86,18 @@ class Metrics:
         self._certificate = certificate
         self._answering = answering
         self._ended = ended
-        disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for each
-        self._exposed = registry = CollectorRegistry()
         self._reviews = Reviews()
-        registry.register(self._reviews)
-        # Finding a child by its labels takes longer than counting; the number of children is bounded.
-        self._events = {
-            name: cache(Counter(f"draguard_{name}", text, labels, registry=registry).labels)
-            for name, (text, *labels) in _EVENTS.items()
-        }
-        self._states = {name: Gauge(f"draguard_{name}", text, registry=registry) for name, text in _STATES.items()}
-        self._totals = {name: Counter(f"draguard_{name}", text, registry=registry) for name, text in _TOTALS.items()}
-        self._counted: dict[str, int] = {}
-        ProcessCollector(registry=registry)
-        build = {
+        self._events = {name: Counter[tuple[str, ...]]() for name in _EVENTS}
+        self._connections = 0
+        self._before = self._totals()
+        self._build = {
             "version": version,
             "python": platform.python_version(),
             "kubernetes": kubernetes or f"up to 1.{NEWEST}",
         }
-        Gauge("draguard_build_info", "1, and what this is.", build, registry=registry).labels(**build).set(1)
-
         # rate() and increase() miss the first event of a series that begins with it.
-        for endpoint in get_args(Endpoint):
-            self._events["review_failures_total"](endpoint)
-        for status in REFUSALS:
-            self._events["http_requests_refused_total"](status)
-        self.tick(0)
+        self._events["review_failures"].update({(endpoint,): 0 for endpoint in get_args(Endpoint)})
+        self._events["http_requests_refused"].update({(str(status),): 0 for status in REFUSALS})
 
     def reviewed(self, record: Record, seconds: float) -> None:
         """Count an answered review.
@@ -124,53 +109,30 @@ class Metrics:
         name, group, _ = record.kind
         kind = _KINDS.get((name, group), OTHER)
         self._reviews.add((record.endpoint, kind, record.operation, record.decision), seconds, record.cost)
+        events = self._events
         if record.patched:
-            self._events["patched_total"](kind).inc()
+            events["patched"][kind,] += 1
         if record.decision == FAILED:
-            self._events["review_failures_total"](record.endpoint).inc()
+            events["review_failures"][record.endpoint,] += 1
         for found in record.found:
             if found.is_error:
-                self._events["policy_errors_total"](found.policy).inc()
+                events["policy_errors"][found.policy,] += 1
             if found.policy:
-                self._events["policy_findings_total"](found.policy, found.mode).inc()
+                events["policy_findings"][found.policy, found.mode] += 1
             else:
-                self._events["findings_total"](found.rule, found.mode).inc()
+                events["findings"][found.rule, found.mode] += 1
 
     def refused(self, status: int) -> None:
         """Count a request that is refused before it is reviewed."""
-        self._events["http_requests_refused_total"](status).inc()
+        self._events["http_requests_refused"][str(status),] += 1
 
     def tick(self, connections: int) -> None:
-        """Update gauges that change without an event, each second.
+        """Update what changes without an event, each second.
 
         Args:
             connections: The number of open connections.
         """
-        certificate, answering = self._certificate, self._answering
-        end = certificate.not_after
-        policies = answering.value.policies
-        names = {hook.policy.name for hook in (*policies.validating, *policies.mutating)} if policies else ()
-        for name in names:
-            self._events["policy_errors_total"](name)
-        states = {
-            "certificate_expiration_timestamp_seconds": end.timestamp() if end else nan,
-            "certificate_last_reload_successful": not certificate.fault,
-            "policies": len(names),
-            "policy_set_generation": answering.generation,
-            "policies_last_reload_successful": not answering.fault,
-            "open_connections": connections,
-        }
-        for name, state in states.items():
-            self._states[name].set(state)
-        totals = {
-            "certificate_reload_failures_total": certificate.refusals,
-            "tls_handshake_failures_total": certificate.failed_handshakes,
-            "policy_reload_failures_total": answering.failures,
-            "heavy_processes_ended_total": self._ended(),
-        }
-        for name, total in totals.items():
-            self._totals[name].inc(total - self._counted.get(name, total))
-        self._counted = totals
+        self._connections = connections
 
     def exposition(self, accept: str) -> tuple[bytes, str]:
         """Write all metrics in Prometheus' text format, or in OpenMetrics if the client accepts it.
@@ -181,5 +143,40 @@ class Metrics:
         Returns:
             The text, and its content type.
         """
-        encode, content_type = choose_encoder(accept)
-        return encode(self._exposed), content_type
+        return write(self._families(), accept)
+
+    def _families(self) -> Iterator[Family]:
+        states = self._states()
+        yield from self._reviews.families()
+        for name, (text, *labels) in _EVENTS.items():
+            yield counter(f"draguard_{name}", text, labels, self._events[name])
+        for name, text in _STATES.items():
+            yield gauge(f"draguard_{name}", text, states[name])
+        totals = self._totals()
+        for name, text in _TOTALS.items():
+            yield total(f"draguard_{name}", text, totals[name] - self._before[name])
+        yield from of_process()
+        yield gauge("draguard_build_info", "1, and what this is.", 1, self._build)
+
+    def _states(self) -> dict[str, float]:
+        certificate, answering = self._certificate, self._answering
+        end = certificate.not_after
+        policies = answering.value.policies
+        names = {hook.policy.name for hook in (*policies.validating, *policies.mutating)} if policies else ()
+        self._events["policy_errors"].update({(name,): 0 for name in names})
+        return {
+            "certificate_expiration_timestamp_seconds": end.timestamp() if end else nan,
+            "certificate_last_reload_successful": not certificate.fault,
+            "policies": len(names),
+            "policy_set_generation": answering.generation,
+            "policies_last_reload_successful": not answering.fault,
+            "open_connections": self._connections,
+        }
+
+    def _totals(self) -> dict[str, int]:
+        return {
+            "certificate_reload_failures": self._certificate.refusals,
+            "tls_handshake_failures": self._certificate.failed_handshakes,
+            "policy_reload_failures": self._answering.failures,
+            "heavy_processes_ended": self._ended(),
+        }
