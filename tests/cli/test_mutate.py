@@ -167,6 +167,52 @@ class TestPatches:
         ]
 
 
+class TestFiles:
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        (tmp_path / "a.yaml").write_text(f"{POD}---\n{DEPLOYMENT}", encoding="utf-16")
+        (tmp_path / "b.yaml").write_text(CONFIG_MAP, encoding="utf-8")
+        return tmp_path
+
+    def test_they_are_changed_in_place(self, folder: Path) -> None:
+        printed = draguard("mutate", folder / "a.yaml")
+        inode = (folder / "b.yaml").stat().st_ino
+        done = draguard("mutate", "--write", folder)
+        assert (done.code, done.out, done.err) == (0, "", printed.err)
+        assert (folder / "a.yaml").read_text(encoding="utf-16") == printed.out
+        assert (folder / "b.yaml").stat().st_ino == inode
+        assert draguard("mutate", "-w", folder) == (0, "", "")
+
+    def test_the_changes_are_shown_on_demand(self, folder: Path) -> None:
+        before = (folder / "a.yaml").read_bytes()
+        lines = draguard("mutate", "--diff", folder).out.splitlines()
+        assert lines[:2] == [f"--- {folder}/a.yaml", f"+++ {folder}/a.yaml"]
+        assert [line for line in lines[2:] if line.startswith("-")] == [
+            "-  nodeName: node-1",
+            "-      nodeName: node-1",
+        ]
+        assert (folder / "a.yaml").read_bytes() == before
+
+    def test_nothing_is_written_if_a_pod_contradicts_itself(self, folder: Path) -> None:
+        before = (folder / "a.yaml").read_bytes()
+        (folder / "b.yaml").write_text(CONTRADICTION, encoding="utf-8")
+        assert draguard("mutate", "--write", folder).code == 1
+        assert (folder / "a.yaml").read_bytes() == before
+
+    @pytest.mark.parametrize("option", ["--write", "--diff"])
+    def test_what_is_rendered_cannot_be_changed(self, option: str, folder: Path) -> None:
+        (folder / "kustomization.yaml").write_text("resources: [a.yaml]", encoding="utf-8")
+        done = draguard("mutate", option, folder)
+        assert (done.code, done.err.partition(": leave")[0]) == (
+            2,
+            f"draguard mutate: error: {option}: {folder} is rendered, so that there is no file to change",
+        )
+
+    def test_standard_input_cannot_be_changed(self) -> None:
+        assert "--write: standard input (-) cannot be changed" in draguard("mutate", "--write", "-", stdin=b"").err
+        assert draguard("mutate", "--diff", "-", stdin=POD.encode()).out.startswith("--- <stdin>\n")
+
+
 class TestRefusals:
     @pytest.mark.parametrize("options", [[], ["--patch"]])
     def test_a_pod_that_contradicts_itself_is_found_and_nothing_is_printed(self, options: list[str]) -> None:

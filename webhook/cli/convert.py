@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 from webhook.api.versions import release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.diff import unified
+from webhook.cli.console.files import rewrite
 from webhook.cli.console.output import code_of
 from webhook.cli.console.reading import note_left_out, only_manifests, some_paths
 from webhook.cli.console.texts import joined
@@ -15,7 +16,6 @@ from webhook.cli.options.podtemplates import pod_locations
 from webhook.cli.options.release import kubernetes_versions
 from webhook.cli.options.suppressing import exclusions
 from webhook.documents import STDIN, Document, Selection, Unreadable, parse, read
-from webhook.documents.stream import encoding_of
 from webhook.findings import found, unread
 from webhook.migration import Wanted, migrate
 from webhook.report.summary import counted
@@ -43,7 +43,7 @@ def run(arguments: Namespace) -> int:
         is_written = arguments.write and each.after != each.before
         faults += _as_written(each) if is_written else each.lost
         if is_written:
-            _write(each)
+            rewrite(each.name, each.before, each.after)
         if arguments.diff:
             sys.stdout.writelines(unified(each.name, each.before, each.after))
     if not (arguments.write or arguments.check or arguments.diff):
@@ -84,25 +84,6 @@ def _as_written(file: Migrated) -> list[Finding]:
         found(each.problem, document) if (document := documents.get((each.document, each.within))) else each
         for each in file.lost
     ]
-
-
-def _write(file: Migrated) -> None:
-    """Write a file in its own encoding, unless it has been changed meanwhile.
-
-    Raises:
-        OSError: The file has changed, or cannot be written.
-    """
-    from webhook.cli.console.files import write_bytes  # noqa: PLC0415 - needed only to write
-
-    with open(file.name, "rb") as opened:  # noqa: PTH123 - importing pathlib takes longer than converting a file
-        data = opened.read()
-    mark, encoding = encoding_of(data)
-    if data[len(mark) :].decode(encoding, "replace") != file.before:
-        raise OSError(f"{file.name} has been changed by another program meanwhile: nothing was written to it")
-    try:
-        write_bytes(file.name, mark + file.after.encode(encoding))
-    except PermissionError as error:
-        raise OSError(f"{file.name}: not written: {error.strerror}") from error
 
 
 def _print(findings: Sequence[Finding], stream: TextIO) -> None:

@@ -8,11 +8,14 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from webhook.api.templates import pod_template
+from webhook.cli.arguments import UsageError
+from webhook.cli.console.diff import unified
+from webhook.cli.console.files import rewrite
 from webhook.cli.console.output import code_of
 from webhook.cli.console.reading import read_sources, some_paths
 from webhook.cli.console.texts import joined
 from webhook.cli.options.release import kubernetes
-from webhook.documents import Document, Unreadable
+from webhook.documents import STDIN, Document, Unreadable
 from webhook.documents.rewriting import with_objects
 from webhook.engine import prescheduled
 from webhook.findings import Finding, found, guarded, identity, unread
@@ -20,6 +23,7 @@ from webhook.problem import ERROR, WARNING, Path, Problem
 from webhook.records import NamedTuple
 from webhook.report.excerpt import as_json
 from webhook.report.text import as_text
+from webhook.sources import is_rendered
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -29,10 +33,12 @@ if TYPE_CHECKING:
 
 
 def run(arguments: Namespace) -> int:
-    """Print the manifests or the patches, unless a manifest has errors."""
+    """Print or write the manifests, their changes or the patches, unless a manifest has errors."""
+    paths = some_paths(arguments)
+    _check_writable(arguments, paths)
     options = prescheduled.RewriteOptions(arguments.select_node_by, arguments.pods)
     sender = _sender(arguments)
-    read = read_sources(arguments, some_paths(arguments), kubernetes(arguments), arguments.namespace)
+    read = read_sources(arguments, paths, kubernetes(arguments), arguments.namespace)
     faults = [unread(each) for each in read if isinstance(each, Unreadable)]
     documents = [each for each in read if isinstance(each, Document)]
     if sender:
@@ -51,19 +57,42 @@ def run(arguments: Namespace) -> int:
     for line in as_text(warning for change in changes for warning in change.warnings):
         if line:
             print(line, file=sys.stderr)
-    pairs = list(zip(documents, changes, strict=True))
-    if arguments.patch:
-        sys.stdout.writelines(_described(document, change.patch) for document, change in pairs if change.patch)
-    else:
-        sys.stdout.writelines(joined(_texts(pairs)))
+    _put_out(list(zip(documents, changes, strict=True)), arguments)
     return 0
 
 
-def _texts(pairs: Iterable[tuple[Document, _Changed]]) -> Iterator[str]:
-    """Yield the text of each file with its changes."""
+def _put_out(pairs: Sequence[tuple[Document, _Changed]], arguments: Namespace) -> None:
+    if arguments.patch:
+        sys.stdout.writelines(_described(document, change.patch) for document, change in pairs if change.patch)
+        return
+    if not (arguments.diff or arguments.write):
+        sys.stdout.writelines(joined(after for _, after in _texts(pairs)))
+        return
+    for first, after in _texts(pairs):
+        if arguments.diff:
+            sys.stdout.writelines(unified(first.source, first.whole_text, after))
+        elif after != first.whole_text:
+            rewrite(first.source, first.whole_text, after)
+
+
+def _check_writable(arguments: Namespace, paths: Iterable[str]) -> None:
+    """Refuse to change what is not a file.
+
+    Raises:
+        UsageError: An input is rendered, or is standard input.
+    """
+    option = "--write" if arguments.write else "--diff"
+    if (arguments.write or arguments.diff) and (rendered := next(filter(is_rendered, paths), "")):
+        raise UsageError(f"{option}: {rendered} is rendered, so that there is no file to change: leave out {option}")
+    if arguments.write and STDIN in paths:
+        raise UsageError("--write: standard input (-) cannot be changed in place: leave out --write, or name files")
+
+
+def _texts(pairs: Iterable[tuple[Document, _Changed]]) -> Iterator[tuple[Document, str]]:
+    """Yield the first document of each file, and the file's text with its changes."""
     for _, group in groupby(pairs, key=lambda pair: id(pair[0].origin.source)):
         documents, changes = zip(*group, strict=True)
-        yield with_objects(documents, [change.object for change in changes])
+        yield documents[0], with_objects(documents, [change.object for change in changes])
 
 
 class _Changed(NamedTuple):

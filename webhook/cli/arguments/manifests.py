@@ -92,6 +92,8 @@ policies change them first, then its own rules apply, then validating policies.
 MUTATE = """\
 examples:
   draguard mutate pod.yaml
+  draguard mutate --diff manifests/                 what would change?
+  draguard mutate --write manifests/                change the files in place
   draguard mutate --patch manifests/
   draguard mutate charts/inference --helm-set node=node-a
   kustomize build . | draguard mutate - | kubectl apply -f -
@@ -103,8 +105,8 @@ with reinvocationPolicy IfNeeded run again afterwards. Namespaces among the mani
 policies, in any order.
 
 All manifests are printed, changed or not. Comments, order and layout stay, and JSON stays JSON. If
-any input cannot be read, or a pod contradicts itself, nothing is printed on standard output and the
-exit code is 1. With --patch one JSON object per changed object is printed: file, document,
+any input cannot be read, or a pod contradicts itself, nothing is printed on standard output, nothing
+is written, and the exit code is 1. With --patch one JSON object per changed object is printed: file, document,
 apiVersion, kind, namespace, name, patch.
 """
 
@@ -223,7 +225,10 @@ def mutate(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `draguard mutate`."""
     reading.paths(parser)
     reading.empty(parser)
-    parser.add_argument("--patch", action="store_true", help="print JSON Patches instead of manifests")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("-w", "--write", action="store_true", help="change the files in place, and print no manifests")
+    form.add_argument("--diff", action="store_true", help="print the changes as a unified diff, and write nothing")
+    form.add_argument("--patch", action="store_true", help="print JSON Patches instead of manifests")
     parser.add_argument("--kubernetes-version", metavar="VERSION", help=RELEASE)
     reading.charts(parser)
     prescheduled(parser)

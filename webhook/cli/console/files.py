@@ -8,6 +8,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from webhook.documents.stream import encoding_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -55,6 +57,27 @@ def write_bytes(name: str, text: bytes) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def rewrite(name: str, before: str, after: str) -> None:
+    """Change a file in its own encoding, unless it has been changed meanwhile.
+
+    Args:
+        name: The file's name.
+        before: Its text, as it was read.
+        after: The new text.
+
+    Raises:
+        OSError: The file has changed, or cannot be written.
+    """
+    data = Path(name).read_bytes()
+    mark, encoding = encoding_of(data)
+    if data[len(mark) :].decode(encoding, "replace") != before:
+        raise OSError(f"{name} has been changed by another program meanwhile: nothing was written to it")
+    try:
+        write_bytes(name, mark + after.encode(encoding))
+    except PermissionError as error:
+        raise OSError(f"{name}: not written: {error.strerror}") from error
 
 
 def check_replaceable(name: str) -> None:
