@@ -427,6 +427,30 @@ def test_policies_that_depend_on_the_namespace_are_evaluated_quickly() -> None:
     assert allowed > open_quick, "one policy more was evaluated"
 
 
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "request.operation == 'CREATE' && request.userInfo.username == 'admin'",
+        "has(request.name) && request.name == 'c' && request.kind.kind == 'ResourceClaim'",
+        "[request].all(each, each.userInfo.username == 'admin')",
+    ],
+)
+def test_policies_see_their_own_request(expression: str) -> None:
+    policies = load([policy(matchConstraints=CLAIMS, validations=[{"expression": expression}]), binding()])
+    policies.prepare()
+    assert policies.quick_validation(claim_review(name="c"), None) is not None
+    other = claim_review(name="d", userInfo={"username": "other"})
+    assert policies.quick_validation(other, None) is None
+
+
+def test_policies_that_see_the_place_alone_are_evaluated_quickly() -> None:
+    expression = "request.requestKind.version == 'v1' && !has(request.subResource) && request.?resource.hasValue()"
+    policies = load([policy(matchConstraints=CLAIMS, validations=[{"expression": expression}]), binding()])
+    policies.prepare()
+    verdicts = [policies.quick_validation(claim_review(name=name), None) for name in ("c", "d")]
+    assert verdicts == [(validate(request_of_review(claim_review()), policies).cost, ())] * 2
+
+
 def test_quick_evaluation_takes_few_steps() -> None:
     library = load(LIBRARY)
     library.prepare()
@@ -441,6 +465,7 @@ def test_quick_evaluation_takes_few_steps() -> None:
 
 def test_requests_that_are_made_up_do_not_fill_the_memory() -> None:
     library = load(LIBRARY)
+    library.prepare()
     known = library.quick_paths[VALIDATING]._known
     request = reviews()["pods"]["request"]
     long = request | {"resource": {"group": "g" * 2000, "version": "v1", "resource": "pods"}}
@@ -449,6 +474,13 @@ def test_requests_that_are_made_up_do_not_fill_the_memory() -> None:
     for number in range(2000):
         assert library.quick_validation(request | {"subResource": str(number)}, None) == (0, ())
     assert 0 < len(known) <= 1000
+    in_namespaces = library.quick_paths[VALIDATING]._in_namespaces
+    for number in range(2000):
+        assert library.quick_validation(claim_review(namespace=f"n-{number}"), None) is not None
+    assert 0 < len(in_namespaces) <= 1000
+    in_namespaces.clear()
+    assert library.quick_validation(claim_review(namespace="n" * 2000), None) is not None
+    assert not in_namespaces
 
 
 @pytest.mark.parametrize("field", ["kind", "resource"])

@@ -12,7 +12,7 @@ from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limit
 from webhook.cel import CostLimitExceededError, EvaluationError
 from webhook.cel.kubernetes.environments import CALL_LIMIT, MATCH_CONDITIONS_LIMIT, POLICY_LIMIT
 from webhook.cel.runtime.meter import look
-from webhook.policy.evaluation.activation import STEP
+from webhook.policy.evaluation.activation import PLACE_FIELDS, STEP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -43,14 +43,16 @@ class Quick:
     Args:
         joint: The policy's conditions and validations; None if it has none.
         needs: The variables that it needs beside the objects and parameters.
+        sees_user: Whether it sees more of the request than all requests in a place have in common.
     """
 
-    __slots__ = ("_count", "_joint", "evaluate", "needs")
+    __slots__ = ("_count", "_joint", "evaluate", "needs", "sees_user")
 
-    def __init__(self, joint: Joint | None, needs: tuple[str, ...]) -> None:
+    def __init__(self, joint: Joint | None, needs: tuple[str, ...], *, sees_user: bool) -> None:
         self._joint = joint
         self._count = 0
         self.needs = needs
+        self.sees_user = sees_user
         self.evaluate: EvaluateJoint = self._not_yet if joint else _always
         """As `Joint.evaluate`."""
 
@@ -130,7 +132,9 @@ def quick_of(policy: Policy, programs: Programs) -> Quick | None:
         return None
     if joint is None and (policy.conditions or policy.validations or not may_leave_unchanged(policy)):
         return None
-    return Quick(joint, tuple(uses & {"request", "namespaceObject"}))
+    fields = programs.fields_of("request")
+    sees_user = fields is None or not fields <= PLACE_FIELDS
+    return Quick(joint, tuple(uses & {"request", "namespaceObject"}), sees_user=sees_user)
 
 
 def may_leave_unchanged(policy: Policy) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -40,8 +41,8 @@ class _QuickPlan(NamedTuple):
     Args:
         steps: Their quick evaluations.
         last: The last policy, if it may leave objects as they are although it applies.
-        bound: Their variables beside the object, the parameters and the request.
-        place: What they see of all requests in the place; None if they do not see the request.
+        bound: Their variables beside the object, the parameters and a request of which they see more than the place.
+        place: What they see of all requests in the place; None if they see no more of the request.
         notes: The assumptions made.
     """
 
@@ -52,8 +53,9 @@ class _QuickPlan(NamedTuple):
     notes: tuple[str, ...]
 
 
-class _Place(NamedTuple):
-    """Requests to which the same policies may apply.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Place:
+    """Requests to which the same policies may apply; a place equals itself alone, as keys of caches are long otherwise.
 
     Args:
         plan: The policies; None if some have no quick evaluation.
@@ -84,7 +86,7 @@ class QuickPath:
         self._plans = plans
         self._changes = changes
         self._known: dict[Any, _Place] = {}
-        self._in_namespaces: dict[Any, _QuickPlan | None] = {}
+        self._in_namespaces: dict[tuple[_Place, str], _QuickPlan | None] = {}
 
     def evaluate(self, request: Mapping[str, Any], deadline: float | None) -> QuickVerdict | None:
         """Detect that no policy applies or refuses; None if they must be evaluated one by one.
@@ -117,11 +119,11 @@ class QuickPath:
         if place is None:
             place = self._place(key, request)
         obj, old = get("object"), get("oldObject")
-        plan, quick, _, api_version, name = place
+        plan, quick, api_version, name = place.plan, place.quick, place.api_version, place.kind
         if plan is None or not is_of(obj, api_version, name) or not (old is None or is_of(old, api_version, name)):
             return None
         if quick is None:
-            quick = self._plan_in_namespace(plan, key, request) if place.by_namespace else self._plan(plan, request)
+            quick = self._plan_in_namespace(plan, place, request) if place.by_namespace else self._plan(plan, request)
             if quick is None:
                 return None
         steps, last, bound, there, notes = quick
@@ -158,12 +160,15 @@ class QuickPath:
         keep(self._known, key, found, len(repr(key)))
         return found
 
-    def _plan_in_namespace(self, plan: Plan, place: Any, review: Mapping[str, Any]) -> _QuickPlan | None:
+    def _plan_in_namespace(self, plan: Plan, place: _Place, review: Mapping[str, Any]) -> _QuickPlan | None:
         """Return the policies to evaluate in one place and namespace, and cache them."""
-        key = place, text(review, "namespace")
-        if key not in self._in_namespaces:
-            keep(self._in_namespaces, key, self._plan(plan, review), len(repr(key)))
-        return self._in_namespaces.get(key)
+        namespace = text(review, "namespace")
+        found = self._in_namespaces.get((place, namespace))
+        if found is None:
+            found = self._plan(plan, review)
+            length = len(place.api_version) + len(place.kind) + len(namespace)
+            keep(self._in_namespaces, (place, namespace), found, length)
+        return found
 
     def _plan(self, plan: Plan, review: Mapping[str, Any]) -> _QuickPlan | None:
         """Return the policies to evaluate for a request; None if one has no quick evaluation."""
@@ -172,16 +177,19 @@ class QuickPath:
         steps: list[Step] = []
         last: Invocation | None = None
         bound: dict[str, Any] = {}
-        see_request = False
+        see_request = see_user = False
         for invocation in setting.invocations_in(plan):
             if (quick := invocation.quick) is None:
                 return None
             steps.append((quick, invocation.params))
             last = invocation
             see_request = see_request or "request" in quick.needs
+            see_user = see_user or quick.sees_user
             if _NAMESPACE in quick.needs:
                 bound[_NAMESPACE] = setting.namespace_value
         place = place_value(request, Matched(request.resource, request.kind)) if see_request else None
+        if place and not see_user:
+            bound["request"], place = place, None
         if last and self._changes and may_leave_unchanged(last.hook.policy):
             steps.pop()
         else:

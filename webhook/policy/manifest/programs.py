@@ -7,6 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from webhook.cel import CelError, Joint
+from webhook.cel.syntax import ast
 from webhook.policy.manifest.expressions import CompiledExpression, Compiler
 from webhook.policy.manifest.model import MUTATING
 from webhook.records import NamedTuple
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from webhook.cel import Program
+    from webhook.cel.syntax.ast import Expression
     from webhook.policy.manifest.expressions import Failure
     from webhook.policy.manifest.model import Policy
     from webhook.release import Release
@@ -65,6 +67,28 @@ class Programs(NamedTuple):
     def uses(self) -> frozenset[str]:
         """The variables that the expressions use: ``object``, ``request``, …; conditions see no namespace."""
         return _names(chain(*self._others)) | (_names(self.conditions) - {"namespaceObject"})
+
+    def fields_of(self, variable: str) -> frozenset[str] | None:
+        """Return the fields of a variable that the expressions read; None if they use it as a whole.
+
+        Args:
+            variable: A variable of the environment, such as ``request``.
+        """
+        name = f".{variable}"
+        nodes = [node for each in chain(self.conditions, *self._others) for node in _nodes(each)]
+        fields = [
+            node.field
+            for node in nodes
+            if isinstance(node, ast.Select) and isinstance(node.operand, ast.Ident) and node.operand.resolved == name
+        ]
+        uses = sum(isinstance(node, ast.Ident) and node.resolved == name for node in nodes)
+        return frozenset(fields) if len(fields) == uses else None
+
+
+def _nodes(expression: NamedExpression | None) -> Iterable[Expression]:
+    if expression is None or not isinstance(expression.compiled, CompiledExpression):
+        return ()
+    return expression.compiled.program.analysis.weights
 
 
 def _compiled(expressions: Iterable[NamedExpression]) -> list[Program] | None:
