@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 
 from tests.command import draguard
 from tests.sources.programs import BAD, program
@@ -151,6 +152,8 @@ JSON_PATCH = """\
         ("patches:\n- target: {name: x}\n  patch: |-\n    INLINE", "overlay/kustomization.yml:11:9"),
         ("patches:\n- target: {name: other}\n  patch: |-\n    INLINE", "overlay/claim.yaml:11:7"),
         ("patches:\n- target: {name: x}\n  patch: QUOTED", "overlay/claim.yaml:11:7"),
+        ("patches:\n- target: {name: x}\n  patch: 'FLOW'", "overlay/kustomization.yml:4:140"),
+        ('patches:\n- target: {name: x}\n  patch: "ESCAPED"', "overlay/kustomization.yml:4:163"),
     ],
 )
 @pytest.mark.parametrize("step", ["0", "-"])
@@ -160,7 +163,13 @@ def test_what_a_json_patch_has_written_is_at_its_operation(
     program(path, "kustomize", PRINTS)
     operations = JSON_PATCH.replace("OTHER", step)
     inline = operations.rstrip().replace("\n", "\n    ")
-    patches = patches.replace("INLINE", inline).replace("QUOTED", json.dumps(operations))
+    flow = json.dumps(yaml.safe_load(operations))
+    patches = (
+        patches.replace("FLOW", flow)
+        .replace("ESCAPED", flow.replace('"', '\\"'))
+        .replace("INLINE", inline)
+        .replace("QUOTED", json.dumps(operations))
+    )
     (overlay / "kustomization.yml").write_text(f"resources: [claim.yaml]\n{patches}\n", encoding="utf-8")
     (overlay / "claim.yaml").write_text(BASE.replace("        allocationMod: All\n", ""), encoding="utf-8")
     (overlay.parent / "p.yaml").write_text(operations, encoding="utf-8")

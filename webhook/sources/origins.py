@@ -30,6 +30,8 @@ _PATCHES: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
 _NAMES: Final = (("metadata", "name"), ("metadata", "namespace"))
 _PLAIN_NAME: Final = re.compile(r"[a-z0-9.-]+")
 """A name of a patch's target that is not a pattern."""
+_QUOTED: Final = re.compile(r'"([^"\\]*)"')
+"""A text in quotes, which has as many characters in quotes with escapes as between spaces."""
 _MOST: Final = 10_000
 """The most files to read."""
 
@@ -84,6 +86,7 @@ class Origins:
         self._left = _MOST
         self._objects: dict[tuple[str, str], list[Document]] = {}
         self._patches: list[_Patch] = []
+        self._kustomizations: dict[str, Document] = {}
         self._collect(file, [], frozenset())
 
     def of(self, built: Document) -> Document | None:
@@ -108,6 +111,10 @@ class Origins:
                     return patch.document, Path(place)
         return None
 
+    def line(self, document: Document, number: int) -> str:
+        """Return a line of a manifest or patch; of a patch in a kustomization, as it is written there."""
+        return self._kustomizations.get(document.source, document).excerpt(number)
+
     def _collect(self, file: str, names: list[_Named], seen: frozenset[str]) -> None:
         """Collect the objects of a kustomization, and of those that it names.
 
@@ -123,6 +130,7 @@ class Origins:
             stated = kustomization.data
             if not isinstance(stated, dict):
                 continue
+            self._kustomizations[kustomization.source] = kustomization
             inside = [*names, _Named(_text(stated, "namePrefix"), _text(stated, "nameSuffix"))]
             for entry in _entries(stated):
                 path = os.path.normpath(f"{directory or '.'}/{entry}")
@@ -183,13 +191,26 @@ def _patches(kustomization: Document, directory: str) -> Iterator[tuple[JSONObje
 
 
 def _inline(kustomization: Document, path: Path, text: str) -> Iterator[Document]:
-    """Read a patch in a block of a kustomization, with its lines there; empty if it is written otherwise."""
+    """Read a patch in a block of a kustomization, or on one line, with its places there; empty if written otherwise."""
     start = kustomization.position(path).line
     lines = [kustomization.line(start + each) for each in range(1, len(text.splitlines()) + 1)]
     block = "\n".join(lines)
     if dedent(block).strip() == text.strip():
-        documents = parse("\n" * start + block, kustomization.source)
-        yield from (each for each in documents if isinstance(each, Document))
+        yield from _read("\n" * start + block, kustomization.source)
+        return
+    line = kustomization.line(start)
+    for written, same in ((text, text), (text.replace('"', '\\"'), _QUOTED.sub(r' "\1" ', text))):
+        if (column := line.find(written)) >= 0 and _data(same) == _data(text):
+            yield from _read("\n" * (start - 1) + " " * column + same, kustomization.source)
+            return
+
+
+def _read(text: str | bytes, source: str) -> Iterator[Document]:
+    yield from (each for each in parse(text, source) if isinstance(each, Document))
+
+
+def _data(text: str) -> list[Any]:
+    return [each.data for each in _read(text, "")]
 
 
 def _pointer(path: Any) -> list[str] | None:
@@ -227,4 +248,4 @@ def _documents(path: str) -> Iterator[Document]:
             data = opened.read(MAX_BYTES)
     except (OSError, ValueError):
         return
-    yield from (each for each in parse(data, path) if isinstance(each, Document))
+    yield from _read(data, path)

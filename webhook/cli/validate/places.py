@@ -75,7 +75,7 @@ class Places:
             within=resource.within,
             line=place.line,
             column=place.column,
-            text=place.text,
+            text=origins.line(resource, place.line),
             key_line=place.key_line,
             placed=True,
             written="" if is_same else finding.text.strip(),
