@@ -10,6 +10,7 @@ import yaml
 
 from tests.command import ROOT, draguard
 from tests.structured import claim
+from webhook.cli.validate import references
 from webhook.documents.blocks import read_blocks
 from webhook.drivers import ProfileError, built_in, check_parameters, profile_of, read_profile, text_of
 
@@ -169,6 +170,7 @@ def test_what_a_driver_refuses(driver: str, parameters: Any, fault: str) -> None
             "unknown type int; known are array, boolean, integer",
         ),
         ({"driver": "a", "parameters": {"schema": {"gate": "B"}}}, "B is not among the gates"),
+        ({"driver": "a", "parameters": {"schema": {"enum": [[0] * 300] * 300}}}, "it has more than 50,000 values"),
     ],
 )
 def test_a_malformed_profile_is_refused(profile: Any, message: str) -> None:
@@ -181,6 +183,7 @@ def test_a_malformed_profile_is_refused(profile: Any, message: str) -> None:
     [
         ({"multipleOf": 0.1}, [0.3, 2, "a", True], 0.35, "0.35 is not a multiple of 0.1"),
         ({"multipleOf": 2}, [10**400], float("inf"), "Infinity is not a multiple of 2"),
+        ({"multipleOf": float("inf"), "minimum": 1}, [2], 0, "0 is less than 1"),
         ({"minimum": 1, "exclusiveMinimum": True}, [2], 1, "1 is the minimum, which exclusiveMinimum excludes"),
         ({"maximum": 1, "exclusiveMaximum": True}, [0], 1, "1 is the maximum, which exclusiveMaximum excludes"),
         ({"uniqueItems": True}, [[1, True, 2], 3], [1, 2, 2], "2 is listed twice"),
@@ -249,6 +252,19 @@ class TestOwnProfiles:
         (tmp_path / "profile.yaml").write_text(text, encoding="utf-8")
         done = draguard("validate", "--driver-profile", tmp_path / "profile.yaml", "-", stdin=CLAIM.encode())
         assert (done.code, message in done.err) == (2, True)
+
+
+def test_checks_that_take_too_much_work_end_and_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(references, "_CHECKED", 1000)
+    schema = {"properties": {"a": {"items": {"allOf": [{"enum": list(range(-50, 0))}] * 100}}}}
+    profile = {"driver": "gpu.example.org", "parameters": {"schema": schema}}
+    (tmp_path / "profile.yaml").write_text(json.dumps(profile), encoding="utf-8")
+    config = {"opaque": {"driver": "gpu.example.org", "parameters": {"a": [-1] * 1000}}}
+    asked = {"name": "a", "exactly": {"deviceClassName": "gpu.example.org"}}
+    made = json.dumps(claim(asked, config=[config, config])).encode()
+    done = draguard("validate", "--driver-profile", tmp_path / "profile.yaml", "-", stdin=made)
+    assert done.code == 0
+    assert done.out.count("parameters: not checked: the profiles' schemas take more work than draguard allows") == 2
 
 
 class TestCheck:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook import formats
+from webhook.budget import work
 from webhook.cel.errors import CelError
 from webhook.cel.regex.re2 import matches
 from webhook.drivers.schema import QUANTITY, SEVERAL, TYPES
@@ -18,7 +19,7 @@ from webhook.records import NamedTuple
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from webhook.drivers.profile import Profile
 
@@ -45,6 +46,10 @@ class Fault(NamedTuple):
 
 
 _DEEPEST: Final = 100
+_AT_ONCE: Final = 50
+"""How many values are compared in the time of a step of the walk."""
+_A_NAME: Final = 10
+"""The work of comparing a name with another one."""
 
 
 def check_parameters(profile: Profile, value: Any) -> Iterator[Fault]:
@@ -53,6 +58,9 @@ def check_parameters(profile: Profile, value: Any) -> Iterator[Fault]:
     Args:
         profile: The driver's profile.
         value: The parameters.
+
+    Raises:
+        BudgetExceededError: They take more work than may be done.
     """
     stated = profile.parameters
     if stated is None or not isinstance(value, dict):
@@ -93,7 +101,7 @@ def _is(field: str, value: dict[str, Any], expected: list[str]) -> Iterator[Faul
     if field not in value:
         yield Fault((), f"{field} is missing", f"write {field}: {' or '.join(expected)}")
     else:
-        near = nearest(given, expected) if isinstance(given, str) else ""
+        near = _meant(given, expected) if isinstance(given, str) else ""
         hint = f'did you mean "{near}"?' if near else f"write {' or '.join(expected)}"
         fix = Fix("replace", near, safe=False) if near else None
         yield Fault((field,), f"{field} {shown(given)} is not known to the driver", hint, fix=fix)
@@ -114,6 +122,7 @@ class _Walk:
         """Check a value and all below it."""
         if len(path) > _DEEPEST:
             return
+        work(1 + sum(len(schema.get(key) or ()) // _AT_ONCE for key in ("enum", "required")))
         if fault := _wrong_type(schema, value):
             yield Fault(path, fault)
             return
@@ -171,7 +180,7 @@ class _Walk:
             elif not (
                 more or self._is_lenient or schema.get("x-kubernetes-preserve-unknown-fields") or not _closed(schema)
             ):
-                near = nearest(name, properties)
+                near = _meant(name, properties)
                 hint, fix = (f'did you mean "{near}"?', Fix("rename", near, safe=False)) if near else Advice()
                 yield Fault((*path, name), f'unknown field "{name}"', hint, fix=fix)
                 if near and near not in value:
@@ -209,6 +218,12 @@ def _excluded(schema: Schema, value: Any, path: Steps) -> Iterator[Fault]:
             yield Fault(path, f"{shown(value)} is the {limit}, which {key} excludes")
 
 
+def _meant(name: str, known: Collection[str]) -> str:
+    """Return the known name that was probably meant; empty if none is near."""
+    work(_A_NAME * len(known))
+    return nearest(name, known)
+
+
 def _beside(name: str, schema: Schema, fields: Mapping[str, Any], path: Steps) -> Iterator[Fault]:
     if (other := schema.get("onlyWith")) and fields.get(other["field"]) != other["value"]:
         hint = f"leave it out, or write {other['field']}: {other['value']}"
@@ -218,7 +233,7 @@ def _beside(name: str, schema: Schema, fields: Mapping[str, Any], path: Steps) -
 
 
 def _near(schema: Schema, value: Any) -> Advice:
-    near = nearest(value, list(map(str, schema["enum"]))) if isinstance(value, str) else ""
+    near = _meant(value, list(map(str, schema["enum"]))) if isinstance(value, str) else ""
     return Advice(f'did you mean "{near}"?', Fix("replace", near, safe=False)) if near else Advice()
 
 
@@ -238,7 +253,7 @@ def _multiple_of(step: Any, value: Any) -> str:
     from fractions import Fraction  # noqa: PLC0415 - few parameters have steps
     from math import isfinite  # noqa: PLC0415 - as above
 
-    if not isinstance(value, int | float) or isinstance(value, bool) or not step:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not step or not isfinite(step):
         return ""
     fits = (isinstance(value, int) or isfinite(value)) and not Fraction(
         value if isinstance(value, int) else str(value)
@@ -247,9 +262,12 @@ def _multiple_of(step: Any, value: Any) -> str:
 
 
 def _distinct(wanted: Any, value: Any) -> str:
-    texts = list(map(shown, value)) if wanted and isinstance(value, list) else []
-    again = next((text for index, text in enumerate(texts) if text in texts[:index]), "")
-    return f"{again} is listed twice" if again else ""
+    seen = set[str]()
+    for text in map(shown, value) if wanted and isinstance(value, list) else ():
+        if text in seen:
+            return f"{text} is listed twice"
+        seen.add(text)
+    return ""
 
 
 def _has_at_least(limit: Any, value: Any) -> str:
@@ -269,8 +287,9 @@ def _parts(value: Any) -> str:
 
 
 def _one_of(values: Any, value: Any) -> str:
-    known = ", ".join(map(shown, values))
-    return "" if value in values else f"{shown(value)} is not supported; supported are {known}"
+    if value in values:
+        return ""
+    return f"{shown(value)} is not supported; supported are {', '.join(map(shown, values))}"
 
 
 def _none_of(values: Any, value: Any) -> str:

@@ -30,6 +30,8 @@ _KEYS: Final = frozenset(
         "parameters",
     }
 )
+_MOST_VALUES: Final = 50_000
+"""The most values of a profile: those of draguard have 200, large CustomResourceDefinitions 10,000."""
 _OBJECTS: Final = frozenset({"classes", "devices", "gates", "removed"})
 _ATTRIBUTES: Final = frozenset({"attributes", "optional"})
 _CAPACITIES: Final = frozenset({"capacity", "optionalCapacity"})
@@ -110,6 +112,8 @@ def read_profile(value: Any) -> Profile:
     Raises:
         ProfileError: It is malformed.
     """
+    if not _is_small(value):
+        raise ProfileError(f"it has more than {_MOST_VALUES:,} values: leave out what the driver does not check")
     mistakes = [*_mistakes(value)]
     if mistakes:
         raise ProfileError(*mistakes)
@@ -127,6 +131,17 @@ def read_profile(value: Any) -> Profile:
         gates={str(gate): bool(on) for gate, on in (value.get("gates") or {}).items()},
         parameters={"schema": {"maxProperties": 0}} if parameters == "none" else parameters,
     )
+
+
+def _is_small(value: Any) -> bool:
+    """Tell whether a profile has no more values than it may, with those of its aliases."""
+    left, pending = _MOST_VALUES, [value]
+    while pending and left >= 0:
+        each = pending.pop()
+        inner = list(each.values()) if isinstance(each, dict) else each if isinstance(each, list) else []
+        left -= len(inner)
+        pending += inner[: left + 1] if left >= 0 else []
+    return left >= 0
 
 
 def _mistakes(value: Any) -> Iterator[str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from webhook.budget import BudgetExceededError, limited
 from webhook.inventory import CLAIMS
 from webhook.objects import at, items, text
 from webhook.problem import Advice
@@ -12,15 +13,16 @@ from webhook.references.requests import devices_path
 from webhook.references.rules import finding, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from webhook.drivers import Fault
+    from webhook.drivers import Fault, Profile
     from webhook.objects import JSONObject
     from webhook.problem import Problem
     from webhook.references.rules import Context
 
 _MOST: Final = 100
 """How many errors of one configuration are reported: suggestions for unknown fields take time."""
+_SMALLER: Final = "validate fewer files at a time, or simplify the schemas"
 _CONFIGURED = (*CLAIMS, "DeviceClass")
 
 
@@ -53,8 +55,20 @@ def _faults(obj: JSONObject, context: Context) -> Iterator[tuple[Fault, tuple[st
     for index, each in enumerate(items(obj, *where, "config")):
         profile = context.profile(text(each, "opaque", "driver"))
         if profile:
-            from webhook.drivers import check_parameters  # noqa: PLC0415 - most objects have no parameters
-
             path: tuple[str | int, ...] = (*where, "config", index, "opaque", "parameters")
-            for fault in islice(check_parameters(profile, at(each, "opaque", "parameters")), _MOST):
+            for fault in _checked(profile, at(each, "opaque", "parameters"), context):
                 yield fault, (*path, *fault.path)
+
+
+def _checked(profile: Profile, parameters: Any, context: Context) -> Sequence[Fault]:
+    """Check parameters; where the user's profiles have taken too much work, report that instead."""
+    from webhook.drivers import Fault, check_parameters  # noqa: PLC0415 - most objects have no parameters
+
+    faults = islice(check_parameters(profile, parameters), _MOST)
+    if context.checking is None:
+        return list(faults)
+    try:
+        with limited(context.checking):
+            return list(faults)
+    except BudgetExceededError:
+        return [Fault((), "not checked: the profiles' schemas take more work than draguard allows", _SMALLER)]

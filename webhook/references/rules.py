@@ -17,6 +17,7 @@ from webhook.spelling import nearest
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+    from webhook.budget import Budget
     from webhook.deviceselectors.fleet import Fleet
     from webhook.drivers import Profile
     from webhook.inventory import Inventory
@@ -59,6 +60,8 @@ class Context:
         self.gates = gates
         self._profiles = profiles or {}
         self.passes_over_devices = False
+        self.checking: Budget | None = None
+        """The work that checking parameters may take; None for that of the review."""
         self.uses_allocator = False
         """Whether to run the scheduler's allocator, which takes too long for a review."""
         self.alike = Alike()

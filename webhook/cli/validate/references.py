@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 _WORK: Final = 2 * DOCUMENT
 """The work that matching selectors against devices may take in each process: some twenty seconds."""
+_CHECKED: Final = DOCUMENT // 2
+"""The work that checking parameters against profiles may take in each process: some ten seconds."""
 _MATCHED: Final = (*CLAIMS, "DeviceClass")
 """The kinds whose selectors are matched against devices."""
 
@@ -109,6 +111,7 @@ class References:
         self._cut: set[str] = set()
         """The files with documents that are unreadable or of an unknown kind."""
         self._work = Budget(_WORK, is_offline=True)
+        self._checking = Budget(_CHECKED, is_offline=True)
         # The objects of one cluster belong together.
         self._neighbours = None if is_cluster else Neighbours()
 
@@ -320,6 +323,7 @@ class References:
             key = given.release, id(inventory)
             if key not in self._contexts:
                 self._contexts[key] = _context(inventory, given.release, self._gates, self._profiles)
+                self._contexts[key].checking = self._checking
             self._around[around] = self._contexts[key]
         return self._around[around]
 
