@@ -11,6 +11,7 @@ import pytest
 
 from tests.command import SCRIPT, Done, draguard
 from tests.suppression.test_levels import claim, rules, suppressed
+from webhook.suppression import revision
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -179,6 +180,21 @@ class TestAgainst:
     def test_without_git_it_is_refused(self, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PATH", "")
         assert draguard("validate", "--against", "HEAD", repository).err.endswith("--against: git is not installed\n")
+
+    def test_endless_output_of_git_is_cut(self, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(revision, "_LONGEST", 60)
+        done = draguard("validate", "--against", "HEAD", repository)
+        assert done == Done(2, "", "draguard validate: error: --against: git answers more than 0 MiB\n")
+
+    def test_a_git_that_takes_too_long_is_ended(
+        self, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "git").write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
+        (tmp_path / "git").chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        monkeypatch.setattr(revision, "SECONDS", 0.1)
+        done = draguard("validate", "--against", "HEAD", repository)
+        assert done.err.endswith("--against: git was ended by signal 9, perhaps after 0.1 seconds\n")
 
     @pytest.mark.parametrize(
         ("options", "message"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from webhook.documents import parse
 from webhook.documents.files import open_regular
@@ -20,6 +20,7 @@ from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from subprocess import Popen
 
     from webhook.documents import Document, Unreadable
 
@@ -27,6 +28,9 @@ SECONDS: Final = 120
 """The time limit of git for one response."""
 _AT_ONCE: Final = 64 * 1024 * 1024
 """Bytes of the files that are requested from git at once."""
+_LONGEST: Final = MAX_BYTES + _AT_ONCE
+"""The most bytes of one response: those files with the last one, or the names of some million files."""
+_MAX_ERRORS: Final = 8 * 1024
 _MOST_FILES: Final = 10_000
 """Files that are exported."""
 _OUTSIDE: Final = frozenset({"", ".", "..", ".git"})
@@ -234,21 +238,44 @@ def _named(data: bytes, like: str) -> str:
 
 
 def _git(top: str, *arguments: str, given: bytes = b"") -> bytes:
+    """Run git; its output is limited, as trees that share their content may list endless files."""
     import subprocess  # noqa: PLC0415 - needed only to compare revisions
+    from tempfile import TemporaryFile  # noqa: PLC0415 - as above
 
     try:
-        done = subprocess.run(  # noqa: S603 - the revision is one argument, and no option
-            command(top, *arguments),
-            input=given,
-            capture_output=True,
-            env=environment(),
-            timeout=SECONDS,
-            check=False,
-        )
-    except FileNotFoundError as error:
-        raise RevisionError("git is not installed") from error
-    except (OSError, subprocess.SubprocessError) as error:
-        raise RevisionError(f"git failed: {error}") from error
-    if done.returncode:
-        raise RevisionError(done.stderr.decode(errors="replace").strip())
-    return done.stdout
+        with TemporaryFile() as names, TemporaryFile() as errors:
+            names.write(given)
+            names.seek(0)
+            with subprocess.Popen(  # noqa: S603 - the revision is one argument, and no option
+                command(top, *arguments), stdin=names, stdout=subprocess.PIPE, stderr=errors, env=environment()
+            ) as process:
+                answer = _answered(process)
+            errors.seek(0)
+            message = errors.read(_MAX_ERRORS).decode(errors="replace").strip()
+    except OSError as error:
+        is_missing = isinstance(error, FileNotFoundError) and error.filename == "git"
+        raise RevisionError("git is not installed" if is_missing else f"git failed: {error}") from error
+    if len(answer) > _LONGEST:
+        raise RevisionError(f"git answers more than {_LONGEST // 1024**2} MiB")
+    if process.returncode < 0:
+        raise RevisionError(f"git was ended by signal {-process.returncode}, perhaps after {SECONDS} seconds")
+    if process.returncode:
+        raise RevisionError(message)
+    return answer
+
+
+def _answered(process: Popen[bytes]) -> bytes:
+    """Return the output of a process, up to the limit; end it if there is more, or after some time."""
+    from threading import Timer  # noqa: PLC0415 - needed only to compare revisions
+
+    timer = Timer(SECONDS, process.kill)
+    timer.start()
+    is_whole = False
+    try:
+        answer = cast("BinaryIO", process.stdout).read(_LONGEST + 1)
+        is_whole = len(answer) <= _LONGEST
+    finally:
+        timer.cancel()
+        if not is_whole:
+            process.kill()
+    return answer
