@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from webhook.budget import Budget, limited
-from webhook.references.rules import in_place, instead
+from webhook.references.rules import in_expression, in_place, instead
 
 NAMES = [f"gpu{number}.example.com" for number in range(1000)]
 
@@ -25,3 +25,10 @@ def test_names_are_listed_where_none_is_sought() -> None:
         hint = instead("gpu7.exmaple.com", NAMES, "classes")
     assert hint.startswith("classes: gpu0.example.com, ")
     assert hint.endswith(" and 995 more")
+
+
+def test_names_that_are_equally_near_are_all_suggested_and_none_is_written() -> None:
+    assert in_place("gpuu", ["gpux", "gpu", "nic"], "requests") == ('did you mean "gpux" or "gpu"?', None)
+    assert in_expression("has(a.gpuu)", "gpuu", ["gpux", "gpu"], "names") == ('did you mean "gpux" or "gpu"?', None)
+    hint, fix = in_expression("has(a.gpuu) && a.gpuu > 1", "gpuu", ["gpux", "nic"], "names")
+    assert (hint, fix and fix.value) == ('did you mean "gpux"?', "has(a.gpux) && a.gpux > 1")

@@ -10,7 +10,7 @@ from webhook.formats.quantities import near_quantity
 from webhook.objects import items, text
 from webhook.problem import Advice, Fix, at
 from webhook.references import selectorhints
-from webhook.references.rules import in_place, listed
+from webhook.references.rules import MEANT, in_place, listed
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _request(problem: Problem, obj: Any) -> Advice:
     if wanted in known:  # the request's own name is refused, too
         return _respelt(wanted, "name")
     hint, fix = in_place(wanted, known, _REQUESTS)
-    return Advice(f"{hint} {_REQUESTS}: {listed(known)}" if fix and known[1:] else hint, fix)
+    return Advice(f"{hint} {_REQUESTS}: {listed(known)}" if hint.startswith(MEANT) and known[1:] else hint, fix)
 
 
 def _claim(problem: Problem, obj: Any) -> Advice:

@@ -12,7 +12,7 @@ from webhook.objects import items, mapping, text
 from webhook.problem import WARNING, Advice, Fix, Path, Problem
 from webhook.records import NamedTuple
 from webhook.references.alike import Alike
-from webhook.spelling import nearest
+from webhook.spelling import near
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -243,6 +243,8 @@ def listed(names: Iterable[str]) -> str:
 
 MEANT = "did you mean"
 """The start of a hint that suggests a similar name."""
+_MEANT: Final = 3
+"""The most names that a hint suggests."""
 
 
 def instead(name: str, names: Iterable[str], what: str) -> str:
@@ -257,34 +259,43 @@ def instead(name: str, names: Iterable[str], what: str) -> str:
     return _instead(_near(name, known), known, what)
 
 
-def _instead(near: str, known: list[str], what: str) -> str:
-    if near:
-        return f'{MEANT} "{near}"?'
+def _instead(meant: list[str], known: list[str], what: str) -> str:
+    if meant:
+        names = " or ".join(f'"{each}"' for each in meant[:_MEANT])
+        return f"{MEANT} {names}?"
     return f"{what}: {listed(known)}" if known else f"no {what} are known"
 
 
-def _near(name: str, known: list[str]) -> str:
-    """Return the probably intended name, unless the search takes more than half of the remaining work."""
+def _near(name: str, known: list[str]) -> list[str]:
+    """Return the probably intended names, unless the search takes more than half of the remaining work."""
     units = _UNITS_A_NAME * len(known)
     if units > current().left // 2:
-        return ""
+        return []
     work(units)
-    return nearest(name, known)
+    return near(name, known)
 
 
 def in_place(name: str, names: Iterable[str], what: str) -> Advice:
     """Suggest a name in the place of a value; the arguments are those of :func:`instead`."""
     known = list(names)
-    near = _near(name, known)
-    return Advice(_instead(near, known, what), Fix("replace", near, safe=False) if near else None)
+    meant = _near(name, known)
+    return Advice(_instead(meant, known, what), _only(meant))
 
 
 def in_expression(expression: str, name: str, names: Iterable[str], what: str) -> Advice:
     """Suggest a name in an expression; the other arguments are those of :func:`instead`."""
     known = list(names)
-    near = _near(name, known)
-    mended = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", lambda _: near, expression)
-    return Advice(_instead(near, known, what), Fix("replace", mended, safe=False) if near else None)
+    meant = _near(name, known)
+    return Advice(_instead(meant, known, what), _only([_replaced(expression, name, each) for each in meant]))
+
+
+def _replaced(expression: str, name: str, by: str) -> str:
+    return re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", lambda _: by, expression)
+
+
+def _only(meant: list[str]) -> Fix | None:
+    """Return the fix if only one value can be meant."""
+    return Fix("replace", meant[0], safe=False) if len(meant) == 1 else None
 
 
 _BREAKS: Final = re.compile(r"\s*\n\s*")
