@@ -429,6 +429,16 @@ class TestOld:
         folder = write(old=f"{gone}---\n{CLAIM}", new=f"{new}---\n{CLAIM}")
         assert report("--old", folder / "old.yaml", folder / "new.yaml")["findings"] == []
 
+    def test_an_old_state_of_other_objects_is_noted(self, write: Callable[..., Path]) -> None:
+        other = CLAIM.replace("name: claim", "name: other")
+        folder = write(old=CLAIM, other=other, both=f"{other}---\n{CLAIM}", map=CONFIG_MAP)
+        note = "note: --old has none of these objects by kind, namespace and name: all are judged as new\n"
+        outputs = [
+            draguard("validate", "--old", folder / "old.yaml", folder / f"{name}.yaml").out
+            for name in ("old", "other", "both", "map")
+        ]
+        assert [note in each for each in outputs] == [False, True, False, False]
+
     def test_old_states_come_from_several_paths_and_from_standard_input(self, write: Callable[..., Path]) -> None:
         folder = write(old=CONFIG_MAP, new=self.CHANGED)
         old = ["--old", str(folder / "old.yaml"), "--old", "-"]

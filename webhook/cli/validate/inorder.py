@@ -118,7 +118,7 @@ def judge_all(
         else:
             order.take(document)
     order.finish(jobs)
-    report.remarks += references.report(report, jobs)
+    report.remarks += [*old.remarks(), *references.report(report, jobs)]
 
 
 TOO_MANY: Final = (
@@ -239,7 +239,8 @@ class _InOrder:
         return [*findings[:room], unread(Unreadable(file, 0, 0, *TOO_MANY))]
 
     def _note(self, document: Document) -> None:
-        """Record a judged document for reports that list all objects."""
+        """Record a judged document for the earlier state, and for reports that list all objects."""
+        self._judge.old.note(document)
         if self.is_listed:
             self._report.judged.append(Judged(document.source, document.index + 1, identity(document.data)))
 

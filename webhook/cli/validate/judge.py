@@ -90,7 +90,7 @@ class Judge:
         *,
         namespaces: Namespaces,
     ) -> None:
-        self._old = old
+        self.old = old
         self._subresource = subresource
         self._sender = sender
         self._gates = gates
@@ -120,7 +120,7 @@ class Judge:
         """Tell whether no rule or policy applies to an object: a pod without claims, without policies."""
         if self._sender is not None or self.all_pods or not is_pod_without_claims(document.data):
             return False
-        before = self._old.of(document)[0]
+        before = self.old.of(document)[0]
         return before is None or is_pod_without_claims(before)
 
     def _rules(self, obj: Any, before: Any) -> bool:
@@ -207,13 +207,13 @@ class Judge:
         return Judgement([*found_here, *findings], waits=waits, taken=taken)
 
     def _review(self, document: Document, release: str | None) -> tuple[Outcome, list[Problem]]:
-        before, problems = self._old.of(document)
+        before, problems = self.old.of(document)
         has_old_status = False
         if before is not None and document.data.get("kind") == "ResourceSlice":
             from webhook.cli.validate.generations import lowered  # noqa: PLC0415 - few slices are compared
 
             problems += lowered(document.data, before)
-        if before is not None and not self._old.is_stored:
+        if before is not None and not self.old.is_stored:
             has_old_status = document.data.get(STATUS) == before.get(STATUS)
             before = self._as_stored(before, release)
         outcome = self._reviewed(document.data, before, release, self._sender)
@@ -245,7 +245,7 @@ class Judge:
             rules=sender is None or self._rules(obj, before),
             beyond_decoding=True,
             pod_locations=self.pod_locations,
-            is_scheduled=before is not None and self._old.is_stored,
+            is_scheduled=before is not None and self.old.is_stored,
         )
 
     def _fixable(self, finding: Finding, document: Document) -> Finding:
@@ -262,7 +262,7 @@ class Judge:
             return finding
         from webhook.cli.validate.changes import changed  # noqa: PLC0415 - needed only for changes of immutable fields
 
-        return finding._replace(brief=changed(finding.problem, self._old.of(document)[0], obj, finding.kubernetes))
+        return finding._replace(brief=changed(finding.problem, self.old.of(document)[0], obj, finding.kubernetes))
 
     @staticmethod
     def _of_policies(outcome: Outcome, document: Document) -> list[Finding]:

@@ -40,6 +40,12 @@ class OldState(Protocol):
     def of(self, document: Document) -> tuple[Any, list[Problem]]:
         """Return the old state of an object, None if there is none, and its problems."""
 
+    def note(self, document: Document) -> None:
+        """Note an object that is judged."""
+
+    def remarks(self) -> list[str]:
+        """Return the remarks on a state that has none of the noted objects."""
+
 
 class Deployed:
     """The objects of files.
@@ -57,6 +63,7 @@ class Deployed:
 
     def __init__(self, paths: Sequence[str], report: Report, options: RenderOptions | None = None) -> None:
         self._objects: dict[Key, dict[str, Any]] = {}
+        self._noted = self._has_noted = False
         selection = Selection(allow_empty=True, git=False)  # as for --cluster
         for document in with_manifests(read_sources(paths, selection=selection, options=options), paths):
             if isinstance(document, Unreadable):
@@ -72,6 +79,19 @@ class Deployed:
         about = identity(document.data)
         old = next(_matching(self._objects.get(_key(about), {}), about.namespace), None)
         return (None, []) if old is None else _in_version_of(about, old)
+
+    def note(self, document: Document) -> None:
+        """Note an object that is judged."""
+        if self._objects and not self._has_noted:
+            about = identity(document.data)
+            states = self._objects.get(_key(about), {})
+            self._noted, self._has_noted = True, next(_matching(states, about.namespace), None) is not None
+
+    def remarks(self) -> list[str]:
+        """Return the remarks on a state that has none of the noted objects."""
+        if not self._noted or self._has_noted:
+            return []
+        return ["note: --old has none of these objects by kind, namespace and name: all are judged as new"]
 
 
 class AtRevision:
@@ -133,6 +153,13 @@ class AtRevision:
             return _in_version_of(about, was.data)
         is_by_name = self._is_known_by_name(document) and not self._rendering(document)
         return None, self._ambiguous(about) if is_by_name else []
+
+    def note(self, document: Document) -> None:
+        """Note nothing: a change may bring new objects only."""
+
+    def remarks(self) -> list[str]:
+        """Return no remarks."""
+        return []
 
     def before(self, documents: Sequence[Document | Unreadable]) -> list[Document | Unreadable]:
         """Return the earlier documents: of the same files, of files that were moved, and of deleted files.
