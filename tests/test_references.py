@@ -188,6 +188,22 @@ items:
     assert 'help: did you mean "gpu.example.com"?' in done.out
 
 
+@pytest.mark.parametrize(
+    ("manifest", "cluster", "noted"),
+    [
+        (claim_of("requests: [{name: r, exactly: {deviceClassName: gpu}}]"), device_class(), True),
+        (device_class(), device_class(), True),
+        (device_class(), resource_slice("{name: d}"), False),
+        (device_class() + resource_slice("{name: d}"), device_class(), False),
+        (resource_slice("{name: d}"), device_class(), False),
+    ],
+)
+def test_that_a_cluster_has_no_slices_is_noted(manifest: str, cluster: str, *, noted: bool, tmp_path: Path) -> None:
+    (tmp_path / "cluster.yaml").write_text(cluster, encoding="utf-8")
+    done = draguard("validate", "-", "--cluster", tmp_path / "cluster.yaml", stdin=manifest.encode())
+    assert ("note: not matched against devices: --cluster has no ResourceSlices\n" in done.out) is noted
+
+
 def test_a_cluster_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     manifest = tmp_path / "claim.yaml"
     manifest.write_text("{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: c}, spec: {}}")

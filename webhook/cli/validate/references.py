@@ -41,6 +41,9 @@ _MATCHED: Final = (*CLAIMS, "DeviceClass")
 """The kinds whose selectors are matched against devices."""
 
 
+_NO_SLICES: Final = f"note: not matched against devices: --cluster has no {SLICE}s"
+
+
 class _Noted(NamedTuple):
     document: Document
     obj: JSONObject
@@ -214,7 +217,14 @@ class References:
             what = "errors and warnings" if self._hides_errors else "warnings"
             report.asides.append(f"note: some {what} are not checked for {objects} with errors")
         has_errors = bool(self._cut) or not self._refused.isdisjoint(skipped.kinds())
-        return list(skipped.lines(has_errors=has_errors))
+        lines = list(skipped.lines(has_errors=has_errors))
+        if self._neighbours is None and self._has_selectors and not self._inventory.knows(SLICE):
+            lines.append(_NO_SLICES)
+        return lines
+
+    @property
+    def _has_selectors(self) -> bool:
+        return any(each.obj.get("kind") in _MATCHED for each in self._documents.values())
 
     def _findings(self, noted: Sequence[_Noted]) -> tuple[list[Finding], Unlooked]:
         """Look up the references of some manifests; collect those that were skipped."""
