@@ -237,6 +237,15 @@ def test_claims_that_differ_in_a_constant_are_looked_at_once() -> None:
     assert looks(alike, *other) == 2
 
 
+def test_constants_that_are_not_in_selectors_always_matter() -> None:
+    alike = Alike()
+    looks(alike, *(claim("a", count=number) for number in range(16)))
+    selector = selecting(FORMS[0], ('"10"', ""))
+    for field in ("config", "status"):
+        others = [selecting(FORMS[0], (f'"{number}"', ""))["spec"]["devices"]["requests"] for number in range(10, 20)]
+        assert looks(alike, *({**selector, field: other} for other in others)) == 10
+
+
 def test_whether_constants_matter_is_asked_once_for_a_shape() -> None:
     alike, looking, asked = Alike(), Looking(), mock.Mock(return_value=Plain.NOTHING)
     looks(alike, *(claim("a", count=number) for number in range(16)))

@@ -6,6 +6,15 @@ vouches for stored objects, so they are decoded here, not judged.
 
 from __future__ import annotations
 
-from webhook.inventory.objects import CLAIMS, KINDS, Inventory, MalformedError, in_namespace, newest
+from webhook.inventory.objects import (
+    CLAIMS,
+    KINDS,
+    Inventory,
+    MalformedError,
+    devices_path,
+    in_namespace,
+    is_claim,
+    newest,
+)
 
-__all__ = ["CLAIMS", "KINDS", "Inventory", "MalformedError", "in_namespace", "newest"]
+__all__ = ["CLAIMS", "KINDS", "Inventory", "MalformedError", "devices_path", "in_namespace", "is_claim", "newest"]

@@ -205,6 +205,16 @@ def is_noted(obj: JSONObject) -> bool:
     return "apiVersion" not in obj
 
 
+def is_claim(obj: JSONObject) -> bool:
+    """Tell whether an object is a claim or a template, in a known version."""
+    return obj.get("kind") in CLAIMS and find(obj.get("apiVersion"), obj["kind"]) is not None
+
+
+def devices_path(claim: JSONObject) -> tuple[str, ...]:
+    """Return the path of the devices that a claim or template requests."""
+    return ("spec", "spec", "devices") if claim.get("kind") == "ResourceClaimTemplate" else ("spec", "devices")
+
+
 def in_namespace(obj: JSONObject, namespace: str) -> JSONObject:
     """Return an object with a namespace if it states none, as ``kubectl apply --namespace`` sends it.
 

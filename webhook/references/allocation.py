@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.allocation import Result
 from webhook.budget import current
 from webhook.deviceselectors.fleet import EVERYWHERE
-from webhook.inventory import CLAIMS, Inventory, MalformedError
+from webhook.inventory import CLAIMS, Inventory, MalformedError, devices_path
 from webhook.inventory.claims import allocation_of, source
 from webhook.inventory.extended import ExtendedResources
 from webhook.inventory.resources import amounts, container_requests
 from webhook.objects import at, items, mapping, namespace_of, text
 from webhook.records import NamedTuple
-from webhook.references.requests import devices_path, field_of, requests_of
+from webhook.references.requests import field_of, requests_of
 from webhook.references.rules import finding, listed, rule
 
 if TYPE_CHECKING:

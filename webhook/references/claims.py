@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from webhook.inventory import CLAIMS
+from webhook.inventory import CLAIMS, devices_path
 from webhook.objects import at, items, mapping, name_of, number, text, texts
 from webhook.problem import Advice, Path
-from webhook.references.requests import devices_path, drivers_of, requests_of, wrong_drivers
+from webhook.references.requests import drivers_of, requests_of, wrong_drivers
 from webhook.references.rules import finding, in_expression, in_place, rule
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from webhook.inventory import CLAIMS
+from webhook.inventory import CLAIMS, devices_path
 from webhook.objects import items, number, text, texts
 from webhook.problem import Advice, Fix, at
 from webhook.records import NamedTuple
-from webhook.references.requests import devices_path, drivers_of, requests_of
+from webhook.references.requests import drivers_of, requests_of
 from webhook.references.rules import MEANT, NOTE, finding, listed, rule
 from webhook.spelling import nearest
 

@@ -6,9 +6,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.inventory import CLAIMS
+from webhook.inventory import CLAIMS, devices_path
 from webhook.objects import items
-from webhook.references.requests import devices_path
 from webhook.references.rules import RULES, Context, Rule
 
 if TYPE_CHECKING:

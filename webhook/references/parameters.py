@@ -6,10 +6,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import BudgetExceededError, limited
-from webhook.inventory import CLAIMS
+from webhook.inventory import CLAIMS, devices_path
 from webhook.objects import at, items, text
 from webhook.problem import Advice
-from webhook.references.requests import devices_path
 from webhook.references.rules import finding, rule
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from webhook.inventory import devices_path
 from webhook.objects import items, mapping, text
 from webhook.problem import Advice
 from webhook.records import NamedTuple
@@ -29,11 +30,6 @@ class Request(NamedTuple):
     name: str
     path: tuple[str | int, ...]
     content: JSONObject
-
-
-def devices_path(claim: JSONObject) -> tuple[str, ...]:
-    """Return the path of the requests of a claim or template."""
-    return ("spec", "spec", "devices") if claim.get("kind") == "ResourceClaimTemplate" else ("spec", "devices")
 
 
 def requests_of(claim: JSONObject) -> Iterator[Request]:

@@ -6,10 +6,10 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from webhook.inventory import CLAIMS
+from webhook.inventory import CLAIMS, devices_path
 from webhook.objects import items, mapping, name_of, text
 from webhook.problem import Advice, Fix
-from webhook.references.requests import devices_path, drivers_of, requests_of
+from webhook.references.requests import drivers_of, requests_of
 from webhook.references.rules import MEANT, finding, in_expression, rule
 from webhook.spelling import mistyped
 

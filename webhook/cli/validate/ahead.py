@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import marshal
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from webhook.cli.validate import processes
 from webhook.cli.validate.judge import Ahead, failure
 from webhook.documents import Unreadable
 from webhook.documents.files import is_manifest, no_manifest, read_found
 from webhook.documents.shares import Packer, Reader, Unpacker, shares, sized
+from webhook.inventory import is_claim
 from webhook.records import NamedTuple
+from webhook.references.keys import keys_of
 from webhook.suppression.statements import NAME
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from webhook.cli.validate.judge import Judge, Judgement
     from webhook.documents import Document, Selection
     from webhook.documents.shares import Packed, PackedSource, Share
+    from webhook.references.keys import Keys
 
 
 class _Result(NamedTuple):
@@ -29,6 +32,7 @@ class _Result(NamedTuple):
     Args:
         packed: Its documents, in Python's own format, which takes a third of the time of pickles.
         judgements: Their own findings, and in between why others cannot be read.
+        keys: The keys of those that are claims.
         sources: Its files.
         indexes: The number of documents in each part of a file.
         left_out: The number of files that were not read, by reason.
@@ -36,6 +40,7 @@ class _Result(NamedTuple):
 
     packed: bytes
     judgements: list[Judgement | Unreadable | None]
+    keys: list[Keys | None]
     sources: list[PackedSource]
     indexes: int
     left_out: Counter[str]
@@ -135,13 +140,17 @@ class Shared:
         packer, indexes = Packer([NAME]), count()
         packed: list[Packed] = []
         judgements: list[Judgement | Unreadable | None] = []
+        keys: list[Keys | None] = []
+        same: dict[Keys, Keys] = {}
         for each in self._reader.read(share, indexes):
             if isinstance(each, Unreadable):
                 judgements.append(each)
             else:
                 packed.append(packer(each))
                 judgements.append(_judged(each, judge, stated))
-        return _Result(marshal.dumps(packed), judgements, packer.sources, next(indexes), self._selection.left_out)
+                found = _keys(each.data)
+                keys.append(found and same.setdefault(found, found))  # equal ones are sent once
+        return _Result(marshal.dumps(packed), judgements, keys, packer.sources, next(indexes), self._selection.left_out)
 
 
 def _judged(document: Document, judge: Judge, stated: str | None) -> Judgement | None:
@@ -152,19 +161,26 @@ def _judged(document: Document, judge: Judge, stated: str | None) -> Judgement |
     return judge.alone(document, served, stated)
 
 
+def _keys(data: Any) -> Keys | None:
+    """Return the keys of a claim; None for other objects. What is unique to the claim is left out."""
+    keys = keys_of(data) if isinstance(data, dict) and is_claim(data) else None
+    return keys._replace(whole="") if keys and keys.any_names else keys
+
+
 def _unpacked(
     unpacker: Unpacker, share: Share, result: _Result, before: int, judge: Judge
 ) -> Iterator[Document | Unreadable]:
     unpacker.begin(share, result.sources)
-    documents = iter(marshal.loads(result.packed))  # noqa: S302 - our own process wrote it
+    # Our own process wrote them.
+    documents = zip(marshal.loads(result.packed), result.keys, strict=True)  # noqa: S302
     for each in result.judgements:
         if isinstance(each, Unreadable):
             yield each
             continue
-        packed = next(documents)
+        packed, keys = next(documents)
         data, index, within, *_ = packed
         document = Ahead(data, before + index, unpacker.origin(packed), within)
-        document.judge, document.judgement = judge, each
+        document.judge, document.judgement, document.keys = judge, each, keys
         if before and each and each.findings:
             moved = [finding._replace(document=finding.document + before) for finding in each.findings]
             document.judgement = each._replace(findings=moved)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from webhook.cli.validate.oldstate import OldState
     from webhook.engine.manifests import Outcome
     from webhook.engine.offline import Sender
+    from webhook.references.keys import Keys
     from webhook.workloads import Locations
 
 
@@ -62,12 +63,14 @@ class Ahead(Document):
     Args:
         judgement: Its own findings; None if they depend on other documents.
         judge: The judge that made the judgement.
+        keys: The keys of a claim; None if they were not computed.
     """
 
-    __slots__ = ("judge", "judgement")
+    __slots__ = ("judge", "judgement", "keys")
 
     judgement: Judgement | None
     judge: Judge
+    keys: Keys | None
 
 
 class Judge:

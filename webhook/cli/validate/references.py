@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.api.templates import pod_template
 from webhook.api.versions import find
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
+from webhook.cli.validate.judge import Ahead
 from webhook.cli.validate.neighbours import SLICE, Neighbours
 from webhook.cli.validate.processes import in_ranges
 from webhook.cli.validate.unlooked import UNMATCHED, Unlooked
@@ -259,8 +260,10 @@ class References:
             return None
         if given.errors:
             return self._found(given, context)
+        document, obj = given.document, given.obj
+        keys = document.keys if isinstance(document, Ahead) and obj is document.data else None
         found: Found = context.alike.find(
-            given.obj, lambda: self._found(given, context), lambda: _plain(given, context)
+            obj, lambda: self._found(given, context), lambda: _plain(given, context), keys
         )
         return found
 
