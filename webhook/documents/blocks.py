@@ -11,9 +11,12 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents.scalars import KEY_STARTS, WORDS, ScalarError, plain
+from webhook.later import Module
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
+
+    from webhook.documents.forms import Forms
 
 _LONGEST: Final = 1 << 20
 """The most characters of a text to read here: its lines take many times the memory."""
@@ -49,68 +52,69 @@ _Form = tuple[int, int, str, bool, int] | None
 """A line without its value: its column, the column after its dash, its key, whether it is an item of a list, and which
 value it has; None if it is empty.
 """
-_Line = tuple[_Form, Any]
+Line = tuple[_Form, Any]
 """A line and its value."""
-_BLANK: Final[_Line] = None, None
+_BLANK: Final[Line] = None, None
 
 _OFTEN: Final = 16
-"""How many texts of a form are read before a function is made that builds their mappings, in a quarter of the time."""
+"""How many texts of a form are read before that form is remembered."""
 _MADE: Final = 256
-"""The most such functions, and the most lines of their texts."""
-_makers: Final = dict[tuple[_Form, ...], "Callable[..., dict[str, Any]]"]()
-_met: Final = Counter[tuple[_Form, ...]]()
+"""The most remembered forms, and the most lines of their texts."""
+_forms: Final = Module("webhook.documents.forms")
 
 
 class _NotSimpleError(Exception):
     """A line is ambiguous."""
 
 
-def read_blocks(text: str) -> dict[str, Any] | None:
-    """Read a text that is a single block mapping; None if libyaml has to read it.
+class Reader:
+    """Reads texts, and learns which forms are frequent."""
 
-    Args:
-        text: A YAML document.
-    """
-    if len(text) > _LONGEST:
-        return None
-    lines = text.split("\n")
-    try:
-        if is_short := max(map(len, lines)) < _REMEMBERED_LENGTH:
-            forms, values = zip(*map(_known, lines), strict=True)
-        else:
-            read = [_known(line) if len(line) < _REMEMBERED_LENGTH else _read(line) for line in lines]
-            forms, values = zip(*read, strict=True)
-    except (ScalarError, _NotSimpleError):
-        return None
-    if not is_short or len(forms) > _MADE:  # else keys of any length would be kept
-        return _mapping(forms, values)
-    make = _makers.get(forms)
-    return make(*values) if make else _made(forms, values)
+    def __init__(self) -> None:
+        self._met: Counter[tuple[_Form, ...]] = Counter()
+        self._often: Forms | None = None
+
+    def read(self, text: str) -> dict[str, Any] | None:
+        """Read a text that is a single block mapping; None if libyaml has to read it.
+
+        Args:
+            text: A YAML document.
+        """
+        if len(text) > _LONGEST:
+            return None
+        try:
+            if self._often is not None and (root := self._often.read(text)):
+                return root
+            lines = text.split("\n")
+            if is_short := max(map(len, lines)) < _REMEMBERED_LENGTH:
+                read = [*map(_known, lines)]
+            else:
+                read = [_known(line) if len(line) < _REMEMBERED_LENGTH else _read(line) for line in lines]
+        except (ScalarError, _NotSimpleError):
+            return None
+        forms, values = zip(*read, strict=True)
+        if not is_short or len(forms) > _MADE:  # else keys of any length would be kept
+            return _mapping(forms, values)
+        if self._often is not None and (root := self._often.make(forms, lines, values)):
+            return root
+        root = _mapping(forms, values)
+        if root is not None:
+            self._note(lines, forms, values)
+        return root
+
+    def _note(self, lines: Sequence[str], forms: tuple[_Form, ...], values: Sequence[Any]) -> None:
+        """Count a form; remember it if it is frequent."""
+        if self._often is None or len(self._often) < _MADE:
+            if len(self._met) >= 4 * _MADE:
+                self._met.clear()
+            self._met[forms] += 1
+            if self._met[forms] == _OFTEN:
+                if self._often is None:
+                    self._often = _forms.Forms(_known, _REMEMBERED_LENGTH)
+                self._often.add(forms, _forms.Form(lines, forms, values, partial(_mapping, forms)))
 
 
-def _made(forms: tuple[_Form, ...], values: Sequence[Any]) -> dict[str, Any] | None:
-    """Build a mapping from lines, and make the function for more of that form."""
-    root = _mapping(forms, values)
-    if root is not None and len(_makers) < _MADE:
-        if len(_met) >= 4 * _MADE:
-            _met.clear()
-        _met[forms] += 1
-        if _met[forms] == _OFTEN:
-            names = [f"v{number}" for number in range(len(forms))]
-            written = (
-                partial(str, f"{each}()") if callable(value) else each
-                for each, value in zip(names, values, strict=True)
-            )
-            source = f"lambda {', '.join(names)}: {_source(_mapping(forms, written))}"
-            _makers[forms] = eval(source)  # noqa: S307 - of the text, only simple keys become part of the source
-    return root
-
-
-def _source(value: Any) -> str:
-    """Write an expression for what `_mapping` builds of expressions."""
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{key!r}: {_source(each)}' for key, each in value.items())}}}"
-    return f"[{', '.join(map(_source, value))}]" if isinstance(value, list) else str(value)
+read_blocks: Final = Reader().read
 
 
 def offset_of(text: str, path: Sequence[str | int]) -> int | None:
@@ -150,7 +154,7 @@ def _is_list(level: tuple[int, str | int]) -> bool:
     return isinstance(level[1], int)
 
 
-def _read(line: str) -> _Line:
+def _read(line: str) -> Line:
     """Read a line; `_BLANK` if it is empty.
 
     Raises:
