@@ -188,8 +188,16 @@ class Packer:
             self.sources.append(
                 PackedSource(source.name, hash(source.text), {word: source.mentions(word) for word in self._words})
             )
-        place = document.index, document.within, len(self.sources) - 1
-        return document.data, *place, origin.start, origin.end, origin.is_json, origin.is_simple
+        return (
+            document.data,
+            document.index,
+            document.within,
+            len(self.sources) - 1,
+            origin.start,
+            origin.end,
+            origin.is_json,
+            origin.is_simple,
+        )
 
 
 class Unpacker:

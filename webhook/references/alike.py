@@ -88,15 +88,15 @@ class Alike:
         keys = keys or _keys.keys_of(obj)
         if keys is None:
             return look()
-        if keys.any_names and (found := self._found.get(keys.any_names) or self._found.get(keys.same_names)):
-            return found
-        whole = keys.whole or _keys.keys_of(obj).whole
-        found = self._found.get(whole)
+        found = self._found.get(keys.any_names) or self._found.get(keys.same_names)
         if found is None:
-            found = look()
-            self._keep(whole, found)
-            if keys.any_names and not found.problems and self._is_again(keys.any_names):
-                self._keep_shapes(keys, found, plain())
+            whole = _keys.whole_of(obj) if keys.has_shapes else keys.any_names
+            found = self._found.get(whole)
+            if found is None:
+                found = look()
+                self._keep(whole, found)
+                if keys.has_shapes and not found.problems and self._is_again(keys.any_names):
+                    self._keep_shapes(keys, found, plain())
         return found
 
     def _of_few(self, obj: JSONObject, look: Callable[[], Found]) -> Found:

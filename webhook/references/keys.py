@@ -6,7 +6,6 @@ Most claims of a repository differ by their names, and some by a constant in a s
 from __future__ import annotations
 
 import re
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -21,25 +20,23 @@ if TYPE_CHECKING:
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(str).decode
-_expressions: Final = re.compile(r'"expression":("[^"\\]*(?:\\.[^"\\]*)*")')
-"""Finds expressions in JSON: within a string, quotes have a backslash before them."""
-_OPAQUE: Final = ('"config":', '"status":')
-"""Fields that hold no selectors, but may hold fields of any name."""
+_split: Final = re.compile(r'"expression":("[^"\\]*(?:\\.[^"\\]*)*")').split
+"""Splits JSON at expressions: within a string, quotes have a backslash before them."""
 
 
 class Keys(NamedTuple):
     """The keys of a claim.
 
     Args:
-        whole: The same for claims that rules cannot distinguish.
         any_names: The same for claims whose selectors have the same shapes, whatever they read, if equal names are in
-            the same places; empty if no selector has a shape.
+            the same places; without such selectors, the same for claims that rules cannot distinguish.
         names: These names.
+        has_shapes: Whether a selector has a shape.
     """
 
-    whole: str
-    any_names: str = ""
+    any_names: str
     names: tuple[str, ...] = ()
+    has_shapes: bool = False
 
     @property
     def same_names(self) -> tuple[str, ...]:
@@ -47,28 +44,33 @@ class Keys(NamedTuple):
         return self.any_names, *self.names
 
 
+def whole_of(obj: JSONObject) -> str:
+    """Return the same key for claims that rules cannot distinguish; an empty one for deeply nested claims."""
+    try:
+        return _encode({**obj, "metadata": bool(name_of(obj))}).decode()
+    except (RecursionError, ValueError):
+        return ""
+
+
 def keys_of(obj: JSONObject) -> Keys | None:
     """Return the keys of a claim or template, in any version; None for deeply nested ones."""
-    try:
-        whole = _encode({**obj, "metadata": bool(name_of(obj))}).decode()
-        is_apart = any(field in whole for field in _OPAQUE)
-        requests = _encode(at(obj, *devices_path(obj), "requests")).decode() if is_apart else whole
-    except (RecursionError, ValueError):
+    whole = requests = whole_of(obj)
+    if not whole:
         return None
+    before = after = ""
+    if '"config":' in whole or '"status":' in whole:  # they hold no selectors, but may hold fields of any name
+        requests = _encode(at(obj, *devices_path(obj), "requests")).decode()
+        before, _, after = whole.partition(requests)
+    parts = _split(requests)
     names: list[str] = []
-    shapes = _expressions.sub(partial(_shape, names), requests)
-    if shapes == requests:
+    has_shapes = False
+    for place in range(1, len(parts), 2):
+        if shape := shape_of(_decode(parts[place])):
+            parts[place] = f"\0{shape.text}\0"  # no JSON has these marks
+            names += shape.names
+            has_shapes = True
+    if not has_shapes:
         return Keys(whole)
     numbers: dict[str, int] = {}
     places = [numbers.setdefault(name, len(numbers)) for name in names]
-    before, _, after = whole.partition(requests)
-    return Keys(whole, f"{before}{shapes}{after}{places}", tuple(names))
-
-
-def _shape(names: list[str], found: re.Match[str]) -> str:
-    """Return the shape of an expression, with marks that no JSON has; note the names that it reads."""
-    shape = shape_of(_decode(found[1]))
-    if shape is None:
-        return found[0]
-    names += shape.names
-    return f"\0{shape.text}\0"
+    return Keys(f"{before}{''.join(parts)}{after}{places}", tuple(names), has_shapes)

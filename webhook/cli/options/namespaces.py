@@ -53,7 +53,7 @@ class Namespaces:
 
     def note(self, obj: Any) -> None:
         """Add an object if it is a Namespace; the last one of a name counts."""
-        if not isinstance(obj, dict) or (obj.get("apiVersion"), obj.get("kind")) != ("v1", "Namespace"):
+        if not isinstance(obj, dict) or obj.get("kind") != "Namespace" or obj.get("apiVersion") != "v1":
             return
         metadata = obj.get("metadata")
         if isinstance(metadata, dict) and isinstance(name := metadata.get("name"), str):

@@ -162,9 +162,8 @@ def _judged(document: Document, judge: Judge, stated: str | None) -> Judgement |
 
 
 def _keys(data: Any) -> Keys | None:
-    """Return the keys of a claim; None for other objects. What is unique to the claim is left out."""
-    keys = keys_of(data) if isinstance(data, dict) and is_claim(data) else None
-    return keys._replace(whole="") if keys and keys.any_names else keys
+    """Return the keys of a claim; None for other objects."""
+    return keys_of(data) if isinstance(data, dict) and is_claim(data) else None
 
 
 def _unpacked(

@@ -328,7 +328,9 @@ class _Releases:
 
     def note(self, file: str, served: Served) -> None:
         """Add an object."""
-        self._files[file] = _common(self._files.get(file), (served.since, served.until))
+        known, window = self._files.get(file), (served.since, served.until)
+        if known != window:
+            self._files[file] = _common(known, window)
 
     def beside(self, file: str, served: Served) -> int:
         """Return the newest release that serves all objects of the file, or else of the directory."""

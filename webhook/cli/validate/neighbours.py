@@ -6,6 +6,7 @@ chart. An object is found wherever it is; a missing one is reported only where o
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from webhook.inventory import Inventory
@@ -23,8 +24,8 @@ class Neighbours:
     """The directories that hold manifests, by kind."""
 
     def __init__(self) -> None:
-        self._directories: dict[str, set[str]] = {}
-        self._files: dict[str, set[str]] = {}
+        self._directories: defaultdict[str, set[str]] = defaultdict(set)
+        self._files: defaultdict[str, set[str]] = defaultdict(set)
         self._objects: list[tuple[str, JSONObject]] = []
         self._names: list[tuple[str, str, str, str]] = []
         self._inventories: dict[frozenset[str], Inventory] = {}
@@ -36,16 +37,16 @@ class Neighbours:
             file: The file's name.
             obj: The object.
         """
-        directory = file.rpartition("/")[0]
-        self._directories.setdefault(str(obj.get("kind")), set()).add(directory)
-        self._files.setdefault(str(obj.get("kind")), set()).add(file)
+        directory, kind = file.rpartition("/")[0], str(obj.get("kind"))
+        self._directories[kind].add(directory)
+        self._files[kind].add(file)
         self._objects.append((directory, obj))
 
     def note_name(self, file: str, kind: str, name: str, namespace: str) -> None:
         """Add the name of an object that may be malformed, in a file."""
         directory = file.rpartition("/")[0]
         if kind == SLICE:
-            self._directories.setdefault(kind, set()).add(directory)
+            self._directories[kind].add(directory)
         self._names.append((directory, kind, name, namespace))
 
     def beside(self, file: str, kinds: Collection[str]) -> bool:
