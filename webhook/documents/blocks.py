@@ -52,9 +52,9 @@ _Form = tuple[int, int, str, bool, int] | None
 """A line without its value: its column, the column after its dash, its key, whether it is an item of a list, and which
 value it has; None if it is empty.
 """
-Line = tuple[_Form, Any]
+_Line = tuple[_Form, Any]
 """A line and its value."""
-_BLANK: Final[Line] = None, None
+_BLANK: Final[_Line] = None, None
 
 _OFTEN: Final = 16
 """How many texts of a form are read before that form is remembered."""
@@ -154,7 +154,7 @@ def _is_list(level: tuple[int, str | int]) -> bool:
     return isinstance(level[1], int)
 
 
-def _read(line: str) -> Line:
+def _read(line: str) -> _Line:
     """Read a line; `_BLANK` if it is empty.
 
     Raises:

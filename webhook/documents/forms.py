@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
 
-    from webhook.documents.blocks import Line
-
+    ReadLine = Callable[[str], tuple[Any, Any]]
+    """Returns a line without its value, and the value."""
     Build = Callable[[Iterable[Any]], dict[str, Any] | None]
     """Builds a mapping from the values of all lines."""
 
@@ -55,7 +55,7 @@ class Form:
                 before += f"{line}\n"
         self._rest = before[:-1]
 
-    def read(self, text: str, read_line: Callable[[str], Line], longest: int) -> dict[str, Any] | None:
+    def read(self, text: str, read_line: ReadLine, longest: int) -> dict[str, Any] | None:
         """Read a text; None if it differs from the others of this form in more lines than they from each other.
 
         Args:
@@ -106,7 +106,7 @@ class Forms:
         longest: Lines must be shorter than this, in characters.
     """
 
-    def __init__(self, read_line: Callable[[str], Line], longest: int) -> None:
+    def __init__(self, read_line: ReadLine, longest: int) -> None:
         self._known: dict[Hashable, Form] = {}
         self._last: Form | None = None
         self._read_line, self._longest = read_line, longest
