@@ -23,6 +23,10 @@ _PER_UNIT: Final = 8
 """The number of elements compared in the time of a unit of cost, roughly."""
 _STRIDE: Final = _PER_UNIT * SHARE
 """The largest number of elements compared between two checks of the clock: some tenths of a millisecond."""
+_FEW: Final = 1000
+"""How many lists and maps in a value are compared without looking for shared ones, which takes longer."""
+_KEPT: Final = 10_000
+"""How many pairs of equal parts are remembered at a time: some megabytes."""
 
 
 class Comparison:
@@ -34,11 +38,14 @@ class Comparison:
         mark: The cost below which the clock is checked; it is nearer afterwards.
     """
 
-    __slots__ = ("_left", "_meter", "mark")
+    __slots__ = ("_known", "_left", "_meter", "_parts", "mark")
 
     def __init__(self, meter: Meter, left: int, mark: int) -> None:
         self._meter = meter
         self._left = left
+        self._parts = 0
+        self._known: set[tuple[int, int]] = set()
+        """Parts that are equal, by their identities."""
         self.mark = mark
 
     def equal(self, first: Value, second: Value) -> bool:
@@ -64,9 +71,26 @@ class Comparison:
         work(1 + count // _PER_UNIT)
         self._check_sooner(1 + count // _PER_UNIT)
         for one, other in pairs:
-            is_equal = self.equal(one, other) if type(one) in CONTAINERS else equal(one, other, otherwise=True)
+            is_equal = (
+                self._are_parts_equal(one, other) if type(one) in CONTAINERS else equal(one, other, otherwise=True)
+            )
             if not is_equal:
                 return False
+        return True
+
+    def _are_parts_equal(self, one: Value, other: Value) -> bool:
+        """Compare parts of values; of very many, those that are shared are compared only once."""
+        self._parts += 1
+        if self._parts <= _FEW:
+            return self.equal(one, other)
+        pair = id(one), id(other)  # both live as long as the values that they are parts of
+        if pair in self._known:
+            return True
+        if not self.equal(one, other):
+            return False
+        if len(self._known) == _KEPT:
+            self._known.clear()
+        self._known.add(pair)
         return True
 
     def contains(self, item: Value, container: Value) -> bool:
