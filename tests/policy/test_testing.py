@@ -124,7 +124,10 @@ def test_operations_follow_from_the_objects_or_are_named() -> None:
 
 
 def test_the_release_is_the_suites_or_the_callers() -> None:
-    older = CLAIM | {"apiVersion": "resource.k8s.io/v1beta1"}
+    older = CLAIM | {
+        "apiVersion": "resource.k8s.io/v1beta1",
+        "spec": {"devices": {"requests": [{"name": "gpu", "deviceClassName": "gpu.example.com", "count": 2}]}},
+    }
     by_version = policy(
         rules=[{"apiGroups": ["*"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["*"]}],
         validations=[{"expression": "false"}],
@@ -178,6 +181,10 @@ def test_coverage_of_mutations_is_a_change() -> None:
             "cases[0].object.spec.nodeName: the API server cannot decode ",
         ),
         ({"oldObject": POD | {"spec": 1}}, "cases[0].oldObject.spec: the API server cannot decode it: json: "),
+        (
+            {"object": POD | {"spec": POD["spec"] | {"nodeNam": "a"}}},
+            "cases[0].object.spec.nodeNam: the API server drops or refuses it, so that no policy reads it: strict ",
+        ),
         ({"operation": "GET"}, "cases[0].operation: must be one of CONNECT, CREATE, DELETE, UPDATE"),
         ({"user": "jane"}, "cases[0].user: must be a map with username and groups"),
         ({"context": {}}, "cases[0].context: must be a list of objects"),
@@ -191,6 +198,14 @@ def test_a_malformed_case_fails_alone(case: dict[str, Any], failure: str) -> Non
     assert [each.passed for each in result.cases] == [False, True]
     assert result.cases[0].failures[0].startswith(failure)
     assert result.cases[1].name == "good"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"), [("a", "a"), (True, "true"), (12, "12"), ("", "cases[0]"), (None, "cases[0]")]
+)
+def test_a_case_has_the_name_that_is_written(name: Any, shown: str) -> None:
+    (case,) = run({"name": name, "expect": {"allowed": True}}).cases
+    assert case.name == shown
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from webhook.policy.manifest.kinds import kind_of, meant
 from webhook.problem import Path
 from webhook.records import NamedTuple
 from webhook.schema import CREATE, compile_struct
-from webhook.schema.decoding import WRONG_TYPE, apart
+from webhook.schema.decoding import UNKNOWN_FIELD, WRONG_TYPE, apart
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class Request(NamedTuple):
 
 
 def _expect_decodable(obj: JSONObject | None, where: Path, policies: PolicySet) -> None:
-    """Make sure that an object is of a kind that is served, and can be decoded, and so reaches a policy."""
+    """Make sure that an object is of a kind that is served, and can be decoded, and so reaches a policy as it is."""
     if obj is None:
         return
     for name in ("apiVersion", "kind"):
@@ -181,12 +181,17 @@ def _expect_decodable(obj: JSONObject | None, where: Path, policies: PolicySet) 
     known = find(obj["apiVersion"], obj["kind"])
     if known is None:
         return
-    struct = compile_struct(known.type, target(obj["apiVersion"], release, CREATE))
-    for misfit in apart(struct.decoding.walk(obj))[0]:
-        if misfit.rule == WRONG_TYPE:
-            problem = misfit.problem()
-            hint = f"; {problem.hint}" if problem.hint else ""
-            raise SuiteError(Path((*where, *problem.path)), f"the API server cannot decode it: {problem.message}{hint}")
+    # Suites are run for other releases, too, which may lack a field.
+    for rule, judging, complaint in (
+        (WRONG_TYPE, release, "the API server cannot decode it"),
+        (UNKNOWN_FIELD, known.until, "the API server drops or refuses it, so that no policy reads it"),
+    ):
+        struct = compile_struct(known.type, target(obj["apiVersion"], judging, CREATE))
+        for misfit in apart(struct.decoding.walk(obj))[0]:
+            if misfit.rule == rule:
+                problem = misfit.problem()
+                hint = f"; {problem.hint}" if problem.hint else ""
+                raise SuiteError(Path((*where, *problem.path)), f"{complaint}: {problem.message}{hint}")
 
 
 def _unserved(kind: Kind, kinds: Kinds) -> str:

@@ -53,7 +53,7 @@ from webhook.policy.evaluation.policyset import Finding, Given
 from webhook.policy.load import load
 from webhook.policy.manifest.versions import is_policy
 from webhook.policy.tools.coverage import Coverage, Covered
-from webhook.problem import ERROR, Path
+from webhook.problem import ERROR, Path, shown
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -199,7 +199,8 @@ def _all_objects(base: Iterable[Given | JSONObject], cases: Iterable[object]) ->
 
 
 def _name_of(case: object, where: Path) -> str:
-    return str(case.get("name") or where) if isinstance(case, dict) else str(where)
+    name = case.get("name") if isinstance(case, dict) else None
+    return name if name and isinstance(name, str) else shown(name) if name else str(where)
 
 
 def _run_case(
