@@ -9,6 +9,7 @@ import pytest
 
 from tests.command import draguard
 from tests.steps import counting
+from webhook.allocation.devices import Catalog
 from webhook.api import gates
 from webhook.api.versions import NEWEST
 from webhook.budget import Budget, BudgetExceededError, limited
@@ -25,7 +26,7 @@ POOL = {"name": "p", "generation": 1, "resourceSliceCount": 1}
 def fleet(devices: list[dict[str, Any]], driver: str = DRIVER) -> Fleet:
     named = [{"name": f"d{index}", **each} for index, each in enumerate(devices)]
     spec = {"driver": driver, "nodeName": "n", "pool": POOL, "devices": named}
-    return Fleet([{"metadata": {"name": "s"}, "spec": spec}], NEWEST, gates.enabled(NEWEST, None))
+    return Fleet(Catalog([{"metadata": {"name": "s"}, "spec": spec}]), NEWEST, gates.enabled(NEWEST, None))
 
 
 def selector(expression: str) -> list[dict[str, Any]]:

@@ -89,17 +89,18 @@ class Allocator:
         self.features = features
         self._variant = implementation(features, release, implementations, patch)
         self._classes = {each["metadata"]["name"]: each for each in classes}
-        self._catalog = Catalog(slices, taint_rules)
+        self.catalog = Catalog(slices, taint_rules)
+        """The slices, with the taints of rules."""
         self._selectors = Selectors(release, features, with_lists=with_lists)
         self._usage = Usage(with_shares=features.ConsumableCapacity)
         self._demands: dict[bytes, tuple[Demand, dict[Hashable, Plan]]] = {}
         for claim in allocated:
             self._usage.add(claim)
         self._views: dict[str, NodeView] = {}
-        self._elsewhere = unusable_elsewhere(self._catalog, self._variant)
-        self._is_local = self._catalog.is_local
+        self._elsewhere = unusable_elsewhere(self.catalog, self._variant)
+        self._is_local = self.catalog.is_local
         if self._is_local:
-            for name in self._catalog.by_node:
+            for name in self.catalog.by_node:
                 self._views[name] = self._view(name, None)
 
     @property
@@ -173,7 +174,7 @@ class Allocator:
 
     def _view(self, name: str, labels: Mapping[str, str] | None) -> NodeView:
         return NodeView(
-            name, labels, catalog=self._catalog, usage=self._usage, variant=self._variant, elsewhere=self._elsewhere
+            name, labels, catalog=self.catalog, usage=self._usage, variant=self._variant, elsewhere=self._elsewhere
         )
 
     def unused(self, view: NodeView) -> Sequence[Unused]:
@@ -182,7 +183,7 @@ class Allocator:
         Args:
             view: The node.
         """
-        return unused_on(view.node, view.pools, self._catalog)
+        return unused_on(view.node, view.pools, self.catalog)
 
     def left(self, view: NodeView, counters: dict[str, Available]) -> Callable[[int], Available]:
         """Return a function that computes what is left of the counters of a node's pool, by its place.
@@ -350,7 +351,7 @@ class Allocator:
         """
         if not view.consumes:
             return {}
-        catalog = self._catalog
+        catalog = self.catalog
         names = dict.fromkeys(pool.name for pool in view.pools if catalog.is_pool_name_shared(pool.name))
         tried = {
             name: [each for each in catalog.drivers_of(name) if self._tries(demand, (each, name))] for name in names
@@ -361,7 +362,7 @@ class Allocator:
         """Tell whether a request may get a device of a pool, of any node, that consumes counters."""
         contents = [
             device.content
-            for slice_ in self._catalog.by_pool[pool]
+            for slice_ in self.catalog.by_pool[pool]
             for device in slice_.devices
             if device.content.consumes
         ]

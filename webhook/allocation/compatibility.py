@@ -54,7 +54,7 @@ class Common:
                 for device in each.devices:
                     if used.is_allocated(device.name):
                         recorded = used.groups.get(device.name) or {}
-                        for name, _ in declared(device.content.raw):
+                        for name, _ in declared(device.content.others):
                             groups = frozenset((recorded.get(name) or {}).get("groups") or ())
                             key = (pool.name, name)
                             self.common[key] = _joined(self.common.get(key), groups)
@@ -67,7 +67,7 @@ class Common:
         """
         pool = self._view.pools[self._view.pool_of[index]].name
         before: dict[Place, Groups | None] = {}
-        for name, groups in declared(self._view.devices[index].content.raw):
+        for name, groups in declared(self._view.devices[index].content.others):
             key = (pool, name)
             known = self.common.get(key)
             if known is not None and not (known & groups if known and groups else known == groups):

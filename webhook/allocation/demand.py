@@ -269,9 +269,9 @@ class Demand:
     def _behaviour(self, content: Content) -> Hashable:
         return (
             content.is_shared,
-            content.raw.get("bindsToNode"),
-            content.raw.get("nodeName") is not None,
-            terms(content.raw.get("nodeSelector")),
+            content.others.get("bindsToNode"),
+            content.others.get("nodeName") is not None,
+            terms(content.others.get("nodeSelector")),
             content.capacity_index,
             tuple(content.consumes.items()),
             tuple([(ask.chooser.choose(content), ask.tolerates(content)) for ask in self.asks]),

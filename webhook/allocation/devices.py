@@ -34,6 +34,10 @@ Counters = dict[tuple[str, str], int]
 _PLAIN: Final = frozenset({"string", "int", "bool"})
 _is_plain_version: Final = re.compile(r"(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8})){2}").fullmatch
 _NOTHING: Final[Counters] = {}
+_OWN: Final = frozenset({"name", "attributes", "capacity"})
+"""The fields of a device that are not among the others of its content."""
+_NONE: Final[JSONObject] = {}
+_NO_CAPACITY: Final = -1, _NONE
 _NANO: Final = -9
 _KIBI: Final = 1024
 _SUFFIXES: Final = "kKMGTPEi"
@@ -82,32 +86,44 @@ class Content:
     Args:
         index: The number of this content.
         driver: The driver that publishes the devices.
-        raw: A device of a ResourceSlice, as in the API, without its name.
-        taints: Its taints, those of DeviceTaintRules among them.
-        capacity: The number of its capacity, which equal capacities share.
+        attributes: Their attributes, as in the API.
+        capacity: The number of their capacity, which equal capacities share, and the capacity, as in the API.
+        others: Their other fields, as in the API, without the name.
+        taints: Their taints, those of DeviceTaintRules among them.
     """
 
-    __slots__ = ("_is_plain", "capacity_index", "consumes", "driver", "index", "is_shared", "raw", "taints")
+    __slots__ = (
+        "_is_plain",
+        "attributes",
+        "capacity",
+        "capacity_index",
+        "consumes",
+        "driver",
+        "index",
+        "is_shared",
+        "others",
+        "taints",
+    )
 
-    def __init__(self, index: int, driver: str, raw: JSONObject, taints: Sequence[JSONObject], capacity: int) -> None:
+    def __init__(
+        self,
+        index: int,
+        driver: str,
+        attributes: Mapping[str, JSONObject],
+        capacity: tuple[int, Mapping[str, JSONObject]],
+        *,
+        others: JSONObject,
+        taints: Sequence[JSONObject],
+    ) -> None:
         self.index = index
         self.driver = driver
-        self.raw = raw
+        self.attributes = attributes
+        self.capacity_index, self.capacity = capacity
+        self.others = others
         self.taints = tuple(taint for taint in taints if taint.get("effect") in {"NoSchedule", "NoExecute"})
-        self.is_shared = raw.get("allowMultipleAllocations") is True
-        self.capacity_index = capacity
-        self.consumes: Counters = consumption(raw) if raw.get("consumesCounters") else _NOTHING
+        self.is_shared = others.get("allowMultipleAllocations") is True
+        self.consumes: Counters = consumption(others) if others.get("consumesCounters") else _NOTHING
         self._is_plain: bool | None = None
-
-    @property
-    def attributes(self) -> Mapping[str, JSONObject]:
-        """Its attributes, as in the API."""
-        return self.raw.get("attributes") or {}
-
-    @property
-    def capacity(self) -> Mapping[str, JSONObject]:
-        """Its capacity, as in the API."""
-        return self.raw.get("capacity") or {}
 
     @property
     def is_plain(self) -> bool:
@@ -127,10 +143,10 @@ class Content:
         return None
 
 
-def consumption(raw: JSONObject) -> Counters:
+def consumption(device: JSONObject) -> Counters:
     """Return the amounts that a device takes of its pool's counters, in nanos."""
     found: Counters = {}
-    for each in raw.get("consumesCounters") or ():
+    for each in device.get("consumesCounters") or ():
         for name, counter in (each.get("counters") or {}).items():
             key = (each.get("counterSet", ""), name)
             found[key] = found.get(key, 0) + decode_amount(counter.get("value"))
@@ -238,6 +254,7 @@ class Catalog:
     """
 
     __slots__ = (
+        "_by_name",
         "_capacities",
         "_contents",
         "_drivers_of_pool",
@@ -264,10 +281,17 @@ class Catalog:
         """Those with counters, which all nodes look at."""
         self.by_node: defaultdict[str, list[Slice]] = defaultdict(list)
         self.by_pool: defaultdict[PoolId, list[Slice]] = defaultdict(list)
+        self._by_name: dict[PoolId, dict[str, Device]] = {}
+        """The devices by name, of pools that it was asked about."""
         self._drivers_of_pool: defaultdict[str, set[str]] = defaultdict(set)
         for raw in slices:
             self._read(raw)
         self._contents.clear()
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether devices may have taints that their slices do not state."""
+        return bool(self._rules)
 
     @property
     def is_local(self) -> bool:
@@ -278,13 +302,11 @@ class Catalog:
         """Return a number that identifies some parts; equal parts have the same number."""
         return self._known_parts.setdefault(parts, len(self._known_parts))
 
-    def _capacity(self, raw: JSONObject) -> int:
-        """Return the number of a device's capacity; equal capacities have the same number."""
-        capacity = raw.get("capacity")
+    def _capacity(self, capacity: JSONObject) -> tuple[int, JSONObject]:
+        """Return the number of a capacity, and the first of all that equal it."""
         if not capacity:
-            return -1
-        index, raw["capacity"] = self._capacities.setdefault(_encode(capacity), (len(self._capacities), capacity))
-        return index
+            return _NO_CAPACITY
+        return self._capacities.setdefault(_encode(capacity), (len(self._capacities), capacity))
 
     def is_pool_name_shared(self, name: str) -> bool:
         """Tell whether several drivers have counters in pools with this name; upstream mixes them up."""
@@ -293,6 +315,13 @@ class Catalog:
     def drivers_of(self, pool: str) -> Collection[str]:
         """Return the drivers that have counters in pools of a name."""
         return self._drivers_of_pool.get(pool, ())
+
+    def find(self, pool: PoolId, name: str) -> Device | None:
+        """Return the device of a name, the last one if slices publish several; None without one."""
+        if pool not in self._by_name:
+            devices = (device for each in self.by_pool.get(pool, ()) for device in each.devices)
+            self._by_name[pool] = {each.name: each for each in devices}
+        return self._by_name[pool].get(name)
 
     def _read(self, raw: JSONObject) -> None:
         slice_ = Slice(raw, len(self.slices))
@@ -316,11 +345,13 @@ class Catalog:
             taints = raw.get("taints") or ()
             if rules:
                 taints = [*taints, *(rule.taint for rule in rules if rule.device in {None, name})]
-            rest = raw.copy()
-            del rest["name"]
-            key = blake2b(_encode((driver, rest, taints if rules else ())), digest_size=16).digest()
+            attributes, capacity = raw.get("attributes") or _NONE, raw.get("capacity") or _NONE
+            others = {field: value for field, value in raw.items() if field not in _OWN} or _NONE
+            parts = driver, attributes, capacity, others, taints if rules else ()
+            key = blake2b(_encode(parts), digest_size=16).digest()
             content = contents.get(key)
             if content is None:
-                capacity = self._capacity(rest)
-                content = contents[key] = Content(next(self._numbers), driver, rest, taints, capacity)
+                shared = self._capacity(capacity)
+                content = Content(next(self._numbers), driver, attributes, shared, others=others, taints=taints)
+                contents[key] = content
             yield Device(name, slice_, content)

@@ -60,7 +60,7 @@ def allocation(
 
 def _result(pick: Pick, view: NodeView) -> JSONObject:
     ask, device = pick.ask, view.devices[pick.device]
-    raw = device.content.raw
+    others = device.content.others
     result: JSONObject = {
         "request": ask.full_name,
         "driver": device.slice.driver,
@@ -73,9 +73,9 @@ def _result(pick: Pick, view: NodeView) -> JSONObject:
         result["tolerations"] = list(ask.tolerations)
     if view.variant.features.DeviceBindingAndStatus:
         for name in ("bindingConditions", "bindingFailureConditions"):
-            if raw.get(name):
-                result[name] = raw[name]
-    if view.variant.features.CompatibilityGroups and (groups := snapshot(raw)):
+            if others.get(name):
+                result[name] = others[name]
+    if view.variant.features.CompatibilityGroups and (groups := snapshot(others)):
         result["compatibilityGroups"] = groups
     if view.variant.features.OptionalNodeOperations and device.slice.skipped_operations:
         result["skipNodeOperations"] = list(device.slice.skipped_operations)
@@ -139,8 +139,8 @@ def node_selector(picks: Sequence[Pick], view: NodeView) -> JSONObject | None:
         device = view.devices[pick.device]
         name, selector = device.slice.node_name, device.slice.node_selector
         if device.slice.is_per_device:
-            name, selector = device.content.raw.get("nodeName"), device.content.raw.get("nodeSelector")
-        if name is not None or (device.content.raw.get("bindsToNode") and view.variant.knows_capacity):
+            name, selector = device.content.others.get("nodeName"), device.content.others.get("nodeSelector")
+        if name is not None or (device.content.others.get("bindsToNode") and view.variant.knows_capacity):
             field = {"key": "metadata.name", "operator": "In", "values": [view.node]}
             return {"nodeSelectorTerms": [{"matchFields": [field]}]}
         if selector is not None:

@@ -83,7 +83,7 @@ class Pool:
 
 
 def _has_binding_conditions(each: Slice) -> bool:
-    return any(device.content.raw.get("bindingConditions") is not None for device in each.devices)
+    return any(device.content.others.get("bindingConditions") is not None for device in each.devices)
 
 
 class GatherError(Exception):
@@ -255,7 +255,7 @@ def _is_relevant(each: Slice, node: str, labels: Mapping[str, str]) -> bool:
         return False
     for device in each.devices:
         try:
-            if node_matches(node, labels, device.content.raw):
+            if node_matches(node, labels, device.content.others):
                 return True
         except SelectorError as error:
             raise GatherError(
@@ -330,7 +330,7 @@ def _duplicate(slices: Iterable[Slice]) -> str:
 def _unknown_counter(sets: Mapping[str, Mapping[str, Any]], slices: Iterable[Slice]) -> str:
     for each in slices:
         for device in each.devices:
-            for consumed in device.content.raw.get("consumesCounters") or ():
+            for consumed in device.content.others.get("consumesCounters") or ():
                 counter_set = consumed.get("counterSet", "")
                 if counter_set not in sets:
                     return f"counter set {counter_set} not found"

@@ -341,7 +341,7 @@ class Chooser:
         return None
 
     def _choose(self, content: Content) -> Choice:
-        if not self._binds and content.raw.get("bindingConditions"):
+        if not self._binds and content.others.get("bindingConditions"):
             return False
         found = self.is_of_class(content)
         return _all(self._of_request, content, of_class=False) if found is True else found

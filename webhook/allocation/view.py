@@ -110,7 +110,7 @@ class NodeView:
         if not device.slice.is_per_device:
             return True
         try:
-            return node_matches(self.node, self.labels or {}, device.content.raw)
+            return node_matches(self.node, self.labels or {}, device.content.others)
         except SelectorError as error:
             return str(error)
 

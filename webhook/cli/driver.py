@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from webhook.allocation.devices import Catalog
 from webhook.api.gates import enabled
 from webhook.api.versions import NEWEST
 from webhook.cli.arguments import UsageError
@@ -67,9 +68,12 @@ def _from_cluster(paths: list[str]) -> int:
     if report.findings:
         return code_of(report.findings)
     slices = inventory.all("ResourceSlice")
-    fleet = Fleet(slices, NEWEST, enabled(NEWEST))
+    fleet = Fleet(Catalog(slices), NEWEST, enabled(NEWEST))
     classes = {
-        name_of(each): [(device.driver, device.raw) for device in fleet.of_class(items(each, "spec", "selectors"))]
+        name_of(each): [
+            (device.driver, {"attributes": device.attributes})
+            for device in fleet.of_class(items(each, "spec", "selectors"))
+        ]
         for each in inventory.all("DeviceClass")
     }
     profiles: list[dict[str, Any]] = published(slices, classes)

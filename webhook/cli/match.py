@@ -96,7 +96,8 @@ def run(arguments: Namespace) -> int:
     if not slices:
         raise UsageError(not_found("ResourceSlices", arguments.cluster))
     try:
-        fleet = Fleet(slices, release_of(stated), settings.gates)
+        catalog = Catalog(slices)
+        fleet = Fleet(catalog, release_of(stated), settings.gates)
     except ValueError as error:
         raise UsageError(f"Kubernetes {stated}: {error}") from error
     if wrong := [each for expression in arguments.expression for each in _refused(expression, fleet)]:
@@ -108,7 +109,7 @@ def run(arguments: Namespace) -> int:
     for each in _published_twice(slices):
         show_lines([each], sys.stderr)
     variant = implementation(Features.of(settings.gates, settings.release), settings.release)
-    not_used = unused(Catalog(slices), variant)
+    not_used = unused(catalog, variant)
     return _match(arguments, [*_expressions(arguments), *_requests(given, inventory)], fleet, not_used)
 
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation import Features
 from webhook.allocation.capacity import take
-from webhook.allocation.devices import Catalog
 from webhook.allocation.lacks import lack_of_capacity
 from webhook.allocation.selecting import Fault, Selectors, Values
 from webhook.budget import current
@@ -20,13 +19,13 @@ from webhook.cel.errors import EvaluationError
 from webhook.deviceselectors.groups import Groups
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.witnesses import limits
-from webhook.objects import mapping, text
+from webhook.objects import text
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from webhook.allocation.devices import Content, Device
+    from webhook.allocation.devices import Catalog, Content, Device, Slice
     from webhook.allocation.selecting import Chooser
     from webhook.cel.syntax.ast import Expression
     from webhook.deviceselectors.groups import Group
@@ -49,17 +48,19 @@ class Placed(NamedTuple):
     Args:
         content: Their content.
         node: Their node's name; `EVERYWHERE` if several can use them.
-        names: Their names, with driver and pool.
+        slice: The slice that publishes them.
+        devices: Their number.
     """
 
     content: Content
     node: str
-    names: tuple[str, ...]
+    slice: Slice
+    devices: int
 
     @property
     def pool(self) -> str:
         """Their pool, with its driver."""
-        return self.names[0].rpartition("/")[0]
+        return "/".join(self.slice.id)
 
 
 class Choice(NamedTuple):
@@ -110,12 +111,12 @@ class Fleet:
     """The devices that slices publish.
 
     Args:
-        slices: ResourceSlices.
+        catalog: Their slices, without the taints of rules: devices that differ only in these are alike.
         release: The Kubernetes release, as the minor of 1.x.
         gates: The feature gates that are on.
     """
 
-    def __init__(self, slices: Iterable[JSONObject], release: Release, gates: frozenset[str]) -> None:
+    def __init__(self, catalog: Catalog, release: Release, gates: frozenset[str]) -> None:
         self.release = release
         self.gates = gates
         features = self._features = Features.of(gates, release)
@@ -125,23 +126,19 @@ class Fleet:
         self._sorted: dict[int, Sorted] = {}
         self._published: dict[tuple[str, ...], Mapping[tuple[str, str], set[str]]] = {}
         newest: dict[tuple[str, str], int] = {}
-        catalog = Catalog(slices)
         for each in catalog.slices:
             newest[each.id] = max(each.generation, newest.get(each.id, each.generation))
         self.placed: list[Placed] = []
         for each in catalog.slices:
             if each.generation < newest[each.id]:
                 continue
-            alike: defaultdict[tuple[int, str], list[Any]] = defaultdict(list)
-            for device in each.devices:
-                alike[id(device.content), _node_of(device)].append(device)
-            for (_, node), devices in alike.items():
-                self.placed.append(Placed(devices[0].content, node, tuple(map(str, devices))))
+            alike = Counter((device.content, _node_of(device)) for device in each.devices)
+            self.placed += [Placed(content, node, each, devices) for (content, node), devices in alike.items()]
 
     @cached_property
     def contents(self) -> list[Content]:
         """The different devices."""
-        return [each[0].content for each in self._places.values()]
+        return list(dict.fromkeys(each.content for each in self.placed))
 
     @cached_property
     def _places(self) -> dict[int, list[Placed]]:
@@ -153,7 +150,9 @@ class Fleet:
 
     @cached_property
     def _groups(self) -> Groups:
-        devices = {index: sum(len(each.names) for each in places) for index, places in self._places.items()}
+        devices = Counter[int]()
+        for each in self.placed:
+            devices[each.content.index] += each.devices
         return Groups(self.contents, devices)
 
     def places(self, groups: Iterable[Group]) -> Iterator[Placed]:
@@ -272,7 +271,7 @@ class Fleet:
         """Return the largest number of devices of some groups on a node, and the node."""
         by_node: Counter[str] = Counter()
         for each in self.places(groups):
-            by_node[each.node] += len(each.names)
+            by_node[each.node] += each.devices
         shared = by_node.pop(EVERYWHERE, 0)
         node, count = max(by_node.items(), key=lambda pair: pair[1], default=("", 0))
         return count + shared, node
@@ -280,13 +279,13 @@ class Fleet:
 
 def _node_of(device: Device) -> str:
     """Return the only node that can use a device, or `EVERYWHERE`."""
-    name = text(device.content.raw, "nodeName") if device.slice.is_per_device else device.slice.node_name
+    name = text(device.content.others, "nodeName") if device.slice.is_per_device else device.slice.node_name
     return name or EVERYWHERE
 
 
 def model_of(content: Content) -> str:
     """Return a device's model, from the attribute that its driver uses for it; else the driver's name."""
-    attributes = content.raw.get("attributes") or {}
+    attributes = content.attributes
     for wanted in _MODELS:
         for name, attribute in attributes.items():
             if name.rpartition("/")[2] == wanted and (value := text(attribute, "string")):
@@ -303,7 +302,7 @@ def published(contents: Iterable[Content], holder: str) -> dict[tuple[str, str],
     """
     found: dict[tuple[str, str], set[str]] = {}
     for content in contents:
-        for name, value in mapping(content.raw, holder).items():
+        for name, value in getattr(content, holder).items():
             domain, given, rest = name.partition("/")
             key = (domain, rest) if given else (content.driver, name)
             found.setdefault(key, set()).update(value if isinstance(value, dict) else ())
@@ -360,7 +359,7 @@ def rows(fleet: Fleet, query: Query, unused: Mapping[str, str]) -> list[Row]:
             lack = fleet.lack(query.capacity, each.content) if choice.outcome == TRUE else ""
             outcome, reason = (FALSE, lack) if lack else (choice.outcome, choice.reason)
             by_node = nodes[outcome, reason, model_of(each.content), unused.get(each.pool, "")]
-            by_node[each.node] = by_node.get(each.node, 0) + len(each.names)
+            by_node[each.node] = by_node.get(each.node, 0) + each.devices
     order = {TRUE: 0, ERROR: 1, FALSE: 2}
     found = [Row(*key, tuple(sorted(by_node)), sum(by_node.values())) for key, by_node in nodes.items()]
     return sorted(found, key=lambda row: (order[row.outcome], bool(row.unused), -row.devices, row.model))

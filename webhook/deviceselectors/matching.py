@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from webhook.allocation.devices import Catalog
 from webhook.api import gates
 from webhook.api.judgement import judge
 from webhook.api.versions import NEWEST, release_of
@@ -60,7 +61,7 @@ def match(
     on = gates.enabled(release, feature_gates)
     published = _slice(device, driver)
     _check(published, feature_gates)
-    fleet = Fleet([published], release, on)
+    fleet = Fleet(Catalog([published]), release, on)
     (placed,) = fleet.placed
     choice = fleet.choose((), [_selector(each) for each in selectors], placed.content)
     if choice.outcome == ERROR:

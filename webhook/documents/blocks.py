@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import lru_cache, partial
+from sys import intern
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents.scalars import KEY_STARTS, WORDS, ScalarError, plain
@@ -172,7 +173,7 @@ def _read(line: str) -> _Line:
     start = len(indentation)
     read = None if not text else text if text[0] not in _SPECIAL else _value(text)
     which = _PENDING if not text else _FRESH if type(read) is partial else _SCALAR
-    return (start, start + len(dash), key, bool(dash), which), read
+    return (start, start + len(dash), intern(key), bool(dash), which), read
 
 
 _known: Final = lru_cache(_REMEMBERED)(_read)

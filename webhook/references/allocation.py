@@ -82,7 +82,7 @@ def _enough(claim: JSONObject, context: Context) -> Callable[[str], bool]:
         answer = context.fleet.sorted_out(items(device_class, "spec", "selectors"), items(request.content, "selectors"))
         by_node: Counter[str] = Counter()
         for each in context.fleet.places(answer.taken):
-            by_node[each.node] += len(each.names)
+            by_node[each.node] += each.devices
         wanted: Any = mapping(request.content).get("count")
         wanted = wanted if isinstance(wanted, int) else 1
         numbers.setdefault(request.name.partition("/")[0], []).append((wanted, by_node))

@@ -55,7 +55,9 @@ class References:
 
     def __init__(self, cluster: Cluster) -> None:
         settings = cluster.settings
-        self._context = Context(cluster.inventory, settings.release, settings.gates)
+        catalog = cluster.allocator.catalog
+        shared = None if catalog.has_rules else catalog
+        self._context = Context(cluster.inventory, settings.release, settings.gates, catalog=shared)
 
     def annotate(self, answer: JSONObject, placement: Placement) -> None:
         """Report references to objects that do not exist, and to requests that a scheduled pod's claims do not have.

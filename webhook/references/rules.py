@@ -17,6 +17,7 @@ from webhook.spelling import near
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+    from webhook.allocation.devices import Catalog
     from webhook.budget import Budget
     from webhook.deviceselectors.fleet import Fleet
     from webhook.drivers import Profile
@@ -46,6 +47,7 @@ class Context:
         release: The Kubernetes release, as the minor of 1.x.
         gates: The feature gates that are on.
         profiles: The user's profiles of drivers, besides draguard's own.
+        catalog: The known slices, without the taints of rules; by default, they are read where a rule needs them.
     """
 
     def __init__(
@@ -54,11 +56,13 @@ class Context:
         release: Release,
         gates: frozenset[str],
         profiles: Mapping[str, Profile] | None = None,
+        catalog: Catalog | None = None,
     ) -> None:
         self.inventory = inventory
         self.release = release
         self.gates = gates
         self._profiles = profiles or {}
+        self._catalog = catalog
         self.passes_over_devices = False
         self.checking: Budget | None = None
         """The work that checking parameters may take; None for that of the review."""
@@ -80,13 +84,14 @@ class Context:
 
     @cached_property
     def _fleet(self) -> Fleet | None:
-        slices = [free_of_nulls(each) for each in self.inventory.all("ResourceSlice")]
-        if not slices or not self.knows_all_slices:
+        if not self.inventory.knows("ResourceSlice") or not self.knows_all_slices:
             return None
-        from webhook.deviceselectors.fleet import Fleet  # noqa: PLC0415 - only with slices at hand
+        from webhook.allocation.devices import Catalog  # noqa: PLC0415 - only with slices at hand
+        from webhook.deviceselectors.fleet import Fleet  # noqa: PLC0415 - as above
 
         try:
-            return Fleet(slices, self.release, self.gates)
+            catalog = self._catalog or Catalog(map(free_of_nulls, self.inventory.all("ResourceSlice")))
+            return Fleet(catalog, self.release, self.gates)
         except ValueError:  # no allocator of that release has these features
             return None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.inventory.claims import allocation_of, uid_of
@@ -125,11 +124,12 @@ class Answers:
     def _gone(self, placement: Placement) -> Iterator[str]:
         """Report devices that a scheduled pod's claims have had before, and that no slice publishes any more."""
         before = placement.needs.claims if placement.needs and placement.candidates else ()
-        for claim in filter(allocation_of, before):
+        catalog = self._cluster.allocator.catalog
+        for claim in filter(allocation_of, before if any(each.devices for each in catalog.slices) else ()):
             for result in items(allocation_of(claim), "devices", "results"):
-                device = tuple(text(result, field) for field in ("driver", "pool", "device"))
-                if self._published and device not in self._published:
-                    what = f"claim {_full_name(claim)} has device {'/'.join(device)}"
+                driver, pool, device = (text(result, field) for field in ("driver", "pool", "device"))
+                if catalog.find((driver, pool), device) is None:
+                    what = f"claim {_full_name(claim)} has device {driver}/{pool}/{device}"
                     yield f"{what}, which is in no ResourceSlice: its driver may not prepare it"
 
     def _ungated(self, placement: Placement) -> Iterator[str]:
@@ -143,15 +143,6 @@ class Answers:
                 f"a DeviceClass provides the extended resource {name}, "
                 f"but the scheduler of Kubernetes {settings} does not look for it without the feature gate {EXTENDED}"
             )
-
-    @cached_property
-    def _published(self) -> set[tuple[str, ...]]:
-        """The devices of all slices: driver, pool and name."""
-        return {
-            (text(each, "spec", "driver"), text(each, "spec", "pool", "name"), text(device, "name"))
-            for each in self._cluster.inventory.all("ResourceSlice")
-            for device in items(each, "spec", "devices")
-        }
 
 
 def _why(reason: str, explained: JSONObject, notes: list[str]) -> JSONObject:

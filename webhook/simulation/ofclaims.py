@@ -170,8 +170,15 @@ class _Request:
 
     def _values(self, read: Read) -> set[object]:
         """Return the values that devices have of an attribute."""
-        found = _published(self._cluster, read.holder).get((read.domain, read.name), ())
-        return {next(iter(each.values())) for each in found if len(each) == 1 and not set(each) - _SCALARS}
+        full_name, found = f"{read.domain}/{read.name}", set[object]()
+        for each in self._cluster.allocator.catalog.slices:
+            spellings = (full_name, read.name) if each.driver == read.domain else (full_name,)
+            for device in each.devices:
+                published = getattr(device.content, read.holder)
+                for value in filter(None, map(published.get, spellings)):
+                    if len(value) == 1 and value.keys() <= _SCALARS:
+                        found |= set(value.values())
+        return found
 
     def _of_capacity(self) -> Iterator[Change]:
         """Lower a requested capacity to the amounts that devices have left, or correct its name; or drop it."""
@@ -221,20 +228,22 @@ def _taints(answers: Sequence[JSONObject]) -> list[list[Taint]]:
     return [sorted(each) for each in dict.fromkeys([*several, *([every] if every else [])])]
 
 
-def _published(cluster: Cluster, holder: str) -> dict[tuple[str, str], list[JSONObject]]:
-    """Return the attributes or capacity that devices publish, by domain and name.
+def _published(cluster: Cluster, holder: str) -> dict[tuple[str, str], None]:
+    """Return the domains and names of the attributes or capacity that devices publish, in their order.
 
     Args:
         cluster: The cluster.
         holder: ``attributes`` or ``capacity``.
     """
-    found: dict[tuple[str, str], list[JSONObject]] = {}
-    for each in cluster.inventory.all("ResourceSlice"):
-        driver = text(each, "spec", "driver")
-        for device in items(each, "spec", "devices"):
-            for full_name, value in mapping(device, holder).items():
-                domain, given, name = full_name.rpartition("/")
-                found.setdefault((domain if given else driver, name), []).append(value)
+    found: dict[tuple[str, str], None] = {}
+    for driver, full_name in dict.fromkeys(
+        (each.driver, name)
+        for each in cluster.allocator.catalog.slices
+        for device in each.devices
+        for name in getattr(device.content, holder)
+    ):
+        domain, given, name = full_name.rpartition("/")
+        found[domain if given else driver, name] = None
     return found
 
 

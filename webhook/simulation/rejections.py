@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.across import conflict, constraint, spread
-from webhook.allocation.devices import Content
 from webhook.allocation.explain import CAPACITY, ELSEWHERE
 from webhook.allocation.selecting import Values
 from webhook.cel.errors import EvaluationError
@@ -100,10 +98,8 @@ class Explainer:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._devices: dict[tuple[str, str, str], JSONObject] | None = None
         settings = cluster.settings
         self._values = Values(settings.release, with_lists="DRAListTypeAttributes" in settings.gates)
-        self._numbers = count()
 
     def groups(self, verdicts: Verdicts, round_: Round) -> list[Group]:
         """Group the nodes that refuse a pod, the closest first.
@@ -259,13 +255,12 @@ class Explainer:
 
     def _met(self, reason: DeviceReason, expressions: Sequence[str]) -> Blame:
         """Describe the value of a device that a selector did not accept; the allocator's own words if it is unknown."""
-        device = self._device(reason)
+        cluster = self._cluster
+        device, settings = cluster.allocator.catalog.find((reason.driver, reason.pool), reason.device), cluster.settings
         if device is None:
             return Blame(reason.text)
-        settings = self._cluster.settings
-        rest = {name: value for name, value in device.items() if name != "name"}
         try:
-            bindings = self._values.of(Content(next(self._numbers), reason.driver, rest, (), 0))
+            bindings = self._values.of(device.content)
         except EvaluationError:  # an attribute of a type that the release does not know
             return Blame(reason.text)
         for expression in expressions:
@@ -273,15 +268,6 @@ class Explainer:
             if parts is not None and (blamed := parts.blame(bindings)).text:
                 return blamed
         return Blame(reason.text)
-
-    def _device(self, reason: DeviceReason) -> JSONObject | None:
-        if self._devices is None:
-            self._devices = {
-                (text(each, "spec", "driver"), text(each, "spec", "pool", "name"), text(device, "name")): device
-                for each in self._cluster.inventory.all("ResourceSlice")
-                for device in items(each, "spec", "devices")
-            }
-        return self._devices.get((reason.driver, reason.pool, reason.device))
 
     def _held(self, name: str, reason: DeviceReason) -> set[DeviceID]:
         """Return the devices of a claim that rule out a device: itself, or those that draw on the same counters."""
