@@ -82,7 +82,7 @@ def test_groups_answer_as_each_device_alone(expression: str) -> None:
     alone = []
     for value in VALUES:
         single = fleet([value])
-        alone.append(single.choose((), selector(expression), single.contents[0]).outcome)
+        alone.append(single.choose((), selector(expression), next(iter(single.contents))).outcome)
     assert [outcomes[content.index] for content in whole.contents] == alone
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.allocation.capacity import take
 from webhook.allocation.constraints import Attribute, Distinct, DistinctDevices, DistinctLists, Match, MatchLists
 from webhook.allocation.deriving import Derived
+from webhook.allocation.devices import keep
 from webhook.allocation.nodes import terms
 from webhook.records import NamedTuple
 
@@ -255,15 +256,15 @@ class Demand:
         for claim in self.claims:
             self.order += [*claim.requests, None]
         self.asks: Sequence[Ask] = [ask for request in self.order if request is not None for ask in request.asks]
-        self._behaviours: dict[int, int] = {}
+        self._behaviours: list[int | None] = []
         self._numbers: dict[Hashable, int] = {}
 
     def behaviour(self, content: Content) -> int:
         """Return a number that is the same for devices which no request can tell apart."""
-        found = self._behaviours.get(content.index)
+        found = self._behaviours[content.index] if content.index < len(self._behaviours) else None
         if found is None:
-            parts = self._behaviour(content)
-            found = self._behaviours[content.index] = self._numbers.setdefault(parts, len(self._numbers))
+            found = self._numbers.setdefault(self._behaviour(content), len(self._numbers))
+            keep(self._behaviours, content, found)
         return found
 
     def _behaviour(self, content: Content) -> Hashable:

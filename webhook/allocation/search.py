@@ -305,7 +305,7 @@ class Search:
             if blocked >> index & 1:
                 continue
             content = devices[index].content
-            choice = known.get(content.index)
+            choice = known[content.index] if content.index < len(known) else None
             if choice is None:
                 choice = ask.chooser.choose(content)
             if choice is not True:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.allocation.devices import keep
 from webhook.budget import current
 from webhook.cel.cache import Cache
 from webhook.cel.errors import CelError, EvaluationError
@@ -160,15 +161,13 @@ class _Selector:
     def __init__(self, expression: str, release: Release, gates: frozenset[str], values: Values) -> None:
         self._compiled, self.reads = _compile(expression, release, gates)
         self._values = values
-        self._known: dict[int, bool | str] = {}
+        self._known: list[bool | str | None] = []
         self._alike: dict[Hashable, bool | str] = {}
 
     def holds(self, content: Content) -> bool | str:
         """Tell whether the selector holds, or return its error."""
-        found = self._known.get(content.index)
-        if found is None:
-            found = self._known[content.index] = self._find(content)
-        return found
+        found = self._known[content.index] if content.index < len(self._known) else None
+        return keep(self._known, content, self._find(content)) if found is None else found
 
     def _find(self, content: Content) -> bool | str:
         if self.reads is None or not content.is_plain:
@@ -312,7 +311,7 @@ class Chooser:
         self._of_class = of_class
         self._binds = binds
         self._of_request = of_request
-        self.known: dict[int, Choice] = {}
+        self.known: list[Choice | None] = []
         """The results so far, by the contents' indexes."""
 
     @property
@@ -322,10 +321,8 @@ class Chooser:
 
     def choose(self, content: Content) -> Choice:
         """Tell whether the request wants a device."""
-        found = self.known.get(content.index)
-        if found is None:
-            found = self.known[content.index] = self._choose(content)
-        return found
+        found = self.known[content.index] if content.index < len(self.known) else None
+        return keep(self.known, content, self._choose(content)) if found is None else found
 
     def is_of_class(self, content: Content) -> Choice:
         """Tell whether a device belongs to the class, whatever the request wants."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
     from webhook.allocation.demand import Demand
-    from webhook.allocation.devices import Catalog, Device
+    from webhook.allocation.devices import Catalog, Device, Slice
     from webhook.allocation.features import Implementation
     from webhook.allocation.pools import Pool
     from webhook.allocation.usage import PoolUsage, Usage
@@ -74,7 +74,7 @@ class NodeView:
             self.error = str(error)
             self.is_ambiguous = error.is_ambiguous
         self.is_ambiguous = self.is_ambiguous or any(pool.is_ambiguous for pool in self.pools)
-        devices: list[Device] = []
+        slices: list[Slice] = []
         pool_of: list[int] = []
         self.broken = ""
         """The error of a search that reaches the end of the devices: until 1.34, an invalid pool."""
@@ -84,9 +84,11 @@ class NodeView:
                 break
             if pool.is_usable:
                 for each in pool.slices:
-                    devices += each.devices
+                    slices.append(each)
                     pool_of += [index] * len(each.devices)
-        self.devices = tuple(devices)
+        devices = self.devices = (
+            slices[0].devices if len(slices) == 1 else tuple(device for each in slices for device in each.devices)
+        )
         self.pool_of = tuple(pool_of)
         self.invalid = any(pool.is_invalid for pool in self.pools)
         self.consumes = any(device.content.consumes for device in devices)

@@ -128,32 +128,26 @@ class Fleet:
         newest: dict[tuple[str, str], int] = {}
         for each in catalog.slices:
             newest[each.id] = max(each.generation, newest.get(each.id, each.generation))
-        self.placed: list[Placed] = []
-        for each in catalog.slices:
-            if each.generation < newest[each.id]:
-                continue
-            alike = Counter((device.content, _node_of(device)) for device in each.devices)
-            self.placed += [Placed(content, node, each, devices) for (content, node), devices in alike.items()]
+        self._slices = [each for each in catalog.slices if each.generation == newest[each.id]]
 
     @cached_property
-    def contents(self) -> list[Content]:
-        """The different devices."""
-        return list(dict.fromkeys(each.content for each in self.placed))
+    def contents(self) -> Mapping[Content, int]:
+        """The different devices, and how many of each there are."""
+        return Counter(device.content for each in self._slices for device in each.devices)
 
     @cached_property
     def _places(self) -> dict[int, list[Placed]]:
         """The locations of the devices of each content, by its index."""
         found: dict[int, list[Placed]] = {}
-        for each in self.placed:
-            found.setdefault(each.content.index, []).append(each)
+        for each in self._slices:
+            alike = Counter((device.content, _node_of(device)) for device in each.devices)
+            for (content, node), devices in alike.items():
+                found.setdefault(content.index, []).append(Placed(content, node, each, devices))
         return found
 
     @cached_property
     def _groups(self) -> Groups:
-        devices = Counter[int]()
-        for each in self.placed:
-            devices[each.content.index] += each.devices
-        return Groups(self.contents, devices)
+        return Groups(self.contents)
 
     def places(self, groups: Iterable[Group]) -> Iterator[Placed]:
         """Return the locations of the devices of groups."""

@@ -13,7 +13,7 @@ from webhook.allocation.selecting import named
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from webhook.allocation.devices import Content
     from webhook.allocation.selecting import Reads
@@ -39,13 +39,11 @@ class Groups:
     """Groups of contents, by the parts that selectors read.
 
     Args:
-        contents: The contents.
-        devices: The number of devices that have each, by the contents' indexes.
+        contents: The contents, and the number of devices that have each.
     """
 
-    def __init__(self, contents: Sequence[Content], devices: dict[int, int]) -> None:
+    def __init__(self, contents: Mapping[Content, int]) -> None:
         self._contents = contents
-        self._devices = devices
         self._columns: dict[tuple[str, Named], list[int]] = {}
         self._values: dict[tuple[int, Named], dict[Hashable, list[Group]]] = {}
         self._known: dict[frozenset[tuple[str, Named]], list[Group]] = {}
@@ -88,7 +86,7 @@ class Groups:
     def _alone(self) -> list[Group]:
         everything: frozenset[tuple[str, Named]] = frozenset({("", ("", "", ""))})
         if everything not in self._known:
-            groups = [Group(each, (each,), self._devices[each.index]) for each in self._contents]
+            groups = [Group(each, (each,), devices) for each, devices in self._contents.items()]
             self._known[everything] = _largest_first(groups)
         return self._known[everything]
 
@@ -97,10 +95,8 @@ class Groups:
         found: dict[tuple[int, ...], list[Content]] = {}
         for content, *key in zip(self._contents, *columns, strict=True):
             found.setdefault(tuple(key), []).append(content)
-        devices = self._devices
-        return _largest_first(
-            [Group(each[0], each, sum(devices[one.index] for one in each)) for each in found.values()]
-        )
+        devices = self._contents.__getitem__
+        return _largest_first([Group(each[0], each, sum(map(devices, each))) for each in found.values()])
 
     def _column(self, holder: str, name: Named) -> list[int]:
         """Return a number for each content that stands for a value; without a holder, for the rest of the content.

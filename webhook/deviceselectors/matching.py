@@ -62,8 +62,8 @@ def match(
     published = _slice(device, driver)
     _check(published, feature_gates)
     fleet = Fleet(Catalog([published]), release, on)
-    (placed,) = fleet.placed
-    choice = fleet.choose((), [_selector(each) for each in selectors], placed.content)
+    (content,) = fleet.contents
+    choice = fleet.choose((), [_selector(each) for each in selectors], content)
     if choice.outcome == ERROR:
         raise ValueError(choice.reason)
     return Match(choice.outcome == TRUE, choice.reason)

@@ -204,7 +204,7 @@ def _is_broken(found: Found) -> bool:
 def _counted(found: Found, selection: Selection) -> Iterator[Document | Unreadable]:
     """Read a file; one without a manifest is counted, or refused if named: it was probably not written."""
     empty, has_manifest, left_out = True, False, selection.left_out.total()
-    for document in _read(found, None if found.is_named else selection):
+    for document in _read(found, None if found.is_named else selection, whole=selection.whole):
         empty = False
         has_manifest = has_manifest or (
             isinstance(document, Unreadable) or is_manifest(document.data, found.path) or selection.also(document.data)
@@ -265,7 +265,8 @@ def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Docume
         return
     name = selection.stdin_name if selection else ""
     empty = selection is not None and not selection.allow_empty
-    documents = parse(data, name or _shown(STDIN), rendered=not name)
+    whole = selection is None or selection.whole
+    documents = parse(data, name or _shown(STDIN), rendered=not name, whole=whole)
     start = data[:_START]
     del data  # the decoded text is enough
     for document in documents:
@@ -283,7 +284,7 @@ def _is_object(data: object) -> bool:
     return isinstance(data, dict) and ("kind" in data or "apiVersion" in data)
 
 
-def _read(found: Found, selection: Selection | None) -> Iterator[Document | Unreadable]:
+def _read(found: Found, selection: Selection | None, *, whole: bool = True) -> Iterator[Document | Unreadable]:
     try:
         data = load(found)
     except OSError as error:
@@ -295,7 +296,7 @@ def _read(found: Found, selection: Selection | None) -> Iterator[Document | Unre
         else:
             yield too_large(found.shown)
         return
-    documents = parse(data, found.shown)
+    documents = parse(data, found.shown, whole=whole)
     if selection:
         documents = selection.readable(data, documents)
     del data  # the decoded text is enough

@@ -63,6 +63,7 @@ class Selection:
         own: The real paths of files of draguard itself, which are not manifests.
         git: Whether to leave out what git ignores.
         also: A predicate of documents that count as manifests although they are not objects of Kubernetes.
+        whole: Whether documents keep the whole text of their file, see :func:`webhook.documents.parse`.
     """
 
     def __init__(
@@ -74,10 +75,11 @@ class Selection:
         own: Iterable[str] = (),
         git: bool = True,
         also: Callable[[Any], bool] = _no_others,
+        whole: bool = True,
     ) -> None:
         self.allow_empty = allow_empty
         self.stdin_name = stdin_name
-        self.git, self.also = git, also
+        self.git, self.also, self.whole = git, also, whole
         self.left_out: Counter[str] = Counter()
         self._kustomizations: list[str] = []
         self._excluded = excluded

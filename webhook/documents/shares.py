@@ -235,6 +235,7 @@ class _Again(Source):
 
     def __init__(self, packed: PackedSource, found: Found) -> None:
         self.name, self.rendered, self.packed = packed.name, False, packed
+        self._before = 0
         self._mentioned = packed.mentioned
         self._found, self._check = found, packed.check
 

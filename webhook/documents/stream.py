@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections import deque
 from functools import cached_property
-from itertools import count
+from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents.blocks import offset_of, read_blocks
@@ -43,6 +44,8 @@ _BOOLEANS: Final = (("true",), ("false",))
 """Keys that may be written differently."""
 _FEW: Final = 8
 """How many positions of a document are found line by line; for more of them, all are computed once."""
+_PART: Final = 4 << 20
+"""About how many characters a part of a text has, where the whole is not kept."""
 _NOTHING: Final = Composed(None)
 _ENCODINGS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
@@ -226,7 +229,9 @@ def encoding_of(data: bytes) -> tuple[bytes, str]:
     return next(((bom, name) for bom, name in _ENCODINGS if data.startswith(bom)), (b"", "utf-8"))
 
 
-def parse(text: bytes | str, source: str = "<text>", *, rendered: bool = False) -> Iterator[Document | Unreadable]:
+def parse(
+    text: bytes | str, source: str = "<text>", *, rendered: bool = False, whole: bool = True
+) -> Iterator[Document | Unreadable]:
     """Read every document of a text, YAML or JSON, as kubectl and the API server do.
 
     Documents that are empty or null are left out; a ``List`` stands for its items.
@@ -235,6 +240,7 @@ def parse(text: bytes | str, source: str = "<text>", *, rendered: bool = False) 
         text: The manifest; bytes are UTF-8, or UTF-16 with a byte order mark.
         source: What to call the text.
         rendered: Whether a program wrote the text, so that its lines are not those of a user's file.
+        whole: Whether documents keep the whole text; otherwise only a part around them, which takes less memory.
 
     Returns:
         The documents in the order of the text, and an error in the place of each unreadable one. They are read one by
@@ -244,13 +250,16 @@ def parse(text: bytes | str, source: str = "<text>", *, rendered: bool = False) 
     if len(data) > MAX_BYTES:
         return iter((too_large(source),))
     try:
-        return _documents(Source(source, decoded(data), rendered=rendered))
+        content = decoded(data)
+        if whole or is_row(content):
+            return _documents(Source(source, content, rendered=rendered))
+        return _in_parts(source, content, rendered=rendered)
     except UnicodeDecodeError as error:
         encoding, data = error.encoding, error.object
         offset = len(data[: error.start].decode(encoding))
         message = f"not {encoding.upper()} text: {error.reason}"
-        whole = Source(source, data.decode(encoding, "replace"))
-        return iter((whole.unreadable(offset, message, "save the file as UTF-8"),))
+        readable = Source(source, data.decode(encoding, "replace"))
+        return iter((readable.unreadable(offset, message, "save the file as UTF-8"),))
 
 
 def decoded(data: bytes) -> str:
@@ -274,6 +283,19 @@ def _documents(source: Source) -> Iterator[Document | Unreadable]:
         start, fault = yield from _json_documents(source, indexes)
         yield from _yaml_documents(source, indexes, start, fault)
     else:
+        yield from _yaml_documents(source, indexes)
+
+
+def _in_parts(name: str, text: str, *, rendered: bool) -> Iterator[Document | Unreadable]:
+    """Read YAML documents part by part, and forget each part before the next."""
+    of = len(text) // _PART + 1
+    cuts = pairwise(_cut(text, number, of) for number in range(of + 1))
+    parts = deque(text[start:end] for start, end in cuts)
+    del text
+    indexes, before = count(), 0
+    while parts:
+        source = Source(name, parts.popleft(), rendered=rendered, before=before)
+        before += source.text.count("\n")
         yield from _yaml_documents(source, indexes)
 
 

@@ -1,8 +1,9 @@
-"""Attributes and capacities that the devices of a cluster have in common, kept once: they take most of its memory."""
+"""Names, attributes and capacities that slices and devices of a cluster share, kept once: they take most of its memory."""
 
 from __future__ import annotations
 
 import marshal
+from sys import intern
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.objects import items, mapping
@@ -23,11 +24,15 @@ class Repeated:
         self._known: dict[bytes, Any] = {}
 
     def share(self, resource_slice: JSONObject) -> None:
-        """Let the devices of a slice share equal attributes and capacities with those of earlier slices.
+        """Let a slice share its names, and the attributes and capacities of its devices, with earlier slices.
 
         Args:
             resource_slice: A ResourceSlice of v1, which nothing changes from now on.
         """
+        spec, pool = resource_slice["spec"], mapping(resource_slice, "spec", "pool")
+        for holder, field in ((spec, "driver"), (spec, "nodeName"), (pool, "name")):
+            if field in holder:
+                holder[field] = intern(holder[field])
         for device in items(resource_slice, "spec", "devices"):
             attributes = mapping(device, "attributes")
             for name in attributes:

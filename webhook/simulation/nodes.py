@@ -78,6 +78,8 @@ class NodeState:
         node: The Node, as in the API.
     """
 
+    __slots__ = ("_is_unschedulable", "_taints", "allocatable", "name", "node", "pods", "ports", "used")
+
     def __init__(self, node: JSONObject) -> None:
         self.node = node
         self.name = text(node, "metadata", "name")
@@ -85,7 +87,7 @@ class NodeState:
         self.allocatable = amounts(mapping(status, "allocatable") or mapping(status, "capacity"))
         self.used: dict[str, int] = {}
         self.pods = 0
-        self.ports: set[Port] = set()
+        self.ports: frozenset[Port] = frozenset()
         self._taints = [each for each in items(node, "spec", "taints") if text(each, "effect") in BLOCKING]
         self._is_unschedulable = at(node, "spec", "unschedulable") is True
 
@@ -169,6 +171,6 @@ def _ports(spec: JSONObject) -> list[Port]:
     return found
 
 
-def _conflicts(port: Port, taken: set[Port]) -> bool:
+def _conflicts(port: Port, taken: frozenset[Port]) -> bool:
     everywhere = "0.0.0.0"  # noqa: S104 - see above
     return any(port[1:] == other[1:] and (port[0] == other[0] or everywhere in {port[0], other[0]}) for other in taken)

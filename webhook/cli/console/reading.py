@@ -112,7 +112,7 @@ def with_manifests(documents: Iterable[Document | Unreadable], paths: Iterable[s
         if isinstance(document, Unreadable) or is_manifest(document.data, source) or document.within:
             named.discard(source)
         elif source in named:
-            others[source] = document.whole_text
+            others.setdefault(source, document.whole_text)
         yield document
     yield from (without_manifest(source, text, "") for source, text in others.items() if source in named)
 

@@ -32,7 +32,7 @@ def read_cluster(paths: Sequence[str], report: Report, *, quiet: bool = True) ->
         quiet: Whether to show no progress on a terminal.
     """
     inventory = Inventory()
-    selection = Selection(allow_empty=True, git=False)  # snapshots are seldom committed
+    selection = Selection(allow_empty=True, git=False, whole=False)  # snapshots are large, and seldom committed
     documents = with_manifests(read(paths, selection=selection), paths)
     for document in documents if quiet else with_progress(documents, sys.stderr):
         if isinstance(document, Unreadable):
