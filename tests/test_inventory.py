@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from typing import Any
 
 import pytest
@@ -79,3 +80,12 @@ def test_what_has_no_nulls_is_not_copied() -> None:
     for value in ({"a": None}, {"a": [{"b": None}]}, {"a": [[None]]}):
         assert free_of_nulls(copy.deepcopy(value)) == without_nulls(value)
         assert free_of_nulls(value) is not value
+
+
+def test_slices_share_names() -> None:
+    spec = {"driver": "d.io", "nodeName": "n1", "pool": {"name": "n1", "generation": 1, "resourceSliceCount": 2}}
+    text = json.dumps({"kind": "ResourceSlice", "spec": {**spec, "devices": []}})
+    slices = [json.loads(text) | {"metadata": {"name": name}} for name in ("a", "b")]
+    one, other = (each["spec"] for each in Inventory(slices).all("ResourceSlice"))
+    assert one["nodeName"] is other["nodeName"] is one["pool"]["name"] is other["pool"]["name"]
+    assert one["driver"] is other["driver"]

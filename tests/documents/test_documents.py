@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from webhook.documents import Document, Position, Unreadable, compose, jsontext, parse
+from webhook.documents import Document, Position, Unreadable, compose, jsontext, parse, stream
 from webhook.documents.limits import MAX_ALIASED, MAX_BYTES, MAX_DEPTH, MAX_TAG_DIRECTIVES
 
 CLAIM = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata:\n  name: gpu\n"
@@ -656,3 +656,20 @@ class TestLimits:
         (found,) = documents(padding + CLAIM)
         assert found.position(("metadata", "name")) == Position(300_004, 3)
         assert faults(padding + "a: [\n")[0][:2] == (300_002, 1)
+
+
+def test_documents_that_keep_a_part_of_the_text_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "_PART", len(CLAIM))
+    separators = ("", "--- # comment\n", "--- misplaced\n", "---\r\n", "---\na: [\n---\n", "---\n---\n")
+    text = "".join(separator + CLAIM for separator in separators)
+
+    def seen(found: Document | Unreadable) -> Any:
+        if isinstance(found, Unreadable):
+            return found
+        place = found.position(("metadata", "name"))
+        return found.data, found.index, place, found.line(place.line), found.excerpt(place.line)
+
+    whole, parts = (list(parse(text, whole=each)) for each in (True, False))
+    assert [*map(seen, parts)] == [*map(seen, whole)]
+    assert {type(each) for each in whole} == {Document, Unreadable}
+    assert all(len(each.whole_text) < len(text) for each in parts if isinstance(each, Document))

@@ -1,4 +1,4 @@
-"""Names, attributes and capacities that slices and devices of a cluster share, kept once: they take most of its memory."""
+"""What slices of a cluster share, kept once: names, attributes and capacities take most of its memory."""
 
 from __future__ import annotations
 

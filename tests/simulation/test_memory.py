@@ -1,0 +1,56 @@
+"""The memory of a cluster in which a pod stays pending, so that all its devices are looked at again for hints."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import TYPE_CHECKING, Final
+
+from tests.simulation.clusters import device_class, devices, node, pod, selector, template
+from webhook.references.pending import References
+from webhook.simulation import Cluster, Inventory, Scheduler, Settings
+from webhook.simulation.answers import Answers
+
+if TYPE_CHECKING:
+    from webhook.objects import JSONObject
+
+NODES: Final = 200
+DEVICES: Final = 8
+MOST: Final = 3_200
+"""The bytes that a device may take, with its share of slice and node; 3,700 if hints read the slices again."""
+
+
+def slices(node_name: str) -> JSONObject:
+    found = devices(node_name, DEVICES)
+    for number, device in enumerate(found["spec"]["devices"]):
+        device["attributes"] = {"model": {"string": "a"}, "uuid": {"string": f"{node_name}-{number}"}}
+        device["capacity"] = {"memory": {"value": "80Gi"}}
+    return found
+
+
+def explained(nodes: int) -> JSONObject:
+    """Explain why a pod stays pending."""
+    names = [f"n{number}" for number in range(nodes)]
+    inventory = Inventory([device_class()])
+    for name in names:
+        inventory.add(node(name))
+        inventory.add(slices(name))
+    inventory.add(template(selectors=[selector('device.attributes["gpu.example.com"].model == "b"')]))
+    cluster = Cluster(inventory, Settings.of())
+    scheduler = Scheduler(cluster)
+    placement = scheduler.schedule(inventory.take(pod(claims={"gpu": "t"})) or {})
+    answer = Answers(scheduler).of(placement)
+    References(cluster).annotate(answer, placement)
+    return answer
+
+
+def test_a_device_takes_little_memory_although_hints_look_at_all() -> None:
+    explained(1)
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        answer = explained(NODES)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert answer["why"]["help"]
+    assert (peak - before) / (NODES * DEVICES) < MOST
