@@ -215,3 +215,20 @@ def test_what_never_is_allocated_names_the_release() -> None:
     for options, release in (((), "1.37"), (("--kubernetes-version", "1.35"), "1.35")):
         done = draguard("validate", "-", *options, stdin=manifests.encode())
         assert f"help: judged as Kubernetes {release}\n" in done.out
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ("memory: 60Gi", ""),
+        ("memory: 100Gi", "capacity memory: 80Gi is left, 100Gi is wanted; "),
+        ("cores: 1", "capacity cores is not published; "),
+    ],
+)
+def test_capacity_that_no_device_has_is_named_with_the_most_that_one_has(wanted: str, said: str) -> None:
+    devices = "".join(f"  - name: gpu-{size}\n    capacity: {{memory: {{value: {size}Gi}}}}\n" for size in (80, 40))
+    slices = SLICE.partition("  - name")[0] + devices
+    template = f"{TEMPLATE}          capacity: {{requests: {{{wanted}}}}}\n"
+    done = draguard("validate", "-", stdin=f"{template}---\n{slices}---\n{CLASS}".encode())
+    assert ('request "gpu" the capacity that it asks for' in done.out) is bool(said)
+    assert (f"help: {said}judged as" in done.out) is bool(said)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from webhook.allocation.devices import Catalog, Content, Device, Slice
+    from webhook.allocation.lacks import Lack
     from webhook.allocation.selecting import Chooser
     from webhook.cel.syntax.ast import Expression
     from webhook.deviceselectors.groups import Group
@@ -229,18 +230,17 @@ class Fleet:
                     return Choice(FALSE, is_class, index, self._reason(selector, content))
         return Choice(FALSE)
 
-    def lack(self, requests: Mapping[str, Any], content: Content) -> str:
-        """Return why an unused device has too little capacity for a request; empty if it has enough.
+    def lack(self, requests: Mapping[str, Any], content: Content) -> Lack | None:
+        """Return the capacity of which an unused device has too little for a request; None if it has enough.
 
         Args:
             requests: The amounts that the request wants, by capacity.
             content: The device.
         """
         if not requests or not self._features.ConsumableCapacity:
-            return ""
+            return None
         found = take(content.capacity, requests, fractions=self._features.FractionalCapacityRange)
-        lack = lack_of_capacity(content.capacity, requests, found)
-        return lack.text if lack else ""
+        return lack_of_capacity(content.capacity, requests, found)
 
     def _reason(self, selector: JSONObject, content: Content) -> str:
         current().spend(_BLAME)
@@ -350,8 +350,8 @@ def rows(fleet: Fleet, query: Query, unused: Mapping[str, str]) -> list[Row]:
     for group in (*answer.taken, *answer.refused, *(each for each, _ in answer.failing)):
         choice = fleet.choose(query.of_class, query.own, group.content)
         for each in fleet.places([group]):
-            lack = fleet.lack(query.capacity, each.content) if choice.outcome == TRUE else ""
-            outcome, reason = (FALSE, lack) if lack else (choice.outcome, choice.reason)
+            lack = fleet.lack(query.capacity, each.content) if choice.outcome == TRUE else None
+            outcome, reason = (FALSE, lack.text) if lack else (choice.outcome, choice.reason)
             by_node = nodes[outcome, reason, model_of(each.content), unused.get(each.pool, "")]
             by_node[each.node] = by_node.get(each.node, 0) + each.devices
     order = {TRUE: 0, ERROR: 1, FALSE: 2}

@@ -8,8 +8,10 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation import Result
+from webhook.allocation.devices import amount
 from webhook.budget import current
 from webhook.deviceselectors.fleet import EVERYWHERE
+from webhook.formats.quantities import parse_quantity
 from webhook.inventory import CLAIMS, Inventory, MalformedError, devices_path
 from webhook.inventory.claims import allocation_of, source
 from webhook.inventory.extended import ExtendedResources
@@ -44,7 +46,7 @@ def never_allocated(claim: JSONObject, context: Context) -> Iterator[Problem]:
     nodes = _nodes_for_each(claim, context) if items(devices, "requests") else None
     if nodes is None or _fits([devices], context, nodes) is not False:
         return
-    for each in _without(devices):
+    for each in _without(devices, context):
         if _fits([each.devices], context, nodes):
             yield _never((*path, *each.path), each.message, context, each.hint)
             return
@@ -228,7 +230,19 @@ class _Less(NamedTuple):
     hint: str = ""
 
 
-def _without(devices: JSONObject) -> Iterator[_Less]:
+def _lack(request: JSONObject, context: Context) -> str:
+    """Name the capacity of which no device has enough for a request, and the most that one has."""
+    device_class = context.inventory.find("DeviceClass", text(request, "deviceClassName"))
+    if context.fleet is None or device_class is None:
+        return ""
+    answer = context.fleet.sorted_out(items(device_class, "spec", "selectors"), items(request, "selectors"))
+    contents = [content for group in answer.taken for content in group.contents][:_CONTENTS_MOST]
+    lacks = [context.fleet.lack(mapping(request, "capacity", "requests"), each) for each in contents]
+    known = {amount(parse_quantity(each.left)) if each.left else -1: each.text for each in lacks if each}
+    return known[max(known)] if known else ""
+
+
+def _without(devices: JSONObject, context: Context) -> Iterator[_Less]:
     """Yield smaller claims, each without one part."""
     constraints = items(devices, "constraints")
     for index, constraint in enumerate(constraints):
@@ -248,7 +262,7 @@ def _without(devices: JSONObject) -> Iterator[_Less]:
                 less = deepcopy(devices)
                 del less["requests"][index][where]["capacity"]
                 message = f'no device gives request "{text(request, "name")}" the capacity that it asks for'
-                yield _Less(less, ("requests", index, where, "capacity"), message)
+                yield _Less(less, ("requests", index, where, "capacity"), message, _lack(request[where], context))
     tolerant = deepcopy(devices)
     for request in items(tolerant, "requests"):
         for each in (mapping(request, "exactly"), *items(request, "firstAvailable")):
