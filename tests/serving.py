@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from webhook.admission import Call
-    from webhook.server import Adapter
+    from webhook.server import Adapter, Reloaded
 
 JSON = {"Content-Type": "application/json"}
 SOON = 30.0
@@ -154,6 +154,12 @@ def statuses(received: bytes | bytearray) -> list[int]:
 
 def post(headers: str, body: bytes = b"", path: str = "/validate") -> bytes:
     return f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n{headers}\r\n".encode() + body
+
+
+def look(followed: Reloaded[Any]) -> None:
+    """Look for changes twice, as content that was just written is not used yet."""
+    followed.follow()
+    followed.follow()
 
 
 def eventually(holds: Callable[[], bool]) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.policies import POLICY
+from tests.serving import look
 from webhook.cli.arguments import UsageError, make_parser
 from webhook.cli.serve.following import faults, reloaded_options
 from webhook.policy.manifest.expressions import CompiledExpression
@@ -28,7 +29,7 @@ def test_new_policies_replace_the_old_ones(file: Path) -> None:
     answering = reloaded_options(make_parser().parse_args(["serve", "--policies", str(file)]))
     before = answering.value.policies
     file.write_text(OTHER, encoding="utf-8")
-    answering.follow()
+    look(answering)
     assert answering.value.policies is not before
     assert (answering.generation, list(faults(answering))) == (2, [])
 
@@ -53,7 +54,7 @@ def test_unusable_files_are_reported_and_the_old_ones_kept(
         file.unlink()
     else:
         file.write_text({"broken": BROKEN, "empty": ""}[change], encoding="utf-8")
-    answering.follow()
+    look(answering)
     assert answering.value is before
     assert answering.failures == 1
     (fault,) = faults(answering)
@@ -70,7 +71,7 @@ def test_what_users_may_do_follows_its_file_too(file: Path) -> None:
     )
     before = answering.value.authorizer
     Path("users.yaml").write_text("rules: [{verbs: ['*'], apiGroups: ['*'], resources: ['*']}]", encoding="utf-8")
-    answering.follow()
+    look(answering)
     assert answering.generation == 2
     assert answering.value.authorizer is not before
 
@@ -88,14 +89,14 @@ def test_standard_input_is_read_once(file: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(GOOD.encode())))
     answering = reloaded_options(make_parser().parse_args(["serve", "--policies", "-", "--policies", str(file)]))
     file.write_text(BROKEN, encoding="utf-8")
-    answering.follow()
+    look(answering)
     assert (answering.generation, answering.failures) == (1, 0)
 
 
 def test_without_policies_there_is_nothing_to_follow(monkeypatch: pytest.MonkeyPatch) -> None:
     answering = reloaded_options(make_parser().parse_args(["serve"]))
     monkeypatch.setattr("webhook.cli.serve.following.options", lambda *_: pytest.fail("they were read again"))
-    answering.follow()
+    look(answering)
     assert answering.value.policies is None
 
 
@@ -107,7 +108,7 @@ def test_the_release_follows_its_file(tmp_path: Path, caplog: pytest.LogCaptureF
     assert f"{file} does not exist" in caplog.text
     for stated, meant in (("v1.34.1-gke.7\n", "v1.34.1-gke.7"), ("latest", None), ("v1.36.0", "v1.36.0")):
         file.write_text(stated, encoding="ascii")
-        answering.follow()
+        look(answering)
         assert answering.value.kubernetes == meant
     assert answering.generation == 4
     assert (

@@ -104,6 +104,7 @@ with kept_survivors():
     for number in range(3):
         file.write_text(f"{number} again")
         reloaded.follow()
+        reloaded.follow()  # content is used once it is found twice
         gc.collect()
 print([each() is reloaded.value for each in made], [each() is None for each in made])
 """

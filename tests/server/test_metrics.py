@@ -17,6 +17,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as text_format
 
 from tests.reviews import recorded
+from tests.serving import look
 from webhook.admission import Call, Record, ReviewOptions, answer
 from webhook.admission.record import Found
 from webhook.certificates import certs
@@ -269,7 +270,7 @@ class TestPolicies:
 
         def after(text: str) -> dict[str, float]:
             file.write_text(text, encoding="utf-8")
-            answering.follow()
+            look(answering)
             metrics.tick(0)
             exported = Exported(metrics)
             names = (

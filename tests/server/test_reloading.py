@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.serving import look
 from webhook.server import Reloaded, UnusableError
 
 if TYPE_CHECKING:
@@ -39,16 +40,26 @@ def reloaded(directory: Path, made: Callable[[], None] = lambda: None) -> Reload
 
 
 class TestFollowing:
+    def test_content_that_is_being_written_is_not_used(self, directory: Path) -> None:
+        followed = reloaded(directory)
+        for text in ("", "3", "34"):
+            (directory / "b").write_text(text, encoding="utf-8")
+            followed.follow()
+            assert followed.may_have_changed()
+            assert (followed.value, followed.generation) == ("12", 1)
+        followed.follow()
+        assert (followed.value, followed.generation) == ("134", 2)
+
     def test_a_change_is_taken_up(self, directory: Path) -> None:
         followed = reloaded(directory)
         (directory / "b").write_text("3", encoding="utf-8")
-        followed.follow()
+        look(followed)
         assert (followed.value, followed.generation, followed.fault) == ("13", 2, "")
 
     def test_so_are_files_that_come_and_go(self, directory: Path) -> None:
         followed = reloaded(directory)
         (directory / "a").rename(directory / "c")
-        followed.follow()
+        look(followed)
         assert followed.value == "21"
 
     def test_nothing_is_made_anew_without_a_change(self, directory: Path) -> None:
@@ -56,24 +67,24 @@ class TestFollowing:
         followed = reloaded(directory, lambda: made.append(1))
         (directory / "a").write_text("1", encoding="utf-8")
         for _ in range(3):
-            followed.follow()
+            look(followed)
         assert (len(made), followed.generation) == (1, 1)
 
     def test_files_that_have_settled_are_not_read_again(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("webhook.server.process.reloading._UNSETTLED_SECONDS", -1)
         followed = reloaded(directory)
         monkeypatch.setattr("webhook.server.process.reloading._digest", lambda _path: pytest.fail("it was read"))
-        followed.follow()
+        look(followed)
 
     def test_it_is_due_while_files_change(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         followed = reloaded(directory)
         assert followed.may_have_changed()
         monkeypatch.setattr("webhook.server.process.reloading._UNSETTLED_SECONDS", -1)
-        followed.follow()
+        look(followed)
         assert not followed.may_have_changed()
         (directory / "b").write_text("345", encoding="utf-8")
         assert followed.may_have_changed()
-        followed.follow()
+        look(followed)
         assert not followed.may_have_changed()
 
     def test_it_is_always_due_with_many_files(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +99,7 @@ class TestFollowing:
         followed = reloaded(directory)
         (directory / "b").write_text("bad", encoding="utf-8")
         for _ in range(3):
-            followed.follow()
+            look(followed)
         assert (followed.value, followed.generation, followed.failures) == ("12", 1, 1)
         assert followed.fault == "b: is bad"
         assert [record.levelno for record in caplog.records] == [logging.ERROR]
@@ -98,13 +109,13 @@ class TestFollowing:
         followed = reloaded(directory)
         for text in ("bad", "2"):
             (directory / "b").write_text(text, encoding="utf-8")
-            followed.follow()
+            look(followed)
         assert (followed.value, followed.failures, followed.fault) == ("12", 1, "")
 
     def test_a_failure_of_its_own_is_not_an_end(self, directory: Path, caplog: pytest.LogCaptureFixture) -> None:
         followed = reloaded(directory)
         (directory / "b").write_bytes(b"\xff")
-        followed.follow()
+        look(followed)
         assert followed.value == "12"
         assert followed.fault.startswith("draguard itself failed to load them: UnicodeDecodeError")
         assert "Traceback" in caplog.text
@@ -118,9 +129,9 @@ class TestFollowing:
 
         followed = reloaded(directory, change)
         (directory / "b").write_text("3", encoding="utf-8")
-        followed.follow()
+        look(followed)
         assert (followed.value, followed.generation) == ("12", 1)
-        followed.follow()
+        look(followed)
         assert (followed.value, followed.generation) == ("43", 2)
 
     def test_special_files_are_not_waited_for(self, directory: Path) -> None:
@@ -130,5 +141,5 @@ class TestFollowing:
         os.mkfifo(directory / "fifo")
         followed = Reloaded("numbers", files, lambda: (directory / "a").read_text(encoding="utf-8"))
         (directory / "a").write_text("5", encoding="utf-8")
-        followed.follow()
+        look(followed)
         assert followed.value == "5"

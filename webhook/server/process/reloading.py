@@ -32,7 +32,8 @@ class Reloaded(Generic[T]):
 
     Contents are compared, as a mounted ConfigMap changes by a symbolic link above its files, but are read only if
     names, sizes or times have changed. A new value replaces the old one atomically; content that cannot be used leaves
-    the old one in place.
+    the old one in place. New content is used once it is found a second time: before, it may be half written, and lack
+    policies.
 
     Args:
         what: A description of the content, for messages.
@@ -54,7 +55,7 @@ class Reloaded(Generic[T]):
         self._files = files
         self._make = make
         self._stamp = self._stamps()
-        self._digest = self._content()
+        self._digest = self._found = self._content()
         self.value = (first or make)()
         self.generation = 1
         """The number of values so far."""
@@ -68,11 +69,14 @@ class Reloaded(Generic[T]):
         return self._stamp is None or len(self._stamp) > _MANY or self._stamps() != self._stamp
 
     def follow(self) -> None:
-        """Make the value anew if the files have changed; never raises."""
+        """Make the value anew if the files have changed, and not again since the last look; never raises."""
         stamp = self._stamps()
         if stamp is not None and stamp == self._stamp:
             return
         digest = self._content()
+        if digest != self._found:
+            self._found = digest
+            return
         if digest != self._digest:
             value: T | None = None
             try:
