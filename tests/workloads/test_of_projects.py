@@ -167,6 +167,19 @@ class TestPathsThatUsersAdd:
         done = draguard("validate", "--pod-template", self.PATH, "-", stdin=self.MANIFEST)
         assert (done.code, "error container-claims: spec.pods[0].template.spec" in done.out) == (1, True)
 
+    @pytest.mark.parametrize("path", ["example.com/Trainer=spec.pod[].template", "example.com/Trainer=spec"])
+    def test_pods_elsewhere_are_guessed(self, path: str) -> None:
+        done = draguard("validate", "--pod-template", path, "-", stdin=self.MANIFEST)
+        assert done.out == draguard("validate", "-", stdin=self.MANIFEST).out
+
+    def test_a_warning_about_a_guessed_pod_has_the_hint_of_the_error(self) -> None:
+        outputs = (
+            draguard("validate", *options, "-", stdin=self.MANIFEST).out
+            for options in ((), ("--pod-template", self.PATH))
+        )
+        warned, refused = ([line for line in each.splitlines() if "did you mean" in line] for each in outputs)
+        assert warned == refused != []
+
     def test_the_configuration_does_the_same(self, tmp_path: Path) -> None:
         configuration = tmp_path / ".draguard.yaml"
         configuration.write_text('podTemplates: {example.com/Trainer: ["spec.pods[].template"]}', encoding="utf-8")

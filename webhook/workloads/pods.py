@@ -9,7 +9,7 @@ from webhook.workloads.locations import LOCATIONS, MIXED
 from webhook.workloads.projects import PODS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from webhook.objects import JSONObject
     from webhook.workloads.embedded import Steps
@@ -24,22 +24,28 @@ def pods_in(obj: JSONObject, more: Locations | None = None) -> Iterator[PodsIn]:
 
     Args:
         obj: An object of a kind that Kubernetes does not serve.
-        more: Further known paths, which replace those of :data:`LOCATIONS`.
+        more: Further paths, which replace those of :data:`LOCATIONS`. If an object has nothing there, its pods are
+            guessed, as those of unknown kinds are.
     """
     version, kind = obj.get("apiVersion"), obj.get("kind")
     if not isinstance(version, str) or not isinstance(kind, str):
         return
     group = version.rpartition("/")[0]
-    paths = (more or {}).get((group, kind)) or LOCATIONS.get((group, kind))
-    if paths is None:
+    stated, known = (more or {}).get((group, kind)), LOCATIONS.get((group, kind))
+    paths = stated or known
+    found = [] if paths is None else list(_stated(obj, paths, is_mixed=group in MIXED))
+    yield from found
+    if not found and (stated or known is None):
         yield from _guessed(obj)
-        return
+    elif not paths and group in PODS:
+        yield from PODS[group](obj)
+
+
+def _stated(obj: JSONObject, paths: Iterable[str], *, is_mixed: bool) -> Iterator[PodsIn]:
     for path in paths:
         for steps, value in _at(obj, path.split(".")):
-            if found := as_template(obj, value, steps, is_mixed=group in MIXED):
+            if found := as_template(obj, value, steps, is_mixed=is_mixed):
                 yield found
-    if not paths and group in PODS:
-        yield from PODS[group](obj)
 
 
 def as_template(obj: JSONObject, value: Any, steps: Steps, *, is_mixed: bool, is_known: bool = True) -> PodsIn | None:

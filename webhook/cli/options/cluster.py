@@ -41,7 +41,7 @@ def read_cluster(paths: Sequence[str], report: Report, *, quiet: bool = True) ->
         try:
             inventory.add(document.data if isinstance(document.data, dict) else {})
         except MalformedError as error:
-            report.findings.append(malformed(error, document, "--cluster takes what a cluster stores"))
+            report.findings.append(malformed(error, document, "give what the cluster stores, as kubectl prints it"))
     note_left_out(selection, quiet=False, renders=False)
     return inventory
 

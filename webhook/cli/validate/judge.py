@@ -283,18 +283,21 @@ def _hinted(problem: Problem, obj: Any, document: Document) -> Problem:
     """Add a hint: what was probably meant, or how to provide the labels of a namespace."""
     if problem.level == ERROR and (misread := document.misread_key(problem.path)):
         return problem._replace(hint=misread, fix=None)
-    if problem.level == ERROR and problem.hint in {"", ONCE_DECODED}:
+    if problem.level == WARNING and problem.rule in _HINTS:
+        return problem._replace(hint=_HINTS[problem.rule])
+    is_refusal = problem.level == ERROR or problem.reason.startswith(_OF_FIELDS)
+    if is_refusal and problem.hint in {"", ONCE_DECODED}:
         from webhook.references.hints import hint_of  # noqa: PLC0415 - most objects are fine
 
         hint, fix = hint_of(problem, obj)
         return problem._replace(hint=hint or problem.hint, fix=fix)
     if problem.rule == "not-served" and (how := _converted(obj)):
         return problem._replace(hint=f"{problem.hint}; {how}")
-    if problem.level == WARNING and problem.rule in _HINTS:
-        return problem._replace(hint=_HINTS[problem.rule])
     return problem
 
 
+_OF_FIELDS: Final = "FieldValue"
+"""The beginning of the reasons of the API server for refusals, which are warnings about pods of unknown kinds."""
 _STATUS_IGNORED: Final = f"{STATUS}-ignored"
 _STATUS_HINT: Final = "--old FILE --subresource status judges it, as an update of the status"
 _HINTS: Final = {
