@@ -8,6 +8,7 @@ import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
+from time import sleep
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,11 +17,17 @@ import yaml
 from tests.command import ROOT, SCRIPT, draguard
 from tests.simulation import clusters
 from tests.structured import claim
+from webhook.budget import DeadlineExceededError, current
 from webhook.cli import main, match
 from webhook.cli.console import progress
+from webhook.cli.options.cluster import read_cluster
+from webhook.simulation.answers import Answers
+from webhook.simulation.replicas import Fit, fit
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from webhook.inventory import Inventory
 
 EXAMPLES = ROOT / "examples" / "simulate"
 DEPLOYMENT, CLUSTER = EXAMPLES / "deployment.yaml", EXAMPLES / "cluster.yaml"
@@ -587,6 +594,36 @@ class TestTime:
             1,
             "more pods may fit: 1e-09 seconds have passed; give a longer --timeout\n",
         )
+
+    def test_reading_counts(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def slow(*arguments: Any, **options: Any) -> Inventory:
+            sleep(0.1)
+            return read_cluster(*arguments, **options)
+
+        monkeypatch.setattr(import_module("webhook.cli.simulate"), "read_cluster", slow)
+        done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--timeout", "0.1")
+        assert "not simulated: 3 of 3 pods" in done.err
+
+    def test_fit_looks_for_help_only_while_there_is_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def late(*arguments: Any) -> Fit:
+            found = fit(*arguments)
+            current().deadline = 0.0
+            return found
+
+        monkeypatch.setattr(import_module("webhook.cli.simulate"), "fit", late)
+        done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--fit")
+        assert (done.code, done.err) == (0, "")
+        assert "there was no time to try all changes: others may help, too" in done.out
+
+    def test_fit_counts_pods_although_there_is_no_time_to_explain(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def late(*_: object) -> None:
+            raise DeadlineExceededError
+
+        monkeypatch.setattr(Answers, "of", late)
+        done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--fit")
+        assert (done.code, done.err) == (0, "")
+        assert done.out.startswith("1 more pod like team-y/inference-XXXXX-0 fits\n")
+        assert "then no node takes another: not explained: 300 seconds have passed\n" in done.out
 
     def test_progress_is_shown_on_a_terminal(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(progress, "PATIENCE", 0.0)

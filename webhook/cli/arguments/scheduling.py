@@ -105,7 +105,7 @@ def simulate(parser: argparse.ArgumentParser) -> None:
         type=seconds,
         default=300.0,
         metavar="SECONDS",
-        help="stop the simulation after this time, and list the pods that are left out (default: 300)",
+        help="end after this time, reading included, and list the pods that are left out (default: 300)",
     )
     parser.add_argument(
         "-n",

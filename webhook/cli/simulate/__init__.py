@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
     from webhook.documents import Document
     from webhook.objects import JSONObject
+    from webhook.simulation.scheduler import Placement
 
 _PODS_MAX: Final = 150_000
 """The maximum number of pods in a cluster (kubernetes.io/docs/setup/best-practices/cluster-large)."""
@@ -55,6 +56,7 @@ _PODS_MAX: Final = 150_000
 
 def run(arguments: Namespace) -> int:
     """Print each pod's node and devices, or why it has none; return 1 if a pod stays pending."""
+    arguments.deadline = monotonic() + arguments.timeout
     stated = kubernetes(arguments) or DEFAULT_RELEASE
     try:
         settings = Settings.of(stated, feature_gates(arguments, stated))
@@ -269,7 +271,7 @@ def _answers(scheduler: Scheduler, pods: Sequence[JSONObject], arguments: Namesp
 
 def _limited(arguments: Namespace) -> AbstractContextManager[Budget]:
     """End the simulation when its time is over."""
-    return limited(Budget(deadline=monotonic() + arguments.timeout, is_offline=True))
+    return limited(Budget(deadline=arguments.deadline, is_offline=True))
 
 
 def _check_fit(workloads: Iterable[JSONObject]) -> None:
@@ -291,9 +293,8 @@ def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, argumen
         raise UsageError(f"--fit takes one pod or workload, and there are {len(pods)} different pods")
     with _limited(arguments), counting("pods fit so far", sys.stderr, quiet=arguments.quiet) as progress:
         found = fit(scheduler, pods[0], progress)
-    last = Answers(scheduler).of(found.last) if found.last else None
-    if last is not None and found.last is not None:
-        References(scheduler.cluster).annotate(last, found.last)
+        last = _explained(scheduler, found.last, arguments) if found.last else None
+    if last is not None:
         last["why"]["notes"] += filter(None, [shared(pods[0])])
     pod = f"{namespace_of(pods[0])}/{name_of(pods[0])}"
     if arguments.output != "text":
@@ -306,6 +307,15 @@ def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, argumen
         complaint = f"more pods may fit: {arguments.timeout:g} seconds have passed; give a longer --timeout"
         show_lines([complaint], sys.stderr)
     return 1 if found.is_cut or not found.pods else 0
+
+
+def _explained(scheduler: Scheduler, placement: Placement, arguments: Namespace) -> JSONObject:
+    """Return the result of the first copy that does not fit, with the reasons for which there is time."""
+    answer = Answers.unfinished(placement.pod, f"not explained: {arguments.timeout:g} seconds have passed")
+    with suppress(DeadlineExceededError):
+        answer = Answers(scheduler).of(placement)
+        References(scheduler.cluster).annotate(answer, placement)
+    return answer
 
 
 def _shape(pod: JSONObject) -> str:
