@@ -9,7 +9,7 @@ import pytest
 
 from tests.cel.judging import NEWEST
 from tests.cel.test_libraries_authorizer import BINDINGS
-from webhook.cel import Meter
+from webhook.cel import EvaluationError, Meter
 from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.cost.sizes import Bounds, EstimatedNode
 from webhook.cel.kubernetes.environments import admission_environment
@@ -82,3 +82,18 @@ def estimated(expression: str) -> Bounds:
 )
 def test_costs_are_kubernetes(expression: str, least: int, most: int, actual: int) -> None:
     assert (estimated(expression), spent(expression)) == (Bounds(least, most), actual)
+
+
+@pytest.mark.parametrize("function", ["sum", "min", "max"])
+@pytest.mark.parametrize(
+    "numbers", ["[]", "[7]", "[3, 1, 2]", "[-1, 5]", f"[{2**63 - 1}, 1]", f"[{2**63 - 1}, 1, -5]", f"[{1 - 2**63}, -5]"]
+)
+def test_integers_cost_and_come_to_the_same_whether_they_are_known_to_be_some(numbers: str, function: str) -> None:
+    results = []
+    for conversion in ("int", "dyn"):
+        program, meter = ENVIRONMENT.compile(f"{numbers}.map(x, {conversion}(x)).{function}()"), Meter()
+        try:
+            results.append((program.evaluate({}, meter=meter), meter.cost))
+        except EvaluationError as error:
+            results.append((str(error), meter.cost))
+    assert results[0] == results[1]

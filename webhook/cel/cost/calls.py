@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from webhook.budget import work
 from webhook.cel.types.values import size_of
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ STRUCT_COST: Final = 40
 STRING_FACTOR: Final = 0.1
 REGEX_FACTOR: Final = 0.25
 UNLIMITED: Final = 2**63
+_SCANNED: Final = 8
+"""The number of elements traversed for a unit of work."""
 
 
 def traversal(size: float, factor: float = STRING_FACTOR) -> int:
@@ -74,3 +77,27 @@ def of_product(factor: float) -> CostFunction:
         return math.ceil(size_of(arguments[0]) * size_of(arguments[1]) * factor) + 1
 
     return cost
+
+
+def scan(arguments: Sequence[Value], _: Value) -> int:
+    """A look at all values in the first argument; numbers and the like cost 1 (Kubernetes library/cost.go)."""
+    return _scan(arguments[0])
+
+
+def of_scan(_: str, arguments: Sequence[Value], result: Value) -> int:
+    """As `scan`, for all overloads of a function."""
+    return scan(arguments, result)
+
+
+def _scan(value: Value) -> int:
+    cls = type(value)
+    if cls is list:
+        work(1 + len(value) // _SCANNED)
+        return sum(map(_scan, value))
+    if cls is str:
+        return int(len(value.encode(errors="surrogatepass")) * STRING_FACTOR)
+    if cls is bytes:
+        return int(len(value) * STRING_FACTOR)
+    if isinstance(value, dict):
+        return sum(_scan(key) + _scan(each) for key, each in value.items())
+    return 1

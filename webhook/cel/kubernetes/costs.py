@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from webhook.budget import work
 from webhook.cel.checker.declarations import Library
-from webhook.cel.cost.calls import LIST_COST, REGEX_FACTOR, STRING_FACTOR, STRUCT_COST, traversal
+from webhook.cel.cost.calls import LIST_COST, REGEX_FACTOR, STRING_FACTOR, STRUCT_COST, of_scan, traversal
 from webhook.cel.cost.sizes import MOST, ONE, Bounds, CallEstimate, EstimatedNode, fixed
 from webhook.cel.kubernetes.authorizer import AUTHORIZER, DECISION, GROUP_CHECK, PATH_CHECK, RESOURCE_CHECK
 from webhook.cel.kubernetes.cidr import CIDR_TYPE
@@ -32,8 +31,6 @@ _REQUIREMENT_COST: Final = LIST_COST + STRUCT_COST
 _REQUIREMENTS_PER_CHARACTER: Final = 0.5
 _MAX_FORMAT_REGEX: Final = 128
 _MAX_FORMAT_NAME: Final = 64
-_SCANNED: Final = 8
-"""The number of elements traversed for a unit of work."""
 _ADDRESS_SIZE: Final = Bounds(4, 16)
 _ITEMS: Final = "@items"
 _TEXTS: Final = frozenset({Kind.STRING, Kind.BYTES})
@@ -65,24 +62,6 @@ def _of_first(factor: float) -> CallCost:
 
 def _selector_cost(_: str, arguments: Sequence[Value], __: Value) -> int:
     return _selector(fixed(size_of(arguments[1]))).high
-
-
-def _scan_cost(_: str, arguments: Sequence[Value], __: Value) -> int:
-    return _scan(arguments[0])
-
-
-def _scan(value: Value) -> int:
-    cls = type(value)
-    if cls is list:
-        work(1 + len(value) // _SCANNED)
-        return sum(map(_scan, value))
-    if cls is str:
-        return int(len(value.encode(errors="surrogatepass")) * STRING_FACTOR)
-    if cls is bytes:
-        return int(len(value) * STRING_FACTOR)
-    if isinstance(value, dict):
-        return sum(_scan(key) + _scan(each) for key, each in value.items())
-    return 1
 
 
 def _join_cost(_: str, __: Sequence[Value], result: Value) -> int:
@@ -121,7 +100,7 @@ _COSTS: Final[dict[str, CallCost]] = {
     "check": _fixed_cost(_CHECK_COST),
     **dict.fromkeys(_CHEAP, _fixed_cost(1)),
     **dict.fromkeys(("fieldSelector", "labelSelector"), _selector_cost),
-    **dict.fromkeys(_SCANNING, _scan_cost),
+    **dict.fromkeys(_SCANNING, of_scan),
     **dict.fromkeys(("url", "jsonpatch.escapeKey", *_REWRITING, *_READING), _of_first(STRING_FACTOR)),
     **dict.fromkeys(("replace", "split", "ip.isCanonical"), _of_first(2 * STRING_FACTOR)),
     "join": _join_cost,

@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from webhook.cel.cost.calls import of_scan, scan
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.runtime import operators
 from webhook.cel.runtime.meter import SHARE, Meter, caught, count_built, count_bytes
@@ -227,6 +228,8 @@ def charge(overloads: Sequence[Overload], by_name: CallCost | None) -> int | Cos
     own: int | CostFunction = overloads[0].cost if len(overloads) == 1 else 1
     if by_name is None or not overloads:
         return own
+    if by_name is of_scan:
+        return scan
     id_ = overloads[0].id if len(overloads) == 1 else ""
 
     def cost(arguments: Sequence[Value], result: Value) -> int:
@@ -295,6 +298,12 @@ _DIRECT: Final[Mapping[Callable[..., Value], tuple[_Direct, ...]]] = {
     operators.of_non_zero: (_Direct("Optional({0})", ((None,),), "type({0}) is list and {0}"),),
     len: (_Direct("len({0})", ((list,), (str,), (dict,))),),
 }
+_OF_WHOLE: Final[Mapping[str, tuple[str, str]]] = {
+    "list_int_max_int": ("max({0})", "{0}"),
+    "list_int_min_int": ("min({0})", "{0}"),
+    "list_int_sum_int": ("{r}", f"{{0}} and min({{0}}) >= 0 and ({{r}} := sum({{0}})) <= {INT_MAX}"),
+}
+"""Python expressions with their conditions for lists that are known to hold integers; no partial sum is too large."""
 
 
 def emit_call(writer: Writer, node: ast.Call, *, caught: bool) -> Operand:
@@ -337,7 +346,7 @@ def _emit_made(
     call = writer.given(callable_of(function, overloads, len(operands)))
     otherwise = f"{made.text} = {call}({', '.join(('meter', *(each.text for each in operands)))})"
     builds = any(overload.result.kind in _BUILT for overload in overloads)
-    ways = _direct(made.text, operands, overloads)
+    ways = (_scanning if cost is scan else _direct)(made.text, operands, overloads)
     if function is PLANNED and not builds:  # errors are raised, and handled around the call
         ways = _called(writer, operands, overloads)
     source, condition = ways[0] if ways else ("", "")
@@ -415,6 +424,17 @@ def _direct(result: str, operands: list[Operand], overloads: tuple[Overload, ...
         beside = direct.condition.format(*texts, r=result)
         ways.append((direct.source.format(*texts, r=result), " and ".join(filter(None, (condition, beside))) or "True"))
     return ways
+
+
+def _scanning(result: str, operands: list[Operand], overloads: tuple[Overload, ...]) -> list[tuple[str, str]]:
+    """As `_direct`, for a function that looks at all values of a list."""
+    values = operands[0]
+    if values.item is not int or values.fails:
+        return []
+    known = [_OF_WHOLE[each.id] for each in overloads if each.id in _OF_WHOLE]
+    return [
+        (source.format(values.text, r=result), condition.format(values.text, r=result)) for source, condition in known
+    ]
 
 
 def _called(writer: Writer, operands: list[Operand], overloads: tuple[Overload, ...]) -> list[tuple[str, str]]:

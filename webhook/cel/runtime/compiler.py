@@ -89,7 +89,7 @@ def stopped(left: int, error: Exception) -> int:
 
 
 BUILTINS: Final[dict[str, object]] = {
-    **{each.__name__: each for each in (bool, dict, enumerate, int, iter, len, list, next, str, type)},
+    **{each.__name__: each for each in (bool, dict, enumerate, int, iter, len, list, max, min, next, str, sum, type)},
     **{each.__name__: each for each in (CostLimitExceededError, EvaluationError, KeyError)},
     **{each.__name__: each for each in (getsizeof, Meter, caught, count_built, count_bytes, look)},
     **{each.__name__: each for each in (attributes.follow, attributes.goes_on, attributes.lookup)},

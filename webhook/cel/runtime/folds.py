@@ -156,7 +156,7 @@ def _list(writer: Writer, loop: Loop, node: ast.Comprehension) -> Operand:
             writer.line(f"else: {result}.append({element.text})")
         else:
             writer.line(f"{result}.append({element.text})")
-    return loop.end(Operand(result, list), is_built=True)
+    return loop.end(Operand(result, list, item=element.cls), is_built=True)
 
 
 def _map(writer: Writer, loop: Loop, node: ast.Comprehension, *, has_keys: bool) -> Operand:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel.cost.calls import STRING_FACTOR, of_argument, of_both, of_regex, of_search, of_smaller
+from webhook.cel.cost.calls import STRING_FACTOR, of_argument, of_both, of_regex, of_search, of_smaller, scan
 from webhook.cel.runtime.writer import NOT_CONSTANT
 
 if TYPE_CHECKING:
@@ -66,5 +66,6 @@ COSTS: Final[Mapping[CostFunction, Callable[..., str]]] = {
     of_both: lambda first, second: _steps(f"{first} + {second}"),
     of_search: lambda first, second: _product(_steps(first), _steps(second)),
     of_regex: _of_regex,
+    scan: lambda first, *_: first,  # of a list of integers
 }
 """The source of costs of calls, from the sizes of both arguments."""

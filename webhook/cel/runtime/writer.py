@@ -56,12 +56,14 @@ class Operand(NamedTuple):
         cls: The class of the value; None if unknown.
         fails: Whether it may be an `EvaluationError` in the place of a value.
         value: The value, if it is a constant.
+        item: The class of the elements of a list; None if unknown.
     """
 
     text: str
     cls: type | None = None
     fails: bool = True
     value: Value = NOT_CONSTANT
+    item: type | None = None
 
 
 class Writer(ABC):
