@@ -648,6 +648,9 @@ class TestCheck:
             ("apiVersions: [v1]", "apiVersions: [v2]", "it serves v1"),
             ("policyName: limited", "policyName: limit", 'did you mean "limited"?'),
             ("policyName: limited", "policyName: other", ""),
+            ("validationActions: [Deny]", "validationActions: [deny]", 'did you mean "Deny"?'),
+            ("operations: [CREATE, UPDATE]", "operations: [Create]", 'did you mean "CREATE"?'),
+            ("metadata: {name: limited}", "metadata: {name: Few_Pods}", 'did you mean "few-pods"?'),
             ("PolicyBinding", "PolicyBnding", 'did you mean "ValidatingAdmissionPolicyBinding"?'),
             (
                 "  validations:",

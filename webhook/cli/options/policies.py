@@ -301,4 +301,14 @@ def placed(findings: Iterable[policyset.Finding], minor: Release, suite: Documen
         suite: The suite that holds the other objects.
     """
     kubernetes, documents = f"1.{minor}", [(each, each.given.manifest or suite) for each in findings]
-    return [located(each.problem, document, kubernetes) for each, document in documents if document is not None]
+    return [located(_hinted(each), document, kubernetes) for each, document in documents if document is not None]
+
+
+def _hinted(finding: policyset.Finding) -> Problem:
+    """Add what was probably meant to an error of the API server."""
+    problem = finding.problem
+    if problem.level != ERROR or problem.hint:
+        return problem
+    from webhook.references.hints import hint_of  # noqa: PLC0415 - most policies are fine
+
+    return problem._replace(hint=hint_of(problem, finding.given.object).hint)
