@@ -181,6 +181,36 @@ class TestOutputs:
         assert (manifest.parent / "link").is_symlink()
         assert len(list(manifest.parent.iterdir())) == 3
 
+    @pytest.mark.parametrize("file", ["out", "new", "dir/x", "git", "repository/x"])
+    @pytest.mark.parametrize("option", ["--output=sarif={}", "--write-baseline={}"])
+    def test_nothing_is_written_through_links_of_a_repository(
+        self, tmp_path: pathlib.Path, manifest: pathlib.Path, file: str, option: str
+    ) -> None:
+        repository, elsewhere = tmp_path / "top", tmp_path / "elsewhere"
+        for each in (repository, elsewhere):
+            (each / ".git").mkdir(parents=True)
+        (elsewhere / "victim").write_text("kept", encoding="utf-8")
+        links: dict[str, pathlib.Path] = {
+            "out": elsewhere / "victim",
+            "new": elsewhere / "new",
+            "dir": tmp_path,
+            "repository": elsewhere,
+        }
+        for name, target in {**links, "git": repository / ".git/config"}.items():
+            (repository / name).symlink_to(target)
+        done = draguard("validate", option.format(repository / file), manifest)
+        assert (done.code, "a symbolic link in the repository leads to " in done.err) == (2, True)
+        assert (elsewhere / "victim").read_text(encoding="utf-8") == "kept"
+        assert sorted(each.name for each in tmp_path.iterdir()) == ["claim.yaml", "elsewhere", "top"]
+        assert sorted(each.name for each in elsewhere.iterdir()) == [".git", "victim"]
+        assert not list((repository / ".git").iterdir())
+
+    def test_links_within_a_repository_are_followed(self, tmp_path: pathlib.Path, manifest: pathlib.Path) -> None:
+        (tmp_path / ".git").mkdir()
+        (tmp_path / "link").symlink_to("report.json")
+        draguard("validate", f"-ojson={tmp_path / 'link'}", manifest)
+        assert json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["version"] == 1
+
     def test_what_fails_leaves_the_file_as_it_was(
         self, manifest: pathlib.Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from webhook.documents.git import repository
 from webhook.documents.stream import encoding_of
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def write(name: str, lines: Iterable[str]) -> None:
     Special files, such as ``/dev/stderr`` or a named pipe, are written in place.
 
     Args:
-        name: The file's name; a symbolic link is followed.
+        name: The file's name; a symbolic link is followed, unless it leads out of a repository.
         lines: The lines, without line feeds.
 
     Raises:
@@ -36,12 +37,13 @@ def write_bytes(name: str, text: bytes) -> None:
     """Write a file as :func:`write` does.
 
     Args:
-        name: The file's name; a symbolic link is followed.
+        name: The file's name; a symbolic link is followed, unless it leads out of a repository.
         text: The content.
 
     Raises:
         OSError: The file cannot be written.
     """
+    check_inside(name)
     path = Path(name)
     if path.exists() and not path.is_file():
         path.write_bytes(text)
@@ -78,6 +80,28 @@ def rewrite(name: str, before: str, after: str) -> None:
         write_bytes(name, mark + after.encode(encoding))
     except PermissionError as error:
         raise OSError(f"{name}: not written: {error.strerror}") from error
+
+
+def check_inside(name: str) -> None:
+    """Check that no link of a repository, whose content may be a stranger's, leads a file out of it or into git's own.
+
+    Args:
+        name: The file's name.
+
+    Raises:
+        PermissionError: A link does.
+    """
+    directory = Path(os.sep)
+    for part in Path(name).absolute().parts[1:]:
+        path = directory / part
+        real = Path(os.path.realpath(path))  # `resolve` fails for links in a circle
+        if path.is_symlink() and (top := repository(str(directory))):
+            inside = real.relative_to(top).parts if real.is_relative_to(top) else ()
+            if inside[:1] in {(), (".git",)}:
+                raise PermissionError(
+                    errno.EACCES, f"a symbolic link in the repository leads to {real}: name that", name
+                )
+        directory = real
 
 
 def check_replaceable(name: str) -> None:

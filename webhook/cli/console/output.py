@@ -36,6 +36,8 @@ def check_outputs(arguments: Namespace) -> None:
             where = f"the file {output.file}" if output.file else "standard output: give one a file, FORMAT=FILE"
             raise UsageError(f"--output: two reports go to {where}")
         seen.add(output.file)
+        if output.file:
+            check_links(output.file, f"--output {output.format}={output.file}")
         directory = os.path.dirname(output.file) or "."  # noqa: PTH120 - pathlib takes longer to import than this takes
         if output.file and not os.path.isdir(directory):  # noqa: PTH112 - as above
             raise UsageError(
@@ -47,6 +49,24 @@ def check_outputs(arguments: Namespace) -> None:
             raise UsageError(
                 f"--output {output.format}={output.file}: permission denied: name a file that you may write"
             )
+
+
+def check_links(file: str, option: str) -> None:
+    """Check that no link of a repository leads a file out of it, before the work begins.
+
+    Args:
+        file: The file's name.
+        option: The option that names it.
+
+    Raises:
+        UsageError: A link does.
+    """
+    from webhook.cli.console.files import check_inside  # noqa: PLC0415 - needed only to write files
+
+    try:
+        check_inside(file)
+    except PermissionError as error:
+        raise UsageError(f"{option}: {error.strerror}") from error
 
 
 def show(report: Report, arguments: Namespace) -> int:

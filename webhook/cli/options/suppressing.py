@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import UsageError
 from webhook.cli.arguments.parsing import did_you_mean
+from webhook.cli.console.output import check_links
 from webhook.documents.globs import Globs, PatternError
 from webhook.report.summary import counted
 from webhook.suppression import baseline
@@ -41,6 +42,8 @@ def suppressions(arguments: Namespace, paths: Sequence[str]) -> Suppressions:
         raise UsageError(
             f"--write-baseline {arguments.write_baseline}: directory {directory} does not exist: create it first"
         )
+    if arguments.write_baseline:
+        check_links(arguments.write_baseline, f"--write-baseline {arguments.write_baseline}")
     known: list[Known] = []
     if arguments.baseline and not arguments.write_baseline:
         try:
