@@ -279,6 +279,22 @@ spec:
     assert hint in [each["hint"] for each in found]
 
 
+@pytest.mark.parametrize(
+    ("wanted", "hint"),
+    [
+        ("gpux", 'did you mean "gpu" or "gpu/x"? the claim\'s requests: gpu, gpu/x, gpu/large'),
+        ("gpu-large", 'did you mean "gpu/large"? the claim\'s requests: gpu, gpu/x, gpu/large'),
+        ("gp", 'did you mean "gpu"? the claim\'s requests: gpu, gpu/x, gpu/large'),
+    ],
+)
+def test_a_request_is_suggested_beside_its_alternative(wanted: str, hint: str) -> None:
+    alternatives = ", ".join(f"{{name: {name}, deviceClassName: g.io}}" for name in ("x", "large"))
+    requests = f"requests: [{{name: gpu, firstAvailable: [{alternatives}]}}]"
+    claim = claim_of(f"{requests}, constraints: [{{requests: [{wanted}], matchAttribute: a.b/c}}]")
+    (found,) = [each for each in findings(claim) if each["rule"] == "requests-that-exist"]
+    assert found["hint"] == hint
+
+
 def test_the_likely_claim_is_suggested() -> None:
     manifest = """
 apiVersion: v1

@@ -111,6 +111,9 @@ def _request(problem: Problem, obj: Any) -> Advice:
     if wanted in known:  # the request's own name is refused, too
         return _respelt(wanted, "name")
     hint, fix = in_place(wanted, known, _REQUESTS)
+    whole = in_place(wanted, [each for each in known if "/" not in each], _REQUESTS).fix
+    if fix and whole and fix.value != whole.value:  # gpux is as near to gpu as to gpu/x
+        hint, fix = f'{MEANT} "{whole.value}" or "{fix.value}"?', None
     return Advice(f"{hint} {_REQUESTS}: {listed(known)}" if hint.startswith(MEANT) and known[1:] else hint, fix)
 
 
