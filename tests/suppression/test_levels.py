@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -379,6 +380,14 @@ class TestBaselines:
         validate("--baseline", baseline, "claim.yaml", code=0)
         file.rename(file.with_name("b.yaml"))
         validate("--baseline", baseline, "b.yaml", code=1)
+
+    @pytest.mark.parametrize("hidden", ["pipe", "/dev/stdin", "/proc/self/environ"])
+    def test_a_link_to_a_special_file_is_no_baseline(self, file: Path, hidden: str) -> None:
+        os.mkfifo(file.parent / "pipe")
+        (file.parent / "baseline").symlink_to(hidden)
+        done = draguard("validate", "--baseline", file.parent / "baseline", file)
+        assert done.code == 2
+        assert ": no regular file" in done.err or ": a symbolic link to /" in done.err
 
     @pytest.mark.parametrize(
         ("text", "message"),

@@ -309,7 +309,7 @@ def load(found: Found) -> bytes:
     Raises:
         OSError: It cannot be read.
     """
-    with open(found.path, "rb", opener=_open_named if found.is_named else open_regular) as file:
+    with open(found.path, "rb", opener=open_named if found.is_named else open_regular) as file:
         size = min(os.fstat(file.fileno()).st_size, MAX_BYTES)
         data = file.read(size + 1)  # requesting the maximum size allocates that much memory
         if len(data) > size:  # a pipe, a file that grows, or one that is too large
@@ -317,8 +317,12 @@ def load(found: Found) -> bytes:
         return data
 
 
-def _open_named(path: str, flags: int) -> int:
-    """Open a file, a pipe or ``/dev/stdin`` that the user has named; but not a link that hides one of the latter."""
+def open_named(path: str, flags: int) -> int:
+    """Open a file, a pipe or ``/dev/stdin`` that the user has named; but not a link that hides one of the latter.
+
+    Raises:
+        OSError: It is such a link, or cannot be opened.
+    """
     if not os.path.islink(path) or os.path.abspath(path).startswith(_SYSTEM):  # noqa: PTH100, PTH114 - as shown
         return os.open(path, flags)
     real = os.path.realpath(path)

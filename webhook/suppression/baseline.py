@@ -13,6 +13,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents import STDIN_NAME
+from webhook.documents.files import open_named
 from webhook.findings import Finding, Fingerprint, Suppression
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def read(file: str) -> Known:
         BaselineError: It cannot be read, or is not a baseline.
     """
     try:
-        with open(file, "rb") as opened:  # noqa: PTH123 - as above
+        with open(file, "rb", opener=open_named) as opened:
             data = opened.read(MAX_BYTES + 1)
     except OSError as error:
         hint = f": `--write-baseline {file}` makes it" if isinstance(error, FileNotFoundError) else ""
