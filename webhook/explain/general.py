@@ -124,7 +124,7 @@ OF_POLICIES: Mapping[str, str] = {
     "binding-without-policy": "A binding names a policy that does not exist.",
     "param-without-kind": "A binding has a paramRef, but its policy has no paramKind: the parameters are not used.",
     "binding-without-params": "A policy has a paramKind, but its binding has no paramRef: params is null.",
-    "unknown-resource": "A rule of a policy names a resource that its API group does not have.",
+    "unknown-resource": "A policy matches an API group, a resource or a subresource that Kubernetes does not have.",
     "unchangeable-version": "A mutating policy matches a resource in versions in which it cannot change objects.",
     "unserved-version": "A rule of a policy names a version in which the release does not serve the resource.",
     "never-applies": "A match condition is false for every object, so the policy never applies.",
