@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 ADMIN = "resource.kubernetes.io/admin-access"
+OLDER = "resource.k8s.io/admin-access"
 NEEDS_LABEL = f"admin access to devices requires the `{ADMIN}: true` label on the containing namespace"
 
 
@@ -90,23 +91,34 @@ def test_validate_knows_the_namespaces_of_the_cluster(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("labels", "release", "placed"),
+    ("labels", "release", "said"),
     [
-        ({}, "1.36", False),
-        ({ADMIN: "true"}, "1.36", True),
-        ({"resource.k8s.io/admin-access": "true"}, "1.36", False),
-        ({"resource.k8s.io/admin-access": "true"}, "1.33", True),
-        ({}, "1.32", True),
+        ({}, "1.36", NEEDS_LABEL),
+        ({"team": "a"}, "1.36", NEEDS_LABEL),
+        ({ADMIN: "true"}, "1.36", None),
+        ({ADMIN: "True"}, "1.36", f"{NEEDS_LABEL} (it has {ADMIN}: True)"),
+        ({"resource.kubernetes.io/admin-acces": "true"}, "1.36", f"{NEEDS_LABEL} (it has {ADMIN[:-1]}: true)"),
+        ({OLDER: "true"}, "1.36", f"{NEEDS_LABEL} (it has {OLDER}: true)"),
+        ({OLDER: "true"}, "1.33", None),
+        ({}, "1.32", None),
     ],
 )
-def test_a_claim_of_a_stored_template_is_not_made(labels: dict[str, str], release: str, *, placed: bool) -> None:
+def test_a_claim_of_a_stored_template_is_not_made(labels: dict[str, str], release: str, said: str | None) -> None:
     objects = [device_class(), devices("a"), node("a"), template(adminAccess=True), namespace(**labels)]
     gates = {"DRAAdminAccess": True}
     (answer,) = simulate(objects, [pod(claims={"gpu": "t"})], kubernetes=release, feature_gates=gates)
-    assert (answer["node"] == "a") == placed
-    if not placed:
+    assert (answer["node"] == "a") == (said is None)
+    path = "spec.devices.requests[0].adminAccess"
+    refused = [f"the API server refuses its claim default/p-gpu-XXXXX: {path}: Forbidden: {said}"]
+    assert answer["why"]["notes"] == (refused if said else [])
+    if said:
         assert answer["why"]["reason"] == 'pod "default/p": ResourceClaim not created yet'
-        path = "spec.devices.requests[0].adminAccess"
-        assert answer["why"]["notes"] == [
-            f"the API server refuses its claim default/p-gpu-XXXXX: {path}: Forbidden: {NEEDS_LABEL}"
-        ]
+
+
+@pytest.mark.parametrize(("release", "label"), [("1.36", ADMIN), ("1.33", OLDER), ("1.32", "")])
+def test_an_unknown_namespace_counts_as_labelled(release: str, label: str) -> None:
+    objects = [device_class(), devices("a"), node("a"), template(adminAccess=True)]
+    gates = {"DRAAdminAccess": True}
+    (answer,) = simulate(objects, [pod(claims={"gpu": "t"})], kubernetes=release, feature_gates=gates)
+    said = f"Namespace default is not known: it counts as labelled {label}: true, which admin access needs"
+    assert (answer["node"], answer["why"]["notes"]) == ("a", [said] if label else [])

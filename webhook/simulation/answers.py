@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.inventory.claims import allocation_of, uid_of
 from webhook.inventory.extended import ExtendedResources
 from webhook.objects import items, name_of, namespace_of, text
-from webhook.simulation import binding, untried
+from webhook.simulation import binding, creation, untried
 from webhook.simulation.causes import cause
 from webhook.simulation.cluster import EXTENDED
 from webhook.simulation.conditions import FILTER_FAILED
@@ -117,6 +117,8 @@ class Answers:
                 if placement.candidates or _is_of_others(each, placement.pod)
             ]
         notes += [*self._gone(placement), *self._ungated(placement)]
+        assumed = (creation.assumed(each, self._cluster.inventory, settings) for each in placement.claims)
+        notes += dict.fromkeys(filter(None, assumed))
         if settings.taint_rules_ignored and any(concerned(each, self._cluster) for each in placement.claims):
             notes.append(settings.taint_rules_ignored)
         return [*notes, *self._left_out.notes(placement)]

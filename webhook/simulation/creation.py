@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webhook.api.dra.resourceclaim import ADMIN_SINCE, admin_label, admin_refusal
+from webhook.api.dra.resourceclaim import ADMIN_LABELS, ADMIN_SINCE, admin_label, admin_refusal
 from webhook.inventory.claims import MADE
 from webhook.objects import at, items, mapping, name_of, namespace_of
+from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from webhook.inventory import Inventory
@@ -24,13 +25,35 @@ def refusal(claim: JSONObject, inventory: Inventory, settings: Settings) -> str:
         inventory: The objects that may include its namespace; an unknown namespace counts as labelled.
         settings: The release and its feature gates.
     """
-    if settings.release < ADMIN_SINCE or "DRAAdminAccess" not in settings.gates or not name_of(claim).endswith(MADE):
+    index, namespace = _admin_request(claim, settings), inventory.find("Namespace", namespace_of(claim))
+    if index is None or namespace is None:
         return ""
-    for index, request in enumerate(items(claim, "spec", "devices", "requests")):
-        if at(request, "exactly", "adminAccess") is True:
-            namespace = inventory.find("Namespace", namespace_of(claim))
-            labels = mapping(namespace, "metadata", "labels")
-            if namespace is None or labels.get(admin_label(settings.release)) == "true":
-                return ""
-            return f"spec.devices.requests[{index}].adminAccess: Forbidden: {admin_refusal(settings.release)}"
-    return ""
+    labels, wanted = mapping(namespace, "metadata", "labels"), admin_label(settings.release)
+    if labels.get(wanted) == "true":
+        return ""
+    text = f"spec.devices.requests[{index}].adminAccess: Forbidden: {admin_refusal(settings.release)}"
+    near = next((label for label in ADMIN_LABELS if label in labels), "") or nearest(wanted, labels)
+    return f"{text} (it has {near}: {labels[near]})" if near else text
+
+
+def assumed(claim: JSONObject, inventory: Inventory, settings: Settings) -> str:
+    """Say that a claim counts as accepted because the labels of its namespace are unknown; empty for others.
+
+    Args:
+        claim: The claim.
+        inventory: The objects that may include its namespace.
+        settings: The release and its feature gates.
+    """
+    namespace = namespace_of(claim)
+    if _admin_request(claim, settings) is None or inventory.find("Namespace", namespace) is not None:
+        return ""
+    label = f"{admin_label(settings.release)}: true"
+    return f"Namespace {namespace} is not known: it counts as labelled {label}, which admin access needs"
+
+
+def _admin_request(claim: JSONObject, settings: Settings) -> int | None:
+    """Return the place of a request for admin access in a claim made from a template, if its label matters."""
+    if settings.release < ADMIN_SINCE or "DRAAdminAccess" not in settings.gates or not name_of(claim).endswith(MADE):
+        return None
+    requests = enumerate(items(claim, "spec", "devices", "requests"))
+    return next((index for index, each in requests if at(each, "exactly", "adminAccess") is True), None)

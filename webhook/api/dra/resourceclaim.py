@@ -264,6 +264,8 @@ def reserved_while_going(claim: View, old: View) -> Iterator[Problem]:
 # Administration
 
 _ADMIN_LABEL = {33: "resource.k8s.io/admin-access", 34: "resource.kubernetes.io/admin-access"}
+ADMIN_LABELS = tuple(_ADMIN_LABEL.values())
+"""The labels that a namespace must have for admin access, in one release or another."""
 ADMIN_SINCE = 33
 
 
