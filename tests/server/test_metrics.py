@@ -23,7 +23,8 @@ from webhook.admission.record import Found
 from webhook.certificates import certs
 from webhook.policy import load
 from webhook.server import Certificate, Reloaded, UnusableError
-from webhook.server.monitoring.metrics import OTHER, REFUSALS, Metrics
+from webhook.server.monitoring.counting import OTHER
+from webhook.server.monitoring.metrics import REFUSALS, Metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,7 +1,6 @@
 """Prometheus metrics.
 
-Every label has a bounded set of values, whatever a client sends: kinds that draguard does not know are ``other``, and
-policies are those of the configuration.
+Every label has a bounded set of values, whatever a client sends: policies are those of the configuration.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from math import nan
 from typing import TYPE_CHECKING, Final, get_args
 
 from webhook.admission.record import FAILED, Endpoint
-from webhook.api.versions import NEWEST, VERSIONS
-from webhook.server.monitoring.counting import Reviews
+from webhook.api.versions import NEWEST
+from webhook.server.monitoring.counting import Reviews, label_of
 from webhook.server.monitoring.exposition import counter, gauge, total, write
 from webhook.server.monitoring.usage import of_process
 
@@ -27,15 +26,6 @@ if TYPE_CHECKING:
 
 REFUSALS: Final = (400, 403, 405, 408, 413, 415, 417, 431, 503, 505)
 """The statuses of requests that are refused before they are reviewed."""
-OTHER: Final = "other"
-"""The label of kinds for which draguard has no rules."""
-
-_KINDS: Mapping[tuple[str, str], str] = {
-    (kind, group): f"{kind}.{group}" if group else kind  # as GroupKind.String() of apimachinery writes it
-    for group, kinds in ((name.rpartition("/")[0], version.kinds) for name, version in VERSIONS.items())
-    for kind in kinds
-}
-
 _EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "review_failures": ("Reviews that the failure policy had to answer.", "endpoint"),
     "findings": ("Findings of rules.", "rule", "mode"),
@@ -106,12 +96,15 @@ class Metrics:
             record: Its record.
             seconds: How long it took.
         """
-        name, group, _ = record.kind
-        kind = _KINDS.get((name, group), OTHER)
-        self._reviews.add((record.endpoint, kind, record.operation, record.decision), seconds, record.cost)
+        self._reviews.add(record, seconds)
+        if record.found or record.patched or record.decision == FAILED:
+            self._add_events(record)
+
+    def _add_events(self, record: Record) -> None:
         events = self._events
         if record.patched:
-            events["patched"][kind,] += 1
+            kind, group, _ = record.kind
+            events["patched"][label_of(kind, group),] += 1
         if record.decision == FAILED:
             events["review_failures"][record.endpoint,] += 1
         for found in record.found:
