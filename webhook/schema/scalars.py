@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -57,32 +58,21 @@ class Scalar(Field):
         go_type = self.type_name(package)
         absent = None if self.pointer else self.zero
         shown = null(target.release) if self.pointer or target.pick(self.converted) else self.zero
-        default, zero, pointer, plain = self._constant(target), self.zero, self.pointer, self.python
-
+        default = self._constant(target)
+        canonical, view = _readers(self.zero, absent, default)
         check = self.checker(target) if target.validates else None
-
-        def canonical(value: Any) -> Any:
-            if value is None or (not pointer and value == zero):
-                return default
-            return value
-
-        def view(value: Any, _: Place) -> Any:
-            if value is None or (value == zero and default is not None):
-                return absent if default is None else default
-            return value
-
         return CompiledField(
             walk=self._walk(self.decoder(owner, go_type), check),
             change=self._frozen(canonical, shown),
             canonical=canonical,
             view=view,
-            passes=plain if check is None and self.fits_by_type else None,
+            passes=self.python if check is None and self.fits_by_type else None,
             seen_as_is=default is None,
         )
 
     def _walk(self, decode: Decode, check: Check | None) -> Walk:
         if check is None:
-            return lambda value: NOTHING if value is None else decode(value)
+            return decode if self.fits_by_type else lambda value: NOTHING if value is None else decode(value)
         plain = self.python if self.fits_by_type else None
 
         def walk(value: Any) -> Sequence[Finding]:
@@ -93,9 +83,8 @@ class Scalar(Field):
         return walk
 
     def decoder(self, owner: str, go_type: str) -> Decode:
-        """Make the JSON decoder's check of a non-null value."""
-        plain = self.python
-        return lambda value: NOTHING if type(value) is plain else wrong_type(value, owner, go_type)
+        """Make the JSON decoder's check of a non-null value; one that fits by its type is checked for null, too."""
+        return _decoder(self.python, owner, go_type)
 
     def _constant(self, target: Target) -> Any:
         """Return the default, unless it depends on other fields: then the enclosing struct sets it."""
@@ -126,6 +115,27 @@ class Scalar(Field):
             return (invalid(Path(), value, empty).named(EMPTY),) if empty and value == zero else NOTHING
 
         return check
+
+
+@lru_cache(maxsize=None, typed=True)  # most fields are alike: their closures would take a tenth of a server's memory
+def _readers(zero: Any, absent: Any, default: Any) -> tuple[Callable[[Any], Any], Callable[[Any, Place], Any]]:
+    """Make the closures that read a value: in the form for comparisons, and as rules see it."""
+
+    def canonical(value: Any) -> Any:
+        return default if value is None or value == absent else value
+
+    def view(value: Any, _: Place) -> Any:
+        if value is None or (value == zero and default is not None):
+            return absent if default is None else default
+        return value
+
+    return canonical, view
+
+
+@cache
+def _decoder(plain: type, owner: str, go_type: str) -> Decode:
+    """Make the decoder's check of values that need a Python type only."""
+    return lambda value: NOTHING if type(value) is plain or value is None else wrong_type(value, owner, go_type)
 
 
 class Text(Scalar):
