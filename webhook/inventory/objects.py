@@ -206,8 +206,9 @@ def is_noted(obj: JSONObject) -> bool:
 
 
 def is_claim(obj: JSONObject) -> bool:
-    """Tell whether an object is a claim or a template, in a known version."""
-    return obj.get("kind") in CLAIMS and find(obj.get("apiVersion"), obj["kind"]) is not None
+    """Tell whether an object is a claim or a template, in a version that can be converted to the newest one."""
+    version, kind = obj.get("apiVersion"), obj.get("kind")
+    return kind in CLAIMS and find(version, kind) is not None and _has_newest(str(version), str(kind))
 
 
 def devices_path(claim: JSONObject) -> tuple[str, ...]:

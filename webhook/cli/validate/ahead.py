@@ -13,7 +13,6 @@ from webhook.documents.files import is_manifest, no_manifest, read_found
 from webhook.documents.shares import Packer, Reader, Unpacker, shares, sized
 from webhook.inventory import is_claim
 from webhook.records import NamedTuple
-from webhook.references.keys import keys_of
 from webhook.suppression.statements import NAME
 
 if TYPE_CHECKING:
@@ -103,9 +102,7 @@ class Shared:
         first, *others = shares(self._found, self.processes)
         indexes, left_out = count(), self._selection.left_out.copy()
         parts = _Parts()
-        for each in self._reader.read(first, indexes):  # shared values are made before the fork
-            parts.note(isinstance(each, Unreadable) or is_manifest(each.data, first.name))
-            yield each
+        yield from self._before_fork(first, indexes, parts)
         before, parts.left_out = next(indexes), self._selection.left_out != left_out
         results = processes.spread(
             lambda share: self._work(share, stated, judge), others, self.processes, lambda share: share.name
@@ -127,6 +124,14 @@ class Shared:
         if not self._is_first:  # already counted for another release
             self._selection.left_out = left_out
         self._is_first = False
+
+    def _before_fork(self, share: Share, indexes: Iterator[int], parts: _Parts) -> Iterator[Document | Unreadable]:
+        """Read a share in this process: what most documents need is imported and made once, for all processes."""
+        for each in self._reader.read(share, indexes):
+            if not isinstance(each, Unreadable):
+                _keys(each.data)
+            parts.note(isinstance(each, Unreadable) or is_manifest(each.data, share.name))
+            yield each
 
     def _without_manifest(self, share: Share, parts: _Parts) -> Iterator[Unreadable]:
         """Report a file of which no part holds a manifest."""
@@ -163,7 +168,11 @@ def _judged(document: Document, judge: Judge, stated: str | None) -> Judgement |
 
 def _keys(data: Any) -> Keys | None:
     """Return the keys of a claim; None for other objects."""
-    return keys_of(data) if isinstance(data, dict) and is_claim(data) else None
+    if not isinstance(data, dict) or not is_claim(data):
+        return None
+    from webhook.references.keys import keys_of  # noqa: PLC0415 - not all manifests are claims
+
+    return keys_of(data)
 
 
 def _unpacked(
