@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import pytest
 import yaml
 
 from tests.command import draguard
@@ -105,3 +106,28 @@ def test_claims_that_are_gone_or_going_have_a_note(tmp_path: Path) -> None:
         "note: the deletion of the claim waits for its finalizers (a.b/c) and the pods that use it (u, v, w, others)"
     )
     assert waiting in why(tmp_path, clusters.node("a"), going, starting("p", {"d": "c"}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "suspended", "of_job", "is_noted"),
+    [
+        ("Job", True, None, True),
+        ("Job", False, None, False),
+        ("CronJob", True, False, True),
+        ("CronJob", False, True, True),
+        ("CronJob", False, False, False),
+    ],
+)
+def test_a_suspended_job_is_noted(
+    tmp_path: Path, kind: str, *, suspended: bool, of_job: bool | None, is_noted: bool
+) -> None:
+    job = {"template": {"spec": {**clusters.pod("x")["spec"], "restartPolicy": "Never"}}}
+    made = job if of_job is None else {"schedule": "0 * * * *", "jobTemplate": {"spec": {**job, "suspend": of_job}}}
+    obj = {"apiVersion": "batch/v1", "kind": kind, "metadata": {"name": "j"}, "spec": {**made, "suspend": suspended}}
+    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all([clusters.node("a")]))
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(obj))
+    given = "simulate", tmp_path / "job.yaml", "--cluster", tmp_path / "cluster.yaml"
+    note = f"note: {kind} default/j is suspended: its pods are simulated as if it were resumed\n"
+    done = draguard(*given)
+    assert (done.code, done.err) == (0, note if is_noted else "")
+    assert draguard(*given, "--quiet").err == ""

@@ -120,6 +120,17 @@ def replicas_of(obj: JSONObject) -> int:
     return 1 if replicas is None else replicas
 
 
+def is_suspended(obj: JSONObject) -> bool:
+    """Tell whether a Job or a CronJob makes no pods until it is resumed.
+
+    Args:
+        obj: A pod, or a workload with a pod template.
+    """
+    job = ("jobTemplate", "spec", "suspend")
+    fields = {"Job": (job[2:],), "CronJob": (job[2:], job)}.get(text(obj, "kind"), ())
+    return any(at(obj, "spec", *field) is True for field in fields)
+
+
 def _named(pod: JSONObject, owner: JSONObject, suffix: str) -> JSONObject:
     return {**pod, "metadata": {**pod["metadata"], "name": f"{name_of(owner)}-{suffix}"}, "spec": dict(pod["spec"])}
 

@@ -38,7 +38,7 @@ from webhook.simulation.cluster import DEFAULT_RELEASE
 from webhook.simulation.queue import in_order
 from webhook.simulation.replicas import fit, shared
 from webhook.simulation.running import Running
-from webhook.simulation.workloads import is_workload, pods_of, sample
+from webhook.simulation.workloads import is_suspended, is_workload, pods_of, sample
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ def run(arguments: Namespace) -> int:
     workloads = _workloads(documents, as_stored, refused, inventory, report)
     if report.findings and (code := _refuse(report)):
         return code
+    _note_suspended(workloads, arguments)
     if arguments.fit:
         _check_fit(workloads)
     _what_if(arguments, inventory)
@@ -316,6 +317,14 @@ def _explained(scheduler: Scheduler, placement: Placement, arguments: Namespace)
         answer = Answers(scheduler).of(placement)
         References(scheduler.cluster).annotate(answer, placement)
     return answer
+
+
+def _note_suspended(workloads: Iterable[JSONObject], arguments: Namespace) -> None:
+    """Name the workloads that make no pods until they are resumed."""
+    names = [f"{text(each, 'kind')} {namespace_of(each)}/{name_of(each)}" for each in workloads if is_suspended(each)]
+    if not arguments.quiet:
+        notes = (f"note: {name} is suspended: its pods are simulated as if it were resumed" for name in names)
+        show_lines(notes, sys.stderr)
 
 
 def _shape(pod: JSONObject) -> str:
