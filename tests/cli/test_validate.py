@@ -439,6 +439,35 @@ class TestOld:
         ]
         assert [note in each for each in outputs] == [False, True, False, False]
 
+    @pytest.mark.parametrize(
+        ("files", "old"),
+        [
+            ({"old__values": "replicas: 1"}, "old"),
+            ({"old__kustomization": "resources: [../new.yaml]"}, "old/kustomization.yaml"),
+            ({"old__Chart": "apiVersion: v2\nname: chart\nversion: 1.0.0"}, "old/Chart.yaml"),
+        ],
+    )
+    def test_an_old_state_without_objects_is_noted(
+        self, files: dict[str, str], old: str, write: Callable[..., Path]
+    ) -> None:
+        folder = write(new=CLAIM, **files)
+        assert "note: --old has none of these" in draguard("validate", "--old", folder / old, folder / "new.yaml").out
+
+    @pytest.mark.parametrize("option", ["--old", "--cluster"])
+    def test_a_directory_or_glob_of_another_state_leads_to_a_file(
+        self, option: str, write: Callable[..., Path]
+    ) -> None:
+        folder = write(new=CLAIM)
+        (folder / "empty").mkdir()
+        for path, why in (("empty", "no manifest in this directory"), ("missing*.yaml", "no manifest matches")):
+            done = draguard("validate", option, folder / path, folder / "new.yaml")
+            assert (done.code, why in done.out) == (2, True)
+
+    def test_files_of_the_old_state_that_are_not_read_are_noted_as_such(self, write: Callable[..., Path]) -> None:
+        folder = write(new=CLAIM, old__chart__Chart="name: chart", old__chart__templates__a="{{ x }}")
+        done = draguard("validate", "--old", folder / "old", folder / "new.yaml")
+        assert "--old: not read: 1 Helm template" in done.err + done.out
+
     def test_old_states_come_from_several_paths_and_from_standard_input(self, write: Callable[..., Path]) -> None:
         folder = write(old=CONFIG_MAP, new=self.CHANGED)
         old = ["--old", str(folder / "old.yaml"), "--old", "-"]

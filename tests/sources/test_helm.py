@@ -72,7 +72,7 @@ class TestLibrary:
         new = tmp_path / "new.yaml"
         new.write_text(CLAIM.replace("NAME", "gpu"), encoding="utf-8")
         done = draguard("validate", "--old", tmp_path / "old", new)
-        assert (done.code, done.err) == (0, "not read: 1 Helm template (name its chart to render it)\n")
+        assert (done.code, done.err) == (0, "--old: not read: 1 Helm template (name its chart to render it)\n")
 
     def test_policies_in_charts_are_checked(self, tmp_path: Path) -> None:
         directory = chart(tmp_path / "c", policy=POLICY)

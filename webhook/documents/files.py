@@ -382,7 +382,7 @@ def _expect_some(
     for file in found:
         nothing = False
         yield file if isinstance(file, Unreadable) else Found(bare(file), is_named=False)
-    if nothing and (selection is None or (selection.left_out.total() == left_out and not selection.allow_empty)):
+    if nothing and (selection is None or (selection.left_out.total() == left_out and selection.some_files)):
         yield Unreadable(_shown(path), 0, 0, complaint)
 
 

@@ -58,6 +58,7 @@ class Selection:
 
     Args:
         allow_empty: Whether standard input, named files and directories may hold no manifest at all.
+        some_files: Whether directories and globs must lead to a file even so.
         stdin_name: The file that standard input stands for, as an editor gives it; empty if there is none.
         excluded: The user's exclusions, each a predicate of a path.
         own: The real paths of files of draguard itself, which are not manifests.
@@ -70,6 +71,7 @@ class Selection:
         self,
         *,
         allow_empty: bool = False,
+        some_files: bool = False,
         stdin_name: str = "",
         excluded: Sequence[Callable[[str], bool]] = (),
         own: Iterable[str] = (),
@@ -78,6 +80,7 @@ class Selection:
         whole: bool = True,
     ) -> None:
         self.allow_empty = allow_empty
+        self.some_files = some_files or not allow_empty
         self.stdin_name = stdin_name
         self.git, self.also, self.whole = git, also, whole
         self.left_out: Counter[str] = Counter()

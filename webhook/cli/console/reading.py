@@ -117,18 +117,20 @@ def with_manifests(documents: Iterable[Document | Unreadable], paths: Iterable[s
     yield from (without_manifest(source, text, "") for source, text in others.items() if source in named)
 
 
-def note_left_out(selection: Selection, *, quiet: bool, renders: bool = True) -> None:
+def note_left_out(selection: Selection, *, quiet: bool, renders: bool = True, option: str = "") -> None:
     """Count the files that were not read on standard error.
 
     Args:
         selection: What has left them out.
         quiet: Whether nothing is to be printed.
         renders: Whether the command renders charts that are named.
+        option: The option that names the files; empty for the paths of the command.
     """
     if selection.left_out and not quiet:
         from webhook.report.summary import not_read  # noqa: PLC0415 - seldom needed
 
-        print(not_read(selection.left_out, renders=renders), file=sys.stderr)
+        about = f"{option}: " if option else ""
+        print(f"{about}{not_read(selection.left_out, renders=renders)}", file=sys.stderr)
 
 
 def _note(remark: str) -> None:

@@ -32,7 +32,8 @@ def read_cluster(paths: Sequence[str], report: Report, *, quiet: bool = True) ->
         quiet: Whether to show no progress on a terminal.
     """
     inventory = Inventory()
-    selection = Selection(allow_empty=True, git=False, whole=False)  # snapshots are large, and seldom committed
+    # Snapshots are large, and seldom committed.
+    selection = Selection(allow_empty=True, some_files=True, git=False, whole=False)
     documents = with_manifests(read(paths, selection=selection), paths)
     for document in documents if quiet else with_progress(documents, sys.stderr):
         if isinstance(document, Unreadable):

@@ -63,14 +63,14 @@ class Deployed:
 
     def __init__(self, paths: Sequence[str], report: Report, options: RenderOptions | None = None) -> None:
         self._objects: dict[Key, dict[str, Any]] = {}
-        self._noted = self._has_noted = False
-        selection = Selection(allow_empty=True, git=False)  # as for --cluster
+        self._is_given, self._noted, self._has_noted = bool(paths), False, False
+        selection = Selection(allow_empty=True, some_files=True, git=False)  # as for --cluster
         for document in with_manifests(read_sources(paths, selection=selection, options=options), paths):
             if isinstance(document, Unreadable):
                 report.findings.append(unread(document))
             elif (about := identity(document.data)).name and about.api_version:
                 self._objects.setdefault(_key(about), {})[about.namespace] = document.data
-        note_left_out(selection, quiet=False)
+        note_left_out(selection, quiet=False, option="--old")
 
     def of(self, document: Document) -> tuple[Any, list[Problem]]:
         """Return the old state of an object, None if there is none, and its problems."""
@@ -82,7 +82,7 @@ class Deployed:
 
     def note(self, document: Document) -> None:
         """Note an object that is judged."""
-        if self._objects and not self._has_noted:
+        if self._is_given and not self._has_noted:
             about = identity(document.data)
             states = self._objects.get(_key(about), {})
             self._noted, self._has_noted = True, next(_matching(states, about.namespace), None) is not None
