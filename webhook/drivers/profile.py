@@ -5,37 +5,43 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.dra.device import ONE_VALUE
-from webhook.drivers.errors import ProfileError, unknown_keys
+from webhook.drivers.errors import (
+    BOOLEAN,
+    MAP,
+    TEXT,
+    Form,
+    ProfileError,
+    malformed,
+    malformed_items,
+    meant,
+    optional,
+    unknown_keys,
+)
 from webhook.drivers.schema import mistakes_in_section
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
 TYPES: Final = frozenset(ONE_VALUE)
 """The types of attributes, as ResourceSlices have them."""
 
-_KEYS: Final = frozenset(
-    {
-        "driver",
-        "about",
-        "source",
-        "isExample",
-        "isOpen",
-        "classes",
-        "kindAttribute",
-        "devices",
-        "removed",
-        "gates",
-        "parameters",
-    }
-)
+_FORMS: Final = {
+    **dict.fromkeys(("about", "kindAttribute", "source"), optional(TEXT)),
+    **dict.fromkeys(("isExample", "isOpen"), optional(BOOLEAN)),
+    **dict.fromkeys(("classes", "devices", "gates", "removed"), optional(MAP)),
+}
+"""The keys of a profile, and their values; those of other keys are checked apart."""
+_KEYS: Final = frozenset({"driver", "parameters", *_FORMS})
+_NAMED: Final = {"classes": TEXT, "gates": BOOLEAN, "removed": TEXT}
+"""The values of keys that are maps from names."""
 _MOST_VALUES: Final = 50_000
 """The most values of a profile: those of draguard have 200, large CustomResourceDefinitions 10,000."""
-_OBJECTS: Final = frozenset({"classes", "devices", "gates", "removed"})
-_ATTRIBUTES: Final = frozenset({"attributes", "optional"})
-_CAPACITIES: Final = frozenset({"capacity", "optionalCapacity"})
-_DEVICE_KEYS: Final = _ATTRIBUTES | _CAPACITIES
+_ATTRIBUTES: Final = ("attributes", "optional")
+_DEVICE_FORMS: Final = {
+    **dict.fromkeys(_ATTRIBUTES, optional(MAP)),
+    **dict.fromkeys(("capacity", "optionalCapacity"), optional(Form("a list of names", (list,)))),
+}
 
 
 class Devices(NamedTuple):
@@ -120,15 +126,15 @@ def read_profile(value: Any) -> Profile:
     parameters = value.get("parameters")
     return Profile(
         driver=value["driver"],
-        about=str(value.get("about", "")),
-        source=str(value.get("source", "")),
-        is_open=bool(value.get("isOpen")),
-        is_example=bool(value.get("isExample")),
-        classes=_texts(value, "classes"),
-        kind_attribute=str(value.get("kindAttribute", "")),
+        about=value.get("about") or "",
+        source=value.get("source") or "",
+        is_open=value.get("isOpen") or False,
+        is_example=value.get("isExample") or False,
+        classes=value.get("classes") or {},
+        kind_attribute=value.get("kindAttribute") or "",
         devices={kind: _devices(each) for kind, each in (value.get("devices") or {}).items()},
-        removed=_texts(value, "removed"),
-        gates={str(gate): bool(on) for gate, on in (value.get("gates") or {}).items()},
+        removed=value.get("removed") or {},
+        gates=value.get("gates") or {},
         parameters={"schema": {"maxProperties": 0}} if parameters == "none" else parameters,
     )
 
@@ -150,38 +156,35 @@ def _mistakes(value: Any) -> Iterator[str]:
         return
     if not isinstance(value.get("driver"), str) or not value["driver"]:
         yield "driver: name the driver, such as gpu.example.com"
-    wrong = dict(_wrong_types(value, _OBJECTS, dict, "give an object"))
+    wrong = dict(malformed("", value, _FORMS))
     yield from wrong.values()
+    for key in (each for each in _NAMED if each not in wrong):
+        yield from malformed_items(key, value.get(key) or {}, _NAMED[key])
     gates = {} if "gates" in wrong else value.get("gates") or {}
+    yield from (f"gates: {gate} is not a name of a feature gate" for gate in gates if not str(gate)[:1].isalpha())
     parameters = value.get("parameters")
     if isinstance(parameters, dict):
         yield from mistakes_in_section(parameters, gates)
     elif parameters not in (None, "none"):
-        yield 'parameters: give an object, or "none" if the driver takes none'
+        yield 'parameters: must be a map, or "none" if the driver takes none'
     for kind, each in ({} if "devices" in wrong else value.get("devices") or {}).items():
         yield from _mistakes_of_devices(f"devices.{kind}", each)
 
 
 def _mistakes_of_devices(where: str, value: Any) -> Iterator[str]:
-    yield from unknown_keys(where, value, _DEVICE_KEYS)
+    yield from unknown_keys(where, value, _DEVICE_FORMS)
     if not isinstance(value, dict):
         return
-    wrong = dict(_wrong_types(value, _ATTRIBUTES, dict, "give an object", f"{where}."))
+    wrong = dict(malformed(f"{where}.", value, _DEVICE_FORMS))
     yield from wrong.values()
-    for key in _ATTRIBUTES.difference(wrong):
+    seen = set[str]()
+    for key in (each for each in _ATTRIBUTES if each not in wrong):
         for name, type_ in _texts(value, key).items():
             if type_ not in TYPES:
-                yield f'{where}: attribute {name} is of type "{type_}"; types are {", ".join(sorted(TYPES))}'
-    yield from dict(_wrong_types(value, _CAPACITIES, list, "give a list of names", f"{where}.")).values()
-
-
-def _wrong_types(
-    value: dict[str, Any], keys: Collection[str], expected: type, advice: str, where: str = ""
-) -> Iterator[tuple[str, str]]:
-    """Yield the keys whose values are not of a type, and the mistakes."""
-    for key in sorted(keys):
-        if value.get(key) is not None and not isinstance(value[key], expected):
-            yield key, f"{where}{key}: {advice}"
+                yield f'{where}: attribute {name} is of type "{type_}"; {meant(type_, TYPES, "types")}'
+            if name in seen:
+                yield f"{where}: attribute {name} is in attributes and in optional: list it in one of them"
+            seen.add(name)
 
 
 def _devices(value: dict[str, Any]) -> Devices:

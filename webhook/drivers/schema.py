@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.drivers.errors import meant, unknown_keys
+from webhook.cel.errors import CelError
+from webhook.cel.regex.re2 import check_pattern
+from webhook.drivers.errors import (
+    BOOLEAN,
+    LENGTH,
+    LIST,
+    MAP,
+    NUMBER,
+    TEXT,
+    Form,
+    malformed,
+    meant,
+    optional,
+    unknown_keys,
+)
+from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -22,33 +37,27 @@ QUANTITY: Final = "quantity"
 """The type of amounts such as 10Gi, which CustomResourceDefinitions do not have."""
 SEVERAL: Final = ("allOf", "anyOf", "oneOf")
 
-_NUMBER: Final = (int, float)
-_KEYWORDS: Final[Mapping[str, tuple[type, ...]]] = {
-    **dict.fromkeys(("properties",), (dict, type(None))),
-    **dict.fromkeys(("required",), (list, type(None))),
-    **dict.fromkeys(("gates", "onlyWith"), (dict,)),
-    **dict.fromkeys(("enum", *SEVERAL), (list,)),
-    **dict.fromkeys(("format", "gate", "notWith", "pattern", "type"), (str,)),
-    **dict.fromkeys(("maximum", "minimum", "multipleOf"), _NUMBER),
-    **dict.fromkeys(("exclusiveMaximum", "exclusiveMinimum", "uniqueItems"), (bool,)),
-    **dict.fromkeys(("maxItems", "maxLength", "maxProperties"), (int,)),
-    **dict.fromkeys(("minItems", "minLength", "minProperties"), (int,)),
-    "additionalProperties": (dict, bool),
-    "items": (dict,),
-    "not": (list, dict),
+_KEYWORDS: Final[Mapping[str, Form]] = {
+    "properties": optional(MAP),
+    "required": optional(LIST),
+    **dict.fromkeys(("gates", "onlyWith"), MAP),
+    **dict.fromkeys(("enum", *SEVERAL), LIST),
+    **dict.fromkeys(("format", "gate", "notWith", "pattern", "type"), TEXT),
+    **dict.fromkeys(("maximum", "minimum", "multipleOf"), NUMBER),
+    **dict.fromkeys(("exclusiveMaximum", "exclusiveMinimum", "uniqueItems"), BOOLEAN),
+    **dict.fromkeys(("maxItems", "maxLength", "maxProperties"), LENGTH),
+    **dict.fromkeys(("minItems", "minLength", "minProperties"), LENGTH),
+    "additionalProperties": Form("a map, true or false", (dict, bool)),
+    "items": MAP,
+    "not": Form("a map or a list", (dict, list)),
 }
-"""The keywords that are checked, and the types of their values."""
+"""The keywords that are checked, and their values."""
 _IGNORED: Final = frozenset({"default", "description", "example", "externalDocs", "nullable", "title"})
 """Keywords that refuse no value."""
 _EXTENSION: Final = "x-kubernetes-"
 """The prefix of Kubernetes' own keywords, which are for its API server: a driver does not look at them."""
 _UNSUPPORTED: Final = {"$ref": "write the schema in its place", "patternProperties": "use additionalProperties"}
-_SECTION: Final[Mapping[str, tuple[type, ...]]] = {
-    "apiVersion": (str,),
-    "isLenient": (bool,),
-    "kinds": (dict,),
-    "schema": (dict, type(None)),
-}
+_SECTION: Final = {"apiVersion": TEXT, "isLenient": BOOLEAN, "kinds": MAP, "schema": optional(MAP)}
 
 
 def mistakes_in_section(value: dict[str, Any], gates: Collection[str]) -> Iterator[str]:
@@ -59,7 +68,7 @@ def mistakes_in_section(value: dict[str, Any], gates: Collection[str]) -> Iterat
         gates: The feature gates of the driver.
     """
     yield from unknown_keys("parameters", value, _SECTION)
-    wrong = dict(_wrong_types("parameters", value, _SECTION))
+    wrong = dict(malformed("parameters.", value, _SECTION))
     yield from wrong.values()
     if "schema" not in wrong:
         yield from _mistakes("parameters.schema", value.get("schema") or {}, gates)
@@ -74,17 +83,19 @@ def mistakes_in_section(value: dict[str, Any], gates: Collection[str]) -> Iterat
 def _mistakes(where: str, value: Any, gates: Collection[str]) -> Iterator[str]:
     """List the mistakes of a schema and those in it."""
     if not isinstance(value, dict):
-        yield f"{where}: give an object"
+        yield f"{where}: must be a map"
         return
     yield from _unknown(where, value)
-    wrong = dict(_wrong_types(where, value, _KEYWORDS))
+    wrong = dict(malformed(f"{where}.", value, _KEYWORDS))
     yield from wrong.values()
     value = {key: each for key, each in value.items() if key not in wrong}
     kinds = (*TYPES, QUANTITY)
     if (kind := value.get("type", QUANTITY)) not in kinds:
         yield f"{where}.type: unknown type {kind}; {meant(kind, kinds)}"
     if not all(isinstance(name, str) for name in value.get("required") or ()):
-        yield f"{where}.required: give a list of names"
+        yield f"{where}.required: must be a list of names"
+    if fault := _wrong_pattern(value.get("pattern", "")):
+        yield f"{where}.pattern: {fault}"
     yield from _wrong_gates(where, [*value.get("gates", {}).values(), value.get("gate")], gates)
     only = value.get("onlyWith")
     if only is not None and not (isinstance(only.get("field"), str) and "value" in only):
@@ -93,13 +104,23 @@ def _mistakes(where: str, value: Any, gates: Collection[str]) -> Iterator[str]:
         yield from _mistakes(f"{where}.{name}", inner, gates)
 
 
+def _wrong_pattern(pattern: str) -> str:
+    try:
+        check_pattern(pattern)
+    except CelError as error:
+        return str(error)
+    return ""
+
+
 def _wrong_gates(where: str, stated: list[Any], gates: Collection[str]) -> Iterator[str]:
     if not all(isinstance(gate, str | None) for gate in stated):
         yield f"{where}.gates: give the names of feature gates"
         return
     for gate in dict.fromkeys(filter(None, stated)):
         if gate not in gates:
-            yield f"{where}: {gate} is not among the gates; write gates: {{{gate}: false}} if it is off by default"
+            near = nearest(gate, gates)
+            advice = f"did you mean {near}?" if near else f"write gates: {{{gate}: false}} if it is off by default"
+            yield f"{where}: {gate} is not among the gates; {advice}"
 
 
 def _unknown(where: str, value: dict[str, Any]) -> Iterator[str]:
@@ -118,10 +139,3 @@ def _schemas(value: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     for key in SEVERAL:
         for index, each in enumerate(value.get(key, ())):
             yield f"{key}[{index}]", each
-
-
-def _wrong_types(where: str, value: dict[str, Any], types: Mapping[str, tuple[type, ...]]) -> Iterator[tuple[str, str]]:
-    """Yield the keys whose values are not of their types, and the mistakes."""
-    for key, expected in types.items():
-        if key in value and not isinstance(value[key], expected):
-            yield key, f"{where}.{key}: {type(value[key]).__name__} is not of the type that it takes"
