@@ -10,6 +10,8 @@ import pytest
 
 from tests.command import ROOT, draguard
 from tests.migration.test_migration import CLASSIC, EXACT, FLAT, converted
+from webhook.cli.arguments import UsageError
+from webhook.cli.console.files import Rewritten, rewrite
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,8 +50,38 @@ def test_a_read_only_file_and_one_with_hard_links_are_not_replaced(manifests: Pa
     file.chmod(0o444)
     done = draguard("convert", "--write", manifests)
     assert (done.code, done.err) == (
-        3,
+        2,
         f"draguard convert: error: {file}: not written: it is read-only: make it writable first\n",
+    )
+    assert file.read_bytes() == before
+
+
+def test_nothing_is_written_unless_all_files_may_be(manifests: Path) -> None:
+    file, last = manifests / "old.yaml", manifests / "z.yaml"
+    before = file.read_bytes()
+    last.write_bytes(before)
+    last.chmod(0o444)
+    done = draguard("convert", "--write", manifests)
+    assert (done.code, f"{last}: not written: it is read-only" in done.err) == (2, True)
+    assert file.read_bytes() == before
+
+
+def test_a_file_that_has_changed_since_it_was_read_stays(manifests: Path) -> None:
+    file = manifests / "old.yaml"
+    before = file.read_bytes()
+    with pytest.raises(UsageError, match="not written: it has changed since it was read: try again"):
+        rewrite([Rewritten(str(file), "a: 1", "a: 2")])
+    assert file.read_bytes() == before
+
+
+def test_links_are_not_written_through(manifests: Path) -> None:
+    file, link = manifests / "old.yaml", manifests / "link"
+    before = file.read_bytes()
+    link.symlink_to(file)
+    done = draguard("convert", "--write", link)
+    assert (done.code, done.err) == (
+        2,
+        f"draguard convert: error: {link}: not written: a symbolic link: name the file that it leads to, {file}\n",
     )
     assert file.read_bytes() == before
 

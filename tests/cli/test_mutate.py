@@ -178,10 +178,18 @@ class TestFiles:
         printed = draguard("mutate", folder / "a.yaml")
         inode = (folder / "b.yaml").stat().st_ino
         done = draguard("mutate", "--write", folder)
-        assert (done.code, done.out, done.err) == (0, "", printed.err)
+        assert (done.code, done.out, done.err) == (0, "", f"{printed.err}2 objects in 1 file changed\n")
         assert (folder / "a.yaml").read_text(encoding="utf-16") == printed.out
         assert (folder / "b.yaml").stat().st_ino == inode
-        assert draguard("mutate", "-w", folder) == (0, "", "")
+        assert draguard("mutate", "-w", folder) == (0, "", "nothing to change in 2 files\n")
+
+    def test_they_stay_if_one_may_not_be_written(self, folder: Path) -> None:
+        (folder / "c.yaml").write_text(POD, encoding="utf-8")
+        (folder / "c.yaml").chmod(0o444)
+        before = (folder / "a.yaml").read_bytes()
+        done = draguard("mutate", "--write", folder)
+        assert (done.code, f"{folder}/c.yaml: not written: it is read-only" in done.err) == (2, True)
+        assert (folder / "a.yaml").read_bytes() == before
 
     def test_the_changes_are_shown_on_demand(self, folder: Path) -> None:
         before = (folder / "a.yaml").read_bytes()

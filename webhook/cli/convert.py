@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 from webhook.api.versions import release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.diff import unified
-from webhook.cli.console.files import rewrite
+from webhook.cli.console.files import Rewritten, rewrite
 from webhook.cli.console.output import code_of
 from webhook.cli.console.reading import note_left_out, only_manifests, some_paths
 from webhook.cli.console.texts import joined
@@ -40,12 +40,11 @@ def run(arguments: Namespace) -> int:
     faults = [unread(each) for each in every if isinstance(each, Unreadable)]
     files = list(migrate((each for each in every if isinstance(each, Document)), wanted))
     for each in files:
-        is_written = arguments.write and each.after != each.before
-        faults += _as_written(each) if is_written else each.lost
-        if is_written:
-            rewrite(each.name, each.before, each.after)
+        faults += _as_written(each) if arguments.write and each.after != each.before else each.lost
         if arguments.diff:
             sys.stdout.writelines(unified(each.name, each.before, each.after))
+    if arguments.write:
+        rewrite(Rewritten(each.name, each.before, each.after) for each in files if each.after != each.before)
     if not (arguments.write or arguments.check or arguments.diff):
         sys.stdout.writelines(joined(each.after for each in files))
     older = [finding for each in files for finding in each.older]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from webhook.api.templates import pod_template
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.diff import unified
-from webhook.cli.console.files import rewrite
+from webhook.cli.console.files import Rewritten, rewrite
 from webhook.cli.console.output import code_of
 from webhook.cli.console.reading import read_sources, some_paths
 from webhook.cli.console.texts import joined
@@ -22,6 +22,7 @@ from webhook.findings import Finding, found, guarded, identity, unread
 from webhook.problem import ERROR, WARNING, Path, Problem
 from webhook.records import NamedTuple
 from webhook.report.excerpt import as_json
+from webhook.report.summary import counted
 from webhook.report.text import as_text
 from webhook.sources import is_rendered
 
@@ -37,8 +38,9 @@ def run(arguments: Namespace) -> int:
     paths = some_paths(arguments)
     _check_writable(arguments, paths)
     options = prescheduled.RewriteOptions(arguments.select_node_by, arguments.pods)
-    sender = _sender(arguments)
-    read = read_sources(arguments, paths, kubernetes(arguments), arguments.namespace)
+    stated = kubernetes(arguments)
+    sender = _sender(arguments, stated)
+    read = read_sources(arguments, paths, stated, arguments.namespace)
     faults = [unread(each) for each in read if isinstance(each, Unreadable)]
     documents = [each for each in read if isinstance(each, Document)]
     if sender:
@@ -68,11 +70,15 @@ def _put_out(pairs: Sequence[tuple[Document, _Changed]], arguments: Namespace) -
     if not (arguments.diff or arguments.write):
         sys.stdout.writelines(joined(after for _, after in _texts(pairs)))
         return
-    for first, after in _texts(pairs):
-        if arguments.diff:
-            sys.stdout.writelines(unified(first.source, first.whole_text, after))
-        elif after != first.whole_text:
-            rewrite(first.source, first.whole_text, after)
+    files = [Rewritten(first.source, first.whole_text, after) for first, after in _texts(pairs)]
+    if arguments.diff:
+        sys.stdout.writelines(line for each in files for line in unified(each.name, each.before, each.after))
+        return
+    changed = [each for each in files if each.before != each.after]
+    rewrite(changed)
+    objects = sum(bool(change.patch) for _, change in pairs)
+    what = f"{counted(objects, 'object')} in {counted(len(changed), 'file')} changed"
+    print(what if changed else f"nothing to change in {counted(len(files), 'file')}", file=sys.stderr)
 
 
 def _check_writable(arguments: Namespace, paths: Iterable[str]) -> None:
@@ -104,13 +110,12 @@ class _Changed(NamedTuple):
     warnings: Sequence[Finding] = ()
 
 
-def _sender(arguments: Namespace) -> Sender | None:
+def _sender(arguments: Namespace, stated: str | None) -> Sender | None:
     """Load the policies, if there are any.
 
     Raises:
         UsageError: A policy is invalid or cannot work.
     """
-    stated = kubernetes(arguments)
     if not arguments.policies:
         return None
     from webhook.cli.options.policies import sender, sound_policies  # noqa: PLC0415 - needed only with policies

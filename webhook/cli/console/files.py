@@ -8,8 +8,10 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from webhook.cli.arguments import UsageError
 from webhook.documents.git import repository
 from webhook.documents.stream import encoding_of
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,25 +63,63 @@ def write_bytes(name: str, text: bytes) -> None:
         raise
 
 
-def rewrite(name: str, before: str, after: str) -> None:
-    """Change a file in its own encoding, unless it has been changed meanwhile.
+class Rewritten(NamedTuple):
+    """A file to change.
 
     Args:
-        name: The file's name.
+        name: Its name.
         before: Its text, as it was read.
         after: The new text.
+    """
+
+    name: str
+    before: str
+    after: str
+
+
+def rewrite(files: Iterable[Rewritten]) -> None:
+    """Change files, each in its own encoding: none unless all may be changed.
+
+    Args:
+        files: The files.
 
     Raises:
-        OSError: The file has changed, or cannot be written.
+        UsageError: A file must not be changed, has been changed meanwhile, or cannot be written.
     """
+    name, changes = "", []
+    try:
+        for name, before, after in files:
+            changes.append((name, _changed(name, before, after)))
+        for name, data in changes:
+            write_bytes(name, data)
+    except OSError as error:
+        raise UsageError(f"{name}: not written: {error.strerror or error}") from error
+
+
+def _changed(name: str, before: str, after: str) -> bytes:
+    check_regular(name)
+    check_inside(name)
+    check_replaceable(name)
     data = Path(name).read_bytes()
     mark, encoding = encoding_of(data)
     if data[len(mark) :].decode(encoding, "replace") != before:
-        raise OSError(f"{name} has been changed by another program meanwhile: nothing was written to it")
-    try:
-        write_bytes(name, mark + after.encode(encoding))
-    except PermissionError as error:
-        raise OSError(f"{name}: not written: {error.strerror}") from error
+        raise OSError(0, "it has changed since it was read: try again")
+    return mark + after.encode(encoding)
+
+
+def check_regular(name: str) -> None:
+    """Check that a name is that of a regular file itself.
+
+    Args:
+        name: The file's name.
+
+    Raises:
+        OSError: It is a symbolic link, or no regular file.
+    """
+    if os.path.islink(name):  # noqa: PTH114 - names are text here
+        raise OSError(0, f"a symbolic link: name the file that it leads to, {os.path.realpath(name)}")
+    if not os.path.isfile(name):  # noqa: PTH113 - as above
+        raise OSError(0, "no regular file")
 
 
 def check_inside(name: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import nullcontext, redirect_stdout
 from io import BytesIO
@@ -246,11 +245,10 @@ def _bytes_of(name: str) -> bytes:
     Raises:
         OSError: It cannot be read, or is not a regular file.
     """
-    if os.path.islink(name):  # noqa: PTH114 - names are text here
-        raise OSError(0, f"a symbolic link: name the file that it leads to, {os.path.realpath(name)}")
-    if not os.path.isfile(name):  # noqa: PTH113 - as above
-        raise OSError(0, "no regular file")
-    with open(name, "rb") as file:  # noqa: PTH123 - as above
+    from webhook.cli.console.files import check_regular  # noqa: PLC0415 - needed only to write files
+
+    check_regular(name)
+    with open(name, "rb") as file:  # noqa: PTH123 - names are text here
         return file.read()
 
 
