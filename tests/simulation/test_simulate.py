@@ -199,7 +199,7 @@ class TestClaims:
         (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
         (group,) = answer["why"]["nodes"]
         assert group["requests"][0]["heldBy"] == [{"claim": "default/used", "pods": ["old"], "state": "", "devices": 1}]
-        assert {"change": "once claim default/used is released (pod old)", "nodes": 1} in answer["why"]["help"]
+        assert {"change": "once claim default/used is released (pod old)", "nodes": 1, "atLeast": False} in answer["why"]["help"]
 
     def test_devices_that_draw_on_the_same_counters_are_held(self) -> None:
         consumed = [{"counterSet": "gpu", "counters": {"slices": {"value": "3"}}}]
@@ -441,11 +441,12 @@ class TestHelp:
             "change": 'with the selector of request r guarded: has(device.attributes["gpu.example.com"].x) && '
             'device.attributes["gpu.example.com"].x == 1',
             "nodes": 1,
+            "atLeast": False,
         }
 
     def test_a_smaller_count(self) -> None:
         (answer,) = simulate([*GPU, *NODES, claim(count=5)], [pod(claims={"gpu": "c"})])
-        assert answer["why"]["help"][0] == {"change": "with count 2 in request r", "nodes": 2}
+        assert answer["why"]["help"][0] == {"change": "with count 2 in request r", "nodes": 2, "atLeast": False}
 
     def test_without_a_constraint(self) -> None:
         wanted = claim(count=2)
@@ -457,7 +458,7 @@ class TestHelp:
     def test_tolerations_of_devices(self) -> None:
         tainted = devices("a", 1, taints=[{"key": "k", "effect": "NoSchedule"}])
         (answer,) = simulate([device_class(), tainted, node("a"), claim()], [pod(claims={"gpu": "c"})])
-        assert answer["why"]["help"] == [{"change": "if request r tolerates k:NoSchedule", "nodes": 1}]
+        assert answer["why"]["help"] == [{"change": "if request r tolerates k:NoSchedule", "nodes": 1, "atLeast": False}]
         assert "taint k:NoSchedule is not tolerated" in answer["why"]["nodes"][0]["requests"][0]["because"]
 
     def test_two_changes_at_once_if_one_is_not_enough(self) -> None:
@@ -498,7 +499,7 @@ class TestHelp:
         bound = devices("a", 1, bindingConditions=["attached"], bindingFailureConditions=["failed"])
         (answer,) = simulate([device_class(), bound, node("a"), claim()], [pod(claims={"gpu": "c"})], kubernetes="1.35")
         assert answer["node"] is None
-        assert {"change": "on Kubernetes 1.36", "nodes": 1} in answer["why"]["help"]
+        assert {"change": "on Kubernetes 1.36", "nodes": 1, "atLeast": False} in answer["why"]["help"]
 
     def test_a_patch_release(self) -> None:
         devices_: list[JSONObject] = [
@@ -514,7 +515,7 @@ class TestHelp:
         objects = [device_class(), partitions, counters, node("a"), claim()]
         (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
         assert answer["node"] is None
-        assert {"change": "on Kubernetes 1.36.3", "nodes": 1} in answer["why"]["help"]
+        assert {"change": "on Kubernetes 1.36.3", "nodes": 1, "atLeast": False} in answer["why"]["help"]
         assert nodes(objects, pod(claims={"gpu": "c"}), kubernetes="1.36.3") == ["a"]
 
     def test_all_devices(self) -> None:

@@ -305,6 +305,16 @@ class TestBounds:
         monkeypatch.setattr("webhook.simulation.suggestions._FILTERED_MAX", 1)
         assert suggested(objects, pod()) == {"if the pod tolerates dedicated=ml:NoSchedule": 1}
 
+    def test_nodes_that_are_left_untried_may_be_opened_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("webhook.simulation.later.NODES_MAX", 2)
+        cordoned = "node.kubernetes.io/unschedulable"
+        nodes = [tainted("a", cordoned), *(tainted(name, "x") for name in "bc")]
+        (answer,) = simulate(nodes, [pod()])
+        assert [(each["change"], each["nodes"], each["atLeast"]) for each in answer["why"]["help"]] == [
+            ("if the pod tolerates x:NoSchedule", 1, True),
+            ("once a is uncordoned", 1, False),
+        ]
+
     def test_there_is_a_time_for_changes(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("webhook.simulation.suggestions._SECONDS", 0.0)
         (answer,) = simulate([tainted("b", "x")], [pod()])

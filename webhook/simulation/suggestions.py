@@ -13,7 +13,7 @@ from webhook.simulation.affinity import named
 from webhook.simulation.verdicts import Round, Verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from webhook.objects import JSONObject
     from webhook.simulation.change import Change
@@ -41,14 +41,16 @@ class Suggestion(NamedTuple):
     Args:
         change: Its description.
         nodes: The number of nodes that it opens.
+        at_least: Whether nodes were left untried, so that it may open more.
     """
 
     change: str
     nodes: int
+    at_least: bool = False
 
     def as_json(self) -> JSONObject:
         """Return it as JSON."""
-        return {"change": self.change, "nodes": self.nodes}
+        return {"change": self.change, "nodes": self.nodes, "atLeast": self.at_least}
 
 
 class Advice(NamedTuple):
@@ -66,10 +68,11 @@ class Advice(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """Changes that help together, with the number of nodes that they open."""
+    """Changes that help together, with the number of nodes that they open, and whether they may open more."""
 
     changes: tuple[Change, ...]
     nodes: int
+    at_least: bool
 
     @property
     def cost(self) -> tuple[bool, int]:
@@ -108,19 +111,20 @@ class Suggestions:
             error: The error that made the scheduler give up on it; empty without one.
         """
         self._filtered = self._tried = 0
-        best: list[tuple[tuple[bool, int], int, str]] = []
+        best: list[tuple[tuple[bool, int], Suggestion]] = []
         try:
             with limited(Budget(deadline=_deadline())):
                 for each in self._of_pod(needs, groups, error):
-                    best.append((each.cost, -each.nodes, each.text))  # noqa: PERF401 - it may end early
+                    suggestion = Suggestion(each.text, each.nodes, each.at_least)
+                    best.append((each.cost, suggestion))
                 for text, nodes in later.changes(self._cluster, needs, groups):
-                    best.append(((False, _WAIT), -nodes, text))
+                    best.append(((False, _WAIT), Suggestion(text, nodes)))
         except DeadlineExceededError:
             is_complete = False
         else:
             is_complete = True
-        best.sort(key=lambda each: each[:2])
-        return Advice([Suggestion(text, -nodes) for _, nodes, text in best], self._tried, is_complete)
+        best.sort(key=lambda each: (each[0], -each[1].nodes))
+        return Advice([each for _, each in best], self._tried, is_complete)
 
     def _of_pod(self, needs: Needs, groups: Sequence[Group], error: str) -> Iterator[_Found]:
         """Try changes to the pod, its claims and those of others: each alone; if none helps, in pairs.
@@ -163,16 +167,21 @@ class Suggestions:
                 if found := self._nodes(needs, less):
                     exact, nodes = less, found
                     break
-        yield _Found(exact, len(nodes))
+        at_least = bool(_concerned(exact, self._untried(needs)))
+        yield _Found(exact, len(nodes), at_least)
         if len(fitting) > len(nodes):
-            yield _Found(changes, len(fitting))
+            yield _Found(changes, len(fitting), at_least)
 
     def _nodes(self, needs: Needs, changes: Sequence[Change]) -> list[int]:
         """Return the nodes that would accept the pod."""
         for change in changes:
             needs = change.edit(needs)
         fitting = self._fitting(needs, [change.released for change in changes if change.released is not None])
-        return [node for node in fitting if all(each.nodes is None or node in each.nodes for each in changes)]
+        return _concerned(changes, fitting)
+
+    def _untried(self, needs: Needs) -> Sequence[int]:
+        """Return the nodes on which changes are not tried."""
+        return Verdicts(self._cluster, named(needs.demand.spec)).nodes[later.NODES_MAX :]
 
     def _fitting(self, needs: Needs, released: Sequence[JSONObject]) -> list[int]:
         if released:
@@ -184,6 +193,11 @@ class Suggestions:
         verdicts.update(Round(self._cluster, needs), at_most=later.NODES_MAX)
         self._filtered += len(verdicts.by_node)
         return [] if verdicts.errors else list(verdicts.fitting)
+
+
+def _concerned(changes: Sequence[Change], nodes: Iterable[int]) -> list[int]:
+    """Return the nodes that all of some changes concern."""
+    return [node for node in nodes if all(each.nodes is None or node in each.nodes for each in changes)]
 
 
 def _deadline() -> float:

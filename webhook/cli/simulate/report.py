@@ -125,7 +125,8 @@ class Text:
             yield f"  {self._in('help', 'what would help:')}"
             helping = why["help"]
             for each in helping[:_HELP_MAX]:
-                yield f"    {each['change']}: {counted(each['nodes'], 'node')}"
+                least = "at least " if each["atLeast"] else ""
+                yield f"    {each['change']}: {least}{counted(each['nodes'], 'node')}"
             if len(helping) > _HELP_MAX:
                 yield f"    and {counted(len(helping) - _HELP_MAX, 'other change')} (--output json has all)"
         elif why["tried"]:
