@@ -702,6 +702,18 @@ class TestText:
         assert "nodes more, for other reasons (--output json has all)" in text
         assert "\n  n8, request r: 8 devices, 8 of the class; 12 are wanted\n  n7, request r: 7 devices" in text
 
+    def test_numbers_of_large_clusters_are_the_least(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("webhook.simulation.rejections._LOOKED_AT_MAX", 5)
+        monkeypatch.setattr("webhook.simulation.later.NODES_MAX", 4)
+        names = [f"n{number}" for number in range(6)]
+        objects = [clusters.device_class(), clusters.claim(count=2), clusters.pod(claims={"gpu": "c"})]
+        objects += [clusters.node(name) for name in names] + [clusters.devices(name, 2) for name in names]
+        objects += [clusters.allocated(f"of-{name}", name) for name in names]
+        text = self.result(tmp_path, *objects)
+        assert "claim default/of-n2 (used by no pod), and at least 2 other claims; 2 are wanted\n" in text
+        assert "with count 1 in request r: at least 4 nodes\n" in text
+        assert "once claim default/of-n0 is released (used by no pod): at least 1 node\n" in text
+
     def test_requests_that_fit_alone(self, tmp_path: Path) -> None:
         one = clusters.claim("c")
         one["spec"]["devices"]["requests"].append({"name": "s", "exactly": {"deviceClassName": "gpu"}})

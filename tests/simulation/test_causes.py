@@ -35,6 +35,16 @@ def of_model(name: str) -> list[dict[str, Any]]:
 TAINT = [{"key": "broken", "effect": "NoSchedule"}]
 
 
+@pytest.mark.parametrize(("most", "text"), [(3, "2 more"), (2, "at least 1 more")])
+def test_claims_on_nodes_that_are_not_examined_may_hold_devices_too(
+    most: int, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("webhook.simulation.rejections._LOOKED_AT_MAX", most)
+    held = [clusters.allocated(f"of-{name}", name) for name in "xyz"]
+    found = reason(*(each for name in "xyz" for each in on(name)), *held, asking())
+    assert found == f"no node has a free device for request r: held by claim default/of-x and {text}"
+
+
 @pytest.mark.parametrize(
     ("objects", "text"),
     [

@@ -199,7 +199,9 @@ class TestClaims:
         (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
         (group,) = answer["why"]["nodes"]
         assert group["requests"][0]["heldBy"] == [{"claim": "default/used", "pods": ["old"], "state": "", "devices": 1}]
-        assert {"change": "once claim default/used is released (pod old)", "nodes": 1, "atLeast": False} in answer["why"]["help"]
+        assert {"change": "once claim default/used is released (pod old)", "nodes": 1, "atLeast": False} in answer[
+            "why"
+        ]["help"]
 
     def test_devices_that_draw_on_the_same_counters_are_held(self) -> None:
         consumed = [{"counterSet": "gpu", "counters": {"slices": {"value": "3"}}}]
@@ -458,7 +460,9 @@ class TestHelp:
     def test_tolerations_of_devices(self) -> None:
         tainted = devices("a", 1, taints=[{"key": "k", "effect": "NoSchedule"}])
         (answer,) = simulate([device_class(), tainted, node("a"), claim()], [pod(claims={"gpu": "c"})])
-        assert answer["why"]["help"] == [{"change": "if request r tolerates k:NoSchedule", "nodes": 1, "atLeast": False}]
+        assert answer["why"]["help"] == [
+            {"change": "if request r tolerates k:NoSchedule", "nodes": 1, "atLeast": False}
+        ]
         assert "taint k:NoSchedule is not tolerated" in answer["why"]["nodes"][0]["requests"][0]["because"]
 
     def test_two_changes_at_once_if_one_is_not_enough(self) -> None:

@@ -126,7 +126,8 @@ def _lacking(request: JSONObject, short: Shortfall) -> str:
     held = [f"claim {each['claim']}" for each in request["heldBy"]]
     why = request["because"]
     if held and _STEPS[short.step] == "free":
-        why = f"held by {held[0]}" + (f" and {len(held) - 1} more" if held[1:] else "")
+        least = "" if request["allExamined"] else "at least "
+        why = f"held by {held[0]}" + (f" and {least}{len(held) - 1} more" if held[1:] else "")
     if _STEPS[short.step] == "seen":
         pools = [f"pool {each['pool']} is {each['why']}" for each in request["unused"]]
         why = pools[0] if pools else request["because"]

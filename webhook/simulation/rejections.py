@@ -202,6 +202,7 @@ class Explainer:
             ],
             "lacking": {"name": blame.name, "values": values} if blame.name else None,
             "unused": list(unused.values()),
+            "allExamined": len(nodes) <= _LOOKED_AT_MAX,
             "heldBy": [holder(self._cluster, *each) for each in sorted(held, key=lambda each: -each[1])],
         }
 

@@ -273,18 +273,21 @@ def _wanted(wanted: int) -> str:
 def _because(request: JSONObject, key: str) -> str:
     if key == "seen":
         return "" if request["unused"] else f": {request['because']}"
-    held = _held(request["heldBy"]) if key in {"free", "enough"} else ""
+    held = _held(request) if key in {"free", "enough"} else ""
     because = "" if held and key == "free" else request["because"]
     reasons = ", ".join(filter(None, (because, held)))
     return f": {reasons}" if reasons else ""
 
 
-def _held(holders: Sequence[JSONObject]) -> str:
+def _held(request: JSONObject) -> str:
+    holders = request["heldBy"]
     if not holders:
         return ""
     named = [_holder(each) for each in holders[:_HOLDERS_MAX]]
-    more = f", and {counted(len(holders) - _HOLDERS_MAX, 'other claim')}" if len(holders) > _HOLDERS_MAX else ""
-    return f"held by {', '.join(named)}{more}"
+    if others := holders[_HOLDERS_MAX:]:
+        least = "" if request["allExamined"] else "at least "
+        named.append(f"and {least}{counted(len(others), 'other claim')}")
+    return f"held by {', '.join(named)}"
 
 
 def _holder(holder: JSONObject) -> str:
