@@ -136,6 +136,7 @@ class TestReviews:
             Found("count-for-mode", "", "deny"),
             Found("", "few-devices", "warn"),
             Found("", "few-devices", "deny", is_error=True),
+            Found("", "few-devices", "audit", is_error=True),
         ]
         metrics.reviewed(record_of(decision="denied", found=found, cost=41, patched=True), 0.001)
         metrics.reviewed(record_of(decision="failed", cost=1), 0.001)

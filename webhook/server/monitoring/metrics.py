@@ -30,7 +30,7 @@ _EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "review_failures": ("Reviews that the failure policy had to answer.", "endpoint"),
     "findings": ("Findings of rules.", "rule", "mode"),
     "policy_findings": ("Findings of policies.", "policy", "mode"),
-    "policy_errors": ("Policies that could not be evaluated.", "policy"),
+    "policy_errors": ("Reviews in which a policy could not be evaluated.", "policy"),
     "patched": ("Reviews whose answer changes the object.", "kind"),
     "http_requests_refused": ("Requests refused before they were reviewed.", "status"),
 }
@@ -107,9 +107,9 @@ class Metrics:
             events["patched"][label_of(kind, group),] += 1
         if record.decision == FAILED:
             events["review_failures"][record.endpoint,] += 1
+        # A finding of a policy is there once for each action of its binding.
+        events["policy_errors"].update({(found.policy,) for found in record.found if found.is_error})
         for found in record.found:
-            if found.is_error:
-                events["policy_errors"][found.policy,] += 1
             if found.policy:
                 events["policy_findings"][found.policy, found.mode] += 1
             else:
