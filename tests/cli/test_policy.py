@@ -568,6 +568,18 @@ INLINE = "expression: object.metadata.name == nope + 1"
 
 
 class TestCheck:
+    def test_findings_are_in_the_order_of_files_and_lines(self, write: Callable[..., Path]) -> None:
+        unused = [{"name": "a", "expression": "1"}]
+        wrong = policy("wrong", matchConditions=[{"name": "x", "expression": "object."}])
+        folder = write(
+            b=[policy(variables=unused, validations=[{"expression": "true"}]), wrong],
+            a=[policy("other", variables=unused, validations=[{"expression": "true"}])],
+        )
+        found = findings("policy", "check", folder / "b.yaml", folder / "a.yaml")
+        places = [(each["file"].endswith("a.yaml"), each["line"]) for each in found]
+        assert places == sorted(places)
+        assert len(set(places)) > 5
+
     @pytest.mark.parametrize(
         ("written", "pointed_at"),
         [
@@ -594,8 +606,7 @@ class TestCheck:
     ) -> None:
         before = 'expression: |\n      object.metadata.name != "bad"\n    message: bad name'
         manifest = LIMITED.replace(before, written)
-        first = findings("policy", "check", write(p=manifest))[0]
-        assert first["level"] == "error"
+        first = next(each for each in findings("policy", "check", write(p=manifest)) if each["level"] == "error")
         assert manifest.splitlines()[first["line"] - 1][first["column"] - 1 :] == pointed_at
 
     @pytest.mark.parametrize("patch", ["{op: 'add', valu: 1}", "{op: 1}"])
@@ -989,8 +1000,8 @@ class TestBehindAnError:
         first = "undeclared reference to 'foo' (in container ''); undeclared reference to 'bar' (in container '')"
         assert first in done
         assert [each["rule"] for each in findings("policy", "check", write(broken=BROKEN))] == [
-            "validating-expressions",
             "unused-variable",
+            "validating-expressions",
             "type-check",
         ]
         assert "not checked for" not in done

@@ -34,9 +34,7 @@ def merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report:
             key = finding._replace(kubernetes="", problem=finding.problem._replace(hint="", fix=None))
             rows.setdefault(key, (finding, []))[1].append(column)
         first.files |= report.files
-    order = {file: index for index, file in enumerate(first.files)}
-    found = [each._replace(kubernetes=by[0], releases=tuple(by)) for each, by in rows.values()]
-    first.findings = sorted(found, key=lambda each: (order.get(each.file, -1), each.line, each.column))
+    first.sort(each._replace(kubernetes=by[0], releases=tuple(by)) for each, by in rows.values())
     first.remarks = list(dict.fromkeys(line for report in reports for line in report.remarks))
     return first
 

@@ -10,7 +10,7 @@ from webhook.problem import ERROR, WARNING, Problem
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from webhook.documents import Document
     from webhook.engine.suites import SuiteResult
@@ -54,6 +54,11 @@ class Report:
         """The costs of policies' expressions; None unless requested."""
         self.tested: Tested | None = None
         """The results of the suites of policies; None if none was run."""
+
+    def sort(self, findings: Iterable[Finding]) -> None:
+        """Report findings by file, in the order in which the files were read, and by line."""
+        order = {file: index for index, file in enumerate(self.files)}
+        self.findings = sorted(findings, key=lambda each: (order.get(each.file, -1), each.line, each.column))
 
     def _count(self, level: str) -> int:
         return sum(finding.problem.level == level for finding in self.findings)

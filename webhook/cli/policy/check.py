@@ -77,6 +77,7 @@ def run(arguments: Namespace) -> int:
     explained = {(id(each.given), each.problem.path) for each in result.findings}
     findings = (*result.findings, *try_policies(result.policies, minor, explained))
     report.findings += placed((each for each in findings if each.problem.rule not in unsure), minor)
+    report.sort(report.findings)
     suppress(report, suppressed, arguments)
     report.costs = [_cost_of(cost, result) for cost in result.costs]
     report.remarks += map(_cost_line, report.costs) if arguments.costs else ()

@@ -208,11 +208,7 @@ class References:
             findings += found_there
             skipped.update(skipped_there)
         if findings:
-            order = {file: index for index, file in enumerate(report.files)}
-            report.findings = sorted(
-                [*report.findings, *findings],
-                key=lambda each: (order.get(each.file, -1), each.line, each.column),
-            )
+            report.sort((*report.findings, *findings))
         if self._partly:
             objects = counted(len(self._partly), "object")
             what = "errors and warnings" if self._hides_errors else "warnings"
