@@ -98,6 +98,45 @@ def monitored(directory: Path, trust: ssl.SSLContext) -> Iterator[Process]:
         yield running
 
 
+OPEN = "application/openmetrics-text"
+PLAIN = "text/plain"
+
+
+@pytest.mark.parametrize(
+    ("accept", "preferred"),
+    [
+        # Prometheus 2.0, 3.0, and 3.0 with text first
+        (f"{OPEN}; version=0.0.1,text/plain;version=0.0.4;q=0.5,*/*;q=0.1", OPEN),
+        (
+            ",".join(
+                [
+                    "application/vnd.google.protobuf;encoding=delimited;q=0.6",
+                    f"{OPEN};version=1.0.0;escaping=allow-utf-8;q=0.5",
+                    f"{OPEN};version=0.0.1;q=0.4",
+                    "text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3",
+                    "text/plain;version=0.0.4;q=0.2",
+                    "*/*;q=0.1",
+                ]
+            ),
+            OPEN,
+        ),
+        (f"text/plain;version=0.0.4;q=0.6,{OPEN};version=1.0.0;q=0.5,*/*;q=0.1", PLAIN),
+        (f"{OPEN}, */*", OPEN),
+        (f"{OPEN};q=0", PLAIN),
+        (f"{OPEN};q=0.1, text/*", PLAIN),
+        (f"{OPEN};q=0.5, text/plain;q=0.1, */*", OPEN),
+        (f"{OPEN.upper()};Q=0.1", OPEN),
+        (f"{OPEN};q=many", OPEN),
+        ("*/*", PLAIN),
+        ("", PLAIN),
+    ],
+)
+def test_metrics_are_in_the_format_that_the_client_prefers(accept: str, preferred: str) -> None:
+    pages = make_monitoring_pages(list, lambda media_type: (b"", media_type))
+    page = pages["/metrics"](Request(b"GET", target_of(b"/metrics"), {b"accept": accept.encode()}))
+    assert page.content_type.decode() == preferred
+
+
 class TestPort:
     def test_says_what_there_is(self, monitored: Process) -> None:
         status, text = get(monitored, "/")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +17,11 @@ if TYPE_CHECKING:
     from webhook.server.http.messages import Request
     from webhook.server.http.pages import Make
 
-_OPEN_METRICS: Final = "application/openmetrics-text"
+OPEN_METRICS: Final = "application/openmetrics-text"
+"""The media type of metrics that clients get if they prefer it to plain text."""
+_PLAIN: Final = ("text/plain", "text/*", "*/*")
+"""The media ranges of plain text, from the most specific."""
+_WEIGHT: Final = re.compile(r"q=([01](?:\.[0-9]*)?)")
 _FRESH: Final = 0.01
 """Seconds for which metrics are cached: writing them takes milliseconds, and many clients may request them at once."""
 
@@ -45,21 +50,32 @@ def make_monitoring_pages(
 
     Args:
         unready: Returns the reasons why reviews cannot be answered now, none if they can.
-        exposition: Returns the metrics and their content type, given what a client accepts.
+        exposition: Returns the metrics and their content type, given their media type.
     """
     written: dict[str, tuple[Page, float]] = {}
 
     def metrics(request: Request) -> Page:
         # The client chooses the version, so the header is no cache key.
-        accepted = _OPEN_METRICS if _OPEN_METRICS in request.headers.get(b"accept", b"").decode("latin-1") else ""
-        page, until = written.get(accepted, (None, 0.0))
+        media_type = _preferred(request.headers.get(b"accept", b"").decode("latin-1"))
+        page, until = written.get(media_type, (None, 0.0))
         if page is None or time.monotonic() > until:
-            text, content_type = exposition(accepted)
+            text, content_type = exposition(media_type)
             page = Page(200, text, content_type.encode("latin-1"))
-            written[accepted] = page, time.monotonic() + _FRESH
+            written[media_type] = page, time.monotonic() + _FRESH
         return page
 
     return {"/": of_wsgi(_overview), "/metrics": metrics, **make_probes(unready)}
+
+
+def _preferred(accept: str) -> str:
+    """Choose the media type of metrics by a header ``Accept`` (RFC 9110, section 12.5.1)."""
+    weights: dict[str, float] = {}
+    for each in accept.lower().split(","):
+        media_range, *parameters = map(str.strip, each.split(";"))
+        given = next(filter(None, map(_WEIGHT.fullmatch, parameters)), None)
+        weights[media_range] = max(float(given[1]) if given else 1, weights.get(media_range, 0))
+    plain = next((weights[each] for each in _PLAIN if each in weights), 0)
+    return OPEN_METRICS if 0 < weights.get(OPEN_METRICS, 0) >= plain else _PLAIN[0]
 
 
 def _overview() -> Flask:

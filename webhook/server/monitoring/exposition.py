@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal
 
 from webhook.records import NamedTuple
+from webhook.server.http.probes import OPEN_METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _PLAIN: Final = "text/plain; version=0.0.4; charset=utf-8"
-_OPEN_METRICS: Final = "application/openmetrics-text"
 _ESCAPED: Final = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 
 
@@ -83,19 +83,19 @@ def gauge(name: str, text: str, value: float, labels: Mapping[str, str] | None =
     return Family(name, "gauge", text, [Sample("", labels or {}, value)])
 
 
-def write(families: Iterable[Family], accept: str) -> tuple[bytes, str]:
-    """Write metrics in Prometheus' text format, or in OpenMetrics if the client accepts it.
+def write(families: Iterable[Family], media_type: str) -> tuple[bytes, str]:
+    """Write metrics in Prometheus' text format, or in OpenMetrics.
 
     Args:
         families: The metrics.
-        accept: The request's header ``Accept``.
+        media_type: The media type of OpenMetrics, or any other.
 
     Returns:
         The text, and its content type.
     """
-    if _OPEN_METRICS in accept:
+    if media_type == OPEN_METRICS:
         lines = [line for family in families for line in _lines(family, family.name)]
-        return "".join([*lines, "# EOF\n"]).encode(), f"{_OPEN_METRICS}; version=1.0.0; charset=utf-8"
+        return "".join([*lines, "# EOF\n"]).encode(), f"{OPEN_METRICS}; version=1.0.0; charset=utf-8"
     named = ((family, family.name + ("_total" if family.kind == "counter" else "")) for family in families)
     return "".join(line for family, head in named for line in _lines(family, head)).encode(), _PLAIN
 

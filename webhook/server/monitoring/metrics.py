@@ -127,16 +127,16 @@ class Metrics:
         """
         self._connections = connections
 
-    def exposition(self, accept: str) -> tuple[bytes, str]:
-        """Write all metrics in Prometheus' text format, or in OpenMetrics if the client accepts it.
+    def exposition(self, media_type: str) -> tuple[bytes, str]:
+        """Write all metrics in Prometheus' text format, or in OpenMetrics.
 
         Args:
-            accept: The request's header ``Accept``.
+            media_type: The media type of OpenMetrics, or any other.
 
         Returns:
             The text, and its content type.
         """
-        return write(self._families(), accept)
+        return write(self._families(), media_type)
 
     def _families(self) -> Iterator[Family]:
         states = self._states()

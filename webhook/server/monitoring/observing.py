@@ -66,13 +66,13 @@ class Metered(Monitoring):
     def tick(self, connections: int) -> None:  # noqa: D102
         self._metrics.tick(connections)
 
-    def exposition(self, accept: str) -> tuple[bytes, str]:
-        """Write the metrics in the format that the client accepts.
+    def exposition(self, media_type: str) -> tuple[bytes, str]:
+        """Write the metrics.
 
         Args:
-            accept: The request's header ``Accept``.
+            media_type: The media type of OpenMetrics, or any other.
 
         Returns:
             The text, and its content type.
         """
-        return self._metrics.exposition(accept)
+        return self._metrics.exposition(media_type)
