@@ -285,4 +285,4 @@ class TestCommandLine:
         assert (done.code, done.out) == (2, "")
         assert f"{path}:" in done.err
         assert "Syntax error" in done.err
-        assert f"draguard {command[0]}: error: --policies: 1 error, as shown above" in done.err
+        assert f"draguard {command[0]}: error: --policies: 1 error: `draguard policy check`" in done.err

@@ -80,7 +80,7 @@ def test_policies_that_are_wrong_from_the_beginning_are_wrong_use(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(BROKEN, encoding="utf-8")
-    with pytest.raises(UsageError, match="--policies: 1 error, as shown above"):
+    with pytest.raises(UsageError, match="--policies: 1 error: `draguard policy check`"):
         reloaded_options(make_parser().parse_args(["serve", "--policies", str(file)]))
     assert "policies.yaml:" in capsys.readouterr().err
 

@@ -89,7 +89,7 @@ class TestServe:
             (["--dev", "--body-limit", "0"], "--body-limit: 0 bytes are too few for a review"),
             (["--dev", "--shutdown-delay", "-1"], "--shutdown-delay: -1 is not between 0 and 3600 seconds"),
             (["--dev", "--shutdown-delay", "nan"], "--shutdown-delay: nan is not between 0 and 3600 seconds"),
-            (["--dev", "--policies", "gone.yaml"], "--policies: 1 error, as shown above"),
+            (["--dev", "--policies", "gone.yaml"], "--policies: 1 error: `draguard policy check`"),
             (["--dev", "--host", "192.0.2.1"], "cannot listen on 192.0.2.1 port 8443: "),
             (["--dev", "--host", "a b"], "'a b' is neither an IP address nor a DNS name"),
         ],

@@ -135,9 +135,7 @@ def sound_policies(
             print(line, file=sys.stderr)
     errors = sum(finding.problem.level == ERROR for finding in policies.findings)
     if errors:
-        raise UsageError(
-            f"--policies: {counted(errors, 'error')}, as shown above; `draguard policy check` has the details"
-        )
+        raise UsageError(f"--policies: {counted(errors, 'error')}: `draguard policy check` has the details")
     return policies
 
 
