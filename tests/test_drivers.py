@@ -238,7 +238,7 @@ class TestOwnProfiles:
         )
         (tmp_path / "profile.yaml").write_text("driver: a\nparameters: {schema: {enumm: [1]}}\n", encoding="utf-8")
         done = draguard("driver", "check", tmp_path / "profile.yaml")
-        assert (done.code, done.out) == (2, "")
+        assert (done.code, done.out) == (1, "")
         assert "parameters.schema: unknown keyword enumm; did you mean enum?" in done.err
 
     def test_short_words_of_their_names_may_be_mistyped(self, tmp_path: Path) -> None:
@@ -298,7 +298,7 @@ class TestCheck:
         done = draguard("driver", "check", "a.yaml", "gone.yaml")
         assert done.code == 2
         assert [line.partition(";")[0] for line in done.err.splitlines()] == [
-            'draguard driver check: error: a.yaml: devices.x: attribute b is of type "strng"',
+            'a.yaml: devices.x: attribute b is of type "strng"',
             'a.yaml: devices.x: attribute c is of type "integer"',
             "a.yaml: devices.z: unknown key capcity",
             "gone.yaml: no such file or directory",
@@ -325,7 +325,32 @@ class TestCheck:
     def test_kubernetes_objects_are_not_profiles(self, tmp_path: Path) -> None:
         (tmp_path / "a.yaml").write_text(f"{SLICE}\n---\n{SLICE}", encoding="utf-8")
         done = draguard("driver", "check", tmp_path / "a.yaml")
-        assert (done.code, done.err.count("Kubernetes objects are not profiles")) == (2, 1)
+        (tmp_path / "b.yaml").write_text(SLICE, encoding="utf-8")
+        done = draguard("driver", "check", tmp_path)
+        assert done.code == 1
+        assert [line.partition(" is not a profile;")[0] for line in done.err.splitlines()] == [
+            f"{tmp_path}/{name}.yaml: a Kubernetes object" for name in "ab"
+        ]
+
+    @pytest.mark.parametrize("text", ["", "# nothing", "kind: CustomResourceDefinition"])
+    def test_a_file_without_a_profile_is_an_error(self, tmp_path: Path, text: str) -> None:
+        (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
+        done = draguard("driver", "check", tmp_path / "a.yaml")
+        assert (done.code, done.out, done.err) == (1, "", f"{tmp_path}/a.yaml: no profile found\n")
+        done = draguard("validate", "--driver-profile", tmp_path / "a.yaml", "-", stdin=CLAIM.encode())
+        assert (done.code, "--driver-profile: " in done.err, "no profile found" in done.err) == (2, True, True)
+
+    def test_a_driver_has_one_profile(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "a.yaml").write_text("driver: a\n---\ndriver: b\n---\ndriver: a", encoding="utf-8")
+        (tmp_path / "b.yaml").write_text("driver: b", encoding="utf-8")
+        done = draguard("driver", "check", "a.yaml", "b.yaml")
+        assert (done.code, done.out) == (1, "")
+        assert done.err.splitlines() == [
+            "a.yaml: a has another profile in a.yaml; keep one of them",
+            "b.yaml: b has another profile in a.yaml; keep one of them",
+        ]
+        assert draguard("driver", "check", "b.yaml", ".//b.yaml").code == 0
 
     def test_one_attribute_is_no_plural(self, tmp_path: Path) -> None:
         profile = "{driver: a, devices: {x: {attributes: {b: string}, capacity: [memory]}}}"
@@ -433,6 +458,12 @@ class TestCommand:
         assert yaml.safe_load(made.out)["devices"]["device"]["attributes"]["model"] == "string"
         done = draguard("validate", "--driver-profile", tmp_path / "made.yaml", "-", stdin=CLAIM.encode())
         assert done.code == 0
+
+    def test_objects_that_it_does_not_need_are_ignored(self) -> None:
+        cluster = (ROOT / "examples/simulate/cluster.yaml").read_text(encoding="utf-8")
+        classic = "apiVersion: resource.k8s.io/v1alpha2\nkind: ResourceClaim\nmetadata: {name: a}\n"
+        done = draguard("driver", "from-cluster", "-", stdin=f"{cluster}\n---\n{classic}".encode())
+        assert (done.code, done.out.startswith("driver: gpu.example.com"), done.err) == (0, True, "")
 
     def test_templates_of_charts_are_passed_over_and_counted(self, tmp_path: Path) -> None:
         cluster = ROOT / "examples/simulate/cluster.yaml"

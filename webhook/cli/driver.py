@@ -9,9 +9,10 @@ from webhook.allocation.devices import Catalog
 from webhook.api.gates import enabled
 from webhook.api.versions import NEWEST
 from webhook.cli.arguments import UsageError
-from webhook.cli.console.output import code_of
+from webhook.cli.console.lines import show_lines
+from webhook.cli.console.output import UNREAD, code_of
 from webhook.cli.options.cluster import read_cluster
-from webhook.cli.options.driverprofiles import read_profiles
+from webhook.cli.options.driverprofiles import UnusableProfilesError, read_profiles
 from webhook.deviceselectors.fleet import Fleet
 from webhook.documents.dump import dump
 from webhook.drivers import built_in, profile_of, published, text_of
@@ -48,7 +49,12 @@ def _show(name: str | None) -> int:
 
 
 def _check(files: list[str]) -> int:
-    for profile in (read_profiles(files, "") or {}).values():
+    try:
+        profiles = read_profiles(files)
+    except UnusableProfilesError as error:
+        show_lines(error.mistakes, sys.stderr)
+        return UNREAD if error.is_unread else 1
+    for profile in profiles.values():
         attributes = sum(len(each.attributes) + len(each.optional) for each in profile.devices.values())
         capacities = sum(len(each.capacity) + len(each.optional_capacity) for each in profile.devices.values())
         taken = sorted((profile.parameters or {}).get("kinds", ())) or [
@@ -62,7 +68,7 @@ def _check(files: list[str]) -> int:
 
 def _from_cluster(paths: list[str]) -> int:
     report = Report()
-    inventory = read_cluster(paths, report)
+    inventory = read_cluster(paths, report, ("DeviceClass", "ResourceSlice"))
     for line in as_text(report.findings):
         print(line, file=sys.stderr)
     if report.findings:

@@ -9,7 +9,7 @@ from webhook.cli.console.progress import with_progress
 from webhook.cli.console.reading import note_left_out, with_manifests
 from webhook.documents import Selection, Unreadable, read
 from webhook.findings import UNREADABLE, found, unread
-from webhook.inventory import Inventory, MalformedError
+from webhook.inventory import KINDS, Inventory, MalformedError
 from webhook.problem import ERROR, Path, Problem
 
 if TYPE_CHECKING:
@@ -23,12 +23,15 @@ DETAILS: Final = "`draguard validate` has the details"
 """The hint for a manifest that cannot be decoded."""
 
 
-def read_cluster(paths: Sequence[str], report: Report, *, quiet: bool = True) -> Inventory:
+def read_cluster(
+    paths: Sequence[str], report: Report, kinds: Sequence[str] = (*KINDS,), *, quiet: bool = True
+) -> Inventory:
     """Read the objects of a cluster; report those that cannot be read or decoded.
 
     Args:
         paths: Files, directories, globs or ``-``: output of ``kubectl get -o yaml``, lists, must-gather trees.
         report: Receives the problems.
+        kinds: The kinds that the command needs; objects of others are ignored.
         quiet: Whether to show no progress on a terminal.
     """
     inventory = Inventory()
@@ -39,8 +42,11 @@ def read_cluster(paths: Sequence[str], report: Report, *, quiet: bool = True) ->
         if isinstance(document, Unreadable):
             report.findings.append(unread(document))
             continue
+        obj = document.data if isinstance(document.data, dict) else {}
+        if obj.get("kind") not in kinds:
+            continue
         try:
-            inventory.add(document.data if isinstance(document.data, dict) else {})
+            inventory.add(obj)
         except MalformedError as error:
             report.findings.append(malformed(error, document, "give what the cluster stores, as kubectl prints it"))
     note_left_out(selection, quiet=False, renders=False)

@@ -9,7 +9,7 @@ from itertools import chain, starmap
 from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import NEWEST
-from webhook.cli.options.driverprofiles import read_profiles
+from webhook.cli.options.driverprofiles import option_profiles
 from webhook.cli.options.namespaces import Namespaces
 from webhook.cli.options.podtemplates import pod_locations
 from webhook.cli.options.release import feature_gates
@@ -103,7 +103,7 @@ def judge_all(
         gates,
         is_cluster=bool(arguments.cluster),
         pod_locations=locations,
-        profiles=read_profiles(arguments.driver_profile),
+        profiles=option_profiles(arguments.driver_profile),
         namespace=arguments.namespace,
     )
     judge = Judge(old, arguments.subresource, sender, gates, namespaces=namespaces)
