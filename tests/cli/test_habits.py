@@ -317,6 +317,20 @@ class TestMatrix:
         assert done.code == 2
         assert done.err.endswith("'1.34-1.36' is not a Kubernetes version; write 1.34,1.35,1.36\n")
 
+    @pytest.mark.parametrize("command", [("mutate",), ("match",), ("simulate",), ("policy", "check")])
+    def test_commands_for_one_release_note_it_once_and_take_no_other(
+        self, command: tuple[str, ...], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        draguard(*command, "--kubernetes-version", "1.99", FINE)
+        assert "".join(caplog.messages).count("is not known here yet") == 1
+        several = draguard(*command, "--kubernetes-version", "1.34,1.35", FINE)
+        assert several.code == 2
+        assert several.err.endswith("--kubernetes-version: '1.34,1.35' are several releases: give one\n")
+
+    def test_an_unknown_version_has_an_example(self) -> None:
+        done = draguard("validate", "--kubernetes-version", "2", FINE)
+        assert done.err.endswith("'2' is not a Kubernetes version; write it as, for example, 1.36\n")
+
     def test_one_release_needs_no_table(self) -> None:
         assert draguard("validate", "--kubernetes-version", "1.30", BAD) == draguard(
             "validate", "--kubernetes-version", "1.30", "--kubernetes-version", "1.30", BAD

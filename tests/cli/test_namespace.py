@@ -53,6 +53,12 @@ def test_references_are_looked_up_there(of_pod: str, of_claim: str) -> None:
     assert ("does not exist in namespace other" in done.out) == (bool(of_claim) and not of_pod)
 
 
+@pytest.mark.parametrize("command", [("validate",), ("mutate",), ("simulate",), ("policy", "check"), ("snapshot",)])
+def test_what_cannot_be_a_namespace_is_refused(command: tuple[str, ...]) -> None:
+    done = draguard(*command, "-n", "Team_X", stdin=b"")
+    assert (done.code, "argument -n/--namespace: 'Team_X' is not a namespace: " in done.err) == (2, True)
+
+
 def test_an_object_is_repeated_if_another_states_that_namespace() -> None:
     manifests = f"{CLAIM}---\n{CLAIM.replace(', namespace: team', '')}".encode()
     assert (

@@ -340,7 +340,7 @@ def _parts_of(kubernetes: str) -> re.Match[str]:
         raise ValueError(f'{kubernetes!r} is not a string; write the Kubernetes version as "{likely}"')  # noqa: TRY004 - who passes on what a file says expects one kind of error
     match = re.fullmatch(r"v?1\.([0-9]{1,3})(?:\+?|-(?:alpha|beta|rc).*|(\.[0-9]{1,9})([-+].*)?)", kubernetes, re.ASCII)
     if not match:
-        raise ValueError(f"{kubernetes!r} is not a Kubernetes version; write it as 1.{NEWEST}")
+        raise ValueError(f"{kubernetes!r} is not a Kubernetes version; write it as, for example, 1.{NEWEST - 1}")
     return match
 
 

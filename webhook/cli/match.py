@@ -78,7 +78,8 @@ class Question(NamedTuple):
 
 def run(arguments: Namespace) -> int:
     """Print the matching devices of each request; return 1 if none match, or if a selector fails."""
-    stated = kubernetes(arguments) or DEFAULT_RELEASE
+    release = kubernetes(arguments)
+    stated = release or DEFAULT_RELEASE
     gates = feature_gates(arguments, stated)
     settings = Settings.of(stated, gates)
     _take_expressions(arguments)
@@ -86,7 +87,7 @@ def run(arguments: Namespace) -> int:
         raise UsageError("nothing to match: give manifests of claims, templates or classes, or -e with a selector")
     report = Report()
     inventory = read_cluster(arguments.cluster, report, quiet=arguments.quiet)
-    documents = read_sources(arguments, arguments.paths, kubernetes(arguments))
+    documents = read_sources(arguments, arguments.paths, release)
     given = _objects(documents, Refused(documents, inventory, stated, gates), inventory, report)
     for line in as_text(report.findings):
         print(line, file=sys.stderr)

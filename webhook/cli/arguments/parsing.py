@@ -216,6 +216,20 @@ def seconds(text: str) -> float:
     return found
 
 
+def namespace(text: str) -> str:
+    """Read the name of a namespace.
+
+    Raises:
+        ArgumentTypeError: No namespace can have this name.
+    """
+    from webhook.api.versions import NEWEST  # noqa: PLC0415 - help needs no names
+    from webhook.formats import dns_label  # noqa: PLC0415 - as above
+
+    if faults := dns_label(text, NEWEST):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a namespace: {faults[0]}")
+    return text
+
+
 def number_of_jobs(text: str) -> int:
     """Read a number of processes.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from webhook.cli.arguments import reading
 from webhook.cli.arguments.configured import configured
-from webhook.cli.arguments.parsing import subcommand, synonym
+from webhook.cli.arguments.parsing import namespace, subcommand, synonym
 from webhook.cli.arguments.shared import RELEASE, STRICT, report
 from webhook.cli.arguments.suppression import suppression
 
@@ -95,8 +95,8 @@ def policy(parser: argparse.ArgumentParser) -> None:
     check.add_argument("--kubernetes-version", metavar="VERSION", help=RELEASE)
     check.add_argument("--costs", action="store_true", help="show what each expression may cost")
     reading.charts(check)
-    namespace = "the namespace for which charts are rendered (default: %(default)s)"
-    check.add_argument("-n", "--namespace", default="default", help=namespace)
+    about = "the namespace for which charts are rendered (default: %(default)s)"
+    check.add_argument("-n", "--namespace", type=namespace, default="default", help=about)
     test = add("test", "run the suites beside policies", _POLICY_TEST)
     release = "run all suites for this release (default: the suite's own, or the newest)"
     test.add_argument("--kubernetes-version", metavar="VERSION", help=release)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import reading
-from webhook.cli.arguments.parsing import repeated, seconds
+from webhook.cli.arguments.parsing import namespace, repeated, seconds
 from webhook.cli.arguments.shared import cluster, gates, terminal
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ def simulate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n",
         "--namespace",
+        type=namespace,
         default="default",
         help="the namespace of manifests, charts, and claims of --release without one (default: %(default)s)",
     )
@@ -134,6 +135,7 @@ def snapshot(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n",
         "--namespace",
+        type=namespace,
         metavar="NAME",
         help="one namespace only (default: all); devices in use elsewhere look free",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook.cli.arguments.outputs import reports
-from webhook.cli.arguments.parsing import repeated
+from webhook.cli.arguments.parsing import namespace, repeated
 
 if TYPE_CHECKING:
     import argparse
@@ -100,7 +100,11 @@ def requester(group: argparse._ArgumentGroup) -> None:
         help="an extra attribute of that user, such as authentication.kubernetes.io/node-name=node-1",
     )
     group.add_argument(
-        "-n", "--namespace", default="default", help="the namespace of objects without one (default: %(default)s)"
+        "-n",
+        "--namespace",
+        type=namespace,
+        default="default",
+        help="the namespace of objects without one (default: %(default)s)",
     )
 
 

@@ -21,9 +21,11 @@ def kubernetes(arguments: Namespace) -> str | None:
     """Read ``--kubernetes-version``, or else ``--kubernetes-version-file``; None if neither was given.
 
     Raises:
-        UsageError: The release is unknown.
+        UsageError: The release is unknown, or there are several.
     """
     stated: str | None = arguments.kubernetes_version
+    if stated and "," in stated:
+        raise UsageError(f"--kubernetes-version: {stated!r} are several releases: give one")
     return _of_file(getattr(arguments, "kubernetes_version_file", None)) if stated is None else _of_option(stated)
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from webhook.findings import Finding
     from webhook.policy.tools.check import CheckResult, Cost
     from webhook.release import Release
+    from webhook.sources import RenderOptions
 
 _LACKING: Final = frozenset({"binding-without-policy", "policy-without-binding"})
 """Rules about missing policies or bindings."""
@@ -45,13 +46,15 @@ _UNBOUNDED: Final = (
 def run(arguments: Namespace) -> int:
     """Print the problems of policies, and a summary."""
     check_outputs(arguments)
-    minor = release(kubernetes(arguments))
+    stated = kubernetes(arguments)
+    minor = release(stated)
     paths = paths_of(arguments) or [os.curdir]
     check_charts(arguments, paths)
     suppressed = suppressions(arguments, paths)
     report, given = Report(), list[Given]()
     selection = Selection(allow_empty=arguments.allow_empty, also=is_suite)
-    for document in _read(arguments, paths, selection):
+    options = render_options(arguments, stated, arguments.namespace)
+    for document in _read(paths, selection, options):
         if isinstance(document, Unreadable):
             report.findings.append(unread(document))
             if document.line:
@@ -88,9 +91,8 @@ def run(arguments: Namespace) -> int:
     return show(report, arguments)
 
 
-def _read(arguments: Namespace, paths: Sequence[str], selection: Selection) -> Iterator[Document | Unreadable]:
+def _read(paths: Sequence[str], selection: Selection, options: RenderOptions) -> Iterator[Document | Unreadable]:
     """Read manifests; charts and kustomizations that are named are rendered."""
-    options = render_options(arguments, kubernetes(arguments), arguments.namespace)
     try:
         yield from read(paths, selection=selection, options=options)
     except SourceError as error:
