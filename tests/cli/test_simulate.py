@@ -229,6 +229,10 @@ class TestNames:
             in draguard("why", "one", *cluster).err
         )
         assert draguard("why", "one", "-n", "b", "-q", *cluster).out.startswith("b/one: node-")
+        assert draguard("why", "a/one", "-n", "b", "-q", *cluster).out.startswith("a/one: node-")
+        done = draguard("why", "two", "-n", "a", *cluster)
+        why = "two: no file and no pod of namespace a has this name: did you mean b/two?"
+        assert (done.code, why in done.err) == (2, True)
 
 
 @pytest.mark.parametrize("command", [("simulate",), ("simulate", "--fit"), ("match",)])
@@ -713,6 +717,19 @@ class TestText:
         assert "claim default/of-n2 (used by no pod), and at least 2 other claims; 2 are wanted\n" in text
         assert "with count 1 in request r: at least 4 nodes\n" in text
         assert "once claim default/of-n0 is released (used by no pod): at least 1 node\n" in text
+
+    def test_pending_pods_of_other_namespaces_compete_but_are_not_reported(self, tmp_path: Path) -> None:
+        pods = [clusters.pod(requests={"cpu": "5"}) for _ in "ab"]
+        for each, namespace in zip(pods, "ab", strict=True):
+            each["metadata"]["namespace"] = namespace
+        objects = (clusters.node("one"), *pods)
+        assert self.result(tmp_path, *objects, options=("-n", "a", "-q")) == "a/p: one\n"
+        text = self.result(tmp_path, *objects, options=("-n", "b"))
+        assert text.startswith("b/p: pending: ")
+        assert "1 pod: 1 pending\n" in text
+        assert self.result(tmp_path, *objects, options=("-n", "c")).startswith("no pod of namespace c is pending\n")
+        assert json.loads(self.result(tmp_path, *objects, options=("-n", "c", "-o", "json"))) == []
+        assert self.result(tmp_path, *objects, options=("-n", "a", "--fit")).startswith("1 more pod like a/p fits\n")
 
     def test_requests_that_fit_alone(self, tmp_path: Path) -> None:
         one = clusters.claim("c")

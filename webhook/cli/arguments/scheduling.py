@@ -111,8 +111,8 @@ def simulate(parser: argparse.ArgumentParser) -> None:
         "-n",
         "--namespace",
         type=namespace,
-        default="default",
-        help="the namespace of manifests, charts, and claims of --release without one (default: %(default)s)",
+        help="the namespace of manifests, charts, and claims of --release without one (default: default); if given, "
+        "pods are named in it, and of the pending pods of the cluster only its own are reported",
     )
     _scheduler(parser)
 

@@ -27,7 +27,7 @@ from webhook.documents import STDIN, Unreadable
 from webhook.findings import FAILED, GRAVE, guarded, own_failure, unread
 from webhook.inventory import Inventory, MalformedError, in_namespace
 from webhook.inventory.claims import POD
-from webhook.objects import items, name_of, namespace_of, text
+from webhook.objects import DEFAULT_NAMESPACE, items, name_of, namespace_of, text
 from webhook.references.pending import References
 from webhook.references.rules import listed
 from webhook.report.model import Report
@@ -57,6 +57,7 @@ _PODS_MAX: Final = 150_000
 def run(arguments: Namespace) -> int:
     """Print each pod's node and devices, or why it has none; return 1 if a pod stays pending."""
     arguments.deadline = monotonic() + arguments.timeout
+    arguments.only, arguments.namespace = arguments.namespace, arguments.namespace or DEFAULT_NAMESPACE
     stated = kubernetes(arguments) or DEFAULT_RELEASE
     try:
         settings = Settings.of(stated, feature_gates(arguments, stated))
@@ -83,8 +84,8 @@ def run(arguments: Namespace) -> int:
     if arguments.fit:
         _check_fit(workloads)
     _what_if(arguments, inventory)
-    pods = _pods(workloads, inventory, arguments, named)
-    if not pods and arguments.fit:
+    pods, reported = _pods(workloads, inventory, arguments, named)
+    if not reported and arguments.fit:
         raise UsageError("--fit takes one pod or workload, and no pod is pending: give one")
     try:
         scheduler = Scheduler(Cluster(inventory, settings))
@@ -93,8 +94,8 @@ def run(arguments: Namespace) -> int:
     once = (settings.taint_rules_ignored, scheduler.cluster.of_unknown_size)
     result = Text(color=wants_colors(arguments), once=once)
     if arguments.fit:
-        return _fit(scheduler, pods, result, arguments)
-    return _schedule(scheduler, pods, result, arguments)
+        return _fit(scheduler, [pods[index] for index in reported], result, arguments)
+    return _schedule(scheduler, pods, reported, result, arguments)
 
 
 def _refuse(report: Report) -> int:
@@ -198,8 +199,11 @@ def _suggestion(name: str, known: Sequence[str]) -> str:
 
 def _pods(
     workloads: Sequence[JSONObject], inventory: Inventory, arguments: Namespace, named: Sequence[JSONObject]
-) -> list[JSONObject]:
-    """Return the pods to schedule: those given; the pending ones of the cluster if requested, or if none are given."""
+) -> tuple[list[JSONObject], list[int]]:
+    """Return the pods to schedule: those given; the pending ones of the cluster if requested, or if none are given.
+
+    Return also the places of those to report: pending ones of other namespaces than a given one only use up devices.
+    """
     nodes = inventory.all("Node")
     # --fit counts further pods, beside those that already run.
     running = Running(() if arguments.fit else inventory.running())
@@ -209,6 +213,7 @@ def _pods(
         raise UsageError(
             f"the manifests make more than {_PODS_MAX:,} pods, the most that Kubernetes supports: lower the replicas"
         )
+    given = len(found)
     if arguments.pending or not (arguments.paths or named):
         known = {(namespace_of(pod), name_of(pod)) for pod in found}
         found += [each for each in inventory.pending() if (namespace_of(each), name_of(each)) not in known]
@@ -220,27 +225,33 @@ def _pods(
     if not nodes:
         raise UsageError(not_found("nodes", arguments.cluster))
     holder = Inventory() if arguments.fit else inventory
-    return [holder.take(pod) or pod for pod in found]
+    reported = [
+        index for index, pod in enumerate(found) if index < given or arguments.only in {None, namespace_of(pod)}
+    ]
+    return [holder.take(pod) or pod for pod in found], reported
 
 
-def _schedule(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, arguments: Namespace) -> int:
-    found = _answers(scheduler, pods, arguments)
-    left = [pods[index] for index in range(len(pods)) if index not in found]
+def _schedule(
+    scheduler: Scheduler, pods: Sequence[JSONObject], reported: Sequence[int], result: Text, arguments: Namespace
+) -> int:
+    found = _answers(scheduler, pods, frozenset(reported), arguments)
+    left = [pods[index] for index in reported if index not in found]
     if arguments.output != "text":
         missing = f"not simulated: {arguments.timeout:g} seconds have passed"
-        every = [found.get(index) or Answers.unfinished(pods[index], missing) for index in range(len(pods))]
+        places = sorted(found.keys() | reported)
+        every = [found.get(index) or Answers.unfinished(pods[index], missing) for index in places]
         show_structured(every, arguments.output)
     else:
         answers = [found[index] for index in sorted(found)]
         show_lines(result.answers(answers))
         if not arguments.quiet:
             if answers or not left:
-                print(result.summary(answers))
+                print(result.summary(answers, arguments.only))
             print(NOT_SIMULATED)
     if left:
         names = listed([f"{namespace_of(pod)}/{name_of(pod)}" for pod in left])
         complaint = (
-            f"not simulated: {len(left)} of {len(pods)} pods ({names}): {arguments.timeout:g} seconds have passed"
+            f"not simulated: {len(left)} of {len(reported)} pods ({names}): {arguments.timeout:g} seconds have passed"
         )
         show_lines([f"{complaint}; give fewer pods, or a longer --timeout"], sys.stderr)
     if any(each["why"]["reason"].startswith(FAILED) for each in found.values()):
@@ -248,18 +259,22 @@ def _schedule(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, ar
     return 1 if left or not all(map(gets_devices, found.values())) else 0
 
 
-def _answers(scheduler: Scheduler, pods: Sequence[JSONObject], arguments: Namespace) -> dict[int, JSONObject]:
-    """Schedule pods while there is time; return the results by the pods' places."""
+def _answers(
+    scheduler: Scheduler, pods: Sequence[JSONObject], reported: frozenset[int], arguments: Namespace
+) -> dict[int, JSONObject]:
+    """Schedule pods while there is time; return the results by the pods' places: those reported, and failures."""
     cluster = scheduler.cluster
     tell, references = Answers(scheduler), References(cluster)
     found: dict[int, JSONObject] = {}
-    with _limited(arguments), counting(f"of {len(pods)} pods", sys.stderr, quiet=arguments.quiet) as progress:
+    with _limited(arguments), counting(f"of {len(reported)} pods", sys.stderr, quiet=arguments.quiet) as progress:
         checks = count(1)
         cluster.progress = lambda: progress(len(found), f", {next(checks)} checks of nodes")
         with suppress(DeadlineExceededError):
             for index in in_order(pods, cluster.inventory):
                 try:
                     placement = scheduler.schedule(pods[index])
+                    if index not in reported:
+                        continue
                     answer = tell.of(placement)
                     references.annotate(answer, placement)
                 except GRAVE:

@@ -9,6 +9,7 @@ from webhook.api.versions import NEWEST
 from webhook.cli.arguments import UsageError
 from webhook.documents.selection import SUFFIXES
 from webhook.formats import dns_subdomain
+from webhook.objects import DEFAULT_NAMESPACE
 from webhook.references.rules import listed
 from webhook.spelling import nearest
 
@@ -26,7 +27,7 @@ def take_names(arguments: Namespace, inventory: Inventory) -> list[JSONObject]:
     """Take paths that are not files for names of pods; return the pods, and leave the other paths.
 
     Args:
-        arguments: The command's arguments.
+        arguments: The command's arguments; ``only`` is the namespace that was given, if any.
         inventory: The cluster's objects.
 
     Raises:
@@ -36,7 +37,7 @@ def take_names(arguments: Namespace, inventory: Inventory) -> list[JSONObject]:
         return []
     names = [path for path in arguments.paths if _may_be_name(path)]
     arguments.paths = [path for path in arguments.paths if path not in names]
-    return [_pod_of(each, inventory, arguments.namespace) for each in names]
+    return [_pod_of(each, inventory, arguments.only) for each in names]
 
 
 def _may_be_name(path: str) -> bool:
@@ -51,17 +52,19 @@ def _without_kind(path: str) -> str:
     return name if slash and kind in _KINDS else path
 
 
-def _pod_of(given: str, inventory: Inventory, default: str) -> JSONObject:
-    """Find the pod of a name; one without a namespace may be in any, if only one has it."""
+def _pod_of(given: str, inventory: Inventory, only: str | None) -> JSONObject:
+    """Find the pod of a name; it may be in any namespace, if none is stated and only one has it."""
     known = [f"{namespace}/{name}" for namespace, name in inventory.names("Pod")]
     namespace, _, name = _without_kind(given).rpartition("/")
-    found = [each for each in known if each == f"{namespace or default}/{name}"]
-    found = found or [each for each in known if not namespace and each.endswith(f"/{name}")]
+    namespace = namespace or only or ""
+    same = [each for each in known if each.endswith(f"/{name}")]
+    found = [each for each in same if each == f"{namespace or DEFAULT_NAMESPACE}/{name}"]
+    if not (found or namespace):
+        found = same
     if len(found) != 1:
-        what = (
-            "several pods of the cluster have this name" if found else "no file and no pod of the cluster has this name"
-        )
-        raise UsageError(f"{given}: {what}: {_hint(found or _alike(namespace, name, known), known)}")
+        of = f"namespace {namespace}" if namespace else "the cluster"
+        what = f"several pods of {of} have this name" if found else f"no file and no pod of {of} has this name"
+        raise UsageError(f"{given}: {what}: {_hint(same or _alike(namespace, name, known), known)}")
     namespace, _, name = found[0].partition("/")
     return inventory.find("Pod", name, namespace) or {}
 

@@ -52,10 +52,10 @@ class Text:
             yield from self._pending(left)
         yield from self._of_run()
 
-    def summary(self, answers: Sequence[JSONObject]) -> str:
-        """Return the number of scheduled pods as text."""
+    def summary(self, answers: Sequence[JSONObject], namespace: str | None) -> str:
+        """Return the number of scheduled pods as text; without a namespace, pods of all were looked for."""
         if not answers:
-            return "no pod is pending"
+            return f"no pod of namespace {namespace} is pending" if namespace else "no pod is pending"
         placed = sum(each["node"] is not None for each in answers)
         before = sum(_ran_before(each) and not each["why"]["withoutDevices"] for each in answers)
         waiting = sum(map(waits, answers))
