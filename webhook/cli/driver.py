@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.devices import Catalog
 from webhook.api.gates import enabled
@@ -24,6 +24,9 @@ from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from argparse import Namespace
+
+_CLASS: Final = "DeviceClass"
+_SLICE: Final = "ResourceSlice"
 
 
 def run(arguments: Namespace) -> int:
@@ -68,19 +71,19 @@ def _check(files: list[str]) -> int:
 
 def _from_cluster(paths: list[str]) -> int:
     report = Report()
-    inventory = read_cluster(paths, report, ("DeviceClass", "ResourceSlice"))
+    inventory = read_cluster(paths, report, (_CLASS, _SLICE))
     for line in as_text(report.findings):
         print(line, file=sys.stderr)
     if report.findings:
         return code_of(report.findings)
-    slices = inventory.all("ResourceSlice")
+    slices = inventory.all(_SLICE)
     fleet = Fleet(Catalog(slices), NEWEST, enabled(NEWEST))
     classes = {
         name_of(each): [
             (device.driver, {"attributes": device.attributes})
             for device in fleet.of_class(items(each, "spec", "selectors"))
         ]
-        for each in inventory.all("DeviceClass")
+        for each in inventory.all(_CLASS)
     }
     profiles: list[dict[str, Any]] = published(slices, classes)
     if not profiles:
