@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import os
 import re
 from typing import TYPE_CHECKING
 
@@ -71,6 +72,18 @@ def test_a_file_that_has_changed_since_it_was_read_stays(manifests: Path) -> Non
     before = file.read_bytes()
     with pytest.raises(UsageError, match="not written: it has changed since it was read: try again"):
         rewrite([Rewritten(str(file), "a: 1", "a: 2")])
+    assert file.read_bytes() == before
+
+
+def test_nothing_is_written_unless_all_directories_may_be(manifests: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, other = manifests / "old.yaml", manifests / "z" / "old.yaml"
+    before, access = file.read_bytes(), os.access
+    other.parent.mkdir()
+    other.write_bytes(before)
+    # The superuser may write all directories.
+    monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(other.parent) and access(path, mode))
+    done = draguard("convert", "--write", manifests)
+    assert (done.code, f"{other}: not written: its directory is read-only" in done.err) == (2, True)
     assert file.read_bytes() == before
 
 

@@ -147,7 +147,7 @@ def check_inside(name: str) -> None:
 def check_replaceable(name: str) -> None:
     """Check that a new file may take the place of the one that there is, if any.
 
-    Replacing needs only a directory that may be written; but a file that is protected stays as it is, and one with
+    Replacing needs a directory that may be written; but a file that is protected stays as it is, too, and one with
     several hard links would change under one of its names only.
 
     Args:
@@ -162,6 +162,8 @@ def check_replaceable(name: str) -> None:
         return
     if not status.st_mode & _SOME_MAY or not os.access(name, os.W_OK):  # root may write all files
         raise PermissionError(errno.EACCES, "it is read-only: make it writable first", name)
+    if not os.access(Path(name).resolve().parent, os.W_OK):
+        raise PermissionError(errno.EACCES, "its directory is read-only: make it writable first", name)
     if status.st_nlink > 1:
         raise PermissionError(
             errno.EMLINK,
