@@ -128,6 +128,7 @@ def test_each_condition_asks_for_what_it_reads(expression: str, expected: str) -
 def test_many_nodes_are_shortened() -> None:
     assert shortened(("a", "b")) == "a, b"
     assert shortened(tuple("abcde")) == "a … e (5 nodes)"
+    assert shortened(("n10", "n9", "m2", "n11")) == "m2 … n11 (4 nodes)"
     assert shortened((EVERYWHERE,)) == "several nodes"
     assert shortened((EVERYWHERE, "a")) == "several nodes, a"
 

@@ -6,6 +6,7 @@ that look alike to them (:mod:`webhook.deviceselectors.groups`).
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -360,14 +361,21 @@ def rows(fleet: Fleet, query: Query, unused: Mapping[str, str]) -> list[Row]:
 
 
 def shortened(names: Sequence[str]) -> str:
-    """Write the names of many nodes in one line: the first, the last, and their number."""
-    if names == (EVERYWHERE,):
-        return _SEVERAL
-    if len(names) <= _SHOWN:
-        return ", ".join(_SEVERAL if each == EVERYWHERE else each for each in names)
-    return f"{names[0]} … {names[-1]} ({len(names)} nodes)"
+    """Write the names of many nodes in one line: the first, the last, and their number; ``n9`` comes before ``n10``."""
+    ordered = sorted(names, key=_padded)
+    if len(ordered) <= _SHOWN:
+        return ", ".join(_SEVERAL if each == EVERYWHERE else each for each in ordered)
+    return f"{ordered[0]} … {ordered[-1]} ({len(ordered)} nodes)"
 
 
+def _padded(name: str) -> str:
+    """Return a name as a key for sorting, in which numbers are compared by their value."""
+    return _NUMBER.sub(lambda found: found[0].zfill(_DIGITS), name)
+
+
+_NUMBER: Final = re.compile("[0-9]+")
+_DIGITS: Final = 20
+"""Longer numbers are compared as text."""
 _SHOWN: Final = 3
 _SEVERAL: Final = "several nodes"
 

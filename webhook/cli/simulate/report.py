@@ -85,7 +85,7 @@ class Text:
         for node, count in found.nodes.items():
             by_count.setdefault(count, []).append(node)
         for count, nodes in sorted(by_count.items(), reverse=True):
-            yield f"  {shortened(sorted(nodes))}: {count}{' each' if len(nodes) > 1 else ''}"
+            yield f"  {shortened(nodes)}: {count}{' each' if len(nodes) > 1 else ''}"
         if last is not None:
             yield f"then no node takes another{_because_of(last)}"
             yield from self._why(last)
@@ -195,7 +195,7 @@ def _groups(groups: Iterable[JSONObject]) -> Iterator[str]:
     alike: dict[tuple[str, ...], list[str]] = {}
     for group in groups:
         text, nodes = tuple(_group(group)), group["nodes"]
-        alike[text] = sorted([*alike[text], *nodes]) if text in alike else nodes
+        alike[text] = [*alike[text], *nodes] if text in alike else nodes
     for lines, nodes in islice(alike.items(), _GROUPS_MAX):
         yield from (f"  {shortened(nodes)}{line}" for line in lines)
     if rest := sum(map(len, islice(alike.values(), _GROUPS_MAX, None))):
