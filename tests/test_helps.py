@@ -221,7 +221,7 @@ def test_what_never_is_allocated_names_the_release() -> None:
     ("wanted", "said"),
     [
         ("memory: 60Gi", ""),
-        ("memory: 100Gi", "capacity memory: 80Gi is left, 100Gi is wanted; "),
+        ("memory: 100Gi", "capacity memory: a device has 80Gi, 100Gi is wanted; "),
         ("cores: 1", "capacity cores is not published; "),
     ],
 )

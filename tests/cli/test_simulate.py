@@ -333,7 +333,7 @@ class TestMatch:
         claim.write_text(yaml.safe_dump({"apiVersion": "resource.k8s.io/v1", **asking}))
         done = draguard("match", claim, "--cluster", CLUSTER)
         assert "4 of 8 devices match" in done.out
-        assert "  false 4 A100  node-c, node-d: capacity memory: 40Gi is left, 60Gi is wanted\n" in done.out
+        assert "  false 4 A100  node-c, node-d: capacity memory: a device has 40Gi, 60Gi is wanted\n" in done.out
         before = draguard("match", claim, "--cluster", CLUSTER, "--kubernetes-version", "1.34")
         assert "8 of 8 devices match" in before.out  # DRAConsumableCapacity is off
 

@@ -20,7 +20,7 @@ class Lack(NamedTuple):
     """A capacity or counter of which too little is left.
 
     Args:
-        text: The reason, such as ``capacity memory: 10Gi is left, 20Gi is wanted``.
+        text: The reason, such as ``capacity memory: a device has 10Gi, 20Gi is wanted``.
         name: The capacity or counter.
         left: The amount of it that can be had, as a quantity; empty if there is none of that name, or none is allowed.
         wanted: The amount that is wanted, or consumed.
@@ -52,10 +52,12 @@ def lack_of_capacity(
         missing = next(name for name in requests or () if name not in capacity)
         return Lack(f"capacity {missing} is not published")
     for name, amount in take.amounts.items():
-        free = take.limits[name] - (used or {}).get(name, 0)
+        taken = (used or {}).get(name, 0)
+        free = take.limits[name] - taken
         if amount > free:
             left, wanted = quantity_text(free), quantity_text(amount)
-            return Lack(f"capacity {name}: {left} is left, {wanted} is wanted", name, left, wanted)
+            has = f"{left} is left" if taken else f"a device has {left}"
+            return Lack(f"capacity {name}: {has}, {wanted} is wanted", name, left, wanted)
     for name in take.refused:
         most, wanted = most_allowed(capacity[name]["requestPolicy"]), quantity_text(take.amounts[name])
         allows = f"allows at most {most}" if most else "does not allow such a share"
