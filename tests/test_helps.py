@@ -232,3 +232,4 @@ def test_capacity_that_no_device_has_is_named_with_the_most_that_one_has(wanted:
     done = draguard("validate", "-", stdin=f"{template}---\n{slices}---\n{CLASS}".encode())
     assert ('request "gpu" the capacity that it asks for' in done.out) is bool(said)
     assert (f"help: {said}judged as" in done.out) is bool(said)
+    assert ("gets a whole device" in done.out) is not bool(said)

@@ -18,8 +18,8 @@ from webhook.inventory.extended import ExtendedResources
 from webhook.inventory.resources import amounts, container_requests
 from webhook.objects import at, items, mapping, namespace_of, text
 from webhook.records import NamedTuple
-from webhook.references.requests import field_of, requests_of
-from webhook.references.rules import finding, listed, rule
+from webhook.references.requests import field_of, requests_of, requests_of_capacity
+from webhook.references.rules import NOTE, finding, listed, rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -96,6 +96,19 @@ def _enough(claim: JSONObject, context: Context) -> Callable[[str], bool]:
         )
 
     return has_enough
+
+
+@rule("whole-device", *CLAIMS, level=NOTE, beside_devices=True)
+def whole_device(claim: JSONObject, context: Context) -> Iterator[Problem]:
+    """A request asks for a part of a device's capacity, but no device of its class can be shared.
+
+    It gets a device with at least that capacity, and all of it: only devices with ``allowMultipleAllocations`` are
+    shared.
+    """
+    for request, contents in requests_of_capacity(claim, context):
+        if not any(each.is_shared for each in contents):
+            message = f'request "{request.name}" gets a whole device: none of the class can be shared'
+            yield finding((*request.path, "capacity"), message, reason="WholeDevice")
 
 
 @rule("not-enough-devices", *CLAIMS, beside_devices=True)

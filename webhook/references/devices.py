@@ -12,8 +12,8 @@ from webhook.deviceselectors.reads import reads
 from webhook.inventory import CLAIMS
 from webhook.objects import items, mapping, text
 from webhook.problem import Advice, Fix
-from webhook.references.requests import requests_of
-from webhook.references.rules import NOTE, ask_first, finding, in_expression, instead, listed, rule
+from webhook.references.requests import requests_of, requests_of_capacity
+from webhook.references.rules import ask_first, finding, in_expression, instead, listed, rule
 from webhook.references.selecting import (
     OTHER_HOLDER,
     SELECTING,
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from webhook.deviceselectors.parts import Parts, Read
     from webhook.objects import JSONObject
     from webhook.problem import Problem
-    from webhook.references.requests import Request
     from webhook.references.rules import Context
 
 
@@ -271,7 +270,7 @@ def capacity_not_published(claim: JSONObject, context: Context) -> Iterator[Prob
     The name must be the device's: with the same domain, or without one if the device's has none (up to Kubernetes
     1.37). A device without it is skipped, so the pod stays pending.
     """
-    for request, contents in _requests_of_capacity(claim, context):
+    for request, contents in requests_of_capacity(claim, context):
         known = sorted({name for each in contents for name in each.capacity})
         for name in mapping(request.content, "capacity", "requests"):
             if name not in known:
@@ -279,29 +278,3 @@ def capacity_not_published(claim: JSONObject, context: Context) -> Iterator[Prob
                 bare = name.rpartition("/")[2]
                 hint = f'did you mean "{bare}"?' if bare in known else instead(name, known, "capacities")
                 yield finding((*request.path, "capacity", "requests", name), message, hint)
-
-
-@rule("whole-device", *CLAIMS, level=NOTE, beside_devices=True)
-def whole_device(claim: JSONObject, context: Context) -> Iterator[Problem]:
-    """A request asks for a part of a device's capacity, but no device of its class can be shared.
-
-    It gets a device with at least that capacity, and all of it: only devices with ``allowMultipleAllocations`` are
-    shared.
-    """
-    for request, contents in _requests_of_capacity(claim, context):
-        if not any(each.is_shared for each in contents):
-            message = f'request "{request.name}" gets a whole device: none of the class can be shared'
-            yield finding((*request.path, "capacity", "requests"), message, reason="WholeDevice")
-
-
-def _requests_of_capacity(claim: JSONObject, context: Context) -> Iterator[tuple[Request, Sequence[Content]]]:
-    """The requests with capacity, and the devices of their classes, if there are any."""
-    fleet = context.fleet
-    if fleet is None:
-        return
-    for request in requests_of(claim):
-        device_class = context.inventory.find("DeviceClass", text(request.content, "deviceClassName"))
-        if device_class is None or not mapping(request.content, "capacity", "requests"):
-            continue
-        if contents := fleet.of_class(items(device_class, "spec", "selectors")):
-            yield request, contents

@@ -13,6 +13,7 @@ from webhook.references.rules import finding, in_place, listed
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from webhook.allocation.devices import Content
     from webhook.objects import JSONObject
     from webhook.problem import Problem
     from webhook.references.rules import Context
@@ -42,6 +43,19 @@ def requests_of(claim: JSONObject) -> Iterator[Request]:
         for place, alternative in enumerate(items(each, "firstAvailable")):
             name = f"{text(each, 'name')}/{text(alternative, 'name')}"
             yield Request(name, (*here, "firstAvailable", place), alternative)
+
+
+def requests_of_capacity(claim: JSONObject, context: Context) -> Iterator[tuple[Request, Sequence[Content]]]:
+    """Yield the requests with capacity, and the devices of their classes, if there are any."""
+    fleet = context.fleet
+    if fleet is None:
+        return
+    for request in requests_of(claim):
+        device_class = context.inventory.find("DeviceClass", text(request.content, "deviceClassName"))
+        if device_class is None or not mapping(request.content, "capacity", "requests"):
+            continue
+        if contents := fleet.of_class(items(device_class, "spec", "selectors")):
+            yield request, contents
 
 
 def field_of(constraint: JSONObject) -> str:
