@@ -21,6 +21,7 @@ from webhook.budget import DeadlineExceededError, current
 from webhook.cli import main, match
 from webhook.cli.console import progress
 from webhook.cli.options.cluster import read_cluster
+from webhook.simulation import Scheduler
 from webhook.simulation.answers import Answers
 from webhook.simulation.replicas import Fit, fit
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from webhook.inventory import Inventory
+    from webhook.simulation.scheduler import Placement
 
 EXAMPLES = ROOT / "examples" / "simulate"
 DEPLOYMENT, CLUSTER = EXAMPLES / "deployment.yaml", EXAMPLES / "cluster.yaml"
@@ -582,13 +584,15 @@ class TestTime:
         done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--timeout", "1e-9")
         assert done.code == 1
         pods = ", ".join(f"team-y/inference-XXXXX-{number}" for number in range(3))
-        over = "1e-09 seconds have passed; give fewer pods, or a longer --timeout"
+        over = "1e-09 seconds have passed while files were read; give a longer --timeout"
         assert done.err == f"not simulated: 3 of 3 pods ({pods}): {over}\n"
         assert "pending" not in done.out
 
     def test_json_has_them_all(self) -> None:
         found = simulated(DEPLOYMENT, "--cluster", CLUSTER, "--timeout", "1e-9")
-        assert [each["why"]["reason"] for each in found] == ["not simulated: 1e-09 seconds have passed"] * 3
+        assert [each["why"]["reason"] for each in found] == [
+            "not simulated: 1e-09 seconds have passed while files were read"
+        ] * 3
         assert found[0].keys() == simulated(DEPLOYMENT, "--cluster", CLUSTER)[0].keys()
         assert found[0]["why"].keys() == simulated(DEPLOYMENT, "--cluster", CLUSTER)[0]["why"].keys()
 
@@ -596,7 +600,7 @@ class TestTime:
         done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--fit", "--timeout", "1e-9")
         assert (done.code, done.err) == (
             1,
-            "more pods may fit: 1e-09 seconds have passed; give a longer --timeout\n",
+            "more pods may fit: 1e-09 seconds have passed while files were read; give a longer --timeout\n",
         )
 
     def test_reading_counts(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -607,6 +611,27 @@ class TestTime:
         monkeypatch.setattr(import_module("webhook.cli.simulate"), "read_cluster", slow)
         done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--timeout", "0.1")
         assert "not simulated: 3 of 3 pods" in done.err
+
+    @pytest.mark.parametrize(
+        ("pod", "said"),
+        [
+            (DEPLOYMENT, "2 of 3 pods (team-y/inference-XXXXX-1, team-y/inference-XXXXX-2): {}; give fewer pods, or a"),
+            ("train-1-0", "1 pod (team-x/train-1-0): {}; give a"),
+        ],
+    )
+    def test_fewer_pods_are_advised_only_where_they_help(
+        self, pod: str | Path, said: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        schedule = Scheduler.schedule
+
+        def late(scheduler: Scheduler, each: dict[str, Any]) -> Placement:
+            if not each["metadata"]["name"].endswith("XXXXX-0"):
+                raise DeadlineExceededError
+            return schedule(scheduler, each)
+
+        monkeypatch.setattr(Scheduler, "schedule", late)
+        done = draguard("simulate", pod, "--cluster", CLUSTER)
+        assert done.err == f"not simulated: {said.format('300 seconds have passed')} longer --timeout\n"
 
     def test_fit_looks_for_help_only_while_there_is_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def late(*arguments: Any) -> Fit:

@@ -91,6 +91,8 @@ def run(arguments: Namespace) -> int:
         scheduler = Scheduler(Cluster(inventory, settings))
     except ValueError as error:
         raise UsageError(f"Kubernetes {stated}: {error}") from error
+    is_over = monotonic() >= arguments.deadline
+    arguments.passed = f"{arguments.timeout:g} seconds have passed{' while files were read' if is_over else ''}"
     once = (settings.taint_rules_ignored, scheduler.cluster.of_unknown_size)
     result = Text(color=wants_colors(arguments), once=once)
     if arguments.fit:
@@ -237,7 +239,7 @@ def _schedule(
     found = _answers(scheduler, pods, frozenset(reported), arguments)
     left = [pods[index] for index in reported if index not in found]
     if arguments.output != "text":
-        missing = f"not simulated: {arguments.timeout:g} seconds have passed"
+        missing = f"not simulated: {arguments.passed}"
         places = sorted(found.keys() | reported)
         every = [found.get(index) or Answers.unfinished(pods[index], missing) for index in places]
         show_structured(every, arguments.output)
@@ -250,10 +252,9 @@ def _schedule(
             print(NOT_SIMULATED)
     if left:
         names = listed([f"{namespace_of(pod)}/{name_of(pod)}" for pod in left])
-        complaint = (
-            f"not simulated: {len(left)} of {len(reported)} pods ({names}): {arguments.timeout:g} seconds have passed"
-        )
-        show_lines([f"{complaint}; give fewer pods, or a longer --timeout"], sys.stderr)
+        pods_left = f"{len(left)} of {len(reported)} pods" if len(reported) > 1 else "1 pod"
+        advice = "give fewer pods, or a longer --timeout" if found else "give a longer --timeout"
+        show_lines([f"not simulated: {pods_left} ({names}): {arguments.passed}; {advice}"], sys.stderr)
     if any(each["why"]["reason"].startswith(FAILED) for each in found.values()):
         return OWN_FAILURE
     return 1 if left or not all(map(gets_devices, found.values())) else 0
@@ -320,14 +321,13 @@ def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, argumen
         if not arguments.quiet:
             print(NOT_SIMULATED)
     if found.is_cut:
-        complaint = f"more pods may fit: {arguments.timeout:g} seconds have passed; give a longer --timeout"
-        show_lines([complaint], sys.stderr)
+        show_lines([f"more pods may fit: {arguments.passed}; give a longer --timeout"], sys.stderr)
     return 1 if found.is_cut or not found.pods else 0
 
 
 def _explained(scheduler: Scheduler, placement: Placement, arguments: Namespace) -> JSONObject:
     """Return the result of the first copy that does not fit, with the reasons for which there is time."""
-    answer = Answers.unfinished(placement.pod, f"not explained: {arguments.timeout:g} seconds have passed")
+    answer = Answers.unfinished(placement.pod, f"not explained: {arguments.passed}")
     with suppress(DeadlineExceededError):
         answer = Answers(scheduler).of(placement)
         References(scheduler.cluster).annotate(answer, placement)
