@@ -233,3 +233,20 @@ def test_capacity_that_no_device_has_is_named_with_the_most_that_one_has(wanted:
     assert ('request "gpu" the capacity that it asks for' in done.out) is bool(said)
     assert (f"help: {said}judged as" in done.out) is bool(said)
     assert ("gets a whole device" in done.out) is not bool(said)
+
+
+@pytest.mark.parametrize(
+    ("devices", "fields", "said"),
+    [
+        ("{name: a}, {name: b}", "", "3 devices are wanted, and a node has at most 2; judged as"),
+        ("{name: a}, {name: b}", "allocationMode: All", "judged as"),
+        ("{name: a}, {name: b, allowMultipleAllocations: true}", "count: 2", "judged as"),
+        ("{name: a, taints: [{key: k, effect: NoSchedule}]}, {name: b}, {name: c}", "", "tolerate them"),
+    ],
+)
+def test_requests_that_want_too_many_devices_together(devices: str, fields: str, said: str) -> None:
+    slices = f"{SLICE.partition('  devices:')[0]}  devices: [{devices}]\n"
+    second = f"      - {{name: more, exactly: {{{CLASS_NAME.strip()}, {fields}}}}}\n"
+    template = f"{TEMPLATE}          count: 2\n{second}"
+    done = draguard("validate", "-", stdin=f"{template}---\n{slices}---\n{CLASS}".encode())
+    assert f"help: {said}" in done.out

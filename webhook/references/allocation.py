@@ -11,6 +11,7 @@ from webhook.allocation import Result
 from webhook.allocation.devices import amount
 from webhook.budget import current
 from webhook.deviceselectors.fleet import EVERYWHERE
+from webhook.deviceselectors.groups import Group
 from webhook.formats.quantities import parse_quantity
 from webhook.inventory import CLAIMS, Inventory, MalformedError, devices_path
 from webhook.inventory.claims import allocation_of, source
@@ -53,13 +54,32 @@ def never_allocated(claim: JSONObject, context: Context) -> Iterator[Problem]:
     requests = items(devices, "requests")
     whose = "all requests together" if len(requests) > 1 else f'request "{text(requests[0], "name")}"'
     message = f"no node has the devices of {whose}, even if all of them are free"
-    yield _never((*path, "requests"), message, context, _unusable(claim, context))
+    yield _never((*path, "requests"), message, context, _too_many(claim, context) or _unusable(claim, context))
 
 
 def _never(path: tuple[str | int, ...], message: str, context: Context, hint: str = "") -> Problem:
     """Make a finding of the allocator, which names its release: `draguard simulate` may take another one."""
     hint = "; ".join(filter(None, (hint, f"judged as Kubernetes 1.{context.release}")))
     return finding(path, message, hint, "NeverAllocated")
+
+
+def _too_many(claim: JSONObject, context: Context) -> str:
+    """Say how many devices the requests want together, if no node has so many; empty if one has, or may."""
+    total, found = 0, dict[int, Group]()
+    for request in requests_of(claim):
+        device_class = context.inventory.find("DeviceClass", text(request.content, "deviceClassName"))
+        wanted: Any = mapping(request.content).get("count", 1)
+        is_counted = isinstance(wanted, int) and text(request.content, "allocationMode") != "All"
+        is_special = "/" in request.name or "adminAccess" in request.content
+        if context.fleet is None or device_class is None or is_special or not is_counted:
+            return ""
+        answer = context.fleet.sorted_out(items(device_class, "spec", "selectors"), items(request.content, "selectors"))
+        total += wanted
+        found |= {each.index: Group(each, (each,), 1) for group in answer.taken for each in group.contents}
+    if context.fleet is None or any(each.content.is_shared for each in found.values()):
+        return ""
+    most, _ = context.fleet.most_on_a_node(list(found.values()))
+    return f"{total} devices are wanted, and a node has at most {most}" if total > most else ""
 
 
 def _unusable(claim: JSONObject, context: Context) -> str:
