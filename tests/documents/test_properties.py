@@ -53,6 +53,7 @@ LINES = st.builds(
 @example(b'{"a": ' + b"9" * 5000 + b"}")
 @example("a: \ud800")
 @example(b'{"":1e400\0')
+@example(b"{}1e400\0")
 def test_nothing_makes_the_reader_fail(text: bytes | str) -> None:
     for found in parse(text):
         if isinstance(found, Unreadable):

@@ -12,7 +12,8 @@ from webhook.documents.limits import MAX_DEPTH, MAX_VALUES, too_deep, too_many_v
 from webhook.documents.scalars import integer
 from webhook.records import NamedTuple
 
-TOKEN: Final = re.compile(r'[{}\[\]:,]|"[^"\\]*+(?:(?=\\.)\\.[^"\\]*+)*+"?|[^\s{}\[\]:,"]+', re.DOTALL)
+_NUMBER: Final = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+TOKEN: Final = re.compile(rf'[{{}}\[\]:,]|"[^"\\]*+(?:(?=\\.)\\.[^"\\]*+)*+"?|{_NUMBER}|[^\s{{}}\[\]:,"]+', re.DOTALL)
 """A token of valid JSON; a string without end is one, so that it is looked at once."""
 
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
@@ -22,6 +23,7 @@ _ESCAPE: Final = re.compile(
 _LEVELS: Final = {"{": 1, "[": 1, "}": -1, "]": -1}
 _STRING: Final = re.compile(r'"[^"\\]*+(?:(?=\\.)\\.[^"\\]*+)*+"?', re.DOTALL)
 _INFINITE: Final = (math.inf, -math.inf)
+_is_number: Final = re.compile(_NUMBER).fullmatch
 _MAX_SHOWN: Final = 40
 
 
@@ -130,8 +132,8 @@ def paired(text: str) -> str:
     return _ESCAPE.sub(lambda match: "\\ufffd" if match[1] else match[0], text)
 
 
-def _is_too_large(number: str) -> bool:
-    return number[0] in "-0123456789" and math.isinf(float(number))
+def _is_too_large(token: str) -> bool:
+    return _is_number(token) is not None and math.isinf(float(token))
 
 
 def _is_deep(value: Any) -> bool:
