@@ -213,7 +213,7 @@ class TestFiles:
         done = draguard("mutate", option, folder)
         assert (done.code, done.err.partition(": leave")[0]) == (
             2,
-            f"draguard mutate: error: {option}: {folder} is rendered, so that there is no file to change",
+            f"draguard mutate: error: {option} is unsupported for charts and kustomizations, such as {folder}",
         )
 
     def test_standard_input_cannot_be_changed(self) -> None:

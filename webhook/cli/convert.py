@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, TextIO
 from webhook.api.versions import release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.diff import unified
-from webhook.cli.console.files import Rewritten, rewrite
 from webhook.cli.console.output import code_of
 from webhook.cli.console.reading import note_left_out, only_manifests, some_paths
 from webhook.cli.console.texts import joined
@@ -44,6 +43,8 @@ def run(arguments: Namespace) -> int:
         if arguments.diff:
             sys.stdout.writelines(unified(each.name, each.before, each.after))
     if arguments.write:
+        from webhook.cli.console.files import Rewritten, rewrite  # noqa: PLC0415 - needed only to write
+
         rewrite(Rewritten(each.name, each.before, each.after) for each in files if each.after != each.before)
     if not (arguments.write or arguments.check or arguments.diff):
         sys.stdout.writelines(joined(each.after for each in files))

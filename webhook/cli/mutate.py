@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from webhook.api.templates import pod_template
 from webhook.cli.arguments import UsageError
-from webhook.cli.console.diff import unified
-from webhook.cli.console.files import Rewritten, rewrite
 from webhook.cli.console.output import code_of
 from webhook.cli.console.reading import read_sources, some_paths
 from webhook.cli.console.texts import joined
@@ -70,11 +68,15 @@ def _put_out(pairs: Sequence[tuple[Document, _Changed]], arguments: Namespace) -
     if not (arguments.diff or arguments.write):
         sys.stdout.writelines(joined(after for _, after in _texts(pairs)))
         return
-    files = [Rewritten(first.source, first.whole_text, after) for first, after in _texts(pairs)]
+    files = [(first.source, first.whole_text, after) for first, after in _texts(pairs)]
     if arguments.diff:
-        sys.stdout.writelines(line for each in files for line in unified(each.name, each.before, each.after))
+        from webhook.cli.console.diff import unified  # noqa: PLC0415 - needed only for differences
+
+        sys.stdout.writelines(line for each in files for line in unified(*each))
         return
-    changed = [each for each in files if each.before != each.after]
+    from webhook.cli.console.files import Rewritten, rewrite  # noqa: PLC0415 - needed only to write
+
+    changed = [Rewritten(name, before, after) for name, before, after in files if before != after]
     rewrite(changed)
     objects = sum(bool(change.patch) for _, change in pairs)
     what = f"{counted(objects, 'object')} in {counted(len(changed), 'file')} changed"
@@ -89,7 +91,9 @@ def _check_writable(arguments: Namespace, paths: Iterable[str]) -> None:
     """
     option = "--write" if arguments.write else "--diff"
     if (arguments.write or arguments.diff) and (rendered := next(filter(is_rendered, paths), "")):
-        raise UsageError(f"{option}: {rendered} is rendered, so that there is no file to change: leave out {option}")
+        raise UsageError(
+            f"{option} is unsupported for charts and kustomizations, such as {rendered}: leave out {option}"
+        )
     if arguments.write and STDIN in paths:
         raise UsageError("--write: standard input (-) cannot be changed in place: leave out --write, or name files")
 

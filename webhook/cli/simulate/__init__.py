@@ -28,6 +28,7 @@ from webhook.findings import FAILED, GRAVE, guarded, own_failure, unread
 from webhook.inventory import Inventory, MalformedError, in_namespace
 from webhook.inventory.claims import POD
 from webhook.objects import DEFAULT_NAMESPACE, items, name_of, namespace_of, text
+from webhook.records import NamedTuple
 from webhook.references.pending import References
 from webhook.references.rules import listed
 from webhook.report.model import Report
@@ -54,10 +55,38 @@ _PODS_MAX: Final = 150_000
 """The maximum number of pods in a cluster (kubernetes.io/docs/setup/best-practices/cluster-large)."""
 
 
+class _Pods(NamedTuple):
+    """The pods to schedule.
+
+    Args:
+        every: All of them; pending pods of other namespaces than a stated one only use up devices.
+        reported: The places of those to report.
+    """
+
+    every: Sequence[JSONObject]
+    reported: Sequence[int]
+
+
+class _Limit(NamedTuple):
+    """The end of the simulation.
+
+    Args:
+        deadline: When it ends, in seconds of ``time.monotonic()``.
+        passed: What messages say of pods that are left out.
+    """
+
+    deadline: float
+    passed: str
+
+    def enforced(self) -> AbstractContextManager[Budget]:
+        """End the work within the block at the deadline."""
+        return limited(Budget(deadline=self.deadline, is_offline=True))
+
+
 def run(arguments: Namespace) -> int:
     """Print each pod's node and devices, or why it has none; return 1 if a pod stays pending."""
-    arguments.deadline = monotonic() + arguments.timeout
-    arguments.only, arguments.namespace = arguments.namespace, arguments.namespace or DEFAULT_NAMESPACE
+    deadline = monotonic() + arguments.timeout
+    namespace = arguments.namespace or DEFAULT_NAMESPACE
     stated = kubernetes(arguments) or DEFAULT_RELEASE
     try:
         settings = Settings.of(stated, feature_gates(arguments, stated))
@@ -70,12 +99,12 @@ def run(arguments: Namespace) -> int:
     if report.errors and not (inventory.all("Node") or inventory.all("Pod")):
         return _refuse(report)
     named = take_names(arguments, inventory)
-    documents = read_sources(arguments, arguments.paths, stated, arguments.namespace)
+    documents = read_sources(arguments, arguments.paths, stated, namespace)
     gates = feature_gates(arguments, stated)
-    refused = Refused(documents, inventory, stated, gates, namespace=arguments.namespace)
+    refused = Refused(documents, inventory, stated, gates, namespace=namespace)
 
     def as_stored(obj: JSONObject) -> JSONObject:
-        return stored(in_namespace(obj, arguments.namespace), kubernetes=stated, feature_gates=gates)
+        return stored(in_namespace(obj, namespace), kubernetes=stated, feature_gates=gates)
 
     workloads = _workloads(documents, as_stored, refused, inventory, report)
     if report.findings and (code := _refuse(report)):
@@ -83,21 +112,21 @@ def run(arguments: Namespace) -> int:
     _note_suspended(workloads, arguments)
     if arguments.fit:
         _check_fit(workloads)
-    _what_if(arguments, inventory)
-    pods, reported = _pods(workloads, inventory, arguments, named)
-    if not reported and arguments.fit:
+    _what_if(arguments, inventory, namespace)
+    pods = _pods(workloads, inventory, arguments, named)
+    if not pods.reported and arguments.fit:
         raise UsageError("--fit takes one pod or workload, and no pod is pending: give one")
     try:
         scheduler = Scheduler(Cluster(inventory, settings))
     except ValueError as error:
         raise UsageError(f"Kubernetes {stated}: {error}") from error
-    is_over = monotonic() >= arguments.deadline
-    arguments.passed = f"{arguments.timeout:g} seconds have passed{' while files were read' if is_over else ''}"
+    while_reading = " while files were read" if monotonic() >= deadline else ""
+    limit = _Limit(deadline, f"{arguments.timeout:g} seconds have passed{while_reading}")
     once = (settings.taint_rules_ignored, scheduler.cluster.of_unknown_size)
     result = Text(color=wants_colors(arguments), once=once)
     if arguments.fit:
-        return _fit(scheduler, [pods[index] for index in reported], result, arguments)
-    return _schedule(scheduler, pods, reported, result, arguments)
+        return _fit(scheduler, [pods.every[index] for index in pods.reported], result, limit, arguments)
+    return _schedule(scheduler, pods, result, limit, arguments)
 
 
 def _refuse(report: Report) -> int:
@@ -170,17 +199,24 @@ def _try_pod(workload: JSONObject) -> None:
         Inventory().take(pod)
 
 
-def _what_if(arguments: Namespace, inventory: Inventory) -> None:
-    """Remove nodes, and release claims with the pods that use them, according to the options."""
+def _what_if(arguments: Namespace, inventory: Inventory, default: str) -> None:
+    """Remove nodes, and release claims with the pods that use them, according to the options.
+
+    Args:
+        arguments: The command's arguments.
+        inventory: The cluster's objects.
+        default: The namespace of claims that are named without one.
+    """
     for name in arguments.without:
         if inventory.discard("Node", name) is None:
             raise UsageError(f"--without {name}: node not found{_suggestion(name, _names(inventory, 'Node'))}")
     for released in arguments.release:
         namespace, _, name = released.rpartition("/")
-        claim = inventory.find("ResourceClaim", name, namespace or arguments.namespace)
+        namespace = namespace or default
+        claim = inventory.find("ResourceClaim", name, namespace)
         if claim is None:
             known = [f"{space}/{each}" for space, each in inventory.names("ResourceClaim")]
-            wanted = f"{namespace or arguments.namespace}/{name}"
+            wanted = f"{namespace}/{name}"
             raise UsageError(f"--release {released}: ResourceClaim not found{_suggestion(wanted, known)}")
         for consumer in items(claim, "status", "reservedFor"):
             if text(consumer, "resource") == POD:
@@ -201,11 +237,8 @@ def _suggestion(name: str, known: Sequence[str]) -> str:
 
 def _pods(
     workloads: Sequence[JSONObject], inventory: Inventory, arguments: Namespace, named: Sequence[JSONObject]
-) -> tuple[list[JSONObject], list[int]]:
-    """Return the pods to schedule: those given; the pending ones of the cluster if requested, or if none are given.
-
-    Return also the places of those to report: pending ones of other namespaces than a given one only use up devices.
-    """
+) -> _Pods:
+    """Return the pods to schedule: those given; the pending ones of the cluster if requested, or if none are given."""
     nodes = inventory.all("Node")
     # --fit counts further pods, beside those that already run.
     running = Running(() if arguments.fit else inventory.running())
@@ -228,52 +261,50 @@ def _pods(
         raise UsageError(not_found("nodes", arguments.cluster))
     holder = Inventory() if arguments.fit else inventory
     reported = [
-        index for index, pod in enumerate(found) if index < given or arguments.only in {None, namespace_of(pod)}
+        index for index, pod in enumerate(found) if index < given or arguments.namespace in {None, namespace_of(pod)}
     ]
-    return [holder.take(pod) or pod for pod in found], reported
+    return _Pods([holder.take(pod) or pod for pod in found], reported)
 
 
-def _schedule(
-    scheduler: Scheduler, pods: Sequence[JSONObject], reported: Sequence[int], result: Text, arguments: Namespace
-) -> int:
-    found = _answers(scheduler, pods, frozenset(reported), arguments)
-    left = [pods[index] for index in reported if index not in found]
+def _schedule(scheduler: Scheduler, pods: _Pods, result: Text, limit: _Limit, arguments: Namespace) -> int:
+    found = _answers(scheduler, pods, limit, arguments)
+    left = [pods.every[index] for index in pods.reported if index not in found]
     if arguments.output != "text":
-        missing = f"not simulated: {arguments.passed}"
-        places = sorted(found.keys() | reported)
-        every = [found.get(index) or Answers.unfinished(pods[index], missing) for index in places]
+        missing = f"not simulated: {limit.passed}"
+        places = sorted(found.keys() | pods.reported)
+        every = [found.get(index) or Answers.unfinished(pods.every[index], missing) for index in places]
         show_structured(every, arguments.output)
     else:
         answers = [found[index] for index in sorted(found)]
         show_lines(result.answers(answers))
         if not arguments.quiet:
             if answers or not left:
-                print(result.summary(answers, arguments.only))
+                print(result.summary(answers, arguments.namespace))
             print(NOT_SIMULATED)
     if left:
         names = listed([f"{namespace_of(pod)}/{name_of(pod)}" for pod in left])
-        pods_left = f"{len(left)} of {len(reported)} pods" if len(reported) > 1 else "1 pod"
+        asked = len(pods.reported)
+        pods_left = f"{len(left)} of {asked} pods" if asked > 1 else "1 pod"
         advice = "give fewer pods, or a longer --timeout" if found else "give a longer --timeout"
-        show_lines([f"not simulated: {pods_left} ({names}): {arguments.passed}; {advice}"], sys.stderr)
+        show_lines([f"not simulated: {pods_left} ({names}): {limit.passed}; {advice}"], sys.stderr)
     if any(each["why"]["reason"].startswith(FAILED) for each in found.values()):
         return OWN_FAILURE
     return 1 if left or not all(map(gets_devices, found.values())) else 0
 
 
-def _answers(
-    scheduler: Scheduler, pods: Sequence[JSONObject], reported: frozenset[int], arguments: Namespace
-) -> dict[int, JSONObject]:
+def _answers(scheduler: Scheduler, pods: _Pods, limit: _Limit, arguments: Namespace) -> dict[int, JSONObject]:
     """Schedule pods while there is time; return the results by the pods' places: those reported, and failures."""
     cluster = scheduler.cluster
     tell, references = Answers(scheduler), References(cluster)
     found: dict[int, JSONObject] = {}
-    with _limited(arguments), counting(f"of {len(reported)} pods", sys.stderr, quiet=arguments.quiet) as progress:
+    reported = frozenset(pods.reported)
+    with limit.enforced(), counting(f"of {len(reported)} pods", sys.stderr, quiet=arguments.quiet) as progress:
         checks = count(1)
         cluster.progress = lambda: progress(len(found), f", {next(checks)} checks of nodes")
         with suppress(DeadlineExceededError):
-            for index in in_order(pods, cluster.inventory):
+            for index in in_order(pods.every, cluster.inventory):
                 try:
-                    placement = scheduler.schedule(pods[index])
+                    placement = scheduler.schedule(pods.every[index])
                     if index not in reported:
                         continue
                     answer = tell.of(placement)
@@ -281,14 +312,9 @@ def _answers(
                 except GRAVE:
                     raise
                 except Exception as error:  # noqa: BLE001 - the other pods still get their answers
-                    answer = Answers.unfinished(pods[index], own_failure(error))
+                    answer = Answers.unfinished(pods.every[index], own_failure(error))
                 found[index] = answer
     return found
-
-
-def _limited(arguments: Namespace) -> AbstractContextManager[Budget]:
-    """End the simulation when its time is over."""
-    return limited(Budget(deadline=arguments.deadline, is_offline=True))
 
 
 def _check_fit(workloads: Iterable[JSONObject]) -> None:
@@ -305,12 +331,12 @@ def _check_fit(workloads: Iterable[JSONObject]) -> None:
             )
 
 
-def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, arguments: Namespace) -> int:
+def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, limit: _Limit, arguments: Namespace) -> int:
     if len({_shape(pod) for pod in pods}) > 1:
         raise UsageError(f"--fit takes one pod or workload, and there are {len(pods)} different pods")
-    with _limited(arguments), counting("pods fit so far", sys.stderr, quiet=arguments.quiet) as progress:
+    with limit.enforced(), counting("pods fit so far", sys.stderr, quiet=arguments.quiet) as progress:
         found = fit(scheduler, pods[0], progress)
-        last = _explained(scheduler, found.last, arguments) if found.last else None
+        last = _explained(scheduler, found.last, limit) if found.last else None
     if last is not None:
         last["why"]["notes"] += filter(None, [shared(pods[0])])
     pod = f"{namespace_of(pods[0])}/{name_of(pods[0])}"
@@ -321,13 +347,13 @@ def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, argumen
         if not arguments.quiet:
             print(NOT_SIMULATED)
     if found.is_cut:
-        show_lines([f"more pods may fit: {arguments.passed}; give a longer --timeout"], sys.stderr)
+        show_lines([f"more pods may fit: {limit.passed}; give a longer --timeout"], sys.stderr)
     return 1 if found.is_cut or not found.pods else 0
 
 
-def _explained(scheduler: Scheduler, placement: Placement, arguments: Namespace) -> JSONObject:
+def _explained(scheduler: Scheduler, placement: Placement, limit: _Limit) -> JSONObject:
     """Return the result of the first copy that does not fit, with the reasons for which there is time."""
-    answer = Answers.unfinished(placement.pod, f"not explained: {arguments.passed}")
+    answer = Answers.unfinished(placement.pod, f"not explained: {limit.passed}")
     with suppress(DeadlineExceededError):
         answer = Answers(scheduler).of(placement)
         References(scheduler.cluster).annotate(answer, placement)

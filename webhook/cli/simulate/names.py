@@ -27,7 +27,7 @@ def take_names(arguments: Namespace, inventory: Inventory) -> list[JSONObject]:
     """Take paths that are not files for names of pods; return the pods, and leave the other paths.
 
     Args:
-        arguments: The command's arguments; ``only`` is the namespace that was given, if any.
+        arguments: The command's arguments.
         inventory: The cluster's objects.
 
     Raises:
@@ -37,7 +37,7 @@ def take_names(arguments: Namespace, inventory: Inventory) -> list[JSONObject]:
         return []
     names = [path for path in arguments.paths if _may_be_name(path)]
     arguments.paths = [path for path in arguments.paths if path not in names]
-    return [_pod_of(each, inventory, arguments.only) for each in names]
+    return [_pod_of(each, inventory, arguments.namespace) for each in names]
 
 
 def _may_be_name(path: str) -> bool:

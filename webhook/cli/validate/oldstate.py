@@ -51,12 +51,12 @@ class Deployed:
     """The objects of files.
 
     Args:
-        paths: The files, charts and kustomizations; empty if there is no old state.
+        paths: The files, charts and kustomizations of the old state; may be empty.
         report: Receives their problems.
         options: How charts are rendered.
 
     Raises:
-        SourceError: There is no program to render with.
+        SourceError: A chart or kustomization needs a program that is not installed.
     """
 
     is_stored = True
