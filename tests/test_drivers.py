@@ -298,29 +298,36 @@ class TestCheck:
         done = draguard("driver", "check", "a.yaml", "gone.yaml")
         assert done.code == 2
         assert [line.partition(";")[0] for line in done.err.splitlines()] == [
-            'a.yaml: devices.x: attribute b is of type "strng"',
-            'a.yaml: devices.x: attribute c is of type "integer"',
-            "a.yaml: devices.z: unknown key capcity",
+            'a.yaml:1:40: devices.x: attribute b is of type "strng"',
+            'a.yaml:1:50: devices.x: attribute c is of type "integer"',
+            "a.yaml:1:68: devices.z: unknown key capcity",
             "gone.yaml: no such file or directory",
         ]
 
     def test_all_mistakes_of_a_profile_are_listed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
         (tmp_path / "a.yaml").write_text(WRONG, encoding="utf-8")
-        assert [line.partition("a.yaml: ")[2] for line in draguard("driver", "check", "a.yaml").err.splitlines()] == [
-            "the profile: unknown key abuot; did you mean about?",
+        assert [line.removeprefix("a.yaml:") for line in draguard("driver", "check", "a.yaml").err.splitlines()] == [
+            "1:1: the profile: unknown key abuot; did you mean about?",
             (
-                "the profile: unknown key attributes; keys are about, classes, devices, driver, gates, isExample, "
+                "2:1: the profile: unknown key attributes; keys are about, classes, devices, driver, gates, isExample, "
                 "isOpen, kindAttribute, parameters, removed, source"
             ),
-            "driver: name the driver, such as gpu.example.com",
-            "removed: must be a map",
-            "parameters.schema: unknown keyword requird; did you mean required?",
-            "parameters.schema.minimum: must be a number",
-            "parameters.schema.type: unknown type objct; did you mean object?",
-            "parameters.schema: Beta is not among the gates; write gates: {Beta: false} if it is off by default",
-            "parameters.schema.a.type: unknown type strng; did you mean string?",
+            "1:1: driver: name the driver, such as gpu.example.com",
+            "4:1: removed: must be a map",
+            "6:39: parameters.schema: unknown keyword requird; did you mean required?",
+            "6:25: parameters.schema.minimum: must be a number",
+            "6:12: parameters.schema.type: unknown type objct; did you mean object?",
+            "6:53: parameters.schema: Beta is not among the gates; write gates: {Beta: false} if it is off by default",
+            "6:82: parameters.schema.a.type: unknown type strng; did you mean string?",
         ]
+
+    def test_mistakes_of_a_definition_are_shown_there(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "a.yaml").write_text(OWN.replace("minItems", "minItem"), encoding="utf-8")
+        assert draguard("driver", "check", "a.yaml").err == (
+            "a.yaml:21:32: parameters.kinds.GpuConfig.names: unknown keyword minItem; did you mean minItems?\n"
+        )
 
     def test_kubernetes_objects_are_not_profiles(self, tmp_path: Path) -> None:
         (tmp_path / "a.yaml").write_text(f"{SLICE}\n---\n{SLICE}", encoding="utf-8")
@@ -347,8 +354,8 @@ class TestCheck:
         done = draguard("driver", "check", "a.yaml", "b.yaml")
         assert (done.code, done.out) == (1, "")
         assert done.err.splitlines() == [
-            "a.yaml: a has another profile in a.yaml; keep one of them",
-            "b.yaml: b has another profile in a.yaml; keep one of them",
+            "a.yaml:5:1: a has another profile in a.yaml:1; keep one of them",
+            "b.yaml:1:1: b has another profile in a.yaml:3; keep one of them",
         ]
         assert draguard("driver", "check", "b.yaml", ".//b.yaml").code == 0
 

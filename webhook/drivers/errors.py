@@ -12,8 +12,58 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
 
+class Mistake(NamedTuple):
+    """A mistake in a profile.
+
+    Args:
+        path: The path of the value or key.
+        text: The mistake, behind the name of its place.
+    """
+
+    path: tuple[str | int, ...]
+    text: str
+
+    def __str__(self) -> str:
+        """Return the text."""
+        return self.text
+
+
+class Place(NamedTuple):
+    """A place in a profile.
+
+    Args:
+        path: Its path.
+        name: Its name in texts; those of schemas leave out ``properties``.
+    """
+
+    path: tuple[str | int, ...] = ()
+    name: str = ""
+
+    def __truediv__(self, key: object) -> Place:
+        """Return the place of a key."""
+        return self.below((str(key),), str(key))
+
+    def below(self, steps: tuple[str | int, ...], name: str) -> Place:
+        """Return a place further down.
+
+        Args:
+            steps: The steps to it.
+            name: Its name here.
+        """
+        return Place((*self.path, *steps), f"{self.name}.{name}" if self.name else name)
+
+    def mistake(self, text: str, *keys: object) -> Mistake:
+        """Return a mistake at this place, or further down.
+
+        Args:
+            text: The mistake.
+            keys: The keys to it, if it is further down; the text names them.
+        """
+        return Mistake((*self.path, *map(str, keys)), f"{self.name or 'the profile'}: {text}")
+
+
 class ProfileError(ValueError):
-    """A profile cannot be used; each argument is the text of a mistake, with its place."""
+    """A profile cannot be used; each argument is a :class:`Mistake`."""
 
 
 class Form(NamedTuple):
@@ -49,45 +99,45 @@ def optional(form: Form) -> Form:
     return form._replace(types=(*form.types, type(None)))
 
 
-def malformed(where: str, value: Mapping[Any, Any], forms: Mapping[str, Form]) -> Iterator[tuple[str, str]]:
+def malformed(where: Place, value: Mapping[Any, Any], forms: Mapping[str, Form]) -> Iterator[tuple[str, Mistake]]:
     """Yield the keys with values that they do not take, and the mistakes.
 
     Args:
-        where: The place of the object, as shown before its keys.
+        where: The place of the object.
         value: The object.
         forms: The values that its keys take.
     """
     for key, form in forms.items():
         if key in value and not form.has(value[key]):
-            yield key, f"{where}{key}: must be {form.words}"
+            yield key, (where / key).mistake(f"must be {form.words}")
 
 
-def malformed_items(where: str, value: Mapping[Any, Any], form: Form) -> Iterator[str]:
+def malformed_items(where: Place, value: Mapping[Any, Any], form: Form) -> Iterator[Mistake]:
     """List the mistakes of an object whose keys are names.
 
     Args:
-        where: Its place, as shown.
+        where: Its place.
         value: The object.
         form: The values that it has.
     """
     for name, each in value.items():
         if not form.has(each):
-            yield f"{where}.{name}: must be {form.words}"
+            yield (where / name).mistake(f"must be {form.words}")
 
 
-def unknown_keys(where: str, value: Any, known: Collection[str]) -> Iterator[str]:
+def unknown_keys(where: Place, value: Any, known: Collection[str]) -> Iterator[Mistake]:
     """List the mistakes of a value that is an object with known keys only.
 
     Args:
-        where: Its place, as shown.
+        where: Its place.
         value: The value.
         known: The keys that it may have.
     """
     if not isinstance(value, dict):
-        yield f"{where}: must be a map"
+        yield where.mistake("must be a map")
         return
     for key in sorted(map(str, value.keys() - set(known))):
-        yield f"{where}: unknown key {key}; {meant(key, known, 'keys')}"
+        yield where.mistake(f"unknown key {key}; {meant(key, known, 'keys')}", key)
 
 
 def meant(name: Any, known: Collection[str], what: str = "known") -> str:

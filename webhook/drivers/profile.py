@@ -10,6 +10,8 @@ from webhook.drivers.errors import (
     MAP,
     TEXT,
     Form,
+    Mistake,
+    Place,
     ProfileError,
     malformed,
     malformed_items,
@@ -119,7 +121,8 @@ def read_profile(value: Any) -> Profile:
         ProfileError: It is malformed.
     """
     if not _is_small(value):
-        raise ProfileError(f"it has more than {_MOST_VALUES:,} values: leave out what the driver does not check")
+        text = f"it has more than {_MOST_VALUES:,} values: leave out what the driver does not check"
+        raise ProfileError(Mistake((), text))
     mistakes = [*_mistakes(value)]
     if mistakes:
         raise ProfileError(*mistakes)
@@ -150,40 +153,44 @@ def _is_small(value: Any) -> bool:
     return left >= 0
 
 
-def _mistakes(value: Any) -> Iterator[str]:
-    yield from unknown_keys("the profile", value, _KEYS)
+def _mistakes(value: Any) -> Iterator[Mistake]:
+    root = Place()
+    yield from unknown_keys(root, value, _KEYS)
     if not isinstance(value, dict):
         return
     if not isinstance(value.get("driver"), str) or not value["driver"]:
-        yield "driver: name the driver, such as gpu.example.com"
-    wrong = dict(malformed("", value, _FORMS))
+        yield (root / "driver").mistake("name the driver, such as gpu.example.com")
+    wrong = dict(malformed(root, value, _FORMS))
     yield from wrong.values()
     for key in (each for each in _NAMED if each not in wrong):
-        yield from malformed_items(key, value.get(key) or {}, _NAMED[key])
+        yield from malformed_items(root / key, value.get(key) or {}, _NAMED[key])
     gates = {} if "gates" in wrong else value.get("gates") or {}
-    yield from (f"gates: {gate} is not a name of a feature gate" for gate in gates if not str(gate)[:1].isalpha())
+    for gate in gates:
+        if not str(gate)[:1].isalpha():
+            yield (root / "gates").mistake(f"{gate} is not a name of a feature gate", gate)
     parameters = value.get("parameters")
     if isinstance(parameters, dict):
         yield from mistakes_in_section(parameters, gates)
     elif parameters not in (None, "none"):
-        yield 'parameters: must be a map, or "none" if the driver takes none'
+        yield (root / "parameters").mistake('must be a map, or "none" if the driver takes none')
     for kind, each in ({} if "devices" in wrong else value.get("devices") or {}).items():
-        yield from _mistakes_of_devices(f"devices.{kind}", each)
+        yield from _mistakes_of_devices(root / "devices" / kind, each)
 
 
-def _mistakes_of_devices(where: str, value: Any) -> Iterator[str]:
+def _mistakes_of_devices(where: Place, value: Any) -> Iterator[Mistake]:
     yield from unknown_keys(where, value, _DEVICE_FORMS)
     if not isinstance(value, dict):
         return
-    wrong = dict(malformed(f"{where}.", value, _DEVICE_FORMS))
+    wrong = dict(malformed(where, value, _DEVICE_FORMS))
     yield from wrong.values()
     seen = set[str]()
     for key in (each for each in _ATTRIBUTES if each not in wrong):
         for name, type_ in _texts(value, key).items():
             if type_ not in TYPES:
-                yield f'{where}: attribute {name} is of type "{type_}"; {meant(type_, TYPES, "types")}'
+                yield where.mistake(f'attribute {name} is of type "{type_}"; {meant(type_, TYPES, "types")}', key, name)
             if name in seen:
-                yield f"{where}: attribute {name} is in attributes and in optional: list it in one of them"
+                text = f"attribute {name} is in attributes and in optional: list it in one of them"
+                yield where.mistake(text, key, name)
             seen.add(name)
 
 

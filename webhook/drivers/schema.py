@@ -14,6 +14,7 @@ from webhook.drivers.errors import (
     NUMBER,
     TEXT,
     Form,
+    Place,
     malformed,
     meant,
     optional,
@@ -23,6 +24,8 @@ from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
+
+    from webhook.drivers.errors import Mistake
 
 TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "object": (dict,),
@@ -57,51 +60,52 @@ _IGNORED: Final = frozenset({"default", "description", "example", "externalDocs"
 _EXTENSION: Final = "x-kubernetes-"
 """The prefix of Kubernetes' own keywords, which are for its API server: a driver does not look at them."""
 _UNSUPPORTED: Final = {"$ref": "write the schema in its place", "patternProperties": "use additionalProperties"}
+_PARAMETERS: Final = Place(("parameters",), "parameters")
 _SECTION: Final = {"apiVersion": TEXT, "isLenient": BOOLEAN, "kinds": MAP, "schema": optional(MAP)}
 
 
-def mistakes_in_section(value: dict[str, Any], gates: Collection[str]) -> Iterator[str]:
+def mistakes_in_section(value: dict[str, Any], gates: Collection[str]) -> Iterator[Mistake]:
     """List the mistakes of a profile's section about parameters.
 
     Args:
         value: The section.
         gates: The feature gates of the driver.
     """
-    yield from unknown_keys("parameters", value, _SECTION)
-    wrong = dict(malformed("parameters.", value, _SECTION))
+    yield from unknown_keys(_PARAMETERS, value, _SECTION)
+    wrong = dict(malformed(_PARAMETERS, value, _SECTION))
     yield from wrong.values()
     if "schema" not in wrong:
-        yield from _mistakes("parameters.schema", value.get("schema") or {}, gates)
+        yield from _mistakes(_PARAMETERS / "schema", value.get("schema") or {}, gates)
     if "kinds" in wrong:
         return
     for kind, schema in value.get("kinds", {}).items():
-        yield from _mistakes(f"parameters.kinds.{kind}", schema, gates)
+        yield from _mistakes(_PARAMETERS / "kinds" / kind, schema, gates)
     if value.get("kinds") and "apiVersion" not in value:
-        yield "parameters: kinds need an apiVersion"
+        yield _PARAMETERS.mistake("kinds need an apiVersion")
 
 
-def _mistakes(where: str, value: Any, gates: Collection[str]) -> Iterator[str]:
+def _mistakes(where: Place, value: Any, gates: Collection[str]) -> Iterator[Mistake]:
     """List the mistakes of a schema and those in it."""
     if not isinstance(value, dict):
-        yield f"{where}: must be a map"
+        yield where.mistake("must be a map")
         return
     yield from _unknown(where, value)
-    wrong = dict(malformed(f"{where}.", value, _KEYWORDS))
+    wrong = dict(malformed(where, value, _KEYWORDS))
     yield from wrong.values()
     value = {key: each for key, each in value.items() if key not in wrong}
     kinds = (*TYPES, QUANTITY)
     if (kind := value.get("type", QUANTITY)) not in kinds:
-        yield f"{where}.type: unknown type {kind}; {meant(kind, kinds)}"
+        yield (where / "type").mistake(f"unknown type {kind}; {meant(kind, kinds)}")
     if not all(isinstance(name, str) for name in value.get("required") or ()):
-        yield f"{where}.required: must be a list of names"
+        yield (where / "required").mistake("must be a list of names")
     if fault := _wrong_pattern(value.get("pattern", "")):
-        yield f"{where}.pattern: {fault}"
-    yield from _wrong_gates(where, [*value.get("gates", {}).values(), value.get("gate")], gates)
+        yield (where / "pattern").mistake(fault)
+    yield from _wrong_gates(where, value, gates)
     only = value.get("onlyWith")
     if only is not None and not (isinstance(only.get("field"), str) and "value" in only):
-        yield f"{where}.onlyWith: give a field and a value"
-    for name, inner in _schemas(value):
-        yield from _mistakes(f"{where}.{name}", inner, gates)
+        yield (where / "onlyWith").mistake("give a field and a value")
+    for steps, name, inner in _schemas(value):
+        yield from _mistakes(where.below(steps, name), inner, gates)
 
 
 def _wrong_pattern(pattern: str) -> str:
@@ -112,30 +116,33 @@ def _wrong_pattern(pattern: str) -> str:
     return ""
 
 
-def _wrong_gates(where: str, stated: list[Any], gates: Collection[str]) -> Iterator[str]:
+def _wrong_gates(where: Place, value: dict[str, Any], gates: Collection[str]) -> Iterator[Mistake]:
+    stated = value.get("gates", {}).values()
     if not all(isinstance(gate, str | None) for gate in stated):
-        yield f"{where}.gates: give the names of feature gates"
+        yield (where / "gates").mistake("give the names of feature gates")
         return
-    for gate in dict.fromkeys(filter(None, stated)):
-        if gate not in gates:
+    named = {**dict.fromkeys(filter(None, stated), "gates"), value.get("gate"): "gate"}
+    for gate, key in named.items():
+        if gate and gate not in gates:
             near = nearest(gate, gates)
             advice = f"did you mean {near}?" if near else f"write gates: {{{gate}: false}} if it is off by default"
-            yield f"{where}: {gate} is not among the gates; {advice}"
+            yield where.mistake(f"{gate} is not among the gates; {advice}", key)
 
 
-def _unknown(where: str, value: dict[str, Any]) -> Iterator[str]:
+def _unknown(where: Place, value: dict[str, Any]) -> Iterator[Mistake]:
     """List the unknown keywords of a schema, so that no check is left out silently."""
     for key in sorted(map(str, value.keys() - _KEYWORDS.keys() - _IGNORED)):
         if not key.startswith(_EXTENSION):
-            yield f"{where}: unknown keyword {key}; {_UNSUPPORTED.get(key) or meant(key, _KEYWORDS)}"
+            yield where.mistake(f"unknown keyword {key}; {_UNSUPPORTED.get(key) or meant(key, _KEYWORDS)}", key)
 
 
-def _schemas(value: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the schemas in a schema, and where they stand."""
-    yield from (value.get("properties") or {}).items()
+def _schemas(value: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str, Any]]:
+    """Yield the schemas in a schema, after the steps to them and their names."""
+    for name, each in (value.get("properties") or {}).items():
+        yield ("properties", str(name)), str(name), each
     for key in ("items", "additionalProperties", "not"):
         if isinstance(value.get(key), dict):
-            yield key, value[key]
+            yield (key,), key, value[key]
     for key in SEVERAL:
         for index, each in enumerate(value.get(key, ())):
-            yield f"{key}[{index}]", each
+            yield (key, index), f"{key}[{index}]", each

@@ -13,7 +13,11 @@ if TYPE_CHECKING:
 
     from webhook.drivers import Profile
 
+    _Schemas = dict[str | int, tuple[Document, tuple[str | int, ...]]]
+    """Where the schemas of kinds are, if they are those of CustomResourceDefinitions."""
+
 _CRD: Final = "CustomResourceDefinition"
+_KINDS: Final = ("parameters", "kinds")
 _NO_PROFILE: Final = (
     "a Kubernetes object is not a profile; `draguard driver from-cluster` makes profiles from ResourceSlices"
 )
@@ -23,7 +27,7 @@ class UnusableProfilesError(Exception):
     """Files with profiles that cannot be used.
 
     Args:
-        mistakes: The mistakes, each with its file.
+        mistakes: The mistakes, each with its file, line and column.
         is_unread: Whether a file is missing or cannot be opened.
     """
 
@@ -82,16 +86,17 @@ class _Reader:
 
     def read(self, path: str) -> None:
         """Read the profiles of a file or directory."""
-        definitions: list[dict[str, Any]] = []
+        definitions: list[Document] = []
         others: list[Document] = []
         is_empty = True
         for each in read([path]):
             if isinstance(each, Unreadable):
-                self.mistakes[f"{each.source}: {each.message}"] = None
+                at = f"{each.source}:{each.line}:{each.column}" if each.line else each.source
+                self.mistakes[f"{at}: {each.message}"] = None
                 self.is_unread |= not each.line
                 is_empty = False
             elif _kind(each) == _CRD:
-                definitions.append(each.data)
+                definitions.append(each)
             else:
                 others.append(each)
         if is_empty and not others:
@@ -99,45 +104,70 @@ class _Reader:
         for document in others:
             self._take(document, definitions)
 
-    def _take(self, document: Document, definitions: Sequence[dict[str, Any]]) -> None:
+    def _take(self, document: Document, definitions: Sequence[Document]) -> None:
         from webhook.drivers import ProfileError, read_profile  # noqa: PLC0415 - most commands have no profile
 
-        source = document.source
         if _kind(document) and "apiVersion" in document.data:
-            self.mistakes[f"{source}: {_NO_PROFILE}"] = None
+            self.mistakes[f"{document.source}: {_NO_PROFILE}"] = None  # once for a file with many
             return
+        schemas: _Schemas = {}
         try:
-            profile = read_profile(_with_parameters(document.data, definitions))
-        except (ProfileError, _DefinitionError) as error:
-            self.mistakes |= dict.fromkeys(f"{source}: {each}" for each in error.args)
+            profile = read_profile(_with_parameters(document.data, definitions, schemas))
+        except _DefinitionError as error:
+            self.mistakes[f"{_place(document, ('parameters',))}: {error}"] = None
+            return
+        except ProfileError as error:
+            found = ((_place(*_source(each.path, document, schemas)), each) for each in error.args)
+            self.mistakes |= dict.fromkeys(f"{place}: {each}" for place, each in found)
             return
         first = self._documents.setdefault(profile.driver, document)
-        if _place(first) != _place(document):
-            self.mistakes[f"{source}: {profile.driver} has another profile in {first.source}; keep one of them"] = None
+        if _identity(first) != _identity(document):
+            other = f"{first.source}:{first.position().line}"
+            what = f"{profile.driver} has another profile in {other}; keep one of them"
+            self.mistakes[f"{_place(document)}: {what}"] = None
         self.found[profile.driver] = profile
 
 
-def _place(document: Document) -> tuple[str, int]:
+def _identity(document: Document) -> tuple[str, int]:
     return os.path.realpath(document.source), document.index
+
+
+def _place(document: Document, path: Sequence[str | int] = ()) -> str:
+    """Write where a field, or else the nearest one that holds it, is in its file."""
+    line, column = document.position(path)
+    return f"{document.source}:{line}:{column}"
+
+
+def _source(
+    path: tuple[str | int, ...], document: Document, schemas: _Schemas
+) -> tuple[Document, tuple[str | int, ...]]:
+    """Find where a value of a profile comes from: the schema of a kind may be that of a CustomResourceDefinition."""
+    kind = path[len(_KINDS)] if len(path) > len(_KINDS) and path[: len(_KINDS)] == _KINDS else ""
+    if kind not in schemas:
+        return document, path
+    definition, steps = schemas[kind]
+    return definition, (*steps, *path[len(_KINDS) + 1 :])
 
 
 def _kind(document: Document) -> Any:
     return document.data.get("kind") if isinstance(document.data, dict) else None
 
 
-def _with_parameters(value: Any, definitions: Sequence[dict[str, Any]]) -> Any:
-    """Replace ``parameters: crd`` by the schemas of CustomResourceDefinitions."""
+def _with_parameters(value: Any, definitions: Sequence[Document], schemas: _Schemas) -> Any:
+    """Replace ``parameters: crd`` by the schemas of CustomResourceDefinitions, and note where these are."""
     if not isinstance(value, dict) or value.get("parameters") != "crd":
         return value
     kinds = {}
     api_version = ""
     try:
         for each in definitions:
-            spec = each.get("spec") or {}
-            for version in spec.get("versions") or ():
+            spec = each.data.get("spec") or {}
+            for index, version in enumerate(spec.get("versions") or ()):
                 api_version = f"{spec.get('group')}/{version.get('name')}"
                 schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
-                kinds[str((spec.get("names") or {}).get("kind"))] = schema
+                kind = str((spec.get("names") or {}).get("kind"))
+                kinds[kind] = schema
+                schemas[kind] = each, ("spec", "versions", index, "schema", "openAPIV3Schema")
     except (AttributeError, TypeError) as error:
         message = f"{value.get('driver')}: parameters: crd: a {_CRD} beside the profile is malformed"
         raise _DefinitionError(message) from error
