@@ -132,6 +132,52 @@ def test_conditions_that_never_change_are_found() -> None:
     ]
 
 
+IMPOSSIBLE = [
+    ({}, "object.kind == 'Pods'", "Pod"),
+    ({}, "'CREAT' != request.operation", "CREATE"),
+    ({}, "request.resource.resource in ['pods', 'pod']", "pods"),
+    ({}, "request.?subResource.orValue('') == 'status'", '""'),
+    ({}, "request.kind.group == 'core' && request.kind.version == 'v1'", '""'),
+    ({"operations": ["UPDATE"]}, "oldObject.apiVersion == 'V1'", "v1"),
+    ({"apiGroups": ["apps"], "apiVersions": ["*"], "resources": ["*"]}, "object.kind == 'Deployments'", "Deployment"),
+    ({"operations": ["*"]}, "request.operation == 'Delete'", "DELETE"),
+    ({"apiGroups": ["example.com"], "resources": ["quotas"]}, "request.resource.resource == 'quota'", "quotas"),
+    ({"resources": ["pods/*"]}, "request.requestSubResource == 'bindings'", "binding"),
+]
+
+
+@pytest.mark.parametrize(("rule", "expression", "meant"), IMPOSSIBLE)
+def test_constants_that_a_field_never_has_are_found(rule: dict[str, Any], expression: str, meant: str) -> None:
+    conditions = [{"name": "a", "expression": f"  {expression}"}]
+    validations = [{"expression": "object.metadata.name == 'p'"}]
+    fields: dict[str, Any] = {"matchConditions": conditions, "validations": validations}
+    result = check_policies([policy(rules=[PODS | rule], **fields), binding()])
+    (problem,) = (each.problem for each in result.findings)
+    assert (problem.rule, problem.field) == ("impossible-value", "spec.matchConditions[0].expression")
+    constant = conditions[0]["expression"][problem.character :].split(" ")[0].strip("']").replace("'", '"')
+    assert f'is never "{constant}": the policy\'s rules match only ' in problem.message
+    assert meant in (problem.hint or problem.message)
+
+
+@pytest.mark.parametrize(
+    ("rule", "expression"),
+    [
+        ({}, "object.kind == 'Pod' && request.operation in ['CREATE', string(oldObject.kind)]"),
+        ({}, "['a'].all(object, object == 'a') && object.metadata.name == 'Pods' && object.kind.size() == 3"),
+        ({"resources": ["pods/*"]}, "object.kind == 'Binding' && request.subResource == 'log'"),
+        ({"apiGroups": ["*"], "resources": ["*"]}, "object.kind == 'Pods' && request.resource.group == 'apps'"),
+        ({"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"]}, "request.resource.version == 'v7'"),
+        ({"apiGroups": ["example.com"], "resources": ["*/*"]}, "object.kind == 'A' && request.subResource == 'b'"),
+        (
+            {"apiGroups": ["resource.k8s.io"], "apiVersions": ["*"], "resources": ["*"]},
+            "object.kind == 'ResourceClass'",
+        ),
+    ],
+)
+def test_constants_that_a_field_may_have_are_not_found(rule: dict[str, Any], expression: str) -> None:
+    assert found(expression, rules=[PODS | rule]) == []
+
+
 def test_validations_that_are_always_true_are_found_and_others_not() -> None:
     expressions = ("true", "false", "object.metadata.name == 'p'", "1 / 0 == 1")
     assert [each[:2] for each in found(*expressions)] == [("never-refuses", "spec.validations[0].expression")]

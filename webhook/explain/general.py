@@ -129,6 +129,10 @@ OF_POLICIES: Mapping[str, str] = {
     "unserved-version": "A rule of a policy names a version in which the release does not serve the resource.",
     "never-applies": "A match condition is false for every object, so the policy never applies.",
     "no-condition": "A match condition is true for every object.",
+    "impossible-value": _paragraphs(
+        "An expression compares a field of the request with a value that the policy's rules never match.",
+        "The value may be misspelt, such as the kind ResourceClaims or the operation Create, or the rules lack it.",
+    ),
     "never-refuses": "A validation is true for every object.",
     "unused-variable": "No expression of the policy uses the variable.",
     "type-check": "An expression does not type-check against a matched kind, such as a misspelt field or path.",

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import release_of
 from webhook.report.excerpt import place_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from webhook.findings import Finding
     from webhook.report.model import Report
 
 _NOT_SAID: Final = "-"
+_CLAUSE: Final = "; "
+"""What separates the clauses of a hint."""
 
 
 def merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report:
@@ -27,16 +30,40 @@ def merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report:
     if len(reports) == 1:
         return first
     columns = [f"1.{release_of(each)}" for each in versions if each]
-    rows: dict[Finding, tuple[Finding, list[str]]] = {}
+    rows: dict[Finding, dict[str, Finding]] = {}
     for report, column in zip(reports, columns, strict=True):
         for finding in report.findings:
             # Hints may differ between releases.
             key = finding._replace(kubernetes="", problem=finding.problem._replace(hint="", fix=None))
-            rows.setdefault(key, (finding, []))[1].append(column)
+            rows.setdefault(key, {}).setdefault(column, finding)
         first.files |= report.files
-    first.sort(each._replace(kubernetes=by[0], releases=tuple(by)) for each, by in rows.values())
+    first.sort(map(_of_releases, rows.values()))
     first.remarks = list(dict.fromkeys(line for report in reports for line in report.remarks))
     return first
+
+
+def _of_releases(row: Mapping[str, Finding]) -> Finding:
+    """Make one finding of those of several releases, with what helps in each; a fix for some of them is left out."""
+    finding, *others = row.values()
+    problem, releases = finding.problem, tuple(row)
+    if any(each.problem.hint != problem.hint for each in others):
+        problem = problem._replace(hint=_together({by: each.problem.hint for by, each in row.items()}))
+    if any(each.problem.fix != problem.fix for each in others):
+        problem = problem._replace(fix=None)
+    return finding._replace(kubernetes=releases[0], releases=releases, problem=problem)
+
+
+def _together(hints: Mapping[str, str]) -> str:
+    """Join the clauses of hints by release; those that not all have name their releases."""
+    by: dict[str, list[str]] = {}
+    for clauses in zip_longest(*(hint.split(_CLAUSE) for hint in hints.values()), fillvalue=""):
+        for release, clause in zip(hints, clauses, strict=True):
+            by.setdefault(clause, []).append(release)
+    return _CLAUSE.join(
+        clause if len(some) == len(hints) or any(each in clause for each in some) else f"{clause} ({', '.join(some)})"
+        for clause, some in by.items()
+        if clause
+    )
 
 
 def cells(finding: Finding, columns: Sequence[str]) -> list[str]:

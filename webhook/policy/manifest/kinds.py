@@ -242,6 +242,10 @@ class Kinds:
         """List the resources of a group that the release serves."""
         return [each.resource for each in self._known.values() if each.group == group and self._served(each)]
 
+    def of_group(self, group: str) -> list[Known]:
+        """List the known kinds of a group, in any release."""
+        return [each for each in self._known.values() if each.group == group]
+
     def releases(self, kind: Kind) -> tuple[Release, Release] | None:
         """Return the first and the last release that serve a kind in this version; None if it is not known."""
         known = self._known.get((kind.group, kind.kind))

@@ -13,12 +13,13 @@ from webhook.policy.manifest.model import MUTATING
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from webhook.cel import Program
     from webhook.cel.syntax.ast import Expression
     from webhook.policy.manifest.expressions import Failure
     from webhook.policy.manifest.model import Policy
+    from webhook.problem import Path
     from webhook.release import Release
 
 
@@ -143,3 +144,17 @@ def compile_policy(policy: Policy, release: Release) -> Programs:
             for each in policy.mutations
         ),
     )
+
+
+def with_paths(policy: Policy, programs: Programs) -> Iterator[tuple[Path, NamedExpression]]:
+    """Yield a policy's expressions with their paths, without those of messages.
+
+    Args:
+        policy: The policy.
+        programs: Its compiled expressions.
+    """
+    yield from zip((each.path for each in policy.conditions), programs.conditions, strict=True)
+    yield from zip((each.path for each in policy.variables), programs.variables.values(), strict=True)
+    yield from zip((each.path / "expression" for each in policy.validations), programs.validations, strict=True)
+    yield from zip((each.path for each in policy.annotations), programs.annotations, strict=True)
+    yield from zip((each.path for each in policy.mutations), programs.mutations, strict=True)

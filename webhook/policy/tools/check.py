@@ -14,7 +14,8 @@ from webhook.policy.load import load
 from webhook.policy.manifest.expressions import CompiledExpression
 from webhook.policy.manifest.kinds import SUBRESOURCES, Resource
 from webhook.policy.manifest.model import MUTATING, policy_of
-from webhook.policy.manifest.programs import compile_policy
+from webhook.policy.manifest.programs import compile_policy, with_paths
+from webhook.policy.tools.comparisons import comparison_warnings
 from webhook.policy.tools.literals import literal_warnings
 from webhook.policy.tools.typecheck import type_warnings
 from webhook.problem import ERROR, NOT_DECODED, WARNING, Path, Problem, at, quoted
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from webhook.policy.evaluation.policyset import PolicySet
     from webhook.policy.manifest.kinds import Kind, Kinds
     from webhook.policy.manifest.model import Policy, Rule
-    from webhook.policy.manifest.programs import NamedExpression, Programs
+    from webhook.policy.manifest.programs import Programs
+    from webhook.policy.tools.typecheck import TypeWarning
     from webhook.release import Release
 
 
@@ -91,13 +93,9 @@ def check_policies(given: Iterable[Given | JSONObject], release: Release = NEWES
             *_param_kind(policy, policies),
             *_constants(policy, programs),
             *_unused(policy),
-            *(
-                _warning("type-check", each.path, each.text.strip(), each.hint)._replace(character=each.character)
-                for each in (
-                    *type_warnings(policy, policies.kinds, release),
-                    *literal_warnings(policy, programs, policies.kinds),
-                )
-            ),
+            *_in_expressions("type-check", type_warnings(policy, policies.kinds, release)),
+            *_in_expressions("type-check", literal_warnings(policy, programs, policies.kinds)),
+            *_in_expressions("impossible-value", comparison_warnings(policy, programs, policies.kinds)),
         ]
         checked.add(id(origin))
         for cost in () if wrong else _costs(policy, programs):
@@ -136,6 +134,11 @@ def _is_apart(error: Finding) -> bool:
 
 def _warning(rule: str, path: Path, message: str, hint: str = "") -> Problem:
     return Problem(WARNING, rule, "", path, message, hint)
+
+
+def _in_expressions(rule: str, warnings: Iterable[TypeWarning]) -> Iterator[Problem]:
+    for each in warnings:
+        yield _warning(rule, each.path, each.text.strip(), each.hint)._replace(character=each.character)
 
 
 def _unmatched(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
@@ -304,14 +307,7 @@ def _unused(policy: Policy) -> Iterator[Problem]:
 
 
 def _costs(policy: Policy, programs: Programs) -> Iterator[Cost]:
-    pairs: list[tuple[Path, NamedExpression]] = [
-        *zip((each.path for each in policy.conditions), programs.conditions, strict=True),
-        *zip((each.path for each in policy.variables), programs.variables.values(), strict=True),
-        *zip((each.path / "expression" for each in policy.validations), programs.validations, strict=True),
-        *zip((each.path for each in policy.annotations), programs.annotations, strict=True),
-        *zip((each.path for each in policy.mutations), programs.mutations, strict=True),
-    ]
-    for path, expression in pairs:
+    for path, expression in with_paths(policy, programs):
         if isinstance(expression.compiled, CompiledExpression):
             estimate = estimate_cost(expression.compiled.checked, expression.compiled.environment)
             yield Cost(policy.name, path, estimate.low, estimate.high, policy.kind)
