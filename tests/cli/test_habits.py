@@ -185,6 +185,17 @@ class TestEmptyInput:
         assert (done.code, "not read: 1 file without a manifest" in done.out + done.err) == (0, True)
 
 
+@pytest.mark.parametrize("command", [("validate",), ("simulate",), ("match",)])
+def test_a_directory_of_other_yaml_is_no_cluster(command: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "values.yaml").write_text("image: {tag: v1}\n", encoding="utf-8")
+    done = draguard(*command, "--cluster", tmp_path, ROOT / "examples/simulate/deployment.yaml")
+    complaint = f"{tmp_path}: error unreadable: no manifest: no document in it has an apiVersion or a kind\n"
+    assert (done.code, complaint in done.out + done.err) == (2, True)
+    (tmp_path / "other.yaml").write_text("kind: Other\n", encoding="utf-8")
+    done = draguard(*command, "--cluster", tmp_path, ROOT / "examples/simulate/deployment.yaml")
+    assert "no manifest" not in done.out + done.err
+
+
 @pytest.mark.process
 class TestPipes:
     def run(self, *arguments: Any, stdin: bytes) -> Done:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import NEWEST, release_of
 from webhook.cli.arguments import UsageError
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from webhook.documents import Document
+
+_NO_OBJECT: Final = "no manifest: no document in it has an apiVersion or a kind"
 
 
 def paths_of(arguments: Namespace) -> list[str]:
@@ -103,18 +105,23 @@ def with_manifests(documents: Iterable[Document | Unreadable], paths: Iterable[s
 
     Args:
         documents: The content of all files.
-        paths: The input paths; other files, which are below directories, may hold anything.
+        paths: The input paths; other files, which are below directories, may hold anything, unless no input has an
+            object.
     """
-    named = {STDIN_NAME if path == STDIN else path for path in paths}
+    left = {STDIN_NAME if path == STDIN else path: None for path in paths}
     others: dict[str, str] = {}
+    is_found = False
     for document in documents:
         source = document.source
         if isinstance(document, Unreadable) or is_manifest(document.data, source) or document.within:
-            named.discard(source)
-        elif source in named:
-            others.setdefault(source, document.whole_text)
+            left.pop(source, None)
+            is_found = True
+        else:
+            others.setdefault(source, document.whole_text if source in left else "")
         yield document
-    yield from (without_manifest(source, text, "") for source, text in others.items() if source in named)
+    yield from (without_manifest(source, text, "") for source, text in others.items() if source in left)
+    if not is_found and not others.keys() <= left.keys():
+        yield from (Unreadable(path, 0, 0, _NO_OBJECT) for path in left if path not in others)
 
 
 def note_left_out(selection: Selection, *, quiet: bool, renders: bool = True, option: str = "") -> None:
