@@ -100,7 +100,7 @@ class TestPods:
         assert "inference-XXXXX-0-gpu-XXXXX: gpu.example.com/node-b/gpu-1" in text
         assert "team-y/inference-XXXXX-1 … inference-XXXXX-2 (2 pods): pending" in text
         assert "0/4 nodes are available: 4 cannot allocate all claims. still not schedulable" in text
-        assert "2 of the class, 2 with memory >= 80Gi, 0 free: held by claim team-x/train-1 (pod train-1-0)" in text
+        assert "2 with memory >= 80Gi, 0 free: held by claim team-x/train-1 on node-a (pod train-1-0)" in text
         assert "0 with memory >= 80Gi: memory is 40Gi, wanted >= 80Gi" in text
         assert "with memory >= 40Gi in request gpu: 2 nodes" in text
         assert "once claim team-x/train-1 with 2 devices is released (pod train-1-0): 1 node" in text
@@ -739,7 +739,7 @@ class TestText:
         objects += [clusters.node(name) for name in names] + [clusters.devices(name, 2) for name in names]
         objects += [clusters.allocated(f"of-{name}", name) for name in names]
         text = self.result(tmp_path, *objects)
-        assert "claim default/of-n2 (used by no pod), and at least 2 other claims; 2 are wanted\n" in text
+        assert "claim default/of-n2 on n2 (used by no pod), and at least 2 other claims; 2 are wanted\n" in text
         assert "with count 1 in request r: at least 4 nodes\n" in text
         assert "once claim default/of-n0 is released (used by no pod): at least 1 node\n" in text
 

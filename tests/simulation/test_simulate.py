@@ -198,7 +198,9 @@ class TestClaims:
         objects = [device_class(), devices("a"), node("a"), claim(), allocated("used", "a", "d0", "old")]
         (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
         (group,) = answer["why"]["nodes"]
-        assert group["requests"][0]["heldBy"] == [{"claim": "default/used", "pods": ["old"], "state": "", "devices": 1}]
+        assert group["requests"][0]["heldBy"] == [
+            {"claim": "default/used", "pods": ["old"], "state": "", "devices": 1, "nodes": []}
+        ]
         assert {"change": "once claim default/used is released (pod old)", "nodes": 1, "atLeast": False} in answer[
             "why"
         ]["help"]
@@ -214,7 +216,9 @@ class TestClaims:
         objects = [device_class(), *slices, node("a"), claim(), allocated("used", "a", "d0", "old")]
         (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
         (group,) = answer["why"]["nodes"]
-        assert group["requests"][0]["heldBy"] == [{"claim": "default/used", "pods": ["old"], "state": "", "devices": 1}]
+        assert group["requests"][0]["heldBy"] == [
+            {"claim": "default/used", "pods": ["old"], "state": "", "devices": 1, "nodes": []}
+        ]
 
     def test_several_nodes_that_suit_alike_are_named(self) -> None:
         (answer,) = simulate([*GPU, *NODES, claim()], [pod(claims={"gpu": "c"})])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from webhook.deviceselectors.fleet import shortened
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from webhook.objects import JSONObject
     from webhook.simulation.cluster import Cluster
 
+    DeviceID = tuple[str, str, str]
+    """A device: its driver, pool and name."""
+
 _NAMED_MAX: Final = 2
 """The number of pods of a claim that are named."""
 _ENDED: Final = {"Succeeded", "Failed"}
@@ -25,6 +29,36 @@ GONE: Final = "not found"
 COPY: Final = "counted here"
 """The state of pods that exist only to count how many fit."""
 UNUSED: Final = "used by no pod"
+
+
+class Held:
+    """Collects the claims that have devices which a pod wants."""
+
+    def __init__(self) -> None:
+        self._devices: defaultdict[str, set[DeviceID]] = defaultdict(set)
+        self._nodes: defaultdict[str, dict[str, None]] = defaultdict(dict)
+
+    def add(self, claim: str, devices: Iterable[DeviceID], node: str) -> None:
+        """Add the devices of a claim that a node could use.
+
+        Args:
+            claim: The claim, as namespace/name.
+            devices: The devices.
+            node: The node.
+        """
+        self._devices[claim].update(devices)
+        self._nodes[claim][node] = None
+
+    def as_json(self, cluster: Cluster, *, examined: int) -> list[JSONObject]:
+        """Describe the claims, the largest first, with their nodes unless these are all.
+
+        Args:
+            cluster: The cluster.
+            examined: The number of nodes that were looked at.
+        """
+        nodes = {name: [] if len(each) == examined else list(each) for name, each in self._nodes.items()}
+        largest = sorted(self._devices.items(), key=lambda each: -len(each[1]))
+        return [{**holder(cluster, name, len(devices)), "nodes": nodes[name]} for name, devices in largest]
 
 
 def holder(cluster: Cluster, name: str, devices: int) -> JSONObject:

@@ -14,7 +14,7 @@ from webhook.formats import readable_quantity
 from webhook.inventory.extended import resource_of
 from webhook.objects import at, items, name_of, namespace_of, text
 from webhook.records import NamedTuple
-from webhook.simulation.holders import elsewhere, holder
+from webhook.simulation.holders import Held, elsewhere
 from webhook.simulation.refusals import is_full, labels, shortages, taints
 from webhook.simulation.shortages import Shortages
 from webhook.simulation.taints import Taint, taint_of
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from webhook.allocation.explain import DeviceReason, Funnel
     from webhook.objects import JSONObject
     from webhook.simulation.cluster import Cluster
+    from webhook.simulation.holders import DeviceID
     from webhook.simulation.verdicts import Needs, Round, Verdict, Verdicts
 
 _WISH_MAX: Final = 80
@@ -45,10 +46,6 @@ _NO_DEVICES: Final = "no ResourceSlice has devices for the node"
 _COUNTERS: Final = "counters"
 """Stands for all counters that are short, whichever devices consume them."""
 _WEIGHTS: Final = {"enough": 1_000_000, "selected": 1_000, "seen": 1}
-
-
-DeviceID = tuple[str, str, str]
-"""A device: its driver, pool and name."""
 
 
 class Group(NamedTuple):
@@ -155,7 +152,7 @@ class Explainer:
     def _request(self, funnel: Funnel, attempt: Attempt, nodes: Sequence[int], needs: Needs) -> JSONObject:
         """Describe the devices left for a request on the first of some nodes, and the obstacles on all of them."""
         counts = {name: getattr(funnel, stage) for name, stage in zip(_STAGE_NAMES, _STAGES, strict=True)}
-        holders: defaultdict[str, set[DeviceID]] = defaultdict(set)
+        held = Held()
         blames: Counter[Blame] = Counter()
         lacking = Shortages()
         tainted: dict[frozenset[Taint], int] = {}
@@ -172,12 +169,11 @@ class Explainer:
                             several = frozenset(map(taint_of, reason.taints))
                             tainted[several] = tainted.get(several, 0) + 1
                         for name in reason.holders:
-                            holders[name] |= self._held(name, reason)
+                            held.add(name, self._held(name, reason), self._cluster.names[node])
                     blames.update(self._obstacles(funnel, reasons))
                     for one in each.unused:
                         unused[one.pool] = {"pool": one.pool, "devices": one.devices, "why": one.why}
         blame, values = _most_common(blames)
-        held = [(name, len(devices)) for name, devices in holders.items()]
         constrained, together = funnel.constrained, funnel.together
         because = lacking.text if blame.text == _COUNTERS else blame.text
         if not funnel.seen:
@@ -203,7 +199,7 @@ class Explainer:
             "lacking": {"name": blame.name, "values": values} if blame.name else None,
             "unused": list(unused.values()),
             "allExamined": len(nodes) <= _LOOKED_AT_MAX,
-            "heldBy": [holder(self._cluster, *each) for each in sorted(held, key=lambda each: -each[1])],
+            "heldBy": held.as_json(self._cluster, examined=min(len(nodes), _LOOKED_AT_MAX)),
         }
 
     def _wish(self, expressions: Sequence[str]) -> str:

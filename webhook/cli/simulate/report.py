@@ -291,4 +291,5 @@ def _held(request: JSONObject) -> str:
 
 
 def _holder(holder: JSONObject) -> str:
-    return f"claim {holder['claim']}{used_by(holder)}"
+    where = f" on {shortened(holder['nodes'])}" if holder["nodes"] else ""
+    return f"claim {holder['claim']}{where}{used_by(holder)}"
