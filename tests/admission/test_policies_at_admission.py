@@ -245,8 +245,8 @@ ODD = load([*mutating("m", "Object{spec: Object.spec{nodeName: 'a'}}"), NAMED, b
 
 
 @given(st.sampled_from(["validate", "mutate"]), JSON, JSON, JSON)
-def test_nothing_in_a_review_makes_policies_raise(endpoint: Endpoint, spec: Any, metadata: Any, user: Any) -> None:
-    sent = asked({**POD, "spec": spec}, userInfo=user, name=metadata)
+def test_nothing_in_a_review_makes_policies_raise(endpoint: Endpoint, spec: Any, metadata: Any, other: Any) -> None:
+    sent = asked({**POD, "spec": spec}, options=other)
     sent["request"]["object"]["metadata"] = metadata
     response = review(sent, endpoint, ReviewOptions(policies=ODD))["response"]
     assert "could not answer" not in json.dumps(response)

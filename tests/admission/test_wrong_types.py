@@ -1,4 +1,4 @@
-"""A review with values of any types is answered under its uid, and raises no unexpected exception."""
+"""A review with values of any types is answered under its uid or malformed, and raises no unexpected exception."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from webhook.admission.requests import kind_of, name_of, part, text_in, user_of
+from webhook.admission.requests import kind_of, name_of, part, text_in
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class Record:
     @property
     def user(self) -> str:
         """The user who sent the object."""
-        return user_of(self.request)[0]
+        return part(self.request, "userInfo", "username")
 
     @property
     def dry_run(self) -> bool:

@@ -1,10 +1,12 @@
 """Reads AdmissionReview requests with care, since any client may send one."""
 
+# ruff: noqa: N815 - fields are named as on the wire
+
 from __future__ import annotations
 
 import json
 from math import isinf
-from typing import Any, TypedDict
+from typing import Any
 
 import msgspec
 
@@ -18,27 +20,48 @@ MAX_VERSION = 100
 OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 
 
-class _User(TypedDict, total=False):
-    username: str
-    groups: list[str]
+# The types of Go's AdmissionReview (k8s.io/api/admission/v1), which decodes null as absent; the objects and options may
+# be anything (``runtime.RawExtension``).
 
 
-class _Request(TypedDict, total=False):
-    uid: str
-    operation: str
-    subResource: str
-    kind: dict[str, str]
-    resource: dict[str, str]
-    namespace: str
-    name: str
-    userInfo: _User
-    dryRun: bool
+class _Kind(msgspec.Struct, omit_defaults=True, gc=False):
+    group: str | None = None
+    version: str | None = None
+    kind: str | None = None
 
 
-class _Review(TypedDict, total=False):
-    apiVersion: str
-    kind: str
-    request: _Request
+class _Resource(msgspec.Struct, omit_defaults=True, gc=False):
+    group: str | None = None
+    version: str | None = None
+    resource: str | None = None
+
+
+class _User(msgspec.Struct, omit_defaults=True, gc=False):
+    username: str | None = None
+    uid: str | None = None
+    groups: list[str | None] | None = None
+    extra: dict[str, list[str | None] | None] | None = None
+
+
+class _Request(msgspec.Struct, omit_defaults=True, gc=False):
+    uid: str | None = None
+    kind: _Kind | None = None
+    resource: _Resource | None = None
+    subResource: str | None = None
+    requestKind: _Kind | None = None
+    requestResource: _Resource | None = None
+    requestSubResource: str | None = None
+    name: str | None = None
+    namespace: str | None = None
+    operation: str | None = None
+    userInfo: _User | None = None
+    dryRun: bool | None = None
+
+
+class _Review(msgspec.Struct, omit_defaults=True, gc=False):
+    apiVersion: str | None = None
+    kind: str | None = None
+    request: _Request | None = None
 
 
 _decode = msgspec.json.Decoder().decode
@@ -78,7 +101,7 @@ def parse_head(body: bytes) -> Any:
         MalformedReviewError: It is not JSON, or not as API servers write it.
     """
     try:
-        return _decode_head(body)
+        return msgspec.to_builtins(_decode_head(body))
     except (ValueError, RecursionError) as error:
         raise MalformedReviewError(f"the request cannot be read: {error}") from error
 
@@ -118,15 +141,18 @@ def request_in(review: Any) -> dict[str, Any]:
     request = review.get("request")
     if not isinstance(request, dict):
         raise MalformedReviewError("the AdmissionReview has no request")
+    try:
+        msgspec.convert(request, _Request)
+    except msgspec.ValidationError as error:
+        fault = str(error).replace("$.", "request.")
+        raise MalformedReviewError(f"the AdmissionReview cannot be decoded: {fault}") from error
     uid, operation = request.get("uid"), request.get("operation")
-    if not isinstance(uid, str) or not uid:
+    if not uid:
         raise MalformedReviewError("the AdmissionReview's request has no uid")
     if len(uid) > MAX_UID:
         raise MalformedReviewError(f"the AdmissionReview's uid is longer than {MAX_UID} characters")
-    if not isinstance(operation, str) or operation not in OPERATIONS:
+    if operation not in OPERATIONS:
         raise MalformedReviewError(f"the AdmissionReview's operation is none of {', '.join(sorted(OPERATIONS))}")
-    if not isinstance(request.get("subResource") or "", str):
-        raise MalformedReviewError("the AdmissionReview's subResource is not a string")
     return request
 
 
@@ -160,6 +186,5 @@ def text_in(value: Any, name: str) -> str:
 
 def user_of(request: Any) -> tuple[str, list[str]]:
     """Return the name and the groups of the requesting user."""
-    groups = (request.get("userInfo") or {}).get("groups") if isinstance(request.get("userInfo"), dict) else None
-    kept = [group for group in groups if isinstance(group, str)] if isinstance(groups, list) else []
-    return part(request, "userInfo", "username"), kept
+    user = request.get("userInfo") or {}
+    return user.get("username") or "", [group or "" for group in user.get("groups") or ()]

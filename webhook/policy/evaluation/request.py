@@ -188,7 +188,7 @@ def request_of_review(request: Mapping[str, Any]) -> Request:
     """Make a request from that of an AdmissionReview (``admission.k8s.io/v1``).
 
     Args:
-        request: The review's ``request``; malformed fields count as absent.
+        request: The review's ``request``; null counts as absent.
     """
     get = request.get
     kind, resource = _part(request, "requestKind", "kind"), _part(request, "requestResource", "resource")
