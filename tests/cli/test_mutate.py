@@ -61,9 +61,15 @@ class TestManifests:
 
     def test_changes_are_reported_on_standard_error(self) -> None:
         lines = draguard("mutate", "-", stdin=POD.encode()).err.splitlines()
-        assert len(lines) == 4
+        assert len(lines) == 2
         assert lines[0].startswith("<stdin>:8:3: warning prescheduled: spec.nodeName: replaced by nodeSelector ")
-        assert lines[1] == lines[3] == "object: Pod default/pod"
+        assert "; NoSchedule taints of the node then apply; " in lines[0]
+        assert lines[1] == "object: Pod default/pod"
+
+    def test_a_difference_is_reported_as_what_would_change(self, tmp_path: Path) -> None:
+        (tmp_path / "pod.yaml").write_text(POD)
+        err = draguard("mutate", "--diff", tmp_path).err
+        assert ": warning prescheduled: spec.nodeName: would be replaced by nodeSelector " in err
 
     def test_a_warning_stands_at_the_line_of_a_template(self) -> None:
         done = draguard("mutate", "-", stdin=DEPLOYMENT.encode())

@@ -452,11 +452,11 @@ def test_a_warning_explains_the_change_to_the_user() -> None:
         "so that the scheduler allocates resource claims"
     )
     assert now == (
-        "spec.nodeName: NoSchedule taints of the node now apply; its label kubernetes.io/hostname must equal its name"
+        "spec.nodeName: NoSchedule taints of the node then apply; its label kubernetes.io/hostname must equal its name"
     )
     assert rewritten(pod(), BY_NAME).warnings == (
         "spec.nodeName: replaced by node affinity metadata.name, so that the scheduler allocates resource claims",
-        "spec.nodeName: NoSchedule taints of the node now apply",
+        "spec.nodeName: NoSchedule taints of the node then apply",
     )
 
 

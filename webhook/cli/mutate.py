@@ -54,10 +54,12 @@ def run(arguments: Namespace) -> int:
         print(line, file=sys.stderr)
     if faults:
         return code_of(faults)
-    for line in as_text(warning for change in changes for warning in change.warnings):
+    pairs = list(zip(documents, changes, strict=True))
+    would = "would be " if arguments.diff else ""
+    for line in as_text(each for pair in pairs for each in (*pair[1].warnings, *_replaced(*pair, would))):
         if line:
             print(line, file=sys.stderr)
-    _put_out(list(zip(documents, changes, strict=True)), arguments)
+    _put_out(pairs, arguments)
     return 0
 
 
@@ -106,12 +108,13 @@ def _texts(pairs: Iterable[tuple[Document, _Changed]]) -> Iterator[tuple[Documen
 
 
 class _Changed(NamedTuple):
-    """A changed document: its object, the JSON Patch that leads to it, and its findings."""
+    """A changed document: its object, the JSON Patch that leads to it, its findings, and what became of its node."""
 
     object: Any
     patch: Sequence[Mapping[str, object]] = ()
     faults: Sequence[Finding] = ()
     warnings: Sequence[Finding] = ()
+    replaced: Sequence[str] = ()
 
 
 def _sender(arguments: Namespace, stated: str | None) -> Sender | None:
@@ -146,7 +149,7 @@ def _rewritten(document: Document, options: prescheduled.RewriteOptions) -> _Cha
     import jsonpatch  # noqa: PLC0415 - few manifests hold such a pod
 
     obj = jsonpatch.apply_patch(document.data, json.dumps(change.patch))
-    return _Changed(obj, change.patch, warnings=_warnings(document, change.warnings))
+    return _Changed(obj, change.patch, replaced=change.warnings)
 
 
 def _mutated(document: Document, sender: Sender, options: prescheduled.RewriteOptions) -> _Changed:
@@ -163,10 +166,9 @@ def _mutated(document: Document, sender: Sender, options: prescheduled.RewriteOp
     rewrite = change.mutation.rewrite
     if isinstance(rewrite, Problem):
         faults.append(found(rewrite, document))
-    elif rewrite is not None:
-        warnings += _warnings(document, rewrite.warnings)
+    replaced = rewrite.warnings if isinstance(rewrite, prescheduled.Rewrite) else ()
     obj = change.manifest
-    return _Changed(obj, difference(document.data, obj), faults, warnings)
+    return _Changed(obj, difference(document.data, obj), faults, warnings, replaced)
 
 
 def _described(document: Document, patch: Sequence[Mapping[str, object]]) -> str:
@@ -183,9 +185,15 @@ def _described(document: Document, patch: Sequence[Mapping[str, object]]) -> str
     return as_json(described) + "\n"
 
 
-def _warnings(document: Document, texts: tuple[str, ...]) -> list[Finding]:
-    """Report the changes and their places, without repeating the line."""
-    template = pod_template(document.data) or ()
-    path = Path((*template, "spec", "nodeName"))
-    problems = [Problem(WARNING, "prescheduled", "Replaced", path, text.removeprefix(f"{path}: ")) for text in texts]
-    return [found(problem, document)._replace(text="") for problem in problems]
+def _replaced(document: Document, change: _Changed, would: str) -> Iterator[Finding]:
+    """Report what a node's name is replaced by, and what that means, in one finding without the line.
+
+    Args:
+        document: The document.
+        change: Its change.
+        would: What precedes "replaced": empty unless the change is only shown.
+    """
+    if change.replaced:
+        path = Path((*(pod_template(document.data) or ()), "spec", "nodeName"))
+        text = would + "; ".join(each.removeprefix(f"{path}: ") for each in change.replaced)
+        yield found(Problem(WARNING, "prescheduled", "Replaced", path, text), document)._replace(text="")

@@ -135,7 +135,8 @@ def _rewrite(obj: object, options: RewriteOptions, at: tuple[str, ...]) -> Rewri
     target = "node affinity metadata.name" if by_name else f"nodeSelector {_HOSTNAME}"
     texts = [
         f"replaced by {target}, so that the scheduler {'allocates resource claims' if claims else 'places the pod'}",
-        "NoSchedule taints of the node now apply" + ("" if by_name else f"; its label {_HOSTNAME} must equal its name"),
+        "NoSchedule taints of the node then apply"
+        + ("" if by_name else f"; its label {_HOSTNAME} must equal its name"),
         *(["longer than a label value may be, hence no nodeSelector"] if too_long else []),
     ]
     return Rewrite(
