@@ -10,7 +10,7 @@ from webhook.problem import BAD_REQUEST, ERROR, Path, Problem
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from webhook.documents import Document, Unreadable
 
@@ -201,6 +201,20 @@ def failed(error: Exception, document: Document, path: Path = _ROOT) -> Finding:
 
 
 FAILED: Final = "draguard itself failed on this object: "
+
+
+def by_place(findings: Iterable[Finding], files: Iterable[str]) -> list[Finding]:
+    """Sort findings by file, line and column.
+
+    Args:
+        findings: The findings.
+        files: The files in their order. Others, such as those of policies, come first, each where its first finding is.
+    """
+    unsorted = list(findings)
+    known = dict.fromkeys(files)
+    others = dict.fromkeys(each.file for each in unsorted if each.file not in known)
+    order = {file: index for index, file in enumerate((*others, *known))}
+    return sorted(unsorted, key=lambda each: (order[each.file], each.line, each.column))
 
 
 def own_failure(error: Exception) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from webhook.findings import NOTE, Finding, found
+from webhook.findings import NOTE, Finding, by_place, found
 from webhook.problem import ERROR, WARNING, Problem
 from webhook.records import NamedTuple
 
@@ -57,8 +57,7 @@ class Report:
 
     def sort(self, findings: Iterable[Finding]) -> None:
         """Report findings by file, in the order in which the files were read, and by line."""
-        order = {file: index for index, file in enumerate(self.files)}
-        self.findings = sorted(findings, key=lambda each: (order.get(each.file, -1), each.line, each.column))
+        self.findings = by_place(findings, self.files)
 
     def _count(self, level: str) -> int:
         return sum(finding.problem.level == level for finding in self.findings)

@@ -12,7 +12,7 @@ from webhook.cli.console.expressions import located, position
 from webhook.cli.options.namespaces import POLICY_HINT
 from webhook.documents import STDIN, Document, Unreadable, read
 from webhook.engine.offline import Sender
-from webhook.findings import NOTE, Finding, Origin, found, unread
+from webhook.findings import NOTE, Finding, Origin, by_place, found, unread
 from webhook.objects import metadata_of, text
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
 from webhook.policy.evaluation.authorizer import NOTE as USERS_NOT_KNOWN
@@ -98,13 +98,15 @@ def load_policies(
         raise UsageError("standard input (-) cannot be both the policies and something else: give one of them as files")
     given = [Given(namespace) for namespace in namespaces]
     findings: list[Finding] = []
+    files: dict[str, None] = {}
     for document in read(arguments.policies):
+        files[document.source] = None
         if isinstance(document, Unreadable):
             findings.append(unread(document))
         elif not is_suite(document.data):
             given.append(Given(document.data, document))
     policies = load(given, release(stated), strongest)
-    findings += placed(policies.findings, policies.release)
+    findings = by_place((*findings, *placed(policies.findings, policies.release)), files)
     if not policies.policies and not any(finding.problem.level == ERROR for finding in findings):
         raise UsageError(f"--policies: no policies found in {', '.join(arguments.policies)}")
     return Policies(given, policies, _authorizer(arguments.authorizer), findings)
