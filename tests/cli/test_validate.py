@@ -802,6 +802,15 @@ class TestNamespaces:
         options = [f"--namespace-labels={each}" for each in labels]
         assert levels(*options, stdin=CLAIM_OF_ADMIN) == found
 
+    @pytest.mark.parametrize(
+        "label", ["resource.k8s.io/admin-access: true", f"{LABEL[:-1]}: true", f"{LABEL}: yes", "team: a"]
+    )
+    def test_a_label_that_was_probably_meant_is_named(self, label: str) -> None:
+        namespace = LABELLED.replace(f'{LABEL}: "true"', label.replace(": ", ': "') + '"')
+        for documents in ([namespace, CLAIM_OF_ADMIN], [CLAIM_OF_ADMIN, namespace]):
+            out = draguard("validate", "-", stdin="---\n".join(documents).encode()).out
+            assert (f"help: the namespace has {label}\n" in out) == ("admin" in label)
+
     def test_what_is_stated_counts_more_than_objects(self) -> None:
         assert levels("--namespace-labels=ops=", stdin=LABELLED + "---\n" + CLAIM_OF_ADMIN) == [
             ("error", "admin-access")

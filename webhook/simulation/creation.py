@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webhook.api.dra.resourceclaim import ADMIN_LABELS, ADMIN_SINCE, admin_label, admin_refusal
+from webhook.api.dra.resourceclaim import ADMIN_SINCE, admin_label, admin_label_meant, admin_refusal
 from webhook.inventory.claims import MADE
 from webhook.objects import at, items, mapping, name_of, namespace_of
-from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from webhook.inventory import Inventory
@@ -28,12 +27,12 @@ def refusal(claim: JSONObject, inventory: Inventory, settings: Settings) -> str:
     index, namespace = _admin_request(claim, settings), inventory.find("Namespace", namespace_of(claim))
     if index is None or namespace is None:
         return ""
-    labels, wanted = mapping(namespace, "metadata", "labels"), admin_label(settings.release)
-    if labels.get(wanted) == "true":
+    labels = mapping(namespace, "metadata", "labels")
+    if labels.get(admin_label(settings.release)) == "true":
         return ""
     text = f"spec.devices.requests[{index}].adminAccess: Forbidden: {admin_refusal(settings.release)}"
-    near = next((label for label in ADMIN_LABELS if label in labels), "") or nearest(wanted, labels)
-    return f"{text} (it has {near}: {labels[near]})" if near else text
+    meant = admin_label_meant(labels, settings.release)
+    return f"{text} (it has {meant})" if meant else text
 
 
 def assumed(claim: JSONObject, inventory: Inventory, settings: Settings) -> str:

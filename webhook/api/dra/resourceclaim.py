@@ -28,6 +28,7 @@ from webhook.schema import (
     transition,
 )
 from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
+from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -264,8 +265,6 @@ def reserved_while_going(claim: View, old: View) -> Iterator[Problem]:
 # Administration
 
 _ADMIN_LABEL = {33: "resource.k8s.io/admin-access", 34: "resource.kubernetes.io/admin-access"}
-ADMIN_LABELS = tuple(_ADMIN_LABEL.values())
-"""The labels that a namespace must have for admin access, in one release or another."""
 ADMIN_SINCE = 33
 
 
@@ -277,6 +276,13 @@ def admin_label(release: Release) -> str:
 def admin_refusal(release: Release) -> str:
     """Return the API server's message about admin access in a namespace without that label."""
     return f"admin access to devices requires the `{admin_label(release)}: true` label on the containing namespace"
+
+
+def admin_label_meant(labels: Mapping[str, Any], release: Release) -> str:
+    """Return the label of a namespace that was probably meant to allow admin access: another release's, or misspelt."""
+    wanted = admin_label(release)
+    near = next((label for label in (wanted, *_ADMIN_LABEL.values()) if label in labels), "") or nearest(wanted, labels)
+    return f"{near}: {labels[near]}" if near else ""
 
 
 @check(ResourceClaim, since=ADMIN_SINCE, on=[CREATE], given=["spec"], fine=implied)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from webhook import formats
-from webhook.api.versions import NEWEST
+from webhook.api.versions import NEWEST, release_of
 from webhook.cli.arguments import UsageError
 from webhook.findings import identity
+from webhook.problem import ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from webhook.problem import Problem
 
 ADMIN_RULES = frozenset({"admin-access", "admin-access-of-template", "admin-access-allocated"})
 """The rules that depend on the labels of an object's namespace."""
@@ -78,6 +81,16 @@ class Namespaces:
         found = self._found.get(name) if self.all_noted else None
         labels = found["metadata"].get("labels") if found else {}
         return None if found is None else labels if isinstance(labels, dict) else {}
+
+    def hinted(self, problem: Problem, obj: Any, release: str) -> Problem:
+        """Name the label of an object's namespace that was probably meant, if it lacks that for admin access."""
+        labels = self.labels_around(obj) if problem.rule in ADMIN_RULES and problem.level == ERROR else None
+        if not labels:
+            return problem
+        from webhook.api.dra.resourceclaim import admin_label_meant  # noqa: PLC0415 - few claims have admin access
+
+        meant = admin_label_meant(labels, release_of(release))
+        return problem._replace(hint=f"the namespace has {meant}") if meant else problem
 
 
 def _read(text: str) -> tuple[str, dict[str, str]]:
