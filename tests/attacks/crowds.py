@@ -9,7 +9,7 @@ from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING
 
-from tests.attacks import Attack
+from tests.attacks import MIB, Attack
 from tests.attacks.target import claim, together, trusting
 
 if TYPE_CHECKING:
@@ -29,6 +29,19 @@ def _probes(target: Target) -> list[str]:
 
 def _silent(target: Target) -> list[str]:
     kept = target.crowd(COUNT, target.plain)
+    target.rest()
+    return [] if len(kept) > COUNT / 2 else ["the attack did not take place"]
+
+
+def _stopped(target: Target) -> list[str]:
+    """Begin handshakes with messages of which OpenSSL would keep 128 KiB each."""
+
+    def begun() -> socket.socket:
+        connection = target.plain()
+        connection.sendall(b"\x16\x03\1\x40\0\1\1\xff\0\3\3" + b"a" * 16_378)
+        return connection
+
+    kept = target.crowd(COUNT, begun)
     target.rest()
     return [] if len(kept) > COUNT / 2 else ["the attack did not take place"]
 
@@ -159,13 +172,14 @@ CHUNKED = f"{POST}Transfer-Encoding: chunked\r\n\r\n1\r\n{{\r\n".encode()
 ATTACK = {
     "probes": Attack("1,000 connections to the port of probes", _probes),
     "silent": Attack("1,000 connections without a handshake", _silent, slowest=1.0, anew=True),
+    "stopped": Attack("1,000 handshakes that stop in a long message", _stopped, growth=40 * MIB, seconds=4),
     "idle": Attack("1,000 connections without a request", _idle, slowest=1.0, anew=True),
     "reconnecting": Attack("connections that are closed at once", _reconnecting, slowest=1.0, anew=True),
     "slow-headers": Attack("200 headers, a byte at a time", _trickling(b"POST /validate HTTP/1.1\r\nA: ")),
     "slow-bodies": Attack("200 bodies, a byte at a time", _trickling(CHUNKED)),
     "pipelining": Attack("requests sent ahead", _pipelining),
     "refused": Attack("requests that are answered 400, 413, 415, 431", _refused),
-    "hoarding": Attack("16 bodies of 6 MB whose ends do not come", _hoarding, slices=True, growth=300 << 20),
+    "hoarding": Attack("16 bodies of 6 MB whose ends do not come", _hoarding, slices=True, growth=300 * MIB),
     "resetting": Attack("connections that are reset before the answer", _resetting),
-    "unread": Attack("90 connections that read no answer", _unread, growth=150 << 20, seconds=12),
+    "unread": Attack("90 connections that read no answer", _unread, growth=150 * MIB, seconds=12),
 }

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,9 +14,9 @@ from tests.attacks.rekeying import keyed, send_sealed
 from tests.server.test_hostile import everything
 from tests.serving import SOON, Served, echo, serving, statuses
 from webhook.server import create_app
+from webhook.server.tls.records import Records
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Iterator
 
     from tests.attacks.rekeying import Keys
@@ -66,3 +68,58 @@ def test_records_with_data_may_be_many(ready: tuple[ssl.SSLSocket, Keys]) -> Non
     connection, keys = ready
     send_sealed(connection, b"".join(keys.record(b"%c" % byte) for byte in GET * 9 + LAST))
     assert statuses(everything(connection)) == [200] * 10
+
+
+def hello(version: ssl.TLSVersion) -> bytes:
+    """Return the first record of a client."""
+    settings, written = ssl.create_default_context(), ssl.MemoryBIO()
+    settings.maximum_version = version
+    with suppress(ssl.SSLWantReadError):
+        settings.wrap_bio(ssl.MemoryBIO(), written, server_hostname="localhost").do_handshake()
+    return written.read()
+
+
+def handed_over(records: bytes, size: int) -> bytes:
+    """Return what OpenSSL gets of records that arrive in pieces of a size."""
+    arrived, taken = ssl.MemoryBIO(), ssl.MemoryBIO()
+    handing = Records(arrived, taken)
+    for at in range(0, len(records), size):
+        arrived.write(records[at : at + size])
+        while arrived.pending:
+            handing.take()
+    return taken.read()
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 1 << 16])
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_messages_of_a_handshake_are_handed_over(version: ssl.TLSVersion, size: int) -> None:
+    exchanged = b"\x16\x03\x03\0\6\x10\0\0\2ab" + b"\x14\x03\x03\0\1\1" + b"\x16\x03\x03\0\x28" + b"\xff" * 40
+    records = hello(version) + exchanged
+    assert handed_over(records, size) == records
+
+
+ANOTHER = b"\x16\x03\1\0\6\1\0\0\2ab" + b"\x14\x03\3\0\1\1"
+"""A message, and the announcement that encryption begins, which it does not."""
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 1 << 16])
+@pytest.mark.parametrize(
+    "records",
+    [
+        b"\x16\x03\1\0\3\1\1\0" + b"\x16\x03\1\0\2\0\3",
+        ANOTHER + b"\x16\x03\1\0\x50\1\1\0\3" + b"a" * 76,
+    ],
+    ids=["the first message", "the second message"],
+)
+def test_a_message_that_is_too_long_is_refused_by_its_header(records: bytes, size: int) -> None:
+    with pytest.raises(ssl.SSLError, match="a message of more than 16 KiB"):
+        handed_over(records, size)
+
+
+def test_no_message_may_pass_for_the_end_of_a_handshake() -> None:
+    arrived = ssl.MemoryBIO()
+    handing = Records(arrived, ssl.MemoryBIO())
+    arrived.write(ANOTHER + b"\x16\x03\1\0\4\1\1\0\3")
+    assert [handing.take() for _ in range(3)] == [True] * 3
+    with pytest.raises(ssl.SSLError, match="goes on after its end"):
+        handing.take_after_barren()

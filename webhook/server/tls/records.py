@@ -12,6 +12,14 @@ _BARREN: Final = 64
 
 _BARREN_BYTES: Final = 1 << 14
 """Their bytes: a certificate with its authorities has some thousand. OpenSSL takes 6 ms for these, 30 for 100 KB."""
+_CHANGE, _HANDSHAKE = 20, 22
+"""The types of records that announce encryption, and of those with messages of the handshake."""
+_FINISHED: Final = 64
+"""The longest record that may end the handshake of a resumed session, encrypted; it takes 40 bytes."""
+_KEY_EXCHANGE: Final = 16
+"""The last message that a client sends in plain text (RFC 5246, section 7.4)."""
+_MESSAGE_HEADER: Final = 4
+"""The bytes of a message's header: its type, and its length."""
 
 
 class Records:
@@ -30,28 +38,45 @@ class Records:
         self._header = b""
         self._missing = 0
         self._length = 0
+        self._messages = _Messages()
+        self._has_changed = self._has_messages = self._is_finished = False
         self._barren = self._barren_bytes = 0
 
     def take(self) -> bool:
-        """Hand over the next record, or as much of it as has arrived; return whether it is complete."""
+        """Hand over the next record, or as much of it as has arrived; return whether it is complete.
+
+        Raises:
+            SSLError: It begins a message that is too long.
+        """
         if not self._missing:
             self._header += self._arrived.read(_HEADER - len(self._header))
             if len(self._header) < _HEADER:
                 return False
             self._length = self._missing = int.from_bytes(self._header[3:])
+            self._begin(self._header[0])
             self._taken.write(self._header)
             self._header = b""
         piece = self._arrived.read(self._missing)
+        if self._has_messages:
+            self._messages.check(piece)
         self._taken.write(piece)
         self._missing -= len(piece)
         return not self._missing
+
+    def _begin(self, kind: int) -> None:
+        self._has_changed |= kind == _CHANGE
+        is_handshake = kind == _HANDSHAKE
+        self._is_finished = is_handshake and self._has_changed and self._length <= _FINISHED
+        self._has_messages = is_handshake and not self._is_finished
 
     def take_after_barren(self) -> bool:
         """Hand over the next record after one without data.
 
         Raises:
-            SSLError: There were too many of these, or they were too long.
+            SSLError: There were too many of these, they were too long, or it should have been the last.
         """
+        if self._is_finished:
+            raise ssl.SSLError("a handshake goes on after its end")
         self._barren += 1
         self._barren_bytes += self._length
         if self._barren > _BARREN:
@@ -59,3 +84,39 @@ class Records:
         if self._barren_bytes > _BARREN_BYTES:
             raise ssl.SSLError(f"more than {_BARREN_BYTES >> 10} KiB of TLS records without data")
         return self.take()
+
+
+class _Messages:
+    """The messages of a handshake, as long as they are in plain text.
+
+    OpenSSL makes room for a whole message, of up to 128 KiB, once it has seen the header.
+    """
+
+    def __init__(self) -> None:
+        self._header = b""
+        self._missing = 0
+        self._are_plain = True
+
+    def check(self, piece: bytes) -> None:
+        """Check what follows of the messages.
+
+        Args:
+            piece: The content of records, or a part of it.
+
+        Raises:
+            SSLError: A message is too long ever to be read.
+        """
+        at = 0
+        while self._are_plain and at < len(piece):
+            skipped = min(self._missing, len(piece) - at)
+            self._missing -= skipped
+            at += skipped
+            begun = len(self._header)
+            self._header += piece[at : at + _MESSAGE_HEADER - begun]
+            at += len(self._header) - begun
+            if len(self._header) == _MESSAGE_HEADER:
+                self._missing = int.from_bytes(self._header[1:])
+                self._are_plain = self._header[0] != _KEY_EXCHANGE
+                self._header = b""
+            if self._missing > _BARREN_BYTES:
+                raise ssl.SSLError(f"a message of more than {_BARREN_BYTES >> 10} KiB")
