@@ -15,6 +15,7 @@ from httptools import HttpParserError, HttpRequestParser
 from webhook.server.bounded import BoundedLog
 from webhook.server.http.gate import address_of
 from webhook.server.http.headers import fault_of, unmet
+from webhook.server.http.intake import LARGE
 from webhook.server.http.messages import Incoming, Page, Request, refusal, target_of
 from webhook.server.http.outlet import Outlet
 
@@ -68,7 +69,10 @@ class Connection(asyncio.BufferedProtocol):
         # Input
         self._stage = _HEADER
         self._requests = 0
-        self._received = 0
+        self.received = 0
+        """The bytes of the present request that have arrived."""
+        self.is_held = False
+        """Whether it must not read, since others have their turns."""
         self._url = b""
         self._headers: dict[bytes, bytes] = {}
         self._fields = 0
@@ -124,7 +128,8 @@ class Connection(asyncio.BufferedProtocol):
         self.port.connections.discard(self)
         self.port.crowd.leave(self)
         self._outlet.end()
-        del self._parser, self._outlet, self._transport, self._transports  # which know this connection
+        self._transports = ()
+        del self._parser, self._outlet, self._transport  # which know this connection
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - asyncio's
         """Return the buffer for input: otherwise the loop makes 256 KiB of room each time, by three system calls."""
@@ -134,12 +139,14 @@ class Connection(asyncio.BufferedProtocol):
         """Read a part of a request; answer it if it is complete."""
         port = self.port
         port.crowd.stir(self)
+        if nbytes >= LARGE:
+            port.intake.took(self, nbytes)
         if self._is_closing or self._is_refused:
             return
         if self._forbidden:  # before its request, the client does not read an answer
             self._refuse(HTTPStatus.FORBIDDEN, self._forbidden)
             return
-        stage, requests, is_new = self._stage, self._requests, not self._received
+        stage, requests, is_new = self._stage, self._requests, not self.received
         if stage is _IDLE:
             if self._answer_known(nbytes):
                 return
@@ -152,9 +159,9 @@ class Connection(asyncio.BufferedProtocol):
         if is_new and self._requests == requests + 1 and len(self._waiting) == 1:
             port.heads.learn(port.received, nbytes, self._waiting[0])
         if self._requests == requests:
-            self._received += nbytes
+            self.received += nbytes
         else:  # how many bytes belong to the next request is unknown
-            self._received = 0 if self._stage is _IDLE else 1
+            self.received = 0 if self._stage is _IDLE else 1
         if self._stage is not _IDLE:
             self._check_pace(is_new=self._stage is not stage or self._requests != requests)
         self._answer_next()
@@ -175,6 +182,19 @@ class Connection(asyncio.BufferedProtocol):
         self._app.answer(request, self._reply)
         return True
 
+    def hold(self) -> None:
+        """Read nothing until :meth:`go_on`."""
+        self.is_held = True
+        for transport in self._transports[-1:]:
+            transport.pause_reading()
+
+    def go_on(self) -> None:
+        """Read again, unless requests wait for their answers."""
+        self.is_held = False
+        if not self._is_paused:
+            for transport in self._transports[-1:]:
+                transport.resume_reading()
+
     def _check_pace(self, *, is_new: bool) -> None:
         """Refuse a request that is too large, and set the deadline of the next part.
 
@@ -184,10 +204,10 @@ class Connection(asyncio.BufferedProtocol):
         limits = self.port.limits
         if is_new:
             self._await(limits.header_seconds if self._stage is _HEADER else limits.body_seconds)
-        if self._stage is _HEADER and self._received > limits.header_bytes:
+        if self._stage is _HEADER and self.received > limits.header_bytes:
             reason = f"a header may have {limits.header_bytes} bytes"
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, reason)
-        elif self._received > self.port.request_bytes:
+        elif self.received > self.port.request_bytes:
             reason = f"a request may have {self.port.request_bytes} bytes as sent"
             self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason)
 
@@ -267,6 +287,11 @@ class Connection(asyncio.BufferedProtocol):
     # Answers
 
     @property
+    def sender(self) -> tuple[str, tuple[str, int] | None]:
+        """The client, and its connection."""
+        return self._client, self._peer
+
+    @property
     def is_busy(self) -> bool:
         """Whether a complete request is being answered."""
         return self._answering is not None
@@ -290,7 +315,8 @@ class Connection(asyncio.BufferedProtocol):
             return
         if bool(self._waiting) is not self._is_paused:  # do not read ahead
             self._is_paused = not self._is_paused
-            for transport in self._transports:  # else the lower one would keep collecting input
+            # With the upper one alone, the lower one would keep collecting input.
+            for transport in self._transports[:-1] if self.is_held else self._transports:
                 (transport.pause_reading if self._is_paused else transport.resume_reading)()
         if self._incoming is not None and self._answering is None and not self._waiting:
             self._answer_early(self._incoming)
@@ -380,7 +406,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def shutdown(self) -> None:
         """Close the connection when the server stops; the answer to a pending request closes it otherwise."""
-        if self._received or self._answering is not None or self._waiting:
+        if self.received or self._answering is not None or self._waiting:
             return
         if self._requests:
             self._close()
@@ -388,7 +414,7 @@ class Connection(asyncio.BufferedProtocol):
             self._loop.call_later(self.port.limits.closing_seconds, self._close_if_unused)
 
     def _close_if_unused(self) -> None:
-        if not (self._received or self._requests or self._is_closing):
+        if not (self.received or self._requests or self._is_closing):
             self._close()
 
     def _await(self, seconds: float) -> None:
@@ -411,7 +437,7 @@ class Connection(asyncio.BufferedProtocol):
             self._await(left)
         elif self._stage is _IDLE and (self._answering is not None or self._waiting):
             self._await(self.port.limits.idle_seconds)
-        elif self._received:
+        elif self.received:
             self._refuse(HTTPStatus.REQUEST_TIMEOUT, f"the {self._stage.name.lower()} did not come in time")
         else:
             self._close()

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Final, Protocol
 
 from webhook.server.http.heads import Heads
+from webhook.server.http.intake import Intake, Reader
 
 if TYPE_CHECKING:
     from webhook.server.http.crowd import Crowd
@@ -18,7 +19,7 @@ _ROOM: Final = 1 << 16
 """The bytes that are read at once; the kernel buffers about as many per connection."""
 
 
-class Ready(Protocol):
+class Ready(Reader, Protocol):
     """A connection that is ready for requests."""
 
     def shutdown(self) -> None:
@@ -51,6 +52,8 @@ class Port:
         """The same, to be written."""
         self.connections: set[Ready] = set()
         """The connections that are ready for requests."""
+        self.intake = Intake(self.connections)
+        """What is read in a turn of the event loop."""
         self.heads = Heads()
         """The heads of requests that were parsed."""
         self.headers = b""
