@@ -69,7 +69,7 @@ class Html(Format):
         worst = next((level for level in _LEVELS if level in levels), "fine")
         yield f'<header class="{worst}"><h1><span>draguard</span> {title}</h1>'
         if not self.style.quiet:
-            yield from (f"<p>{_text(line)}</p>" for line in closing(report, 0))
+            yield from (f"<p>{_text(line)}</p>" for line in closing(report, ()))
         yield "</header>"
         numbers = {id(finding): number for number, finding in enumerate(report.findings, 1)}
         if report.findings:

@@ -48,7 +48,10 @@ class Markdown(Format):
     def _lines(self, report: Report) -> Iterator[str]:
         yield "# draguard"
         if not self.style.quiet:
-            yield from ("", *_fenced([folded(printable(each), _WIDTH) for each in closing(report, MAX_FINDINGS)]))
+            yield from (
+                "",
+                *_fenced([folded(printable(each), _WIDTH) for each in closing(report, report.findings[:MAX_FINDINGS])]),
+            )
         for file, findings in groupby(report.findings[:MAX_FINDINGS], key=lambda each: each.file):
             yield from ("", f"## {_code(file)}")
             for finding in findings:

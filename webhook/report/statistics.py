@@ -34,4 +34,4 @@ class Statistics(Format):
             yield uncommanded(f"{counts[level, rule]:>{width}} {level:<7} {printable(rule)}{fixes}")
         if not self.style.quiet:
             yield from ([""] if counts else [])
-            yield from map(uncommanded, closing(report))
+            yield from map(uncommanded, closing(report, report.findings))

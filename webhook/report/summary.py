@@ -19,8 +19,9 @@ from webhook.documents.selection import (
 from webhook.report.excerpt import fix_of, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from webhook.findings import Finding
     from webhook.report.model import Report, Tested
 
 _NOTE = "note: "
@@ -28,25 +29,25 @@ MAX_KINDS = 8
 """How many of the skipped kinds are named."""
 
 
-def closing(report: Report, most: int | None = None) -> list[str]:
+def closing(report: Report, shown: Sequence[Finding]) -> list[str]:
     """Return the lines that end a report: remarks, findings by release, and the summary.
 
     Args:
         report: The report.
-        most: How many findings the table of releases lists; None for all.
+        shown: The findings that the table of releases lists.
     """
-    table = map(printable, by_release(report, most))
+    table = map(printable, by_release(report, shown))
     remarks, asides = map(printable, report.remarks), map(printable, report.asides)
     return [*remarks, *table, *asides, *summary(report).splitlines()]
 
 
-def by_release(report: Report, most: int | None = None) -> Iterable[str]:
+def by_release(report: Report, shown: Sequence[Finding]) -> Iterable[str]:
     """Return a table of findings by release, nothing for one release; the arguments are those of :func:`closing`."""
     if not report.releases[1:]:
         return ()
     from webhook.report.matrix import table  # noqa: PLC0415 - few runs judge by several releases
 
-    return table(report.findings[:most], report.releases)
+    return table(shown, report.releases)
 
 
 def noted(report: Report) -> list[str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook.report import Format
+from webhook.report.alike import first_ones
 from webhook.report.excerpt import MAX_LINE, caret, described, place_of, printable, rendered_as, stated, uncommanded
-from webhook.report.summary import by_release, closing
+from webhook.report.summary import by_release, closing, counted
 from webhook.schema.decoding import ONCE_DECODED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from webhook.findings import Finding
     from webhook.report.model import Report
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 _COLORS = {"error": "1;31", "warning": "1;33", "place": "1", "gutter": "1;34", "help": "1;36", "note": "1;36"}
 
 
+_OTHERS = "; --output concise lists all"
+"""What lists the findings that are left out."""
 _NARROWEST = 20
 """How many characters of a line are shown at least, even on a narrow terminal."""
 
@@ -28,24 +31,27 @@ class Text(Format):
     def lines(self, report: Report) -> Iterator[str]:
         """Return the findings, some lines each, and further remarks."""
         columns = self.style.width
-        yield from as_text(report.findings, color=self.style.color, width=columns)
-        last = map(printable, (*report.remarks, *by_release(report))) if self.style.quiet else closing(report)
+        yield from as_text(report.findings, color=self.style.color, width=columns, others=_OTHERS)
+        shown = [each for each, _ in first_ones(report.findings)]
+        remarks = (*report.remarks, *by_release(report, shown))
+        last = map(printable, remarks) if self.style.quiet else closing(report, shown)
         yield from (uncommanded(folded(line, columns)) for line in last)
 
 
-def as_text(findings: Iterable[Finding], *, color: bool = False, width: int = 0) -> Iterator[str]:
+def as_text(findings: Iterable[Finding], *, color: bool = False, width: int = 0, others: str = "") -> Iterator[str]:
     """Show findings for people, each as some lines and an empty one: place, rule, message, the line with a caret.
 
     Args:
-        findings: The findings.
+        findings: The findings; of those that say the same, only the first ones are shown.
         color: Whether to colour it by ANSI escape sequences.
         width: The columns to which long texts are folded; 0 for no limit.
+        others: What lists the others.
     """
-    return map(uncommanded, _lines(findings, _painted if color else _plain, width))
+    return map(uncommanded, _lines(list(findings), _painted if color else _plain, width, others))
 
 
-def _lines(findings: Iterable[Finding], paint: Callable[[str, str], str], width: int) -> Iterator[str]:
-    for finding in findings:
+def _lines(findings: Sequence[Finding], paint: Callable[[str, str], str], width: int, others: str) -> Iterator[str]:
+    for finding, more in first_ones(findings):
         problem, origin = finding.problem, finding.origin
         place, level = place_of(finding), problem.level
         plain, painted = (
@@ -73,6 +79,9 @@ def _lines(findings: Iterable[Finding], paint: Callable[[str, str], str], width:
             label = "note:" if problem.hint == ONCE_DECODED else "help:"
             yield paint("help", label) + folded(printable(problem.hint), width, label)
         yield ""
+        if more:
+            yield paint("note", "note:") + folded(f"{counted(more, 'more finding')} like this{others}", width, "note:")
+            yield ""
 
 
 def folded(text: str, width: int, head: str = "") -> str:

@@ -1,0 +1,42 @@
+"""Findings that say the same of many objects of a file: people read the first ones, and how many more there are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from webhook.problem import Path
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Sequence
+
+    from webhook.findings import Finding
+
+MAX_ALIKE: Final = 10
+"""The most findings to show of those that say the same."""
+
+
+def first_ones(findings: Sequence[Finding]) -> Iterator[tuple[Finding, int]]:
+    """Yield the findings to show, and after the last one of those that say the same how many more there are.
+
+    Args:
+        findings: The findings, in their order.
+    """
+    if len(findings) <= MAX_ALIKE:
+        yield from ((each, 0) for each in findings)
+        return
+    keys = list(map(_said, findings))
+    times, shown = Counter(keys), Counter(dict.fromkeys(keys, 0))
+    for finding, key in zip(findings, keys, strict=True):
+        shown[key] += 1
+        if shown[key] <= MAX_ALIKE:
+            yield finding, times[key] - MAX_ALIKE if shown[key] == MAX_ALIKE else 0
+
+
+def _said(finding: Finding) -> Hashable:
+    """Return the file of a finding and what it says, whichever object and item of a list it is about."""
+    problem, about = finding.problem, finding.identity
+    field = Path(each for each in problem.path if not isinstance(each, int))
+    message = problem.message.removeprefix(f"{about.kind} {about.name}: ")
+    of = finding.file, about.kind, field, finding.origin, finding.releases
+    return of, problem.level, problem.rule, message, problem.hint
