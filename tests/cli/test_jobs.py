@@ -220,13 +220,18 @@ def test_one_process_needs_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     assert processes.default() == 1
 
 
-def test_quick_work_on_many_items_needs_no_other_process(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("count", "jobs"), [(processes.ENOUGH, None), (processes.ENOUGH, 4), (9, 4)])
+def test_quick_work_needs_no_other_process(count: int, jobs: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "default", lambda: 4)
     monkeypatch.setattr(processes, "spread", lambda *_: [])
-    items = list(range(processes.ENOUGH))
-    assert [each for found in in_ranges(list, items, None) for each in found] == items
+    items = list(range(count))
+    assert [each for found in in_ranges(list, items, jobs) for each in found] == items
     monkeypatch.setattr(processes, "_CHEAP", 0)
-    assert [each for found in in_ranges(list, items, None) for each in found] < items
+    assert [each for found in in_ranges(list, items, jobs) for each in found] < items
+
+
+def test_no_work_needs_no_process() -> None:
+    assert list(in_ranges(list, [], 4)) == []
 
 
 def test_few_manifests_need_no_process(monkeypatch: pytest.MonkeyPatch) -> None:

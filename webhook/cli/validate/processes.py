@@ -34,6 +34,8 @@ _FIRST: Final = 32
 """How many items are done before any fork, which then need not import and compile again what most items need."""
 _TRIED: Final = 256
 """How many items are done then, to learn how long the others would take."""
+_PART: Final = 4
+"""Which part of the items is done at most for each of the two, as a few may be heavy."""
 _CHEAP: Final = 0.25
 """How many seconds of work are done as quickly in this process: forks copy the memory that they look at."""
 _TICKET: Final = 4
@@ -317,11 +319,12 @@ def in_ranges(work: Callable[[Sequence[T]], R], items: Sequence[T], jobs: int | 
         ChildProcessError: A process died.
     """
     processes, done = worth(jobs, len(items)), 0
-    if processes > 1 and jobs is None:
-        yield work(items[:_FIRST])
-        done, started = _FIRST + _TRIED, process_time()
-        yield work(items[_FIRST:done])
-        if (process_time() - started) / _TRIED * (len(items) - done) < _CHEAP:
+    if processes > 1 and items:
+        first, tried = (min(most, -(-len(items) // _PART)) for most in (_FIRST, _TRIED))
+        yield work(items[:first])
+        done, started = first + tried, process_time()
+        yield work(items[first:done])
+        if (process_time() - started) / tried * (len(items) - done) < _CHEAP:
             processes = 1
     if processes == 1:
         if items:
