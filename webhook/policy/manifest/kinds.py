@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.versions import NEWEST, VERSIONS
@@ -188,11 +188,6 @@ class Kinds:
             if known := _defined(obj):
                 self._known.setdefault((known.group, known.kind), known)
         self._by_resource = {(each.group, each.resource): each for each in self._known.values()}
-        self._equivalents = {
-            resource: tuple(each for each in self._stored_as(known) if each != resource)
-            for known in self._known.values()
-            for resource in (Resource(known.group, version, known.resource) for version in known.versions)
-        }
 
     def find(self, kind: Kind) -> Known | None:
         """Return a kind that is known and served in this version; otherwise None."""
@@ -255,6 +250,14 @@ class Kinds:
         """List the versions in which the release serves a kind, the preferred one first."""
         known = self._known.get((kind.group, kind.kind))
         return self._served(known) if known else []
+
+    @cached_property
+    def _equivalents(self) -> Mapping[Resource, tuple[Resource, ...]]:
+        return {
+            resource: tuple(each for each in self._stored_as(known) if each != resource)
+            for known in self._known.values()
+            for resource in (Resource(known.group, version, known.resource) for version in known.versions)
+        }
 
     def _stored_as(self, known: Known) -> list[Resource]:
         """List all resources that the release serves for a kind's stored objects, the core group first."""
