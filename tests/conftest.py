@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+gc.set_threshold(100_000)  # collection of garbage took a tenth of the time of import and of small tests
+
 CACHE = Path(__file__).parent.parent / ".pytest_cache" / "bytecode"
 
 if sys.dont_write_bytecode:  # compiling all modules, with their asserts rewritten, takes a fifth of the quick lane
