@@ -15,7 +15,7 @@ from webhook.admission import ReviewOptions, answer
 from webhook.server import create_app
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from tests.serving import Served
 
@@ -34,7 +34,7 @@ def responses() -> Iterator[list[tuple[Recorded, int, dict[str, Any]]]]:
         yield [each for share in shares for each in share.result()]
 
 
-def _post(served: Served, reviews: list[Recorded]) -> list[tuple[Recorded, int, dict[str, Any]]]:
+def _post(served: Served, reviews: Sequence[Recorded]) -> list[tuple[Recorded, int, dict[str, Any]]]:
     connection = served.connect()
     answered = []
     for each in reviews:

@@ -22,7 +22,7 @@ from webhook import validate
 from webhook.schema.decoding import STRICT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from webhook import Problem
 
@@ -97,7 +97,7 @@ class Case:
         undecodable = any(problem.reason == "BadRequest" for problem in self.errors)
         return bool(undecodable == (self.expected["code"] == UNDECODABLE))
 
-    @property
+    @cached_property
     def causes(self) -> tuple[set[Cause], set[Cause]]:
         """The recorded causes and ours, each once, without Go's dumps in their texts."""
         if self.expected.get("code") == UNDECODABLE:
@@ -156,29 +156,29 @@ def cases(file: Path, *, one_of: int = 1) -> Iterator[Case]:
         file: The recording.
         one_of: Read one of this many cases: the same ones in every run, chosen by a hash of their identifiers.
     """
-    return _cases(file, lambda number: number % one_of == 0)
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        yield from _cases(file, lines, lambda number: number % one_of == 0)
 
 
 def sample(file: Path, number: int = 200) -> Iterator[Case]:
     """Read some cases of a file, the same ones in every run: those whose identifiers have the least hashes."""
     with gzip.open(file, "rt", encoding="utf-8") as lines:
-        hashes = [_hash(file, match) for text in lines if (match := _ID.match(text))]
-    most = nsmallest(number, hashes)[-1]
-    return _cases(file, lambda number: number <= most)
+        texts = list(lines)
+    most = nsmallest(number, (_hash(file, match) for text in texts if (match := _ID.match(text))))[-1]
+    return _cases(file, texts, lambda number: number <= most)
 
 
-def _cases(file: Path, wanted: Callable[[int], bool]) -> Iterator[Case]:
+def _cases(file: Path, texts: Iterable[str], wanted: Callable[[int], bool]) -> Iterator[Case]:
     bases: dict[str, Any] = {}
-    with gzip.open(file, "rt", encoding="utf-8") as lines:
-        for text in lines:
-            match = _ID.match(text)
-            if match and not wanted(_hash(file, match)):
-                continue
-            line = json.loads(text)
-            if not match:
-                bases[line["base"]] = line
-            elif (case := Case(line, bases[line["base"]])).is_reproducible:
-                yield case
+    for text in texts:
+        match = _ID.match(text)
+        if match and not wanted(_hash(file, match)):
+            continue
+        line = json.loads(text)
+        if not match:
+            bases[line["base"]] = line
+        elif (case := Case(line, bases[line["base"]])).is_reproducible:
+            yield case
 
 
 def _hash(file: Path, match: re.Match[str]) -> int:

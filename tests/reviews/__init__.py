@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,8 +36,9 @@ class Recorded(NamedTuple):
         return bool(kind["kind"] == "Pod" or kind["version"] == "v1alpha2")
 
 
-def recorded() -> list[Recorded]:
-    """Read them all."""
+@cache
+def recorded() -> tuple[Recorded, ...]:
+    """Read them all, once: no test may change them."""
     with gzip.open(RECORDED, "rt", encoding="utf-8") as lines:
         values = [json.loads(line) for line in lines]
-    return [Recorded(value["path"], value["review"]) for value in values]
+    return tuple(Recorded(value["path"], value["review"]) for value in values)
