@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from functools import partial
+from functools import cache, partial
 from itertools import product, starmap
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -197,29 +197,36 @@ def selecting(
     return claim("a", deviceClassName=class_name, selectors=[{"cel": {"expression": expression}}])
 
 
-@pytest.mark.parametrize("step", [1, -1])  # the first of a shape is what the others may be taken for
-@pytest.mark.parametrize("has_class", [True, False])
-def test_what_is_found_by_shape_is_what_is_found_alone(step: int, *, has_class: bool) -> None:
+@cache
+def found_alone(*, has_class: bool) -> tuple[Inventory, list[tuple[dict[str, Any], Found]]]:
+    """Return an inventory, and different claims, each with what is found about it alone."""
     device_class = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu.example.com"}}
     spec = {"selectors": [{"cel": {"expression": 'device.attributes["gpu.example.com"].brand != "b"'}}]}
     inventory = Inventory([{**device_class, "spec": spec}] if has_class else [])
-    together, looked = Context(inventory, NEWEST, enabled(NEWEST)), []
 
     def alone(obj: dict[str, Any]) -> Found:
         context = Context(inventory, NEWEST, enabled(NEWEST))
         return Found(list(look(obj, "ResourceClaim", context)), Counter())
 
-    def looking(obj: dict[str, Any]) -> Found:
-        looked.append(obj)
-        return alone(obj)
+    different = {str(each): each for each in starmap(selecting, product(FORMS, CONSTANTS, NAMES, CLASSES))}
+    return inventory, [(each, alone(each)) for each in different.values()]
+
+
+@pytest.mark.parametrize("step", [1, -1])  # the first of a shape is what the others may be taken for
+@pytest.mark.parametrize("has_class", [True, False])
+def test_what_is_found_by_shape_is_what_is_found_alone(step: int, *, has_class: bool) -> None:
+    inventory, claims = found_alone(has_class=has_class)
+    together, looked = Context(inventory, NEWEST, enabled(NEWEST)), []
+
+    def looking(found: Found) -> Found:
+        looked.append(found)
+        return found
 
     for number in range(16):
         together.alike.find(claim("a", count=number), Looking(), lambda: Plain.NOTHING)
-    different = {str(each): each for each in starmap(selecting, product(FORMS, CONSTANTS, NAMES, CLASSES))}
-    claims = [*different.values()][::step]
-    for each in claims:
-        found = together.alike.find(each, partial(looking, each), partial(plain_in, each, together))
-        assert found.problems == alone(each).problems, each
+    for each, alone in claims[::step]:
+        found = together.alike.find(each, partial(looking, alone), partial(plain_in, each, together))
+        assert found.problems == alone.problems, each
     assert len(looked) < len(claims)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -210,6 +210,12 @@ def disagreement(case: dict[str, Any]) -> str:
     return ""
 
 
+@cache
+def judged() -> list[tuple[dict[str, Any], str]]:
+    """The cases of the suite, each with its disagreement."""
+    return [(case, disagreement(case)) for case in suite()]
+
+
 def is_explained(case: dict[str, Any]) -> bool:
     escaped = case["expr"].startswith("b") and case.get("name") in ESCAPED_QUESTION_MARK
     return escaped or case["expr"] in REASONS
@@ -221,22 +227,17 @@ def test_the_samples_agree(case: dict[str, Any]) -> None:
 
 
 def test_the_suite_agrees_but_for_what_has_a_reason() -> None:
-    unexplained = [
-        (case["name"], case["expr"], found)
-        for case in suite()
-        if (found := disagreement(case)) and not is_explained(case)
-    ]
+    unexplained = [(case["name"], case["expr"], found) for case, found in judged() if found and not is_explained(case)]
     assert unexplained == []
 
 
 def test_every_reason_is_still_needed() -> None:
-    agreeing = [case["expr"] for case in suite() if is_explained(case) and not disagreement(case)]
+    agreeing = [case["expr"] for case, found in judged() if is_explained(case) and not found]
     assert agreeing == []
 
 
 def test_nearly_all_values_and_errors_of_the_suite_agree() -> None:
-    cases = suite() or SAMPLES
-    errors = [case for case in cases if "error" in case["expect"]]
-    values = [case for case in cases if "error" not in case["expect"]]
-    assert sum(not disagreement(case) for case in values) >= 0.995 * len(values)
-    assert sum(not disagreement(case) for case in errors) >= 0.98 * len(errors)
+    errors = [not found for case, found in judged() if "error" in case["expect"]]
+    values = [not found for case, found in judged() if "error" not in case["expect"]]
+    assert sum(values) >= 0.995 * len(values)
+    assert sum(errors) >= 0.98 * len(errors)
