@@ -128,6 +128,30 @@ def test_requests_of_which_each_node_lacks_another() -> None:
     assert '; 1 node lacks a device with model = "H100" for request s: ' in text
 
 
+def test_devices_of_the_class_in_an_incomplete_pool() -> None:
+    other, incomplete = clusters.devices("a"), clusters.devices("a")
+    other["metadata"]["name"] = other["spec"]["driver"] = "nic.example.com"
+    incomplete["spec"]["pool"]["resourceSliceCount"] = 2
+    assert reason(clusters.node("a"), other, incomplete, asking()) == (
+        "no node has a device of the class for request r: "
+        "pool gpu.example.com/a is incomplete: 1 of 2 slices of generation 1"
+    )
+
+
+def test_counters_without_their_feature_gate() -> None:
+    consumed = [{"counterSet": "s", "counters": {"memory": {"value": "1Gi"}}}]
+    parts, sets = clusters.devices("a", consumesCounters=consumed), clusters.devices("a", 0)
+    parts["spec"]["pool"]["resourceSliceCount"] = sets["spec"]["pool"]["resourceSliceCount"] = 2
+    sets["metadata"]["name"] = "sets"
+    sets["spec"]["sharedCounters"] = [{"name": "s", "counters": {"memory": {"value": "4Gi"}}}]
+    objects = [clusters.device_class(), clusters.node("a"), parts, sets, asking()]
+    (answer,) = simulate(objects, [clusters.pod(claims={"gpu": "c"})], kubernetes="1.35")
+    assert answer["why"]["reason"] == (
+        "no node has a device with enough counters left for request r: "
+        "it consumes counters, and the DRAPartitionableDevices feature is disabled"
+    )
+
+
 def test_requests_that_compete() -> None:
     claim = asking()
     (first,) = claim["spec"]["devices"]["requests"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.simulation.clusters import claim, device_class, devices, node, pod, template
+from tests.simulation.clusters import allocated, claim, device_class, devices, node, pod, template
 from webhook import simulate
 
 if TYPE_CHECKING:
@@ -43,6 +43,19 @@ class TestNames:
 
     def test_nothing_about_a_pod_that_is_scheduled(self) -> None:
         assert notes(claim(), wanted=pod(claims={"gpu": "c"})) == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "shared", "is_noted"), [(True, False, True), (True, True, False), (False, False, False)]
+)
+def test_devices_in_use_that_cannot_be_shared(*, asked: bool, shared: bool, is_noted: bool) -> None:
+    capacity = {"memory": {"value": "8Gi"}}
+    made = devices("a", capacity=capacity, **({"allowMultipleAllocations": True} if shared else {}))
+    wanted = claim(capacity={"requests": {"memory": "1Gi"}} if asked else {})
+    objects = [node("a"), device_class(), made, allocated("held", "a"), wanted]
+    (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
+    note = 'request "r" gets a whole device: none of the class can be shared'
+    assert (note in answer["why"]["notes"]) is is_noted
 
 
 class TestRefusals:

@@ -362,13 +362,13 @@ def rows(fleet: Fleet, query: Query, unused: Mapping[str, str]) -> list[Row]:
 
 def shortened(names: Sequence[str]) -> str:
     """Write the names of many nodes in one line: the first, the last, and their number; ``n9`` comes before ``n10``."""
-    ordered = sorted(names, key=_padded)
+    ordered = sorted(names, key=padded)
     if len(ordered) <= _SHOWN:
         return ", ".join(_SEVERAL if each == EVERYWHERE else each for each in ordered)
     return f"{ordered[0]} … {ordered[-1]} ({len(ordered)} nodes)"
 
 
-def _padded(name: str) -> str:
+def padded(name: str) -> str:
     """Return a name as a key for sorting, in which numbers are compared by their value."""
     return _NUMBER.sub(lambda found: found[0].zfill(_DIGITS), name)
 

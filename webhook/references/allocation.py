@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from webhook.objects import JSONObject
     from webhook.problem import Problem
+    from webhook.references.requests import Request
     from webhook.references.rules import Context
 
 _NODES_MOST: Final = 2_000
@@ -125,10 +126,15 @@ def whole_device(claim: JSONObject, context: Context) -> Iterator[Problem]:
     It gets a device with at least that capacity, and all of it: only devices with ``allowMultipleAllocations`` are
     shared.
     """
+    for request, message in without_sharing(claim, context):
+        yield finding((*request.path, "capacity"), message, reason="WholeDevice")
+
+
+def without_sharing(claim: JSONObject, context: Context) -> Iterator[tuple[Request, str]]:
+    """Yield the requests for a part of a device's capacity that get a whole device, and what to say of them."""
     for request, contents in requests_of_capacity(claim, context):
         if not any(each.is_shared for each in contents):
-            message = f'request "{request.name}" gets a whole device: none of the class can be shared'
-            yield finding((*request.path, "capacity"), message, reason="WholeDevice")
+            yield request, f'request "{request.name}" gets a whole device: none of the class can be shared'
 
 
 @rule("not-enough-devices", *CLAIMS, beside_devices=True)

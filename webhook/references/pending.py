@@ -10,6 +10,7 @@ from webhook.inventory import CLAIMS
 from webhook.inventory.claims import allocation_of, source
 from webhook.objects import items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, at
+from webhook.references.allocation import without_sharing
 from webhook.references.hints import hint_of
 from webhook.references.lookup import every_rule
 from webhook.references.pods import WITHOUT_DEVICES
@@ -78,8 +79,19 @@ class References:
             counts = [each["ofClass"] for group in why["nodes"] for each in group["requests"]]
             classes = self._classes(placement) if counts and not any(counts) else []
             why["notes"] += dict.fromkeys(self._notes(placement, classes))
+            why["notes"] += self._of_sharing(placement, why["nodes"])
             return
         why["notes"] += map(_text, every_rule()[_UNUSED].check(placement.pod, self._context))
+
+    def _of_sharing(self, placement: Placement, groups: Sequence[JSONObject]) -> Iterator[str]:
+        """Name the requests for a part of a device that find all devices in use, as none can be shared."""
+        asked = [each for group in groups for each in group["requests"]]
+        busy = {(each["claim"], each["request"]) for each in asked if each["free"] < each["selected"]}
+        for claim in placement.claims if busy else ():
+            if not allocation_of(claim):
+                name = f"{namespace_of(claim)}/{name_of(claim)}"
+                found = without_sharing(claim, self._context)
+                yield from (message for request, message in found if (name, request.name) in busy)
 
     def _unseen(self, pod: JSONObject) -> dict[str, str]:
         """Return the containers that name a request which their claim does not have, with the finding."""

@@ -119,7 +119,7 @@ def _lacking(request: JSONObject, short: Shortfall) -> str:
         "selected": f"{noun}{with_ or ' that the selectors match'}",
         "free": f"free {noun}{with_}",
         "tolerated": f"untainted {noun}{with_}",
-        "enough": f"{noun}{with_} with enough {'counters' if request['counters'] else 'capacity'} left",
+        "enough": f"{noun}{with_} with enough {request['short']} left",
         "constrained": f"{noun}{with_} with {request['constraint']}",
         "together": f"{noun}{with_} that are available together",
     }[_STEPS[short.step]]
@@ -128,9 +128,8 @@ def _lacking(request: JSONObject, short: Shortfall) -> str:
     if held and _STEPS[short.step] == "free":
         least = "" if request["allExamined"] else "at least "
         why = f"held by {held[0]}" + (f" and {least}{len(held) - 1} more" if held[1:] else "")
-    if _STEPS[short.step] == "seen":
-        pools = [f"pool {each['pool']} is {each['why']}" for each in request["unused"]]
-        why = pools[0] if pools else request["because"]
+    if _STEPS[short.step] in {"seen", "ofClass"} and request["unused"]:  # these pools have devices of the class
+        why = "pool {pool} is {why}".format(**request["unused"][0])
     most = f"at most {short.left}" if short.left else ""
     details = ", ".join(filter(None, (most, why)))
     return f"{article}{what} for {request['for']}" + (f": {details}" if details else "")

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.across import conflict, constraint, spread
-from webhook.allocation.explain import CAPACITY, ELSEWHERE
+from webhook.allocation.explain import CAPACITY, COUNTERS, ELSEWHERE
 from webhook.allocation.selecting import Values
 from webhook.cel.errors import EvaluationError
 from webhook.deviceselectors.parts import Blame, parts_of
@@ -86,6 +86,31 @@ class Group(NamedTuple):
         }
 
 
+class _Obstacles:
+    """What keeps the devices of some nodes from a request."""
+
+    def __init__(self) -> None:
+        self.held = Held()
+        self.blames: Counter[Blame] = Counter()
+        self.lacking = Shortages()
+        self.stages: Counter[str] = Counter()
+        """How many devices are ruled out at each stage."""
+        self.tainted: Counter[frozenset[Taint]] = Counter()
+        self.unused: dict[str, JSONObject] = {}
+        self.elsewhere = 0
+
+    def add(self, funnel: Funnel, reasons: Sequence[DeviceReason]) -> None:
+        """Add the devices of a node, and why each is ruled out."""
+        self.stages.update(each.stage for each in reasons)
+        self.elsewhere = max(self.elsewhere, sum(each.stage == ELSEWHERE for each in reasons))
+        self.tainted.update(frozenset(map(taint_of, each.taints)) for each in reasons if each.taints)
+        self.unused |= {
+            each.pool: {"pool": each.pool, "devices": each.devices, "why": each.why} for each in funnel.unused
+        }
+        for each in reasons:
+            self.lacking.add(each.lacks)
+
+
 class Explainer:
     """Explains the verdicts of nodes on a pod.
 
@@ -152,34 +177,23 @@ class Explainer:
     def _request(self, funnel: Funnel, attempt: Attempt, nodes: Sequence[int], needs: Needs) -> JSONObject:
         """Describe the devices left for a request on the first of some nodes, and the obstacles on all of them."""
         counts = {name: getattr(funnel, stage) for name, stage in zip(_STAGE_NAMES, _STAGES, strict=True)}
-        held = Held()
-        blames: Counter[Blame] = Counter()
-        lacking = Shortages()
-        tainted: dict[frozenset[Taint], int] = {}
-        unused: dict[str, JSONObject] = {}
-        elsewhere = 0
+        found = _Obstacles()
         for node in nodes[:_LOOKED_AT_MAX]:
             for each in self._funnels(attempt, node):
                 if (each.claim, each.request) == (funnel.claim, funnel.request):
                     reasons = each.reasons()
-                    elsewhere = max(elsewhere, sum(reason.stage == ELSEWHERE for reason in reasons))
+                    found.add(each, reasons)
+                    found.blames.update(self._obstacles(funnel, reasons))
                     for reason in reasons:
-                        lacking.add(reason.lacks)
-                        if reason.taints:
-                            several = frozenset(map(taint_of, reason.taints))
-                            tainted[several] = tainted.get(several, 0) + 1
                         for name in reason.holders:
-                            held.add(name, self._held(name, reason), self._cluster.names[node])
-                    blames.update(self._obstacles(funnel, reasons))
-                    for one in each.unused:
-                        unused[one.pool] = {"pool": one.pool, "devices": one.devices, "why": one.why}
-        blame, values = _most_common(blames)
+                            found.held.add(name, self._held(name, reason), self._cluster.names[node])
+        blame, values = _most_common(found.blames)
         constrained, together = funnel.constrained, funnel.together
-        because = lacking.text if blame.text == _COUNTERS else blame.text
+        because = found.lacking.text if blame.text == _COUNTERS else blame.text
         if not funnel.seen:
             because = "; ".join(filter(None, (_NO_DEVICES, self._cluster.of_other_nodes)))
-        if elsewhere:
-            because = "; ".join(filter(None, (because, f"{elsewhere} more in these pools for other nodes")))
+        if found.elsewhere:
+            because = "; ".join(filter(None, (because, f"{found.elsewhere} more in these pools for other nodes")))
         return {
             "claim": funnel.claim,
             "request": funnel.request,
@@ -191,15 +205,16 @@ class Explainer:
             "together": together and together.devices,
             "selecting": self._wish(self._selectors(funnel)),
             "because": because,
-            "counters": lacking.as_json(),
+            "short": max((CAPACITY, COUNTERS), key=found.stages.__getitem__),
+            "counters": found.lacking.as_json(),
             "taints": [
                 {"taints": [each._asdict() for each in sorted(several)], "devices": devices}
-                for several, devices in tainted.items()
+                for several, devices in found.tainted.items()
             ],
             "lacking": {"name": blame.name, "values": values} if blame.name else None,
-            "unused": list(unused.values()),
+            "unused": list(found.unused.values()),
             "allExamined": len(nodes) <= _LOOKED_AT_MAX,
-            "heldBy": held.as_json(self._cluster, examined=min(len(nodes), _LOOKED_AT_MAX)),
+            "heldBy": found.held.as_json(self._cluster, examined=min(len(nodes), _LOOKED_AT_MAX)),
         }
 
     def _wish(self, expressions: Sequence[str]) -> str:

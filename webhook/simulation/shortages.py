@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
+from webhook.deviceselectors.fleet import padded
 from webhook.formats import readable_quantity
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def _of_set(alike: dict[tuple[str, str], list[str]]) -> str:
 def _amounts(names: list[str], left: str, consumed: str) -> str:
     each = " each" if len(names) > 1 else ""
     amounts = f"{left} left, {consumed} consumed{each}"
+    names = sorted(names, key=padded)
     if len(names) <= _COUNTERS_MAX:
         return f"{', '.join(names)} ({amounts})"
     return f"{names[0]} … {names[-1]} ({len(names)} counters: {amounts})"

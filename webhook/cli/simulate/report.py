@@ -235,7 +235,7 @@ def _funnel(request: JSONObject) -> tuple[str, bool]:
         ("selected", selecting),
         ("free", "free"),
         ("tolerated", "tolerated"),
-        ("enough", "with enough counters" if request["counters"] else "with enough capacity"),
+        ("enough", f"with enough {request['short']}"),
     )
     parts: list[str] = []
     before = None
