@@ -379,8 +379,8 @@ class TestUnknownNames:
             ("ResourceClass.qqqqqq", "ResourceClass has no field qqqqqq: it has apiVersion, kind, metadata, "),
             ("Pod.spec.volumes", "Pod.spec.volumes exists in Kubernetes, but nothing of it is judged here"),
             ("ResourceClass.driverName.x", "ResourceClass.driverName has no field x: it has none"),
-            ("claim", "unknown rule or kind claim: did you mean ResourceClaim or ResourceClaimTemplate or "),
-            ("rc", "kind rc: did you mean ResourceClaim or ResourceClaimTemplate or ResourceSlice?"),
+            ("claim", "unknown rule or kind claim: did you mean ResourceClaim, ResourceClaimTemplate or "),
+            ("rc", "kind rc: did you mean ResourceClaim, ResourceClaimTemplate or ResourceSlice?"),
             (
                 "spec.devices.requests",
                 (
@@ -406,6 +406,12 @@ class TestUnknownNames:
         assert explain("Pod.spec", api_version="v1") == explain("Pod.spec")
         with pytest.raises(UnknownNameError, match="API version v7 is not known here: give one of"):
             explain("Pod", api_version="v7")
+
+    @pytest.mark.parametrize("version", ["v1beta1", "resource.k8s.io/v1beta1"])
+    def test_an_api_version_is_described_by_its_kinds(self, version: str) -> None:
+        assert explain(version) == explain(api_version="v1beta1")
+        with pytest.raises(UnknownNameError, match="unknown rule or kind v1beta1"):
+            explain("v1beta1", api_version=version)
 
     def test_a_kind_of_other_releases_is_said_to_be_there(self) -> None:
         message = "Kubernetes 1.29 has no ResourceClassParameters: it is in resource.k8s.io/v1alpha2, Kubernetes 1.30"

@@ -61,6 +61,14 @@ class TestHelp:
             (["validate", "--polices", "x"], "validate", "unrecognized arguments: --polices: did you mean --policies?"),
             (["policy", "check", "--cost=1", "x"], "policy check", "unrecognized arguments: --cost=1: did you mean"),
             (["serve", "--dev", "extra"], "serve", "unrecognized arguments: extra"),
+            (["serve", "--port", "x"], "serve", "argument --port: 'x' is not a whole number"),
+            (["serve", "--shutdown-delay", "x"], "serve", "argument --shutdown-delay: 'x' is not a number"),
+            (
+                ["schema"],
+                "schema",
+                "the following arguments are required: NAME (choose from report, match, simulate, suite)",
+            ),
+            (["driver", "check"], "driver check", "the following arguments are required: PATH"),
         ],
     )
     def test_an_unknown_option_is_reported_with_the_usage(
@@ -90,7 +98,7 @@ class TestProcess:
         done = process("validate", "--kubernetes-version", "1.99", "examples/mended")
         assert done.err == (
             "note: --kubernetes-version: Kubernetes 1.99 is not known here yet: "
-            "judged as 1.37, the newest release that is\n"
+            "judged as 1.37, the newest known release\n"
         )
         assert "help: Kubernetes 1.37 serves " in done.out
 

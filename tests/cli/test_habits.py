@@ -276,8 +276,14 @@ class TestPipes:
         assert done.out.startswith("claims/x.yaml:9:3: error ")
         assert "[" not in done.out.splitlines()[0][-3:]
 
-    @pytest.mark.parametrize("command", ["mutate", "convert", "review"])
-    def test_commands_that_need_input_say_so(self, command: str, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        ("command", "how"),
+        [
+            *((each, "name files or directories, or pipe manifests in") for each in ("mutate", "convert")),
+            ("review", "name files with AdmissionReviews, or pipe them in"),
+        ],
+    )
+    def test_commands_that_need_input_say_so(self, command: str, how: str, tmp_path: Path) -> None:
         with (tmp_path / "tty").open("wb"):
             done = subprocess.run(
                 [sys.executable, "-m", "webhook", *command.split()],
@@ -288,7 +294,7 @@ class TestPipes:
                 cwd=ROOT,
             )
         assert done.returncode == 2
-        assert "no input: name files or directories, or pipe manifests in" in done.stderr
+        assert f"no input: {how}\n" in done.stderr
 
 
 class TestKubectl:

@@ -768,7 +768,9 @@ class TestCheck:
     def test_an_action_is_needed(self) -> None:
         done = draguard("policy")
         assert (done.code, done.out) == (2, "")
-        assert "error: the following arguments are required: ACTION" in done.err
+        assert (
+            "error: the following arguments are required: ACTION (choose from check, test, new, generate)\n" in done.err
+        )
 
 
 class TestTest:

@@ -63,6 +63,10 @@ class TestAnswers:
         done = draguard("review", "-", stdin=json.dumps(review("a")).encode())
         assert "patch" not in json.loads(done.out)["response"]
 
+    def test_a_byte_order_mark_is_no_part_of_it(self) -> None:
+        text = json.dumps(review("a"))
+        assert draguard("review", "-", stdin=text.encode("utf-8-sig")) == draguard("review", "-", stdin=text.encode())
+
     def test_a_manifest_is_not_a_review(self) -> None:
         done = draguard("review", "-", stdin=b"apiVersion: v1\nkind: Pod\n")
         assert done.code == 1

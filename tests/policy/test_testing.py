@@ -200,6 +200,11 @@ def test_a_malformed_case_fails_alone(case: dict[str, Any], failure: str) -> Non
     assert result.cases[1].name == "good"
 
 
+def test_a_name_in_a_suite_without_objects_has_a_hint() -> None:
+    (failure,) = run({"object": "other", "expect": {"allowed": True}}, objects={}).cases[0].failures
+    assert failure.endswith("the suite's objects have no 'other'; write the object here, or add objects")
+
+
 @pytest.mark.parametrize(
     ("name", "shown"), [("a", "a"), (True, "true"), (12, "12"), ("", "cases[0]"), (None, "cases[0]")]
 )

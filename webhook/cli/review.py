@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from codecs import BOM_UTF8
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +32,7 @@ def run(arguments: Namespace) -> int:
     """Answer every review on a line of its own; report input that is not a review."""
     answering = options(arguments)
     code = 0
-    for path in some_paths(arguments):
+    for path in some_paths(arguments, "name files with AdmissionReviews, or pipe them in"):
         name = STDIN_NAME if path == STDIN else path
         number = 0
         with _opened(path) as lines:
@@ -78,7 +79,8 @@ def split(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
     """
     held: list[bytes] = []
     first = 0
-    for number, line in enumerate(lines, 1):
+    for number, given in enumerate(lines, 1):
+        line = given.removeprefix(BOM_UTF8) if number == 1 else given
         if held and line.startswith(b"{"):
             yield first, b"".join(held)
             held = []

@@ -223,7 +223,10 @@ def _object(
     value, path = fields.get(field), where / field
     if isinstance(value, str):
         if value not in templates:
-            raise SuiteError(path, f"the suite's objects have no {value!r}; they have {', '.join(map(str, templates))}")
+            known = (
+                f"they have {', '.join(map(str, templates))}" if templates else "write the object here, or add objects"
+            )
+            raise SuiteError(path, f"the suite's objects have no {value!r}; {known}")
         value, path = templates[value], OBJECTS / value
     if value is not None and not isinstance(value, dict):
         raise SuiteError(path, "must be an object, or the name of one of the suite's objects")

@@ -33,8 +33,9 @@ def explain(
     """Describe a rule, a kind, a field or a feature gate.
 
     Args:
-        query: A rule such as ``dns-label``, a kind or a field such as ``ResourceClaim.spec``, a feature gate such as
-            ``DRADeviceTaints``, a driver such as ``gpu.nvidia.com``; empty for an overview.
+        query: A rule such as ``dns-label``, a kind or a field such as ``ResourceClaim.spec``, an API version such as
+            ``v1beta1``, a feature gate such as ``DRADeviceTaints``, a driver such as ``gpu.nvidia.com``; empty for an
+            overview.
         api_version: The API version to look into, with its group or without; None for the newest that has the kind.
         kubernetes: The release whose fields and rules are shown, such as ``"1.30"``; None for all releases.
         recursive: Whether to list the fields of a kind or a field at all depths, in place of their descriptions.
@@ -44,8 +45,7 @@ def explain(
         ValueError: ``kubernetes`` is not a known version.
     """
     release = release_of(kubernetes) if kubernetes else None
-    if api_version is not None and not any(api_version in _spellings(each) for each in VERSIONS):
-        raise UnknownNameError(f"API version {api_version} is not known here: give one of {', '.join(VERSIONS)}")
+    query, api_version = _version_in(query, api_version)
     among = [kind for kind in kinds(release) if api_version is None or api_version in _spellings(kind.api_version)]
     if not query:
         return text.overview(among, rules(among, release))
@@ -71,13 +71,19 @@ def explain(
         shown = f"{', '.join(fields[:_SHOWN])}{', …' if len(fields) > _SHOWN else ''}"
         raise UnknownNameError(f"{query} is the type of a field: {shown}")
     alike = dict.fromkeys(kind.name for kind in among if name.casefold() in kind.name.casefold())
-    near = " or ".join([*alike][:_SHOWN]) or nearest(name, [*(kind.name for kind in among), *known, *GATES])
+    near = _either([*alike][:_SHOWN]) or nearest(name, [*(kind.name for kind in among), *known, *GATES])
     hint = f"did you mean {near}?" if near else "`draguard explain` lists them"
     raise UnknownNameError(f"unknown rule or kind {query}: {hint}")
 
 
 _SHOWN = 3
 """How many fields of one name are listed, and kinds with similar names."""
+
+
+def _either(names: Sequence[str]) -> str:
+    """Name the first, the second or the third."""
+    *others, last = names or [""]
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _fields(among: Iterable[Kind], path: Sequence[str], release: Release | None) -> Iterator[str]:
@@ -110,6 +116,20 @@ def _places(among: Iterable[Kind], release: Release | None) -> Iterator[Place]:
         place = left.pop(0)
         yield place
         left += children(place, release)
+
+
+def _version_in(query: str, api_version: str | None) -> tuple[str, str | None]:
+    """Return the query and the API version to look into, which may be the query itself.
+
+    Raises:
+        UnknownNameError: There is no such version.
+    """
+    known = {spelling for each in VERSIONS for spelling in _spellings(each)}
+    if api_version is None:
+        return ("", query) if query in known else (query, None)
+    if api_version not in known:
+        raise UnknownNameError(f"API version {api_version} is not known here: give one of {', '.join(VERSIONS)}")
+    return query, api_version
 
 
 def _spellings(api_version: str) -> tuple[str, str]:

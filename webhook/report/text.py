@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook.report import Format
-from webhook.report.alike import first_ones
 from webhook.report.excerpt import MAX_LINE, caret, described, place_of, printable, rendered_as, stated, uncommanded
 from webhook.report.summary import by_release, closing, counted
 from webhook.schema.decoding import ONCE_DECODED
@@ -32,7 +31,7 @@ class Text(Format):
         """Return the findings, some lines each, and further remarks."""
         columns = self.style.width
         yield from as_text(report.findings, color=self.style.color, width=columns, others=_OTHERS)
-        shown = [each for each, _ in first_ones(report.findings)]
+        shown = [each for each, _ in _first_ones(report.findings)]
         remarks = (*report.remarks, *by_release(report, shown))
         last = map(printable, remarks) if self.style.quiet else closing(report, shown)
         yield from (uncommanded(folded(line, columns)) for line in last)
@@ -51,7 +50,7 @@ def as_text(findings: Iterable[Finding], *, color: bool = False, width: int = 0,
 
 
 def _lines(findings: Sequence[Finding], paint: Callable[[str, str], str], width: int, others: str) -> Iterator[str]:
-    for finding, more in first_ones(findings):
+    for finding, more in _first_ones(findings):
         problem, origin = finding.problem, finding.origin
         place, level = place_of(finding), problem.level
         plain, painted = (
@@ -82,6 +81,15 @@ def _lines(findings: Sequence[Finding], paint: Callable[[str, str], str], width:
         if more:
             yield paint("note", "note:") + folded(f"{counted(more, 'more finding')} like this{others}", width, "note:")
             yield ""
+
+
+def _first_ones(findings: Sequence[Finding]) -> Iterable[tuple[Finding, int]]:
+    """Return the findings to show, each with how many more like it there are."""
+    if not findings:
+        return ()
+    from webhook.report.alike import first_ones  # noqa: PLC0415 - most runs find nothing
+
+    return first_ones(findings)
 
 
 def folded(text: str, width: int, head: str = "") -> str:

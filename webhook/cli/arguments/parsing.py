@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from webhook.limits import MOST_JOBS
 from webhook.spelling import nearest
@@ -94,6 +94,7 @@ class _Once(argparse._StoreAction):  # noqa: SLF001 - the default action, which 
 
 _COMMANDS = dict.fromkeys(("check", "lint", "verify"), "validate")
 """The names of a command in other tools."""
+_REQUIRED = "the following arguments are required: "
 _HABITS = {
     "summary": "the summary is shown unless --quiet is given; --statistics counts the findings of each rule",
     "verbose": "--output junit lists every object that was judged",
@@ -110,6 +111,8 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         super().__init__(formatter_class=Help, allow_abbrev=False, **options)
         self.register("action", None, _Once)
+        self.register("type", int, whole_number)
+        self.register("type", float, number)
 
     @property
     def commands(self) -> Mapping[str, Parser]:
@@ -138,6 +141,13 @@ class Parser(argparse.ArgumentParser):
             self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return found, unknown
 
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and an error, and exit; of a command or name that is missing, list those that there are."""
+        if message.startswith(_REQUIRED):
+            choices = next((each.choices for each in self._actions if each.required and each.choices), ())
+            message += f" (choose from {', '.join(map(str, choices))})" if choices else ""
+        super().error(message)
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is None or value in action.choices:
             return
@@ -147,6 +157,30 @@ class Parser(argparse.ArgumentParser):
         hint = hint or did_you_mean(str(value), choices) or f" (choose from {', '.join(choices)})"
         what = "unknown command" if isinstance(action, argparse._SubParsersAction) else "invalid choice:"  # noqa: SLF001
         raise argparse.ArgumentError(None if what.endswith("d") else action, f"{what} {value!r}{hint}")
+
+
+def whole_number(text: str) -> int:
+    """Read a whole number.
+
+    Raises:
+        ArgumentTypeError: It is not one.
+    """
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+
+
+def number(text: str) -> float:
+    """Read a number.
+
+    Raises:
+        ArgumentTypeError: It is not one.
+    """
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
 
 
 def subcommand(commands: argparse._SubParsersAction[Any], name: str, summary: str, **options: Any) -> Parser:

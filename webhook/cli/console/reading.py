@@ -30,15 +30,19 @@ def paths_of(arguments: Namespace) -> list[str]:
     return paths or ([STDIN] if _is_given() else [])
 
 
-def some_paths(arguments: Namespace) -> list[str]:
+def some_paths(arguments: Namespace, missing: str = "name files or directories, or pipe manifests in") -> list[str]:
     """Return the named paths, or standard input.
+
+    Args:
+        arguments: The command's arguments.
+        missing: How to give the input.
 
     Raises:
         UsageError: No input is given.
     """
     if paths := paths_of(arguments):
         return paths
-    raise UsageError("no input: name files or directories, or pipe manifests in")
+    raise UsageError(f"no input: {missing}")
 
 
 def read_sources(

@@ -67,7 +67,7 @@ def _known(stated: str, source: str) -> str:
     release = release_of(stated)
     if not (note := not_known_yet(stated)):
         return stated
-    _warn("note: %s: %s, the newest release that is", source, note)
+    _warn("note: %s: %s, the newest known release", source, note)
     return f"1.{release}"
 
 
