@@ -130,6 +130,14 @@ def two(first: JSONObject, second: JSONObject) -> list[JSONObject]:
     return [{**first, "metadata": {"name": "c"}}, {**second, "metadata": {"name": "other"}}]
 
 
+def with_two_containers(resource: str, count: str) -> JSONObject:
+    """Make a pod whose containers request a resource each."""
+    made = pod(requests={resource: count})
+    (first,) = made["spec"]["containers"]
+    made["spec"]["containers"].append({**deepcopy(first), "name": "d"})
+    return made
+
+
 PROFILE: Final = f'{GPU}.profile == "{{}}"'
 RULE: Final[JSONObject] = {
     "apiVersion": "resource.k8s.io/v1alpha3",
@@ -300,6 +308,13 @@ STORIES: Final = {
         "once claim default/held is released (pod old)",
         lambda found: found["held"].pop("status"),
         pod(requests={"example.com/gpu": "1"}),
+    ),
+    "two containers want more of an extended resource than there is": Story(
+        [gpus(count=3), EXTENDED],
+        "want 4 devices, and 3 are left for them together",
+        "with example.com/gpu 1 in place of 2 in container c",
+        lambda found: found["p"]["spec"]["containers"][0]["resources"]["requests"].update({"example.com/gpu": "1"}),
+        with_two_containers("example.com/gpu", "2"),
     ),
     "a shared claim is on a node that is full": Story(
         [

@@ -5,9 +5,10 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, Final
 
-from webhook.inventory.resources import container_requests
+from webhook.inventory.resources import amounts, container_requests
 from webhook.inventory.resources import requests as pod_requests
-from webhook.objects import items, mapping
+from webhook.objects import items, mapping, text
+from webhook.records import NamedTuple
 from webhook.simulation.change import Change
 
 if TYPE_CHECKING:
@@ -21,6 +22,36 @@ if TYPE_CHECKING:
 _SIZE: Final = 2
 
 
+class _Asking(NamedTuple):
+    """A container that wants an extended resource.
+
+    Args:
+        container: The container's name.
+        resource: The resource.
+        wanted: The count that it wants.
+        is_only: Whether no other container of the pod wants the resource.
+    """
+
+    container: str
+    resource: str
+    wanted: int
+    is_only: bool
+
+    def with_count(self, count: int) -> Change:
+        """Return the change to another count."""
+        where = "" if self.is_only else f" in container {self.container}"
+        what = f"with {self.resource} {count} in place of {self.wanted}{where}"
+        return Change(what, _SIZE, f"{self.resource} of {self.container}", lambda needs: self._edit(needs, count))
+
+    def _edit(self, needs: Needs, count: int) -> Needs:
+        pod = deepcopy(needs.pod)
+        for each in _containers_requesting(pod, self.resource):
+            if text(each, "name") == self.container:
+                for field in ("requests", "limits"):
+                    each["resources"][field] = {**mapping(each, "resources", field), self.resource: str(count)}
+        return needs._replace(pod=pod, demand=needs.demand._replace(requests=pod_requests(pod)))
+
+
 def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator[Change]:
     """Return changes to smaller counts of extended resources, each as many as some node could provide.
 
@@ -30,26 +61,17 @@ def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator
         groups: How nodes refuse the pod.
     """
     had = {each["together"] or each["enough"] for group in groups for each in group.requests}
-    for name, wanted in needs.demand.requests.items():
-        # With several containers, it is unclear which one should want less.
-        if wanted > 1 and cluster.extended.has(name) and len(_containers_requesting(needs.pod, name)) == 1:
-            yield _fewer(name, wanted, {*had, wanted - 1})
+    for name in filter(cluster.extended.has, needs.demand.requests):
+        containers = _containers_requesting(needs.pod, name)
+        for each in containers:
+            wanted = amounts(container_requests(each))[name]
+            if wanted > 1:
+                yield _fewer(_Asking(text(each, "name"), name, wanted, len(containers) == 1), had)
 
 
-def _fewer(resource: str, wanted: int, had: Iterable[int]) -> Change:
-    counts = sorted((each for each in had if 1 < each < wanted), reverse=True)
-    return _of(resource, wanted, 1)._replace(closer=lambda _: [_of(resource, wanted, each) for each in counts])
-
-
-def _of(resource: str, wanted: int, count: int) -> Change:
-    def edit(needs: Needs) -> Needs:
-        pod = deepcopy(needs.pod)
-        for container in _containers_requesting(pod, resource):
-            for field in ("requests", "limits"):
-                container["resources"][field] = {**mapping(container, "resources", field), resource: str(count)}
-        return needs._replace(pod=pod, demand=needs.demand._replace(requests=pod_requests(pod)))
-
-    return Change(f"with {resource} {count} in place of {wanted}", _SIZE, resource, edit)
+def _fewer(asking: _Asking, had: Iterable[int]) -> Change:
+    counts = sorted({each for each in (*had, asking.wanted - 1) if 1 < each < asking.wanted}, reverse=True)
+    return asking.with_count(1)._replace(closer=lambda _: map(asking.with_count, counts))
 
 
 def _containers_requesting(pod: JSONObject, resource: str) -> list[JSONObject]:
