@@ -152,6 +152,16 @@ def test_counters_without_their_feature_gate() -> None:
     )
 
 
+def test_values_that_differ_only_in_their_type() -> None:
+    made = clusters.devices("a", 2)
+    for each, value in zip(made["spec"]["devices"], ({"string": "1"}, {"int": 1}), strict=True):
+        each["attributes"] = {"slot": value}
+    claim = asking(count=2)
+    claim["spec"]["devices"]["constraints"] = [{"matchAttribute": "gpu.example.com/slot"}]
+    text = reason(clusters.node("a"), made, claim)
+    assert text.endswith("at most 1, gpu.example.com/slot is 1 (int), 1 (string)")
+
+
 def test_requests_that_compete() -> None:
     claim = asking()
     (first,) = claim["spec"]["devices"]["requests"]

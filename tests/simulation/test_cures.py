@@ -138,6 +138,20 @@ def with_two_containers(resource: str, count: str) -> JSONObject:
     return made
 
 
+def shared(policy: JSONObject | None = None) -> JSONObject:
+    """Make a device with 10Gi that may be shared."""
+    memory = {"value": "10Gi", **({"requestPolicy": policy} if policy else {})}
+    return devices("a", allowMultipleAllocations=True, capacity={"memory": memory})
+
+
+def with_share(name: str, amount: str) -> JSONObject:
+    """Make a claim that has a share of a device."""
+    made = allocated(name, "a")
+    (result,) = made["status"]["allocation"]["devices"]["results"]
+    result |= {"shareID": "00000000-0000-4000-8000-000000000000", "consumedCapacity": {"memory": amount}}
+    return made
+
+
 PROFILE: Final = f'{GPU}.profile == "{{}}"'
 RULE: Final[JSONObject] = {
     "apiVersion": "resource.k8s.io/v1alpha3",
@@ -315,6 +329,45 @@ STORIES: Final = {
         "with example.com/gpu 1 in place of 2 in container c",
         lambda found: found["p"]["spec"]["containers"][0]["resources"]["requests"].update({"example.com/gpu": "1"}),
         with_two_containers("example.com/gpu", "2"),
+    ),
+    "the rest of a shared device is less than all of it": Story(
+        [shared(), with_share("held", "8Gi"), claim()],
+        "capacity memory: 2Gi is left, 10Gi is taken where none is requested",
+        "with capacity.requests memory: 2Gi in request r",
+        requesting(capacity={"requests": {"memory": "2Gi"}}),
+    ),
+    "a share is rounded up to more than is left": Story(
+        [
+            shared({"default": "9Gi", "validRange": {"min": "1Gi", "max": "9Gi", "step": "4Gi"}}),
+            with_share("held", "6Gi"),
+            claim(capacity={"requests": {"memory": "2Gi"}}),
+        ],
+        "capacity memory: 4Gi is left, 5Gi is wanted: 2Gi, rounded up",
+        "with memory 1Gi in place of 2Gi in request r",
+        requesting(capacity={"requests": {"memory": "1Gi"}}),
+    ),
+    "no valid share is as small as what is left": Story(
+        [
+            shared({"default": "4Gi", "validValues": ["2Gi", "4Gi", "8Gi"]}),
+            with_share("held", "8Gi"),
+            claim(capacity={"requests": {"memory": "3Gi"}}),
+        ],
+        "capacity memory: 2Gi is left, 4Gi is wanted: 3Gi, rounded up",
+        "with memory 2Gi in place of 3Gi in request r",
+        requesting(capacity={"requests": {"memory": "2Gi"}}),
+    ),
+    "two requests want more of a shared device than it has": Story(
+        [shared(), *two(*(claim(capacity={"requests": {"memory": "6Gi"}}) for _ in "ab"))],
+        "take at least 12Gi of capacity memory, of which 10Gi is left",
+        "with memory 3Gi in place of 6Gi in request r of claim default/c",
+        requesting(capacity={"requests": {"memory": "3Gi"}}),
+        pod(claims={"gpu": "c", "other": "other"}),
+    ),
+    "a capacity is requested with its domain": Story(
+        [shared(), claim(capacity={"requests": {"gpu.example.com/memory": "6Gi"}})],
+        "capacity gpu.example.com/memory is not published",
+        "with memory in place of gpu.example.com/memory in request r",
+        requesting(capacity={"requests": {"memory": "6Gi"}}),
     ),
     "a shared claim is on a node that is full": Story(
         [

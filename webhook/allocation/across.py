@@ -111,6 +111,8 @@ def _values(attribute: Attribute, funnel: Funnel) -> dict[Value, int]:
 
 def _listed(values: Any) -> str:
     texts = sorted({_written(each) for each in values})
+    if len(texts) < len(values):  # such as 1 and "1"
+        texts = sorted(f"{_written(each)} ({each[0]})" for each in values)
     more = f" and {len(texts) - _VALUES_MAX} more" if len(texts) > _VALUES_MAX else ""
     return f"{', '.join(texts[:_VALUES_MAX])}{more}" or "none"
 
@@ -182,9 +184,32 @@ def _of_counters(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
         yield f"{_joined(drawing[short[0]], title)} consume at least {' and '.join(texts)}"
 
 
+def _of_capacity(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
+    """Look for capacity of which requests take more from the devices that they share than is left of all of them."""
+    needed: dict[str, int] = {}
+    left: dict[str, dict[int, int]] = {}
+    taking: dict[str, list[Funnel]] = {}
+    for each in funnels:
+        contents = {index: each.content(index) for index in each.places}
+        takes = {index: take for index, content in contents.items() if (take := each.ask.takes(content))}
+        if each.ask.is_admin or not takes or not all(content.is_shared for content in contents.values()):
+            continue
+        for name in set.intersection(*(set(take.amounts) for take in takes.values())):
+            needed[name] = needed.get(name, 0) + min(take.amounts[name] for take in takes.values()) * each.least
+            taking.setdefault(name, []).append(each)
+            for index, take in takes.items():
+                used = (each.view.capacity_used(index) or {}).get(name, 0)
+                left.setdefault(name, {})[index] = take.limits[name] - used
+    for name, amount in needed.items():
+        remains = sum(left[name].values())
+        if len(taking[name]) > 1 and amount > remains:
+            much = f"{quantity_text(amount)} of capacity {name}, of which {quantity_text(remains)} is left"
+            yield f"{_joined(taking[name], title)} take at least {much}"
+
+
 def _joined(funnels: Sequence[Funnel], title: Title) -> str:
     *first, last = map(title, funnels)
     return f"{', '.join(first)} and {last}"
 
 
-_LOOKS: Final = (_of_devices, _of_constraints, _of_counters)
+_LOOKS: Final = (_of_devices, _of_constraints, _of_counters, _of_capacity)

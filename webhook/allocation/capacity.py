@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.allocation.devices import amount
+from webhook.allocation.devices import amount, quantity_text
 from webhook.formats import decode_quantity, parse_quantity, whole_quantity
 from webhook.formats.quantities import BINARY_SI
 from webhook.records import NamedTuple
@@ -79,6 +79,24 @@ def most_allowed(policy: JSONObject) -> str:
     """Return the largest share that a policy allows, as it states it; empty without a limit."""
     bounds, values = policy.get("validRange") or {}, policy.get("validValues") or ()
     return str(bounds.get("max") or max(values, key=lambda each: amount(decode_quantity(each)), default=""))
+
+
+def most_within(policy: JSONObject | None, free: int) -> str:
+    """Return the largest share that a policy allows of what is free; empty if it allows none.
+
+    Args:
+        policy: The policy of the capacity; None without one.
+        free: What is free, in nanos.
+    """
+    bounds, values = (policy or {}).get("validRange") or {}, (policy or {}).get("validValues") or ()
+    if values:
+        allowed = [each for value in values if (each := amount(decode_quantity(value))) <= free]
+        return quantity_text(max(allowed)) if allowed else ""
+    least, most, step = (amount(decode_quantity(bounds.get(each))) for each in ("min", "max", "step"))
+    top = min(free, most) if most else free
+    if top < least:
+        return ""
+    return quantity_text(top - (top - least) % step if step else top)
 
 
 def _taken(wanted: Quantity | None, total: Quantity, policy: JSONObject | None, *, fractions: bool) -> Quantity:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from webhook.allocation.capacity import most_allowed
-from webhook.allocation.devices import quantity_text
+from webhook.allocation.capacity import most_allowed, most_within
+from webhook.allocation.devices import amount, quantity_text
+from webhook.formats import decode_quantity
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
     from webhook.allocation.capacity import Take
     from webhook.objects import JSONObject
@@ -51,15 +51,23 @@ def lack_of_capacity(
     if take is None:
         missing = next(name for name in requests or () if name not in capacity)
         return Lack(f"capacity {missing} is not published")
-    for name, amount in take.amounts.items():
+    for name, wanted_amount in take.amounts.items():
         taken = (used or {}).get(name, 0)
         free = take.limits[name] - taken
-        if amount > free:
-            left, wanted = quantity_text(free), quantity_text(amount)
+        if wanted_amount > free:
+            left, wanted = quantity_text(free), quantity_text(wanted_amount)
             has = f"{left} is left" if taken else f"a device has {left}"
-            return Lack(f"capacity {name}: {has}, {wanted} is wanted", name, left, wanted)
+            text = f"capacity {name}: {has}, {wanted} is {_why(wanted_amount, (requests or {}).get(name))}"
+            return Lack(text, name, most_within(capacity[name].get("requestPolicy"), free), wanted)
     for name in take.refused:
         most, wanted = most_allowed(capacity[name]["requestPolicy"]), quantity_text(take.amounts[name])
         allows = f"allows at most {most}" if most else "does not allow such a share"
         return Lack(f"capacity {name}: the device's policy {allows}, {wanted} is wanted", name, most, wanted)
     return None
+
+
+def _why(taken: int, requested: Any) -> str:
+    """Say why so much is taken of a capacity: it is wanted, rounded up from what is requested, or the default."""
+    if requested is None:
+        return "taken where none is requested"
+    return "wanted" if taken == amount(decode_quantity(requested)) else f"wanted: {requested}, rounded up"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.allocation.devices import amount, quantity_text
 from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import reads
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from webhook.deviceselectors.parts import Read
+    from webhook.formats import Quantity
     from webhook.objects import JSONObject
     from webhook.simulation.cluster import Cluster
     from webhook.simulation.rejections import Group
@@ -72,6 +74,11 @@ def _lacking(answers: Sequence[JSONObject]) -> dict[str, list[str]]:
     return {name: list(values) for name, values in found.items()}
 
 
+def _least(answer: JSONObject) -> int:
+    """Return the number of devices that a request wants of a node; for all devices, those that it selects."""
+    return int(max(1, answer["selected"]) if answer["wanted"] is None else answer["wanted"])
+
+
 class _Request:
     """A request, or an alternative, that may be changed.
 
@@ -98,6 +105,11 @@ class _Request:
         self._title = title
         self._taints = _taints(answers)
         self._lacking: Mapping[str, Sequence[str]] = _lacking(answers)
+        self._lacking_capacity: Mapping[str, Sequence[str]] = _lacking(
+            [each for each in answers if each["enough"] < _least(each) <= each["tolerated"]]
+        )
+        self._is_met = any(_least(each) <= each["enough"] for each in answers)
+        """Whether some node has enough devices for it alone, constraints aside."""
         self._had = {min(each["enough"], each["constrained"] or each["enough"]) for each in answers}
         """How many devices nodes could give, each alone."""
 
@@ -183,25 +195,43 @@ class _Request:
     def _of_capacity(self) -> Iterator[Change]:
         """Lower a requested capacity to the amounts that devices have left, or correct its name; or drop it."""
         asked = mapping(self._asks, "capacity", "requests")
-        known = {name for _, name in _published(self._cluster, "capacity")} if asked else set()
+        yield from self._of_shares(asked)
+        known = _capacities(self._cluster) if asked else set()
         for name, wanted in asked.items():
-            if name not in known and (meant := nearest(name, known - set(asked))):
+            if name not in known and (meant := _meant(name, known - set(asked))):
                 better = {meant if each == name else each: value for each, value in asked.items()}
                 what = f"with {meant} in place of {name} in {self._title}"
                 yield self._change(what, 0, "capacity", _setting(capacity={"requests": better}))
             most = readable_quantity(str(wanted))
-            left = [
-                each
-                for value in self._lacking.get(name, ())
-                if (each := readable_quantity(value)) and most and each < most
-            ]
+            lacking = self._lacking.get(name, ())
+            left = [each for value in lacking if (each := readable_quantity(value)) and most and each < most]
             for each in sorted(left, reverse=True)[:_AMOUNTS_MAX]:
-                smaller = {**asked, name: str(each)}
-                what = f"with {name} {each} in place of {wanted} in {self._title}"
-                yield self._change(what, 2, "capacity", _setting(capacity={"requests": smaller}))
+                yield self._with_amount(asked, name, str(each))
+            if most and self._is_met:  # by itself, but others take of the same devices
+                yield self._with_half(asked, name, most)
         if asked:
             what = f"without the capacity that {self._title} asks for"
             yield self._change(what, 3, "capacity", _setting(capacity={}))
+
+    def _with_half(self, asked: JSONObject, name: str, most: Quantity) -> Change:
+        """Lower a capacity to a fraction, to half of it at most."""
+        *larger, least = (self._with_amount(asked, name, each) for each in _halves(most))
+        return least._replace(closer=lambda _: larger)
+
+    def _with_amount(self, asked: JSONObject, name: str, amount: str) -> Change:
+        what = f"with {name} {amount} in place of {asked[name]} in {self._title}"
+        return self._change(what, 2, "capacity", _setting(capacity={"requests": {**asked, name: amount}}))
+
+    def _of_shares(self, asked: JSONObject) -> Iterator[Change]:
+        """Ask for a share of a capacity of which the whole, or the default of its policy, is too much."""
+        for name, values in self._lacking_capacity.items():
+            if name not in asked:
+                left = {each for value in values if (each := readable_quantity(value))}
+                for each in sorted(left, reverse=True)[:_AMOUNTS_MAX]:
+                    setting = _setting(capacity={"requests": {**asked, name: str(each)}})
+                    yield self._change(
+                        f"with capacity.requests {name}: {each} in {self._title}", 1, "capacity", setting
+                    )
 
     def _of_count(self) -> Iterator[Change]:
         """Lower the count to one, or to the numbers that nodes have left, or else by halves."""
@@ -226,6 +256,23 @@ def _taints(answers: Sequence[JSONObject]) -> list[list[Taint]]:
     several = sorted(found, key=lambda each: (len(each), -found[each], sorted(each)))[:_TAINTS_MAX]
     every = frozenset[Taint]().union(*found)
     return [sorted(each) for each in dict.fromkeys([*several, *([every] if every else [])])]
+
+
+def _capacities(cluster: Cluster) -> set[str]:
+    """Return the names of the capacities of devices, as they are published."""
+    slices = cluster.allocator.catalog.slices
+    return {name for each in slices for device in each.devices for name in device.content.capacity}
+
+
+def _meant(name: str, known: set[str]) -> str:
+    """Return the capacity that a name probably means: one of the same name, but for the domain, or a similar one."""
+    alike = [each for each in sorted(known) if each.rpartition("/")[2] == name.rpartition("/")[2]]
+    return alike[0] if alike else nearest(name, known)
+
+
+def _halves(most: Quantity) -> list[str]:
+    """Return half, a quarter and so on of an amount."""
+    return [quantity_text(amount(most) >> bits) for bits in range(1, _AMOUNTS_MAX + 1)]
 
 
 def _published(cluster: Cluster, holder: str) -> dict[tuple[str, str], None]:
