@@ -10,7 +10,7 @@ from webhook.schema.compiled import CompiledStruct, compile_struct
 from webhook.schema.declarations import Declared, Struct, check, declared, exactly_one, implied, transition
 from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, WRONG_TYPE
 from webhook.schema.fields import ANY, CHANGED, IMMUTABLE, ITSELF, NEW, STORED, Default, Field, StructFields
-from webhook.schema.known import Known
+from webhook.schema.known import remember
 from webhook.schema.nested import Inlined, Nested
 from webhook.schema.often import Often
 from webhook.schema.scalars import Anything, Bool, Int, Parsed, Text
@@ -42,7 +42,6 @@ __all__ = [
     "Field",
     "Inlined",
     "Int",
-    "Known",
     "Map",
     "Nested",
     "Often",
@@ -57,5 +56,6 @@ __all__ = [
     "declared",
     "exactly_one",
     "implied",
+    "remember",
     "transition",
 ]

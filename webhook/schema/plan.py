@@ -20,7 +20,7 @@ from msgspec import Meta, MsgspecError, convert, defstruct
 from webhook.records import NamedTuple
 from webhook.schema.collections import Array, Map
 from webhook.schema.declarations import implied
-from webhook.schema.known import Known
+from webhook.schema.known import remember
 from webhook.schema.nested import Nested
 from webhook.schema.scalars import WIDEST, Anything, Int, Parsed, Scalar, Text
 
@@ -309,12 +309,12 @@ def _of_format(format_: Format, release: Release) -> _Remembered:
 
 def _remembered(wrong: Wrong) -> _Remembered:
     """Make a check of single values that remembers some of the fine ones."""
-    fine = Known()
+    fine: set[Any] = set()
 
     def look(value: Any) -> bool:
         if wrong(value):
             return True
-        fine.remember(value)
+        remember(value, fine)
         return False
 
     return look, _ONE, fine

@@ -11,7 +11,7 @@ from webhook import formats
 from webhook.formats.quantities import Quantity, decode_quantity, parse_quantity
 from webhook.problem import Key, Path, Verbatim, forbidden, invalid, required
 from webhook.release import Release
-from webhook.schema import Known
+from webhook.schema import remember
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,7 +34,7 @@ _HUGE_OF_QUOTAS: Final = (_HUGE, f"requests.{_HUGE}")
 _MILLI: Final = -3
 _SHORT: Final = 500
 """The characters of resources that are remembered: most pods request the same amounts as others."""
-_fine: Final = Known()
+_fine: Final[set[tuple[Any, ...]]] = set()
 _fine_by_name: Final[dict[str, Any]] = {}
 """Such resources of the container that had a name last, for the pods of a workload are alike."""
 _MOST_NAMES: Final = 1024
@@ -134,7 +134,7 @@ def are_plain(container: Any, _: Target) -> bool:
         )
         if not is_fine or len(str(key)) > _SHORT:
             return is_fine
-        _fine.remember(key)
+        remember(key, _fine)
     if len(resources.claims or ()) <= _MOST_CLAIMS:
         if len(_fine_by_name) >= _MOST_NAMES:
             _fine_by_name.clear()

@@ -20,12 +20,12 @@ from webhook.schema import (
     Array,
     Bool,
     Int,
-    Known,
     Map,
     Nested,
     Struct,
     Text,
     check,
+    remember,
     transition,
 )
 from webhook.schema.fields import name_of
@@ -119,9 +119,9 @@ class TemplateMetadata(ObjectMeta):
 
 
 @cache
-def _known_labels(_release: Release) -> Known:
+def _known_labels(_release: Release) -> set[tuple[str, str]]:
     """Return the set that remembers well-formed labels."""
-    return Known()
+    return set()
 
 
 def _plain_labels(meta: Any, target: Target) -> bool:
@@ -131,11 +131,11 @@ def _plain_labels(meta: Any, target: Target) -> bool:
     )
 
 
-def _is_plain_label(key: str, value: str, release: Release, known: Known) -> bool:
+def _is_plain_label(key: str, value: str, release: Release, known: set[tuple[str, str]]) -> bool:
     if (key, value) not in known:
         if len(key) + len(value) > _SHORT or formats.label_key(key, release) or formats.label_value(value, release):
             return False
-        known.remember((key, value))
+        remember((key, value), known)
     return True
 
 

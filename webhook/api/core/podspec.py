@@ -18,7 +18,7 @@ from webhook.api.core.container import (
 from webhook.api.core.nodeselector import Selector
 from webhook.api.core.values import V1Struct, unjudged
 from webhook.problem import Path, duplicate, forbidden, invalid, not_found, required
-from webhook.schema import Anything, Array, Bool, Default, Int, Known, Map, Nested, Text, check, exactly_one
+from webhook.schema import Anything, Array, Bool, Default, Int, Map, Nested, Text, check, exactly_one, remember
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -205,14 +205,14 @@ class PodSpec(V1Struct):
     shareProcessNamespace = Bool("Whether its containers see each other's processes.", pointer=True)
 
 
-_known_names: Final = Known()
+_known_names: Final[set[str]] = set()
 
 
 def _is_name(name: str, release: Release) -> bool:
     if name not in _known_names:
         if formats.dns_label(name, release):
             return False
-        _known_names.remember(name)
+        remember(name, _known_names)
     return True
 
 
