@@ -167,7 +167,9 @@ def test_wrong_objects_are_found(name: str) -> None:
         assert judge_admitted(obj) or name == "an unknown field"
 
 
-@pytest.mark.parametrize("metadata", [{"generateName": "Web-"}, {"generateName": "Web-", "name": "a"}])
+@pytest.mark.parametrize(
+    "metadata", [{"generateName": "Web-"}, {"generateName": "Web-", "name": "a"}, {"generateName": "a.-"}]
+)
 def test_a_wrong_prefix_is_found(metadata: dict[str, str]) -> None:
     obj = pod(1000) | {"metadata": metadata}
     for _ in range(OFTEN):

@@ -8,8 +8,8 @@ closer look.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from functools import cache
+from contextlib import contextmanager, nullcontext
+from functools import cache, partial
 from itertools import chain
 from operator import attrgetter
 from types import GenericAlias
@@ -81,10 +81,10 @@ class _Planned(NamedTuple):
     fine: set[Any] | None = None
     inner: _Write | None = None
 
-    @property
-    def test(self) -> str:
-        """The expression that is true of a wrong value."""
-        return self.whole if self.fine is None else f"{_KNOWN[self.whole]} and {self.whole}"
+    def test(self, source: _Source, value: str) -> str:
+        """Return the expression that is true of a wrong value."""
+        names = {"wrong": source.given(self.wrong), "fine": source.given(self.fine), "value": value}
+        return (self.whole if self.fine is None else f"{_KNOWN[self.whole]} and {self.whole}").format_map(names)
 
     @property
     def asks_one(self) -> bool:
@@ -146,10 +146,17 @@ class _Source:
 
 
 class _Plan(NamedTuple):
-    """How to recognize a valid struct: its msgspec type, and its further checks, if any."""
+    """How to recognize a valid struct.
+
+    Args:
+        type: Its msgspec type.
+        fields: How to recognize the values of its fields.
+        checks: Makes the writer of further checks, but for those of one field; None if there are none.
+    """
 
     type: type
-    write: _Write | None
+    fields: Mapping[str, _Planned]
+    checks: Callable[[str], _Write | None]
 
 
 def planned(struct: CompiledStruct) -> Callable[[object], bool]:
@@ -162,8 +169,8 @@ def planned(struct: CompiledStruct) -> Callable[[object], bool]:
         return lambda _: False
     source = _Source()
     value = source.local(f"{source.given(convert)}(value, {source.given(plan.type)})")
-    if plan.write:
-        plan.write(source, value)
+    if write := plan.checks(""):
+        write(source, value)
     return source.function()
 
 
@@ -201,7 +208,7 @@ def plan_of(struct: CompiledStruct) -> _Plan | None:
         kw_only=True,
         gc=False,
     )
-    return _Plan(type_, _examination(parts, plans, needed))
+    return _Plan(type_, plans, partial(_examination, parts, plans, needed))
 
 
 def _boxed(box: str) -> Callable[[Any, str], Any]:
@@ -210,10 +217,10 @@ def _boxed(box: str) -> Callable[[Any, str], Any]:
 
 
 def _examination(
-    parts: Sequence[CompiledStruct], plans: Mapping[str, _Planned], needed: Container[str]
+    parts: Sequence[CompiledStruct], plans: Mapping[str, _Planned], needed: Container[str], done: str
 ) -> _Write | None:
     """Make the writer of the checks of a struct, and of those inlined in it; None if there is nothing to check."""
-    checked = [(name, plan) for name, plan in plans.items() if plan.wrong or plan.inner]
+    checked = [(name, plan) for name, plan in plans.items() if (plan.wrong or plan.inner) and name != done]
     unions = [sorted(union.members & plans.keys()) for part in parts for union in part.rules("unions")]
     rules = list(_predicates(chain.from_iterable(part.rules("checks") for part in parts), plans.keys()))
     if not checked and not unions and not rules:
@@ -221,9 +228,8 @@ def _examination(
     target = parts[0].target
 
     def write(source: _Source, value: str) -> None:
-        held = {name: f"{value}.{name}" for part in parts for name in part.type.fields}
+        held = {name: f"{value}.{name}" for name in chain(plans, *(part.type.fields for part in parts))}
         for name, plan in checked:
-            held[name] = source.local(f"{value}.{name}")
             _write(source, held[name], plan, may_be_absent=name not in needed)
         for members in unions:
             source.refuse(f"({' '.join(f'{held[name]},' for name in members)}).count(None) != {len(members) - 1}")
@@ -237,16 +243,16 @@ def _examination(
 
 
 def _write(source: _Source, value: str, plan: _Planned, *, may_be_absent: bool) -> None:
-    """Write the checks of a field's value."""
-    if plan.wrong:
-        known = source.given(plan.fine) if plan.fine is not None else ""
-        test = plan.test.format(wrong=source.given(plan.wrong), fine=known, value=value)
+    """Write the checks of a field's value; most fields are absent, and so are not assigned to variables."""
+    if plan.inner is None:
+        test = plan.test(source, value)
         source.refuse(f"{value} is not None and {test}" if may_be_absent else test)
-    if plan.inner and may_be_absent:
-        with source.block(f"if {value} is not None:"):
-            plan.inner(source, value)
-    elif plan.inner:
-        plan.inner(source, value)
+        return
+    with source.block(f"if {value} is not None:") if may_be_absent else nullcontext():
+        given = source.local(value)
+        if plan.wrong:
+            source.refuse(plan.test(source, given))
+        plan.inner(source, given)
 
 
 def _predicates(rules: Iterable[Declared], planned_fields: AbstractSet[str]) -> Iterator[tuple[_Predicate, set[str]]]:
@@ -304,15 +310,20 @@ def _text(field: Text, compiled: CompiledField, target: Target) -> _Planned:
 
 @cache
 def _of_format(format_: Format, release: Release) -> _Remembered:
-    return _remembered(lambda text: format_(text, release))
+    return _remembered(format_, release)
 
 
-def _remembered(wrong: Wrong) -> _Remembered:
-    """Make a check of single values that remembers some of the fine ones."""
+def _remembered(wrong: Callable[..., object], *known: Any) -> _Remembered:
+    """Make a check of single values that remembers some of the fine ones.
+
+    Args:
+        wrong: Returns a truthy result for a value that is not known to be fine.
+        *known: What it takes besides the value.
+    """
     fine: set[Any] = set()
 
     def look(value: Any) -> bool:
-        if wrong(value):
+        if wrong(value, *known):
             return True
         remember(value, fine)
         return False
@@ -348,24 +359,38 @@ def _array(field: Array, compiled: CompiledField, target: Target, names: tuple[s
     if unique is None or item.wrong or (unique and item.type is Any):
         return _Planned(Any, compiled.walk)
     if unique and any(unique == name for name, _ in cast("CompiledStruct", compiled.struct).absent):
-        return _Planned(type_, inner=_each(item.inner, key=unique))  # no key is None
+        return _Planned(type_, inner=_distinct(unique, cast("_Plan", plan_of(cast("CompiledStruct", compiled.struct)))))
     return _Planned(type_, _repeats(unique), inner=_each(item.inner))
 
 
-def _each(inner: _Write | None, values: str = "", key: str = "") -> _Write | None:
-    """Make the writer of the checks of all items, or of all values, of a list or map; items have different keys."""
-    if inner is None and not key:
+def _distinct(unique: str, plan: _Plan) -> _Write:
+    """Make the writer of the checks of structs whose keys differ; no key is None."""
+    key = plan.fields[unique]
+    known_at_once = key.fine is not None
+    write_rest = plan.checks(unique if known_at_once else "")
+
+    def write(source: _Source, value: str) -> None:
+        keys, item = source.local("set()"), source.local()
+        with source.block(f"for {item} in {value}:"):
+            source.line(f"{keys}.add({item}.{unique})")
+            if write_rest:
+                write_rest(source, item)
+        source.refuse(f"len({keys}) != len({value})")
+        if known_at_once:
+            source.refuse(key._replace(whole=_ITEMS).test(source, keys))
+
+    return write
+
+
+def _each(inner: _Write | None, values: str = "") -> _Write | None:
+    """Make the writer of the checks of all items, or of all values, of a list or map."""
+    if inner is None:
         return None
 
     def write(source: _Source, value: str) -> None:
-        item, keys = source.local(), source.local("set()") if key else ""
+        item = source.local()
         with source.block(f"for {item} in {value}{values}:"):
-            if key:
-                source.line(f"{keys}.add({item}.{key})")
-            if inner:
-                inner(source, item)
-        if key:
-            source.refuse(f"len({keys}) != len({value})")
+            inner(source, item)
 
     return write
 
@@ -385,7 +410,7 @@ def _map(field: Map, compiled: CompiledField, target: Target, names: tuple[str, 
 
 def _nested(_field: Nested, compiled: CompiledField, _target: Target, _names: tuple[str, str]) -> _Planned:
     plan = plan_of(cast("CompiledStruct", compiled.struct))
-    return _Planned(plan.type, inner=plan.write) if plan else _Planned(Any, compiled.walk)
+    return _Planned(plan.type, inner=plan.checks("")) if plan else _Planned(Any, compiled.walk)
 
 
 def _anything(field: Anything, _compiled: CompiledField, target: Target, names: tuple[str, str]) -> _Planned:

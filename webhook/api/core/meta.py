@@ -25,6 +25,7 @@ from webhook.schema import (
     Struct,
     Text,
     check,
+    implied,
     remember,
     transition,
 )
@@ -76,13 +77,22 @@ class ManagedFieldsEntry(V1Struct):
     subresource = Text("The subresource that was updated.")
 
 
+def _usual_prefix(prefix: str, release: Release) -> tuple[str, ...]:
+    """Find what rules about prefixes, and about the names made from them, may find."""
+    return (
+        *formats.name_prefix(prefix, release),
+        *formats.path_segment_prefix(prefix),
+        *formats.dns_subdomain(generated_name(prefix), release),
+    )
+
+
 class ObjectMeta(V1Struct):
     """The metadata of every object: identity, labels, annotations, owners."""
 
     go_name = "ObjectMeta"
 
-    name = Text("The object's name, unique in its namespace.")
-    generateName = Text("A prefix from which the API server makes the name.")
+    name = Text("The object's name, unique in its namespace.", usual=formats.dns_subdomain)
+    generateName = Text("A prefix from which the API server makes the name.", usual=_usual_prefix)
     namespace = Text("The namespace that the name is unique in.", usual=formats.dns_label)
     selfLink = Text("Deprecated, no longer set.")
     uid = Text("The object's identity over time, set by the API server.", go="types.UID")
@@ -181,14 +191,7 @@ def _size(annotations: dict[str, str | None]) -> int:
     return sum(len((text or "").encode("utf-8", "surrogatepass")) for pair in annotations.items() for text in pair)
 
 
-def _plainly_named(meta: Any, target: Target) -> bool:
-    if meta.generateName and formats.name_prefix(meta.generateName, target.release):
-        return False
-    name = meta.name or created_name(meta)
-    return bool(name) and not formats.dns_subdomain(name, target.release)
-
-
-@check(Metadata, on=[CREATE], fine=_plainly_named)
+@check(Metadata, on=[CREATE], fine="{name} or {generateName}")
 def object_name(meta: View) -> Iterator[Problem]:
     """An object has a name that is a DNS subdomain, or a prefix for a generated name."""
     name, prefix = created_name(meta), meta.generateName
@@ -283,7 +286,7 @@ def owner_references(meta: View) -> Iterator[Problem]:
         controller = controller or name
 
 
-@check(Metadata, given=["ownerReferences"], fine="len({ownerReferences}) <= 1")
+@check(Metadata, given=["ownerReferences"], fine=_one_owner_in_full)
 def repeated_owner(meta: View) -> Iterator[Problem]:
     """An owner reference that repeats another one is dropped."""
     repeated = [owner.uid for owner, is_first in _compared(meta.ownerReferences) if not is_first]
@@ -367,11 +370,7 @@ def _shown_time(meta: View) -> str | None:
 _TIME_AS_JSON_SINCE = 34
 
 
-@check(
-    Metadata,
-    given=["generateName"],
-    fine=lambda meta, _: not formats.path_segment_prefix(meta.generateName or ""),
-)
+@check(Metadata, given=["generateName"], fine=implied)
 def prefix_in_path(meta: View) -> Iterator[Problem]:
     """A prefix for generated names can be a part of a URL's path.
 
@@ -428,12 +427,7 @@ class CountedObject(Object):
     metadata = Nested(CountedMetadata, "The object's name, labels and annotations.")
 
 
-def _without_bad_prefix(obj: Any, target: Target) -> bool:
-    meta = obj.metadata
-    return not meta or not meta.generateName or not formats.name_prefix(meta.generateName, target.release)
-
-
-@check(Object, on=[UPDATE], given=["metadata"], fine=_without_bad_prefix)
+@check(Object, on=[UPDATE], given=["metadata"], fine=implied)
 def name_prefix(obj: View) -> Iterator[Problem]:
     """An update of some kinds checks the prefix for a generated name, too."""
     meta = obj.metadata

@@ -90,7 +90,7 @@ class ExactDeviceRequest(Detailed, Administering, Wanted):
 
 
 _COUNTED = (
-    f"{{allocationMode}} in (None, '{EXACT_COUNT}') and ({{count}} is None or {{count}} > 0) "
+    f"({{allocationMode}} is None or {{allocationMode}} == '{EXACT_COUNT}') and ({{count}} is None or {{count}} > 0) "
     f"or {{allocationMode}} == '{ALL}' and not {{count}}"
 )
 
@@ -129,7 +129,7 @@ class DeviceRequest(Named):
     )
 
 
-_EXACTLY_OR_NOT = "({exactly} is None) is not (not {firstAvailable})"
+_EXACTLY_OR_NOT = "{firstAvailable} if {exactly} is None else not {firstAvailable}"
 
 
 @check(DeviceRequest, since=33, until=34, fine=_EXACTLY_OR_NOT)
