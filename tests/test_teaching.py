@@ -75,6 +75,8 @@ class TestExpressions:
             ),
             ('attributes["a.b"].model == "A"', "did you mean device.attributes?"),
             ("device.driver == A", 'put text in quotes: "A"'),
+            ("device.driver == gpu.example.com && true", 'put text in quotes: "gpu.example.com"'),
+            ("device.driver == gpu.lower()", 'put text in quotes: "gpu"'),
             ("foo(device)", "only `device` and CEL's functions are defined here"),
             ("devic.driver == 'a'", "did you mean device?"),
             ("driver == 'a'", "did you mean device.driver?"),

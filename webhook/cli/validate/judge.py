@@ -17,7 +17,7 @@ from webhook.limits import MOST_FINDINGS
 from webhook.problem import ERROR, WARNING, Problem
 from webhook.records import NamedTuple
 from webhook.schema import OLDEST, STATUS
-from webhook.schema.decoding import ONCE_DECODED
+from webhook.schema.decoding import ONCE_DECODED, WRONG_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -282,7 +282,8 @@ class Judge:
 
 def _hinted(problem: Problem, obj: Any, document: Document) -> Problem:
     """Add a hint: what was probably meant, or how to provide the labels of a namespace."""
-    if problem.level == ERROR and (misread := document.misread_key(problem.path)):
+    is_of_key = problem.level == ERROR and problem.rule != WRONG_TYPE  # a value of the wrong type is another mistake
+    if is_of_key and (misread := document.misread_key(problem.path)):
         return problem._replace(hint=misread, fix=None)
     if problem.level == WARNING and problem.rule in _HINTS:
         return problem._replace(hint=_HINTS[problem.rule])
