@@ -62,7 +62,7 @@ class TestMistakes:
         assert (done.code, done.out) == (2, "")
         assert hint in done.err
 
-    @pytest.mark.parametrize("option", ["--namespace=x", "--subresource=status", "--color=never", "--as=jane"])
+    @pytest.mark.parametrize("option", ["--namespace=x", "--subresource=status", "--color=never", "--jobs=1"])
     def test_what_can_be_given_once_is_refused_twice(self, option: str) -> None:
         assert draguard("validate", option, FINE, "--old", FINE).code == 0
         done = draguard("validate", option, FINE, option, "--old", FINE)

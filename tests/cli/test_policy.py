@@ -255,6 +255,16 @@ class TestValidate:
         assert places == sorted(places)
         assert [name for name, _, _ in places] == ["a.yaml"] * 3 + ["b.yaml"] * 2 + ["c.yaml"]
 
+    @pytest.mark.parametrize("command", ["validate", "mutate"])
+    def test_options_that_only_policies_read_need_some(self, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        for option in ("--as=jane", "--as-group=dev", "--as-user-extra=a=b", "--authorizer=rules.yaml"):
+            name = option.partition("=")[0]
+            done = draguard(command, option, "examples/mended")
+            assert done.code == 2
+            assert done.err.endswith(f"{name} is for policies: give them with --policies, or leave out {name}\n")
+        monkeypatch.setenv("DRAGUARD_AS", "jane")
+        assert draguard(command, "examples/mended").code == 0
+
     def test_the_user_has_extra_values(self, write: Callable[..., Path]) -> None:
         telling = policy(
             validations=[

@@ -298,9 +298,9 @@ class TestMistakes:
         assert [line.removeprefix("draguard validate: error: ").split(": ")[:2] for line in lines] == [
             [".draguard.yaml:1:1", "strict"],
             [".draguard.yaml:2:1", "unknown key 'level'; did you mean levels?"],
-            [".draguard.yaml:4:11", "ignores[0]"],
             [".draguard.yaml:3:10", "levels.unknown-feild"],
             [".draguard.yaml:3:30", "levels.requierd"],
+            [".draguard.yaml:4:11", "ignores[0]"],
             [".draguard.yaml:5:1", "exclude"],
             [".draguard.yaml:6:12", "policies[0]"],
             [".draguard.yaml:6:21", "policies[2]"],

@@ -13,6 +13,7 @@ from webhook.cli.console.output import code_of
 from webhook.cli.console.reading import read_sources, some_paths
 from webhook.cli.console.texts import joined
 from webhook.cli.options.release import kubernetes
+from webhook.cli.options.settings import expect_policies
 from webhook.documents import STDIN, Document, Unreadable
 from webhook.documents.rewriting import with_objects
 from webhook.engine import prescheduled
@@ -121,9 +122,10 @@ def _sender(arguments: Namespace, stated: str | None) -> Sender | None:
     """Load the policies, if there are any.
 
     Raises:
-        UsageError: A policy is invalid or cannot work.
+        UsageError: A policy is invalid or cannot work, or an option is for policies and there are none.
     """
     if not arguments.policies:
+        expect_policies(arguments)
         return None
     from webhook.cli.options.policies import sender, sound_policies  # noqa: PLC0415 - needed only with policies
 

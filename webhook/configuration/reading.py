@@ -27,7 +27,16 @@ _FAULTS_MAX: Final = 20
 
 
 class ConfigurationError(ValueError):
-    """The configuration file cannot be used; the message says where, why, and how to fix it."""
+    """The configuration file cannot be used; the message says where, why, and how to fix it.
+
+    Args:
+        message: The message.
+        place: The line and column of the mistake, if it is one within the file.
+    """
+
+    def __init__(self, message: str, place: tuple[int, int] = (0, 0)) -> None:
+        super().__init__(message)
+        self.place = place
 
 
 class Configuration:
@@ -66,6 +75,7 @@ class Configuration:
         for name, test in self._tests().items():
             if misshapen.isdisjoint(("", name)) and name in self.values:
                 errors += test(self.values[name])
+        errors.sort(key=lambda error: error.place)
         if errors:
             more = ["and more"] if len(errors) > _FAULTS_MAX else []
             raise ConfigurationError("\n".join([*map(str, errors[:_FAULTS_MAX]), *more]))
@@ -175,7 +185,8 @@ class Configuration:
         at = f"{self.file}:{place.line}:{place.column}" if place else self.file
         named = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
         what = f"{named}: {message}" if named and not message.startswith("unknown key") else message
-        return ConfigurationError(f"{at}: {what}{hint and f'; {hint}'}")
+        text = f"{at}: {what}{hint and f'; {hint}'}"
+        return ConfigurationError(text, (place.line, place.column) if place else (0, 0))
 
 
 def load(file: str) -> Configuration:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from webhook.cli.arguments import UsageError
@@ -11,7 +12,7 @@ from webhook.cli.arguments.configured import NO_CONFIG
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from webhook.configuration.reading import Configuration
 
@@ -21,6 +22,15 @@ _YES = frozenset({"1", "true", "yes", "on"})
 _NO = frozenset({"0", "false", "no", "off"})
 _MERGED = frozenset({"feature_gates", "namespace_labels"})
 """Options to which the file adds entries of other names."""
+
+
+_OF_POLICIES = {
+    "as_user": "--as",
+    "as_group": "--as-group",
+    "as_user_extra": "--as-user-extra",
+    "authorizer": "--authorizer",
+}
+"""Options that only policies read."""
 
 
 class Settings(NamedTuple):
@@ -57,6 +67,23 @@ def settle(arguments: argparse.Namespace) -> None:
             sources[action.dest] = _variable(action)
     file = None if getattr(arguments, NO_CONFIG) else arguments.config or _found(arguments)
     arguments.settings = configured(arguments, file, sources)
+    expect_policies(arguments, sources)
+
+
+def expect_policies(arguments: argparse.Namespace, sources: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Refuse options that only policies read if there are none.
+
+    Args:
+        arguments: The command's arguments.
+        sources: The sources of its options; a variable may be set for several runs.
+
+    Raises:
+        UsageError: There is such an option on the command line.
+    """
+    for name, option in _OF_POLICIES.items():
+        is_given = getattr(arguments, name, None) and sources.get(name, COMMAND_LINE) == COMMAND_LINE
+        if is_given and not arguments.policies:
+            raise UsageError(f"{option} is for policies: give them with --policies, or leave out {option}")
 
 
 def configured(arguments: argparse.Namespace, file: str | None, sources: dict[str, str]) -> Settings:
