@@ -128,7 +128,7 @@ class TestResources:
         objects = [node("a", cpu="4"), node("b", cpu="6500m"), node("c", cpu="2")]
         assert suggested(objects, pod(requests={"cpu": "32"})) == {
             "with cpu 6500m in place of 32": 1,
-            "with less cpu": 3,
+            "with no cpu requested": 3,
         }
         assert suggested(objects, pod(requests={"memory": "40Gi"})) == {"with memory 16Gi in place of 40Gi": 3}
 
@@ -142,7 +142,7 @@ class TestResources:
 
     def test_nothing_left_is_nothing_to_ask_for(self) -> None:
         running = {**pod("old", requests={"cpu": "8"}, nodeName="a"), "kind": "Pod"}
-        assert suggested([node("a"), running], pod(requests={"cpu": "8"})) == {"with less cpu": 1}
+        assert suggested([node("a"), running], pod(requests={"cpu": "8"})) == {"with no cpu requested": 1}
 
     def test_less_of_a_resource_that_no_node_has_does_not_help(self) -> None:
         assert suggested([node("a")], pod(requests={"example.com/x": "1"})) == {}

@@ -116,7 +116,7 @@ def _of_resource(demand: Demand, name: str, wanted: int, nodes: Sequence[NodeSta
         return map(requesting, sorted((each for each in left if 0 < each < wanted), reverse=True)[:_AMOUNTS_MAX])
 
     rest = {key: value for key, value in demand.requests.items() if key != name}
-    yield Change(f"with less {name}", 3, name, demanding(requests=rest), closer=closer)
+    yield Change(f"with no {name} requested", 3, name, demanding(requests=rest), closer=closer)
 
 
 def _round(name: str, amount: int) -> int:
