@@ -207,6 +207,10 @@ class TestKeys:
             (6, 1, 'key "a" already set in map: on line 1 and again on line 6'),
         ]
 
+    def test_repeated_keys_are_reported_in_the_order_of_the_text(self) -> None:
+        for text in ("a: 1\na:\n  b: 1\n  b: 2\n", '{"a": 1,\n "a": {"b": 1,\n "b": 2}}'):
+            assert [line for line, _, _ in faults(text)] == [2, 4 if text[0] == "a" else 3]
+
     def test_keys_are_the_same_if_they_become_the_same_string(self) -> None:
         assert faults("{1: a, '1': b}") == [(1, 8, 'key "1" already set in map: twice on line 1')]
 

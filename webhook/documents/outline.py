@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from yaml.events import AliasEvent, MappingEndEvent, MappingStartEvent, SequenceEndEvent, SequenceStartEvent
@@ -101,6 +102,10 @@ class _Outliner:
         own.add(key)
         into[key] = found
 
+    def _outline_of(self, root: Spot) -> Outline:
+        """Return the outline of a value; a key is entered after those in its value, which come later in the text."""
+        return Outline(root, sorted(self._repeated, key=attrgetter("again")))
+
 
 class _YAMLOutliner(_Outliner):
     def __init__(self, text: str) -> None:
@@ -111,7 +116,7 @@ class _YAMLOutliner(_Outliner):
     def outline(self) -> Outline:
         self._next()
         self._next()
-        return Outline(self._spot(self._next(), Path()), self._repeated)
+        return self._outline_of(self._spot(self._next(), Path()))
 
     def _spot(self, event: Any, path: Path) -> Spot:
         kind, offset = type(event), event.start_mark.index
@@ -162,7 +167,7 @@ class _JSONOutliner(_Outliner):
         self._tokens = TOKEN.finditer(paired(text))
 
     def outline(self) -> Outline:
-        return Outline(self._spot(next(self._tokens), Path()), self._repeated)
+        return self._outline_of(self._spot(next(self._tokens), Path()))
 
     def _spot(self, token: re.Match[str], path: Path) -> Spot:
         spot = Spot(token.start())
