@@ -243,17 +243,20 @@ class TestValidate:
         (found,) = findings("validate", "--policies", folder / "p.yaml", *options, folder / "pod.yaml")
         assert found["message"].endswith(f"denied request: {username} {' '.join(groups)}")
 
-    @pytest.mark.parametrize("releases", ["1.36", "1.35,1.36"])
+    @pytest.mark.parametrize(
+        ("releases", "comment"), [("1.36", ""), ("1.35,1.36", ""), ("1.36", "# draguard: misread\n")]
+    )
     def test_problems_of_policies_are_in_the_order_of_files_and_lines(
-        self, releases: str, write: Callable[..., Path]
+        self, releases: str, comment: str, write: Callable[..., Path]
     ) -> None:
         wrong = [policy(validations=[{"expression": "object."}], variables=[{"name": "a", "expression": "1 +"}])]
-        folder = write(p__b=wrong, p__c="a: [", p__a=[binding(policyName="q"), *wrong], pod=[NODELESS])
+        folder = write(p__b=wrong, p__c="a: [", p__a=[binding(policyName="q"), *wrong], p_x=comment + dump([NODELESS]))
         policies: list[str | Path] = ["--policies", folder / "p"]
-        found = findings("validate", *policies, "--kubernetes-version", releases, folder / "pod.yaml")
+        found = findings("validate", *policies, "--kubernetes-version", releases, folder / "p_x.yaml")
         places = [(each["file"][len(str(folder)) + 3 :], each["line"], each["column"]) for each in found]
         assert places == sorted(places)
-        assert [name for name, _, _ in places] == ["a.yaml"] * 3 + ["b.yaml"] * 2 + ["c.yaml"]
+        names = ["a.yaml"] * 3 + ["b.yaml"] * 2 + ["c.yaml"] + ["x.yaml"] * bool(comment)
+        assert [name for name, _, _ in places] == names
 
     @pytest.mark.parametrize("command", ["validate", "mutate"])
     def test_options_that_only_policies_read_need_some(self, command: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -250,6 +250,11 @@ class TestComments:
                 "write # draguard: ignore[object-name] why",
             ),
             (
+                "ignore required why not",
+                "`ignore required why not` names no rule in [ ], so it suppresses nothing",
+                "write # draguard: ignore[required] why not",
+            ),
+            (
                 "ignore fine",
                 "`ignore fine` names no rule in [ ], so it suppresses nothing",
                 "write # draguard: ignore[object-name] fine",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from webhook.documents import Document
-from webhook.findings import INTERNAL, Finding, Suppression, identity
+from webhook.findings import INTERNAL, Finding, Suppression, by_place, identity
 from webhook.suppression import baseline
 from webhook.suppression.levels import OFF, Decision, Levels
 from webhook.suppression.names import called
@@ -105,7 +105,10 @@ class Suppressions:
         kept = [each for finding in report.findings if (each := self._reported(finding, report)) is not None]
         added = list(self._about_suppressions(self._statements, self.paths, report.findings))
         kept += (each for finding in added if (each := self._reported(finding, report)) is not None)
-        report.findings = in_order(report, kept) if added else kept
+        if added:
+            before = (each.file for each in report.findings if each.file not in report.files)
+            kept = by_place(kept, (*before, *report.files, *(each.file for each in added)))
+        report.findings = kept
         for known in () if self.compares else self.known:
             self._report_fixed(known, report)
 
@@ -180,10 +183,3 @@ def _stated(finding: Finding, statements: Statements, paths: PathIgnores) -> Sup
     """Apply comments, annotations and settings for paths."""
     stated: Iterable[Statement | PathIgnore] = (*statements.about(finding), *paths.about(finding))
     return next(filter(None, (each.suppresses(finding) for each in stated)), None)
-
-
-def in_order(report: Report, findings: Sequence[Finding]) -> list[Finding]:
-    """Sort findings by the order of the read files, and by line."""
-    order = {file: index for index, file in enumerate(report.files)}
-    last = len(order)
-    return sorted(findings, key=lambda each: (order.get(each.file, last), each.line, each.column))

@@ -130,6 +130,9 @@ class Misread(NamedTuple):
         bare = _BARE.match(self.text)
         what = "names no rule in [ ]" if bare else "is not an instruction that draguard knows"
         reason = self.text[bare.end() :] if bare else ""
+        first, _, rest = reason.partition(" ")
+        if first and is_known(first):  # the brackets are missing
+            rules, reason = [first], rest.strip()
         example = f"# draguard: ignore[{', '.join(rules)}] {reason or 'the reason'}" if rules else _EXAMPLE
         message = f"`{cut(self.text, _LONGEST)}` {what}, so it suppresses nothing"
         return finding_at(self.finding, MALFORMED, message, f"write {example}")
