@@ -829,6 +829,10 @@ class TestText:
         short = "counter memory of set: 4Gi is left, 3 devices consume 6Gi at least; 3 are wanted"
         assert f"3 devices, 3 of the class, 2 together: {short}" in text
         held = [clusters.allocated(f"held{number}", "a", f"d{number}") for number in range(2)]
+        text = self.result(tmp_path, *objects[:-1], held[0], clusters.claim(count=2), clusters.pod(claims={"gpu": "c"}))
+        short = "counter memory of set: 2Gi is left, 2 devices consume 4Gi at least"
+        assert f"1 together: {short}, held by claim default/held0 (used by no pod); 2 are wanted" in text
+        assert "once claim default/held0 is released (used by no pod): 1 node" in text
         text = self.result(tmp_path, *objects[:-1], *held, clusters.claim(), clusters.pod(claims={"gpu": "c"}))
         held_by = "held by claim default/held0 (used by no pod), claim default/held1 (used by no pod)"
         assert f"1 free, 0 with enough counters: set lacks memory (0 left, 2Gi consumed), {held_by}\n" in text

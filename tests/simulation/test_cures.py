@@ -369,6 +369,16 @@ STORIES: Final = {
         "with memory in place of gpu.example.com/memory in request r",
         requesting(capacity={"requests": {"memory": "6Gi"}}),
     ),
+    "a claim draws on counters that two requests want": Story(
+        [
+            *mig("4g", "4g", "1g"),
+            allocated("held", "a", "d2", "old"),
+            requesting_both(PROFILE.format("4g"), PROFILE.format("4g")),
+        ],
+        "request r and request s consume at least 8 of counter slices, of which 7 is left",
+        "once claim default/held is released (pod old)",
+        lambda found: found["held"].pop("status"),
+    ),
     "a shared claim is on a node that is full": Story(
         [
             gpus(),

@@ -266,6 +266,13 @@ class Funnel:
             found.append(DeviceReason(driver, pool, device.name, stage, text, holders, lacks, taints))
         return found
 
+    def rivals(self) -> Iterator[DeviceReason]:
+        """Yield the devices that could be had, each alone, with the claims that share their capacity or counters."""
+        for index in self.places:
+            device = self._view.devices[index]
+            holders = dict.fromkeys((*self._holders(index, CAPACITY), *self._holders(index, COUNTERS)))
+            yield DeviceReason(device.slice.driver, device.slice.pool, device.name, COUNTERS, "", tuple(holders))
+
     def _lacks(self, index: int, stage: str) -> tuple[Lack, ...]:
         """Return the capacity or counters that rule out a device."""
         if stage == COUNTERS:

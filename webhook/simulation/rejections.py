@@ -158,7 +158,8 @@ class Explainer:
         if attempt is None:
             return Group(names, reasons, (), resolvable, tuple(details))
         funnels = self._funnels(attempt, nodes[0])
-        requests = tuple(self._request(funnel, attempt, nodes, round_.needs) for funnel in funnels)
+        compete = all(each.is_met for each in funnels)
+        requests = tuple(self._request(each, attempt, nodes, round_.needs, compete=compete) for each in funnels)
         details += filter(None, [_conflict(funnels, round_.needs)])
         return Group(names, reasons, requests, resolvable, tuple(details), by_devices=verdict.by_devices)
 
@@ -174,8 +175,18 @@ class Explainer:
     def _funnels(self, attempt: Attempt, node: int) -> list[Funnel]:
         return attempt.explain(self._cluster.nodes[node].node)
 
-    def _request(self, funnel: Funnel, attempt: Attempt, nodes: Sequence[int], needs: Needs) -> JSONObject:
-        """Describe the devices left for a request on the first of some nodes, and the obstacles on all of them."""
+    def _request(
+        self, funnel: Funnel, attempt: Attempt, nodes: Sequence[int], needs: Needs, *, compete: bool
+    ) -> JSONObject:
+        """Describe the devices left for a request on the first of some nodes, and the obstacles on all of them.
+
+        Args:
+            funnel: The devices of the first node that are left for the request.
+            attempt: The attempt to allocate devices.
+            nodes: The nodes.
+            needs: The needs of the pod.
+            compete: Whether each request could be met alone.
+        """
         counts = {name: getattr(funnel, stage) for name, stage in zip(_STAGE_NAMES, _STAGES, strict=True)}
         found = _Obstacles()
         for node in nodes[:_LOOKED_AT_MAX]:
@@ -184,7 +195,8 @@ class Explainer:
                     reasons = each.reasons()
                     found.add(each, reasons)
                     found.blames.update(self._obstacles(funnel, reasons))
-                    for reason in reasons:
+                    rivals = each.rivals() if compete or each.together is not None else ()
+                    for reason in (*reasons, *rivals):
                         for name in reason.holders:
                             found.held.add(name, self._held(name, reason), self._cluster.names[node])
         blame, values = _most_common(found.blames)

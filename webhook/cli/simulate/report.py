@@ -251,7 +251,8 @@ def _funnel(request: JSONObject) -> tuple[str, bool]:
         because = f": {request['because']}" if request["because"] else ""
         return f"{', '.join(parts)}, {constrained} with {request['constraint']}{because}{_wanted(wanted)}", False
     if request["together"] is not None:
-        return f"{', '.join(parts)}, {request['together']} together: {request['because']}{_wanted(wanted)}", False
+        together = f"{request['together']} together{_because(request, 'together')}"
+        return f"{', '.join(parts)}, {together}{_wanted(wanted)}", False
     return f"{', '.join(parts)}{_wanted(wanted)}", True
 
 
@@ -273,7 +274,7 @@ def _wanted(wanted: int) -> str:
 def _because(request: JSONObject, key: str) -> str:
     if key == "seen":
         return "" if request["unused"] else f": {request['because']}"
-    held = _held(request) if key in {"free", "enough"} else ""
+    held = _held(request) if key in {"free", "enough", "together"} else ""
     because = "" if held and key == "free" else request["because"]
     reasons = ", ".join(filter(None, (because, held)))
     return f": {reasons}" if reasons else ""
