@@ -123,7 +123,8 @@ def test_patches_that_do_not_apply_are_found() -> None:
 
 
 def test_an_expression_that_takes_too_much_work_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhook.engine.offline.DOCUMENT", 50_000)
+    monkeypatch.setattr("webhook.engine.trial.DOCUMENT", 50_000)
+    monkeypatch.setattr("webhook.engine.trial._WORK", 10_000)
     evaluated = []
 
     def counted(*given: Any, **options: Any) -> Verdict:
@@ -138,3 +139,15 @@ def test_an_expression_that_takes_too_much_work_is_tried_once(monkeypatch: pytes
     assert "take more work than draguard allows" in found[1]
     assert found[2] == "shorten it: what it builds or compares grows with each step"
     assert len(evaluated) == 1
+
+
+def test_mutations_of_an_object_that_grows_take_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webhook.engine.trial.DOCUMENT", 20_000)
+    patch = "lists.range(20).map(x, JSONPatch{op: 'add', path: '/metadata/labels/%d-' + string(x), value: 'b'})"
+    begun = {"expression": "[JSONPatch{op: 'add', path: '/metadata/labels', value: {'a': 'b'}}]"}
+    mutations = [begun, *({"expression": patch % number} for number in range(100))]
+    matched = {"resourceRules": [PODS], "matchPolicy": "Exact"}
+    patches = [{"patchType": "JSONPatch", "jsonPatch": each} for each in mutations]
+    found = tried(spec(MUTATING, matchConstraints=matched, mutations=patches), MUTATING_BINDING)
+    assert "take more work than draguard allows" in found[0][1]
+    assert 10 < len(mutations) - len(found) < 60

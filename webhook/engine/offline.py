@@ -55,18 +55,19 @@ def _changed(
     policies: PolicySet,
     authorizer: Authorizer,
     rewrite: Callable[[Any], Rewrite | Problem | None] = _unchanged,
+    budget: Budget | None = None,
 ) -> Change:
     sent = before_mutation(completed(in_namespace(request), policies.release), policies.kinds)
-    with limited(Budget(DOCUMENT, is_offline=True)):
+    with limited(budget or Budget(DOCUMENT, is_offline=True)):
         done = mutate_request(sent, policies, authorizer, rewrite)
     shown = without_defaults(done.object, sent.object, request.object)
     return Change(sent.with_object(done.object), done, as_stated(shown, request.object), policies)
 
 
-def _validated(change: Change, authorizer: Authorizer) -> Verdict:
+def _validated(change: Change, authorizer: Authorizer, budget: Budget | None = None) -> Verdict:
     policies = change.policies
     request = before_validation(defaulted(change.request, policies.release), policies.kinds)
-    with limited(Budget(DOCUMENT, is_offline=True)):
+    with limited(budget or Budget(DOCUMENT, is_offline=True)):
         return validate(request, policies, authorizer)
 
 
@@ -157,6 +158,7 @@ def evaluate(
     dry_run: bool = False,
     namespace: str = "default",
     authorizer: Authorizer = DENY_ALL,
+    budget: Budget | None = None,
 ) -> Verdict:
     """Evaluate policies for the request that a manifest stands for, as the API server would; never raises.
 
@@ -173,6 +175,7 @@ def evaluate(
         dry_run: Whether nothing will be stored.
         namespace: The namespace of a namespaced object that states none.
         authorizer: Decides what the user may do.
+        budget: The work that it may take; by default, that for a document, for mutations and again for validations.
     """
     request = request_of(
         obj,
@@ -184,8 +187,8 @@ def evaluate(
         dry_run=dry_run,
         namespace=namespace,
     )
-    change = _changed(request, policies, authorizer)
+    change = _changed(request, policies, authorizer, budget=budget)
     verdict = change.mutation.verdict
     if verdict.allowed:
-        verdict = _validated(change, authorizer).after(verdict)
+        verdict = _validated(change, authorizer, budget).after(verdict)
     return verdict._replace(object=change.manifest)

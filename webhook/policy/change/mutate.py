@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
 _DUPLICATES_SINCE: Final = 35
 """The first release that merges into lists with several items of one key, such as environment variables."""
+_STEPS: Final = 4
+"""How often a mutation walks the whole object: it is copied, decoded and completed, or merged."""
 _FORBIDDEN: Final = 403
 _INTERNAL: Final = 500
 INTERNAL: Final = "InternalError"
@@ -307,6 +309,8 @@ def _changed(
     schema = schema_of(api_version, kind)
     natives = Natives((obj, *bindings.values()))
     try:
+        if current().is_offline:  # a review has a deadline
+            current().spend(_STEPS * _size_of(obj))
         if mutation.patch_type == "JSONPatch":
             changed = _patched(obj, value, natives)
             expect_decodable(changed, obj, policies)
@@ -361,6 +365,15 @@ def _patched(obj: JSONObject, value: list[Any], natives: Natives) -> JSONObject:
         return obj
     except PatchError as error:
         raise MutationError(f"JSON Patch: {error}") from None
+
+
+def _size_of(value: Any) -> int:
+    """Return the number of values in a value."""
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, list):
+        return 1
+    return 1 + sum(map(_size_of, value))
 
 
 def _has_null(value: Any) -> bool:
