@@ -1,4 +1,4 @@
-"""Output of kubectl for people, in place of manifests."""
+"""Output of kubectl for people, and lists, in place of manifests."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ TABLE = "NAME     READY   STATUS    RESTARTS   AGE\npod-a    0/1     Pending   0
 DESCRIBED = "Name:         node-a\nRoles:        <none>\nLabels:       a=b\n"
 ADD = "this looks like kubectl's table: add -o yaml"
 GET = "this looks like the output of kubectl describe: use kubectl get -o yaml"
+LIST = "a list is not a manifest: write its items as documents, or as the items of a List"
 CLAIM = """\
 apiVersion: resource.k8s.io/v1
 kind: ResourceClaim
@@ -31,6 +32,8 @@ spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu}}]}}
         (TABLE.replace("\n", "\r\n"), ADD),
         ("NAME READY STATUS\n", ADD),
         (DESCRIBED, GET),
+        ('[{"apiVersion": "v1", "kind": "Pod"}]', LIST),
+        ("- apiVersion: v1\n  kind: Pod\n", LIST),
         ("Error: no\n", ""),
         ("NAME of a person\n", ""),
     ],

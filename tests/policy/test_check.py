@@ -36,6 +36,19 @@ def test_what_the_api_server_refuses_does_not_pass() -> None:
     assert "Syntax error" in result.findings[0].problem.message
 
 
+@pytest.mark.parametrize(
+    ("expression", "hint"),
+    [
+        ("params.max > 1", "only a policy with a paramKind has parameters: add spec.paramKind"),
+        ("self.metadata.name == 'a'", "the object is called object here, and the old one oldObject"),
+        ("objct.metadata.name == 'a'", 'did you mean "object"?'),
+    ],
+)
+def test_a_name_that_is_not_declared_is_explained(expression: str, hint: str) -> None:
+    (finding,) = check_policies([policy(validations=[{"expression": expression}]), binding()]).findings
+    assert finding.problem.hint == hint
+
+
 RULE = "spec.matchConstraints.resourceRules[0]"
 
 

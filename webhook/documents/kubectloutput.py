@@ -1,4 +1,4 @@
-"""Recognizes what kubectl prints for people."""
+"""Recognizes what people take for manifests: what kubectl prints for them, and lists."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ _FIRST: Final = 1000
 
 
 def hint_of_output(text: str) -> str:
-    """Suggest how to get manifests from kubectl; empty if a text is not its output for people.
+    """Suggest how to get manifests; empty if a text is neither kubectl's output for people nor a list.
 
     Args:
         text: The text without a manifest.
     """
+    if text.lstrip().startswith(("[", "- ")):
+        return "a list is not a manifest: write its items as documents, or as the items of a List"
     first = text[:_FIRST].replace("\r\n", "\n")
     if _TABLE.match(first):
         return "this looks like kubectl's table: add -o yaml"

@@ -19,6 +19,14 @@ _UNDECLARED: Final = re.compile(r"undeclared reference to '([\w.]+)'")
 _UNDEFINED: Final = re.compile(r"undefined field '(\w+)'")
 _PATH: Final = re.compile(r"[A-Za-z_][\w.]*$")
 _TWO_SIDES: Final = re.compile(r"found no matching overload for '_\W+_' applied to '\((\w+), (\w+)\)'")
+_INSTEAD: Final = {
+    "params": "only a policy with a paramKind has parameters: add spec.paramKind",
+    "variables": "variables are those of spec.variables, and match conditions have none",
+    "authorizer": "a messageExpression cannot use the authorizer",
+    "self": "the object is called object here, and the old one oldObject",
+    "oldSelf": "the object is called object here, and the old one oldObject",
+}
+"""What to know of variables that are declared elsewhere, or in other resources."""
 _SAME_TYPE: Final = "both sides must be of one type: convert one of them, as by int(…) or string(…)"
 
 
@@ -33,6 +41,8 @@ def hint_of(error: CompileError, environment: Environment) -> str:
         if match := _UNDECLARED.match(issue.message):
             functions = (name for name in environment.functions if name.isidentifier())
             macros = (name for name, _, _ in environment.macros)
+            if meant := _INSTEAD.get(match[1]):
+                return meant
             known = (*environment.variables, *functions, *macros, *environment.structs)
             return _did_you_mean(match[1], known)
         if match := _UNDEFINED.match(issue.message):
