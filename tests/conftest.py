@@ -54,10 +54,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests that must run alone as slow, so that no other lane needs to name them."""
+    """Mark tests that must run alone as slow, so that no other lane needs to name them.
+
+    Tests with processes come first: most wait, among them all attacks, one after the other. One worker begins with
+    them, while the others compute.
+    """
     for item in items:
         if item.get_closest_marker("alone"):
             item.add_marker("slow")
+    items.sort(key=lambda item: item.get_closest_marker("process") is None)
 
 
 def pytest_collection_finish() -> None:
