@@ -152,6 +152,20 @@ def with_share(name: str, amount: str) -> JSONObject:
     return made
 
 
+def half_rooted() -> JSONObject:
+    """Make two devices, of which one has a PCIe root."""
+    made = devices("a", 2)
+    made["spec"]["devices"][0]["attributes"] = {ROOT: {"string": "p0"}}
+    return made
+
+
+def constrained_apart() -> JSONObject:
+    """Make a claim with two requests and a constraint for each."""
+    made = requesting_both("true", "true")
+    made["spec"]["devices"]["constraints"] = [{"requests": [each], "matchAttribute": ROOT} for each in "rs"]
+    return made
+
+
 PROFILE: Final = f'{GPU}.profile == "{{}}"'
 RULE: Final[JSONObject] = {
     "apiVersion": "resource.k8s.io/v1alpha3",
@@ -219,6 +233,21 @@ STORIES: Final = {
         "memory is 80Gi, wanted >= 96Gi",
         "with memory >= 80Gi in request r",
         requesting(selectors=[selector(MEMORY.format("80Gi"))]),
+    ),
+    "the driver is too old": Story(
+        [
+            devices("a", attributes={"driver": {"version": "1.10.0"}}),
+            selecting(f'{GPU}.driver.compareTo(semver("2.0.0")) >= 0'),
+        ],
+        "driver is 1.10.0, wanted >= 2.0.0",
+        "with driver >= 1.10.0 in request r",
+        requesting(selectors=[selector(f'{GPU}.driver.compareTo(semver("1.10.0")) >= 0')]),
+    ),
+    "two constraints compare the same": Story(
+        [half_rooted(), constrained_apart()],
+        "cannot allocate all claims",
+        f"without the constraint matchAttribute: {ROOT} for r",
+        lambda found: found["c"]["spec"]["devices"]["constraints"].pop(0),
     ),
     "the selector never holds": Story(
         [gpus(), selecting("1 > 2")],

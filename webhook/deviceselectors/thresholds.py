@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from webhook.cel.errors import Issues
+from webhook.cel.errors import EvaluationError, Issues
+from webhook.cel.kubernetes import semver
 from webhook.cel.syntax.ast import Call, Literal
 from webhook.cel.syntax.lexer import tokenize
 from webhook.deviceselectors.parts import label, ordering, read_of
@@ -40,24 +41,33 @@ def lowered(parts: Parts, name: str, values: Iterable[str]) -> Iterator[Threshol
     Args:
         parts: The selector.
         name: The attribute or capacity, as :class:`~webhook.deviceselectors.parts.Blame` names it.
-        values: The values that devices have of it, whole numbers or quantities.
+        values: The values that devices have of it: whole numbers, quantities or versions.
     """
     for part in parts.all:
         found = ordering(part)
         if found is None or label(found.subject) != name or found.operator not in _AT_LEAST | _AT_MOST:
             continue
         constant = found.wanted
-        is_quantity = isinstance(constant, Call)
+        is_made = isinstance(constant, Call)
         literal = constant.arguments[0] if isinstance(constant, Call) else constant
-        if not isinstance(literal, Literal) or (wanted := readable_quantity(str(literal.value))) is None:
+        read = _version if isinstance(constant, Call) and constant.function == "semver" else readable_quantity
+        if not isinstance(literal, Literal) or (wanted := read(str(literal.value))) is None:
             continue
         at_least = found.operator in _AT_LEAST
-        known = {value: number for value in values if (number := readable_quantity(value)) is not None}
+        known: dict[str, Any] = {value: number for value in values if (number := read(value)) is not None}
         fine = [each for each in known if (known[each] < wanted if at_least else wanted < known[each])]
         for value in sorted(fine, key=known.__getitem__, reverse=at_least):
-            written = json.dumps(value) if is_quantity else value
+            written = json.dumps(value) if is_made else value
             changed = _replaced(parts.text, literal.offset, written)
             yield Threshold(f"{name} {found.operator} {value}", changed)
+
+
+def _version(text: str) -> semver.Version | None:
+    """Read a version, None if the text is malformed."""
+    try:
+        return semver.parse(text).version
+    except EvaluationError:
+        return None
 
 
 def respelt(parts: Parts, values: Callable[[Read], Collection[object]]) -> Iterator[Threshold]:

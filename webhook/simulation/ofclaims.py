@@ -12,7 +12,7 @@ from webhook.deviceselectors.reads import reads
 from webhook.deviceselectors.thresholds import lowered, others, respelt
 from webhook.formats import readable_quantity
 from webhook.inventory.claims import allocation_of
-from webhook.objects import items, mapping, name_of, namespace_of, text
+from webhook.objects import items, mapping, name_of, namespace_of, text, texts
 from webhook.simulation.change import Change, in_claim
 from webhook.simulation.rejections import requests
 from webhook.simulation.taints import Taint, taint_of
@@ -47,11 +47,13 @@ def changes(cluster: Cluster, claims: Sequence[JSONObject], groups: Sequence[Gro
     """
     pending = [claim for claim in claims if not allocation_of(claim)]
     named = Counter(name for claim in pending for name in {name for name, _ in requests(claim)})
+    constrained = Counter(_attribute(each) for claim in pending for each in _constraints(claim))
     for index, claim in enumerate(claims):
         if not allocation_of(claim):
-            for constraint in items(claim, "spec", "devices", "constraints"):
-                field = "matchAttribute" if "matchAttribute" in constraint else "distinctAttribute"
-                what = f"without the constraint {field}: {text(constraint, field)}"
+            for constraint in _constraints(claim):
+                what = f"without the constraint {_attribute(constraint)}"
+                if constrained[_attribute(constraint)] > 1:
+                    what += f" for {_concerned(constraint, claim, several=len(pending) > 1)}"
                 yield Change(what, 2, f"{index} {what}", in_claim(index, _without_constraint(constraint)))
             for name, asks in requests(claim):
                 full_name = f"{namespace_of(claim)}/{name_of(claim)}"
@@ -63,6 +65,22 @@ def changes(cluster: Cluster, claims: Sequence[JSONObject], groups: Sequence[Gro
                 ]
                 title = f"request {name} of claim {full_name}" if named[name] > 1 else f"request {name}"
                 yield from _Request(cluster, asks, alike, place=(index, name), title=title).changes(error)
+
+
+def _constraints(claim: JSONObject) -> list[JSONObject]:
+    return items(claim, "spec", "devices", "constraints")
+
+
+def _attribute(constraint: JSONObject) -> str:
+    """Write what a constraint compares, such as ``matchAttribute: example.com/numa``."""
+    field = "matchAttribute" if "matchAttribute" in constraint else "distinctAttribute"
+    return f"{field}: {text(constraint, field)}"
+
+
+def _concerned(constraint: JSONObject, claim: JSONObject, *, several: bool) -> str:
+    """Name the requests that a constraint is about, with their claim if the pod has several."""
+    names = ", ".join(texts(constraint, "requests")) or "all requests"
+    return f"{names} of claim {namespace_of(claim)}/{name_of(claim)}" if several else names
 
 
 def _lacking(answers: Sequence[JSONObject]) -> dict[str, list[str]]:
