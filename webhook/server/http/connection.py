@@ -95,12 +95,7 @@ class Connection(asyncio.BufferedProtocol):
         self.address = address_of(transport)
         self._peer = transport.get_extra_info("peername")
         port = self.port
-        self._transports: tuple[Any, ...] = (transport,)
-        if (gate := transport.get_extra_info("uvloop.sslproto")) is not None:
-            port.crowd.leave(gate)  # this connection replaces it
-            gate.above = self
-            self._transports = transport, gate.raw
-        self._outlet = Outlet(self, port.crowd, self._transports, port.limits.stalled_seconds)
+        self._outlet = Outlet(self, port.crowd, transport, port.limits.stalled_seconds)
         self._parser: Any = HttpRequestParser(self)
         self._parser.set_dangerous_leniencies(
             lenient_data_after_close=True
@@ -128,8 +123,8 @@ class Connection(asyncio.BufferedProtocol):
         self.port.connections.discard(self)
         self.port.crowd.leave(self)
         self._outlet.end()
-        self._transports = ()
-        del self._parser, self._outlet, self._transport  # which know this connection
+        self._transport = None
+        del self._parser, self._outlet  # which know this connection, too
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - asyncio's
         """Return the buffer for input: otherwise the loop makes 256 KiB of room each time, by three system calls."""
@@ -185,15 +180,14 @@ class Connection(asyncio.BufferedProtocol):
     def hold(self) -> None:
         """Read nothing until :meth:`go_on`."""
         self.is_held = True
-        for transport in self._transports[-1:]:
-            transport.pause_reading()
+        if self._transport is not None:
+            self._transport.pause_reading()
 
     def go_on(self) -> None:
         """Read again, unless requests wait for their answers."""
         self.is_held = False
-        if not self._is_paused:
-            for transport in self._transports[-1:]:
-                transport.resume_reading()
+        if not self._is_paused and self._transport is not None:
+            self._transport.resume_reading()
 
     def _check_pace(self, *, is_new: bool) -> None:
         """Refuse a request that is too large, and set the deadline of the next part.
@@ -315,9 +309,8 @@ class Connection(asyncio.BufferedProtocol):
             return
         if bool(self._waiting) is not self._is_paused:  # do not read ahead
             self._is_paused = not self._is_paused
-            # With the upper one alone, the lower one would keep collecting input.
-            for transport in self._transports[:-1] if self.is_held else self._transports:
-                (transport.pause_reading if self._is_paused else transport.resume_reading)()
+            if not self.is_held:
+                (self._transport.pause_reading if self._is_paused else self._transport.resume_reading)()
         if self._incoming is not None and self._answering is None and not self._waiting:
             self._answer_early(self._incoming)
 

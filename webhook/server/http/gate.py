@@ -1,79 +1,191 @@
-"""Connections during their TLS handshake."""
+"""TLS between a socket and a connection."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+import ssl
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from uvloop.loop import SSLProtocol  # type: ignore[attr-defined]  # what uvloop's create_server(ssl=…) makes
+from webhook.server.tls.records import Records
 
 if TYPE_CHECKING:
-    import ssl
+    from webhook.server.http.port import Port
+    from webhook.server.tls.certificate import Certificate
 
-    from webhook.server.http.crowd import Crowd
-    from webhook.server.http.limits import Limits
+_RECORD: Final = 1 << 14
+"""The most bytes of data in a record."""
 
 
-class Gate(SSLProtocol):  # type: ignore[misc]
-    """Speaks TLS for a connection, and represents it in the crowd until the handshake is over.
+class Gate(asyncio.BufferedProtocol):
+    """Speaks TLS for a connection, as its transport, and represents it in the crowd until the handshake is over.
 
-    The event loop itself reports a connection only after its handshake, so clients that never finish it could not be
-    disconnected.
+    The event loop's own TLS keeps what it reads in three more buffers for each connection, which the processor's caches
+    cannot hold. It also reports a connection only after its handshake, so that clients that never finish it could not
+    be disconnected.
 
     Args:
-        crowd: All connections of the port.
-        context: The TLS settings.
-        limits: The limits of a handshake.
-        connection: The protocol of the connection, after the handshake.
+        port: The state that it shares with other connections.
+        certificate: The TLS settings.
+        above: The connection, which begins after the handshake.
     """
 
     is_busy = False
 
-    def __init__(
-        self, crowd: Crowd, context: ssl.SSLContext, limits: Limits, connection: asyncio.BufferedProtocol
-    ) -> None:
-        super().__init__(
-            asyncio.get_running_loop(),
-            connection,
-            context,
-            None,
-            server_side=True,
-            ssl_handshake_timeout=limits.handshake_seconds,
-            ssl_shutdown_timeout=limits.closing_seconds,
-        )
-        self._crowd = crowd
-        self.above: asyncio.BufferedProtocol | None = None
-        """The connection, while it is open."""
+    def __init__(self, port: Port, certificate: Certificate, above: asyncio.BufferedProtocol) -> None:
         self.address = ""
+        self._port = port
+        self._certificate = certificate
+        self._above = above
+        self._records = Records()
+        self._arrived, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls: Any = certificate.context.wrap_bio(self._arrived, self._outgoing, server_side=True)
+        self._is_ready = False
+        """Whether the handshake is over."""
+        self._is_closing = False
 
-    def connection_made(self, transport: asyncio.Transport) -> None:
+    def connection_made(self, transport: Any) -> None:
         """Begin the handshake."""
-        self.raw = transport
+        self._raw = transport
         self.address = address_of(transport)
-        self._crowd.enter(self)
-        super().connection_made(transport)
+        self._deadline = asyncio.get_running_loop().call_later(self._port.limits.handshake_seconds, self.abort)
+        self._port.crowd.enter(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
-        self._crowd.leave(self)
-        self.above = None  # it refers to this gate
-        super().connection_lost(exc)
-
-    def pause_writing(self) -> None:
-        """Pause the connection, too: by itself, it would buffer another half megabyte first."""
-        super().pause_writing()
-        if self.above:
-            self.above.pause_writing()
-
-    def resume_writing(self) -> None:
-        """Send remaining data, then resume the connection."""
-        super().resume_writing()
-        if self.above:
-            self.above.resume_writing()
+        self._is_closing = True
+        self._deadline.cancel()
+        if self._is_ready:
+            self._above.connection_lost(exc)
+        else:
+            self._port.crowd.leave(self)
+        del self._above, self._raw  # which may know this gate
 
     def abort(self) -> None:
         """Close the connection at once."""
-        self.raw.abort()
+        self._is_closing = True
+        self._raw.abort()
+
+    # What arrives
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - asyncio's
+        """Return the buffer for what arrives."""
+        return self._port.sealed
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Read what has arrived, unless the connection is closing."""
+        if self._is_closing:
+            return
+        try:
+            self._read(self._port.sealed[:nbytes])
+        except ssl.SSLError as error:
+            if not self._is_ready:
+                self._certificate.failed(error)
+            self._end()
+        else:
+            if self._outgoing.pending:
+                self._raw.write(self._outgoing.read())
+
+    def _read(self, data: memoryview) -> None:
+        """Hand records to OpenSSL one by one, and what they hold to the connection.
+
+        Raises:
+            SSLError: The client breaks a rule.
+        """
+        room = self._port.room
+        got, held = -1, 0
+        while data and got and not self._is_closing:
+            size = self._records.take(data)
+            self._arrived.write(data[:size])
+            data = data[size:]
+            try:
+                if not self._is_ready:
+                    self._shake()
+                    continue
+                got = self._tls.read(_RECORD, room[held:])
+            except ssl.SSLWantReadError:
+                if self._records.is_complete:
+                    self._records.count_barren()
+                continue
+            held += got
+            if len(room) - held < _RECORD:
+                self._above.buffer_updated(held)
+                held = 0
+        if held:
+            self._above.buffer_updated(held)
+        if not got:  # the client has closed its side
+            self.close()
+
+    def _shake(self) -> None:
+        self._tls.do_handshake()
+        self._deadline.cancel()
+        self._is_ready = True
+        self._port.crowd.leave(self)
+        self._above.connection_made(cast("asyncio.Transport", self))
+
+    def eof_received(self) -> None:
+        """Close the connection, as the client has."""
+
+    # The transport
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Encrypt data and send it, unless the connection is closing."""
+        if self._is_closing:
+            return
+        sent = self._tls.write(data)
+        while sent < len(data):  # a record is full
+            sent += self._tls.write(memoryview(data)[sent:])
+        self._raw.write(self._outgoing.read())
+
+    def close(self) -> None:
+        """Close the connection once everything is written, and the client has closed its side."""
+        if not self._is_closing:
+            with suppress(ssl.SSLError):  # the client has said nothing yet
+                self._tls.unwrap()
+            self._end()
+
+    def _end(self) -> None:
+        """Send what OpenSSL has to say last, and wait until the client closes its side, else it might not see that."""
+        self._is_closing = True
+        self._raw.write(self._outgoing.read())
+        self._raw.write_eof()
+        self._raw.resume_reading()
+        self._deadline.cancel()
+        self._deadline = asyncio.get_running_loop().call_later(self._port.limits.closing_seconds, self._raw.abort)
+
+    def is_closing(self) -> bool:
+        """Whether the connection is closing."""
+        return self._is_closing or bool(self._raw.is_closing())
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """Return the client's certificate, or what the socket knows."""
+        return self._tls.getpeercert() if name == "peercert" else self._raw.get_extra_info(name, default)
+
+    def pause_reading(self) -> None:
+        """Stop reading."""
+        self._raw.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Go on reading."""
+        self._raw.resume_reading()
+
+    def set_write_buffer_limits(self, high: int) -> None:
+        """Set the bytes that may wait before writing pauses."""
+        self._raw.set_write_buffer_limits(high)
+
+    def get_write_buffer_size(self) -> int:
+        """Return how many bytes wait."""
+        return int(self._raw.get_write_buffer_size())
+
+    def pause_writing(self) -> None:
+        """Pause the connection."""
+        if self._is_ready:
+            self._above.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Resume the connection."""
+        if self._is_ready:
+            self._above.resume_writing()
 
 
 def address_of(transport: asyncio.BaseTransport) -> str:

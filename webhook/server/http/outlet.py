@@ -21,26 +21,26 @@ class Outlet:
     Args:
         member: The connection.
         crowd: All connections of its port.
-        transports: The transports from top to bottom: TLS, then TCP.
+        transport: The connection's transport.
         seconds: How long a client may read nothing.
     """
 
-    def __init__(self, member: Member, crowd: Crowd, transports: tuple[Any, ...], seconds: float) -> None:
+    def __init__(self, member: Member, crowd: Crowd, transport: Any, seconds: float) -> None:
         self._member = member
         self._crowd = crowd
-        self._transports = transports
+        self._transport = transport
         self._seconds = seconds
         self._rest = deque[memoryview]()
         self._is_last = False
         self._stalled: asyncio.TimerHandle | None = None
         self.is_full = False
         """Whether writing pauses until the client has read."""
-        transports[-1].set_write_buffer_limits(UNSENT)
+        transport.set_write_buffer_limits(UNSENT)
 
     def write(self, data: bytes) -> None:
         """Write data; short data at once, in one TLS record and one system call."""
         if len(data) <= _PIECE and not self._rest:
-            self._transports[0].write(data)
+            self._transport.write(data)
             return
         self._rest.extend(memoryview(data)[at : at + _PIECE] for at in range(0, len(data), _PIECE))
         self.go_on()
@@ -53,23 +53,23 @@ class Outlet:
     def go_on(self) -> None:
         """Write remaining data as the client reads."""
         self.weigh()
-        top = self._transports[0]
-        while self._rest and not self.is_full and not top.is_closing():
-            top.write(self._rest.popleft())
+        transport = self._transport
+        while self._rest and not self.is_full and not transport.is_closing():
+            transport.write(self._rest.popleft())
         if self._rest:
             self.weigh()
         elif self._is_last:
-            top.close()
+            transport.close()
 
     def weigh(self) -> None:
         """Record how many bytes the client has not read."""
-        unsent = sum(each.get_write_buffer_size() for each in self._transports)
+        unsent = self._transport.get_write_buffer_size()
         self.is_full = unsent > UNSENT
         if self.is_full:
             self._crowd.leaves_unread(self._member, unsent + sum(map(len, self._rest)))
             if self._stalled is None:
                 loop = asyncio.get_running_loop()
-                self._stalled = loop.call_later(self._seconds, self._transports[0].abort)
+                self._stalled = loop.call_later(self._seconds, self._transport.abort)
         elif self._stalled is not None:
             self._crowd.has_read(self._member)
             self._stalled.cancel()

@@ -50,6 +50,8 @@ class Port:
         """The buffer for input until it is parsed, used by one connection at a time."""
         self.room = memoryview(self.received)
         """The same, to be written."""
+        self.sealed = memoryview(bytearray(_ROOM))
+        """The buffer for input until it is decrypted, used likewise."""
         self.connections: set[Ready] = set()
         """The connections that are ready for requests."""
         self.intake = Intake(self.connections)

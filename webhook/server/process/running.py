@@ -262,7 +262,7 @@ class Server:
         """Accept connections."""
 
         def gate() -> Gate:
-            return Gate(self.port.crowd, self._certificate.context, self._limits, Connection(self.port))
+            return Gate(self.port, self._certificate, Connection(self.port))
 
         self.acceptors.append(Acceptor(self._listener, self.port.crowd, gate))
         if self._beside:

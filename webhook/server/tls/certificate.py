@@ -6,16 +6,15 @@ import logging
 import os
 import ssl
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from webhook.server.bounded import BoundedLog
 from webhook.server.errors import ServerError
 from webhook.server.filewatch import FileWatch
-from webhook.server.tls.records import Records
 from webhook.server.tls.validity import not_after
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from datetime import datetime
     from pathlib import Path
 
@@ -56,9 +55,8 @@ class Certificate:
         self._bounded_log = BoundedLog(_log)
         self._pair = FileWatch("certificate", source or (), _MEND, (certificate, key))
         self._followed = (self._pair, clients.authorities) if clients else (self._pair,)
-        self.context = _Latest(ssl.PROTOCOL_TLS_SERVER)
-        self.context.settings = self._settings()
-        self.context.failed = self._failed
+        self.context = self._settings()
+        """The TLS settings of new connections; a new one for each renewal, as a context's trust can only grow."""
 
     @classmethod
     def of_files(cls, certificate: Path, key: Path, *, clients: Clients | None = None) -> Certificate:
@@ -99,7 +97,7 @@ class Certificate:
         """Use new content for handshakes from now on; if it has a fault, return that instead."""
         old, followed.content = followed.content, content
         try:
-            self.context.settings = self._settings()
+            self.context = self._settings()
         except ServerError as error:
             followed.content = old
             return str(error)
@@ -113,7 +111,6 @@ class Certificate:
         context.set_ciphers("ECDHE+AESGCM:ECDHE+CHACHA20")  # of TLS 1.2; those of 1.3 are all sound
         context.set_alpn_protocols(["http/1.1"])
         context.num_tickets = 0  # API servers resume no sessions: client-go keeps none
-        context.sslobject_class = _Handshake
         self._load(context)
         if self.clients:
             with _as_file(self.clients.authorities.content[0]) as file:
@@ -135,7 +132,8 @@ class Certificate:
                 fault = f"{key_name} is not the key of {name}"
             raise ServerError(f"{fault}: give a pair such as `draguard certs` makes") from error
 
-    def _failed(self, error: ssl.SSLError) -> None:
+    def failed(self, error: ssl.SSLError) -> None:
+        """Count and report a failed handshake."""
         self.failed_handshakes += 1
         reason = str(error)
         if getattr(error, "reason", "") == "PEER_DID_NOT_RETURN_A_CERTIFICATE":  # only OpenSSL gives reasons
@@ -143,69 +141,6 @@ class Certificate:
         elif isinstance(error, ssl.SSLCertVerificationError):
             reason = f"the client's certificate is not one that --client-ca vouches for: {error.verify_message}"
         self._bounded_log.warning("a TLS handshake failed: %s", reason)
-
-
-class _Latest(ssl.SSLContext):
-    """Begins each handshake with the latest settings.
-
-    A server keeps one context forever, and a context's trust can only grow; so each renewal makes a new one. An old one
-    lives as long as its connections. Sessions belong to a context, too: none outlives the trust it was made in.
-    """
-
-    settings: ssl.SSLContext
-    failed: Callable[[ssl.SSLError], None]
-
-    def wrap_bio(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, *more: Any, **options: Any) -> ssl.SSLObject:
-        taken = ssl.MemoryBIO()
-        handshake = cast("_Handshake", self.settings.wrap_bio(taken, outgoing, *more, **options))
-        handshake.failed = self.failed
-        handshake.outgoing = outgoing
-        handshake.records = Records(incoming, taken)
-        return handshake
-
-
-class _Handshake(ssl.SSLObject):
-    """Reports to both sides why a handshake failed, which the event loop does not."""
-
-    failed: Callable[[ssl.SSLError], None]
-    outgoing: ssl.MemoryBIO
-    records: Records
-    _has_failed = False
-
-    def do_handshake(self) -> None:
-        if self._has_failed:
-            raise ssl.SSLError("the handshake has failed before")
-        try:
-            self._shake()
-        except (ssl.SSLWantReadError, ssl.SSLWantWriteError, ssl.SSLEOFError):
-            raise
-        except ssl.SSLError as error:
-            self._has_failed = True
-            self.failed(error)
-            if self.outgoing.pending:  # an alert: the loop would drop it, but sends it if the handshake goes on
-                raise ssl.SSLWantReadError from error
-            raise
-
-    def _shake(self) -> None:
-        is_whole = self.records.take()
-        while True:
-            try:
-                return super().do_handshake()
-            except ssl.SSLWantReadError:
-                if not is_whole:
-                    raise
-                is_whole = self.records.take_after_barren()
-
-    def read(self, size: int = 1024, buffer: Any = None) -> Any:
-        """Read data, of one record at most."""
-        is_whole = self.pending() == 0 and self.records.take()
-        while True:
-            try:
-                return super().read(size, buffer)
-            except ssl.SSLWantReadError:
-                if not is_whole:
-                    raise
-                is_whole = self.records.take_after_barren()
 
 
 @contextmanager

@@ -23,18 +23,12 @@ _MESSAGE_HEADER: Final = 4
 
 
 class Records:
-    """Hands a client's records to OpenSSL one at a time, and counts those that bring no data.
+    """Finds the ends of a client's records, so that OpenSSL gets them one at a time; counts those that bring no data.
 
     OpenSSL reads on until it finds data. Of demands for new keys, 64 KB would take it 40 ms.
-
-    Args:
-        arrived: What the client has sent.
-        taken: What OpenSSL reads.
     """
 
-    def __init__(self, arrived: ssl.MemoryBIO, taken: ssl.MemoryBIO) -> None:
-        self._arrived = arrived
-        self._taken = taken
+    def __init__(self) -> None:
         self._header = b""
         self._missing = 0
         self._length = 0
@@ -42,26 +36,32 @@ class Records:
         self._has_changed = self._has_messages = self._is_finished = False
         self._barren = self._barren_bytes = 0
 
-    def take(self) -> bool:
-        """Hand over the next record, or as much of it as has arrived; return whether it is complete.
+    @property
+    def is_complete(self) -> bool:
+        """Whether the last record has arrived as a whole."""
+        return not self._missing and not self._header
+
+    def take(self, data: memoryview) -> int:
+        """Return how many bytes of the data belong to one record: the one that has begun, or the next.
 
         Raises:
             SSLError: It begins a message that is too long.
         """
+        at = 0
         if not self._missing:
-            self._header += self._arrived.read(_HEADER - len(self._header))
-            if len(self._header) < _HEADER:
-                return False
-            self._length = self._missing = int.from_bytes(self._header[3:])
-            self._begin(self._header[0])
-            self._taken.write(self._header)
+            at = _HEADER - len(self._header)
+            header = self._header + data[:at]
+            if len(header) < _HEADER:
+                self._header = header
+                return len(data)
             self._header = b""
-        piece = self._arrived.read(self._missing)
+            self._length = self._missing = header[3] << 8 | header[4]
+            self._begin(header[0])
+        end = min(at + self._missing, len(data))
         if self._has_messages:
-            self._messages.check(piece)
-        self._taken.write(piece)
-        self._missing -= len(piece)
-        return not self._missing
+            self._messages.check(bytes(data[at:end]))
+        self._missing -= end - at
+        return end
 
     def _begin(self, kind: int) -> None:
         self._has_changed |= kind == _CHANGE
@@ -69,8 +69,8 @@ class Records:
         self._is_finished = is_handshake and self._has_changed and self._length <= _FINISHED
         self._has_messages = is_handshake and not self._is_finished
 
-    def take_after_barren(self) -> bool:
-        """Hand over the next record after one without data.
+    def count_barren(self) -> None:
+        """Note that the last record has brought no data.
 
         Raises:
             SSLError: There were too many of these, they were too long, or it should have been the last.
@@ -83,7 +83,6 @@ class Records:
             raise ssl.SSLError(f"more than {_BARREN} TLS records without data")
         if self._barren_bytes > _BARREN_BYTES:
             raise ssl.SSLError(f"more than {_BARREN_BYTES >> 10} KiB of TLS records without data")
-        return self.take()
 
 
 class _Messages:
