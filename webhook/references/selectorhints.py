@@ -284,7 +284,7 @@ def _undefined(name: str, _message: str, _expression: str) -> str:
     return f"did you mean {near}?" if near else _OF_DOMAINS.format(name)
 
 
-_UNQUOTED: Final = re.compile(r"\w++(?:[-./]\w++)*+(?!\()")
+_UNQUOTED: Final = re.compile(r"\w[-./\w]*+(?!\()")
 """A text without quotes, such as a driver's name; a call is none."""
 
 
@@ -299,7 +299,7 @@ def _undeclared(name: str, message: str, expression: str) -> str:
     place = _place(expression, message)
     if expression[:place].rstrip().endswith(_BEFORE_VALUES):
         whole = _UNQUOTED.match(expression, place)
-        return f'put text in quotes: "{whole[0] if whole else name}"'
+        return f'put text in quotes: "{whole[0].rstrip("-./") if whole else name}"'
     is_called = expression.startswith("(", place)  # the place of a call is its parenthesis
     return "only `device` and CEL's functions are defined here" if is_called else _OF_DOMAIN.format(name)
 
