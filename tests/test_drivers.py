@@ -79,6 +79,7 @@ def test_a_profile_is_simple_yaml(driver: str) -> None:
 def test_a_profile_is_well_formed(driver: str) -> None:
     profile = profile_of(driver)
     assert profile
+    assert profile == read_profile(read_blocks(text_of(driver)))
     assert profile.driver == driver
     assert profile.about
     assert profile.source

@@ -48,7 +48,9 @@ def near(name: str, known: Iterable[str]) -> list[str]:
     """
     if not name or len(name) > _LONGEST:
         return []
-    words, best, found, known = _words(name), _NEVER, list[str](), dict.fromkeys(known)
+    if not (known := dict.fromkeys(known)):
+        return []
+    words, best, found = _words(name), _NEVER, list[str]()
     for candidate in known:
         if candidate and len(candidate) <= _LONGEST:
             slips = _slips(words, _words(candidate), best)

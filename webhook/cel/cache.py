@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from threading import Lock
+from _thread import allocate_lock
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Cache(Generic[Value]):
         self.size = 0
         self._entries: dict[Hashable, Value] = {}
         self._sizes: dict[Hashable, int] = {}
-        self._lock = Lock()
+        self._lock = allocate_lock()
         self.get = self._entries.get
         """Returns the value of a key; None if there is none. The dict's own method, for speed."""
 

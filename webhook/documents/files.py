@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
-import glob
 import os
 import stat
 import sys
@@ -23,12 +21,15 @@ from webhook.documents.selection import (
 )
 from webhook.documents.source import STDIN, STDIN_NAME, Unreadable
 from webhook.documents.stream import Document, parse, too_large
+from webhook.later import Module
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+_fnmatch: Final = Module("fnmatch")
 _SYSTEM: Final = ("/dev/", "/proc/", "/sys/")
+_MAGIC: Final = frozenset("*?[")
 _START: Final = 4096
 """Bytes of standard input that tell which program wrote it."""
 _ALLOWED: Final = "--allow-empty accepts that"
@@ -354,7 +355,7 @@ def _expand(path: str, selection: Selection | None) -> Iterator[Found | Unreadab
         yield from _expect_some(_walk(path, selection), path, complaint, selection)
     elif os.path.lexists(path):
         yield Found(path, is_named=True)
-    elif glob.has_magic(path):
+    elif _has_magic(path):
         yield from _expect_some(_glob(path, selection), path, "no manifest matches", selection)
     else:
         yield Unreadable(_shown(path), 0, 0, "no such file or directory")
@@ -367,10 +368,10 @@ def bare(path: str) -> str:
 
 def top_of(path: str) -> str:
     """Return the directory, the file, or the directory above all matches of a glob."""
-    if os.path.lexists(path) or not glob.has_magic(path):
+    if os.path.lexists(path) or not _has_magic(path):
         return path
     steps = path.split("/")
-    first = next(index for index, step in enumerate(steps) if glob.has_magic(step))
+    first = next(index for index, step in enumerate(steps) if _has_magic(step))
     return "/".join(steps[:first]) or ("/" if path.startswith("/") else ".")
 
 
@@ -418,6 +419,11 @@ def _is_wanted(entry: os.DirEntry[str]) -> bool:
     return entry.name.endswith(SUFFIXES) and (entry.is_symlink() or entry.is_file())
 
 
+def _has_magic(path: str) -> bool:
+    """Tell whether a path is a glob, as ``glob.has_magic`` does, which takes long to import."""
+    return not _MAGIC.isdisjoint(path)
+
+
 def _glob(pattern: str, selection: Selection | None) -> Iterator[str | Unreadable]:
     """Find the files that a pattern matches; one that ends in ``*`` names no suffix, so it finds only manifests."""
     top = top_of(pattern)
@@ -441,7 +447,7 @@ def _matching(directory: str, steps: Sequence[str]) -> Iterator[str]:
         yield directory or "."
         return
     step, rest = steps[0], steps[1:]
-    if not glob.has_magic(step):
+    if not _has_magic(step):
         path = os.path.join(directory, step)  # noqa: PTH118 - the name is shown as given
         if os.path.lexists(path):
             yield from _matching(path, rest)
@@ -454,7 +460,7 @@ def _matching(directory: str, steps: Sequence[str]) -> Iterator[str]:
                 entry.name
                 for entry in entries
                 if (entry.is_dir(follow_symlinks=False) if step == "**" else not rest or entry.is_dir())
-                and fnmatch.fnmatchcase(entry.name, step)
+                and _fnmatch.fnmatchcase(entry.name, step)
                 and (step.startswith(".") or not entry.name.startswith("."))
             ]
     except OSError:  # as glob.glob does

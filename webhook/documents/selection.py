@@ -6,6 +6,7 @@ A path named on the command line is always read; only files found below it are l
 from __future__ import annotations
 
 import os
+from codecs import utf_8_encode, utf_16_be_encode, utf_16_le_encode
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -43,7 +44,7 @@ KUSTOMIZATIONS: Final = frozenset({"kustomization.yaml", "kustomization.yml", "K
 """File names that kustomize knows (api/konfig ``RecognizedKustomizationFileNames``)."""
 _PATCHES: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
 _MARK: Final = "apiVersion"
-_MARKS: Final = tuple(_MARK.encode(encoding) for encoding in ("utf-8", "utf-16-le", "utf-16-be"))
+_MARKS: Final = tuple(encode(_MARK)[0] for encode in (utf_8_encode, utf_16_le_encode, utf_16_be_encode))
 
 Entry = tuple[str, bool]
 """The path of an entry of a directory, and whether it is a directory itself."""

@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 from typing import Final
 
 from webhook.documents.blocks import read_blocks
-from webhook.drivers.profile import Profile, read_profile
+from webhook.drivers.profile import Profile, valid_profile
 
 _DIRECTORY = os.path.join(os.path.dirname(__file__), "profiles")  # noqa: PTH118, PTH120 - pathlib is slow to import
 
@@ -49,4 +49,4 @@ def text_of(driver: str) -> str:
 
 @cache
 def _read(driver: str) -> Profile:
-    return read_profile(read_blocks(text_of(driver)))  # to import PyYAML would take longer than all else
+    return valid_profile(read_blocks(text_of(driver)))  # to import PyYAML would take longer than all else

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook import formats
 from webhook.budget import work
 from webhook.cel.errors import CelError
-from webhook.cel.regex.re2 import matches
 from webhook.drivers.schema import QUANTITY, SEVERAL, TYPES
+from webhook.later import Module
 from webhook.patterns import Pattern
 from webhook.problem import Advice, Fix, shown
 from webhook.records import NamedTuple
@@ -45,6 +45,7 @@ class Fault(NamedTuple):
     fix: Fix | None = None
 
 
+_re2: Final = Module("webhook.cel.regex.re2")
 _DEEPEST: Final = 100
 _AT_ONCE: Final = 50
 """How many values are compared in the time of a step of the walk."""
@@ -300,7 +301,7 @@ def _matching(pattern: Any, value: Any) -> str:
     if not isinstance(value, str) or not isinstance(pattern, str):
         return ""
     try:
-        return "" if matches(value, pattern) else f"{shown(value)} does not match {pattern}"
+        return "" if _re2.matches(value, pattern) else f"{shown(value)} does not match {pattern}"
     except CelError:  # a pattern that cannot be compiled is ignored
         return ""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.api.dra.device import ONE_VALUE
+from webhook.api.dra.names import ONE_VALUE
 from webhook.drivers.errors import (
     BOOLEAN,
     MAP,
@@ -126,6 +126,15 @@ def read_profile(value: Any) -> Profile:
     mistakes = [*_mistakes(value)]
     if mistakes:
         raise ProfileError(*mistakes)
+    return valid_profile(value)
+
+
+def valid_profile(value: Any) -> Profile:
+    """Read a profile that has no mistakes, as draguard's own.
+
+    Args:
+        value: The content of its file.
+    """
     parameters = value.get("parameters")
     return Profile(
         driver=value["driver"],

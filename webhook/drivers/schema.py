@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.errors import CelError
-from webhook.cel.regex.re2 import check_pattern
 from webhook.drivers.errors import (
     BOOLEAN,
     LENGTH,
@@ -20,6 +19,7 @@ from webhook.drivers.errors import (
     optional,
     unknown_keys,
 )
+from webhook.later import Module
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from webhook.drivers.errors import Mistake
 
+_re2: Final = Module("webhook.cel.regex.re2")
 TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "object": (dict,),
     "array": (list,),
@@ -98,7 +99,7 @@ def _mistakes(where: Place, value: Any, gates: Collection[str]) -> Iterator[Mist
         yield (where / "type").mistake(f"unknown type {kind}; {meant(kind, kinds)}")
     if not all(isinstance(name, str) for name in value.get("required") or ()):
         yield (where / "required").mistake("must be a list of names")
-    if fault := _wrong_pattern(value.get("pattern", "")):
+    if (pattern := value.get("pattern")) and (fault := _wrong_pattern(pattern)):
         yield (where / "pattern").mistake(fault)
     yield from _wrong_gates(where, value, gates)
     only = value.get("onlyWith")
@@ -110,7 +111,7 @@ def _mistakes(where: Place, value: Any, gates: Collection[str]) -> Iterator[Mist
 
 def _wrong_pattern(pattern: str) -> str:
     try:
-        check_pattern(pattern)
+        _re2.check_pattern(pattern)
     except CelError as error:
         return str(error)
     return ""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.budget import current, work
 from webhook.inventory.objects import CLAIMS, free_of_nulls, is_noted
 from webhook.objects import items, mapping, text
+from webhook.patterns import Pattern
 from webhook.problem import WARNING, Advice, Fix, Path, Problem
 from webhook.records import NamedTuple
 from webhook.references.alike import Alike
@@ -303,7 +304,7 @@ def _only(meant: list[str]) -> Fix | None:
     return Fix("replace", meant[0], safe=False) if len(meant) == 1 else None
 
 
-_BREAKS: Final = re.compile(r"\s*\n\s*")
+_BREAKS: Final = Pattern(r"\s*\n\s*")
 
 
 def ask_first(expression: str) -> Advice:

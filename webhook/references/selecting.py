@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.dra.selectors import SELECTORS_MAX_ITEMS
@@ -13,6 +12,7 @@ from webhook.formats.quantities import readable_quantity
 from webhook.inventory import CLAIMS
 from webhook.inventory.objects import is_noted
 from webhook.objects import items, text
+from webhook.patterns import Pattern
 from webhook.records import NamedTuple
 from webhook.references.requests import requests_of
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from webhook.references.rules import Context
 
 SELECTING = (*CLAIMS, "DeviceClass")
-_NUMERIC: Final = re.compile(r"v?[0-9]+(\.[0-9]+){0,2}")
+_NUMERIC: Final = Pattern(r"v?[0-9]+(\.[0-9]+){0,2}")
 
 
 class Selector(NamedTuple):

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from webhook import formats
-from webhook.api.dra.device import ONE_VALUE
+from webhook.api.dra.names import ONE_VALUE
 from webhook.budget import current
 from webhook.cel.errors import CelError, EvaluationError
 from webhook.cel.syntax.ast import Call, Literal, Select
@@ -17,6 +17,7 @@ from webhook.formats.identifiers import near_semver
 from webhook.formats.quantities import near_quantity
 from webhook.later import Module
 from webhook.objects import text
+from webhook.patterns import Pattern
 from webhook.problem import Advice, Fix
 from webhook.records import NamedTuple
 from webhook.references.requests import drivers_of
@@ -136,7 +137,7 @@ def selector_comment(obj: JSONObject, context: Context) -> Iterator[Problem]:
     yield from _of_expressions(obj, context, "selector-comment", _comment)
 
 
-_TEXT_OR_COMMENT: Final = re.compile(
+_TEXT_OR_COMMENT: Final = Pattern(
     r"""\"{3}.*?\"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|(//.*)""", re.DOTALL
 )
 """A text in quotes, in which // begins no comment, or a comment."""

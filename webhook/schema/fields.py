@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from webhook.problem import Path, Problem, invalid
@@ -188,8 +187,8 @@ class Field:
 
     def but(self, **changed: Any) -> Self:
         """Return a copy of the field with other attributes, for a similar type."""
-        other = copy.copy(self)
-        vars(other).update(changed)
+        other = object.__new__(type(self))
+        vars(other).update(vars(self), **changed)
         return other
 
     def stated(self, target: Target) -> Self:

@@ -12,6 +12,7 @@ from webhook.api.dra.capacity import Counter, DeviceCapacity, request_policy
 from webhook.api.dra.names import (
     DRIVER_NAME_MAX_BYTES,
     ID_MAX_BYTES,
+    ONE_VALUE,
     TAGGED,
     TAGGED_37,
     TAGGED_SHORT_NAME,
@@ -49,7 +50,6 @@ COUNTER_NAME_MAX_BYTES = 63
 # Attributes
 
 
-ONE_VALUE = "int", "bool", "string", "version"
 LISTS = "ints", "bools", "strings", "versions"
 _LISTS = frozenset(LISTS)
 _LISTS_SINCE = 36

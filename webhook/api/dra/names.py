@@ -22,6 +22,9 @@ DRIVER_NAME_MAX_BYTES = 63
 POOL_NAME_MAX_BYTES = 253
 ID_MAX_BYTES = 32
 
+ONE_VALUE = "int", "bool", "string", "version"
+"""The fields of an attribute that hold one value; here, as profiles of drivers need nothing else of devices."""
+
 _IDENTIFIER_INVALID_SINCE = 34
 """From Kubernetes 1.34 a bad C identifier is FieldValueInvalid, before FieldValueTypeInvalid."""
 _PARTS_INVALID_SINCE = 35

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from functools import cache
 from itertools import accumulate, compress
-from string import ascii_letters
 from typing import TYPE_CHECKING, Final
 
 from webhook.records import NamedTuple
@@ -13,6 +12,7 @@ from webhook.records import NamedTuple
 if TYPE_CHECKING:
     from webhook.cel.errors import Issues
 
+_LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _ESCAPE: Final = r"\\(?:[abfnrtv\"'\\?`]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2})"
 _STRING: Final = (
     rf'"""(?:{_ESCAPE}|[^\\])*?"""'
@@ -43,7 +43,7 @@ _KINDS: Final = {
     **{word: word for word in ("true", "false", "null", "in")},
 }
 _KINDS_BY_START: Final = {
-    **dict.fromkeys({*ascii_letters, "_"} - {*"bBrR"}, "IDENTIFIER"),
+    **dict.fromkeys({*_LETTERS, "_"} - {*"bBrR"}, "IDENTIFIER"),
     **dict.fromkeys("\"'", "STRING"),
     **dict.fromkeys("\t \r\n\f", "SPACE"),
     "`": "ESC_IDENTIFIER",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import enum
+from _thread import allocate_lock
 from functools import lru_cache
-from threading import Lock
 from typing import TYPE_CHECKING, Final, final
 from weakref import WeakValueDictionary
 
@@ -92,7 +92,7 @@ class Type:
 
 
 _UNIQUE: Final[WeakValueDictionary[tuple[Kind, str, tuple[Type, ...], bool], Type]] = WeakValueDictionary()
-_LOCK: Final = Lock()
+_LOCK: Final = allocate_lock()
 _SHOWN = {
     Kind.ANY: "any",
     Kind.DURATION: "duration",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import release_of
 from webhook.cli.arguments import UsageError
@@ -16,6 +15,7 @@ from webhook.cli.validate.inorder import judge_all
 from webhook.cli.validate.manifests import Manifests
 from webhook.cli.validate.oldstate import AtRevision, Deployed
 from webhook.documents import STDIN
+from webhook.later import Module
 from webhook.report.model import Report
 from webhook.sources import SourceError
 
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from webhook.documents import Document, Unreadable
     from webhook.findings import Finding
     from webhook.inventory import Inventory
+
+
+_copy: Final = Module("copy")
 
 
 def run(arguments: Namespace) -> int:
@@ -71,7 +74,7 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
             return read
 
         # Manifests are added to the objects of the cluster.
-        known = deepcopy(cluster) if versions[1:] or arguments.new_only else cluster
+        known = _copy.deepcopy(cluster) if versions[1:] or arguments.new_only else cluster
         reports.append(Report() if reports else first)
         if isinstance(old, AtRevision):
             old.render(manifests.options(stated), reports[-1])
@@ -123,7 +126,7 @@ def _found_before(
     reports = [Report() for _ in versions]
     for state, stated, report in zip(states, versions, reports, strict=True):
         documents = partial(_as_read, state)
-        judge_all(documents, Deployed((), report), deepcopy(cluster), arguments, stated=stated, report=report)
+        judge_all(documents, Deployed((), report), _copy.deepcopy(cluster), arguments, stated=stated, report=report)
     return [each for each in _merged(reports, versions).findings if each.file in reports[0].files]
 
 
