@@ -119,3 +119,13 @@ def test_a_repeated_request_is_shown_with_its_empty_name_and_its_admin_access_be
         'Duplicate value: {"name":"","exactly":{"deviceClassName":"a","allocationMode":"ExactCount","count":1,'
         '"adminAccess":true,"tolerations":[{"key":"a","operator":"Exists"}]}}'
     )
+
+
+def test_a_repeated_set_of_counters_is_shown_with_its_empty_name() -> None:
+    counters = {"counters": {"memory": {"value": "8Gi"}}}
+    obj = resource_slice()
+    del obj["spec"]["devices"]
+    obj["spec"]["sharedCounters"] = [counters, counters]
+    gates = {**TAKEOVER, "DRAPartitionableDevices": True}
+    repeated = [each.message for each in validate(obj, kubernetes="1.35", feature_gates=gates) if each.path[-1] == 1]
+    assert repeated == ['Duplicate value: {"name":"","counters":{"memory":{"value":"8Gi"}}}']

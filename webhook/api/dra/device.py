@@ -130,14 +130,14 @@ def _counters(doc: str) -> Map:
 class CounterSet(Struct):
     """Counters that devices of the pool share."""
 
-    name = dns_label("What devices call the set.", required=True, declared=TAGGED_SHORT_NAME)
+    name = dns_label("What devices call the set.", required=True, written=True, declared=TAGGED_SHORT_NAME)
     counters = _counters("How much there is of each.")
 
 
 class DeviceCounterConsumption(Struct):
     """The amounts that using a device takes from a set of counters."""
 
-    counterSet = Text("The set.", required=True, declared=TAGGED_SHORT_NAME)
+    counterSet = Text("The set.", required=True, written=True, declared=TAGGED_SHORT_NAME)
     counters = _counters("How much it takes of each.")
     compatibilityGroups = Array(
         Text(format=formats.short_name, always=True),
