@@ -59,7 +59,7 @@ def test_one_valid_claim_needs_no_heavy_module(claim: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("driver", ["cats.example.com", "gpu.nvidia.com"])
-def test_a_selector_needs_few_modules_of_the_standard_library(driver: str, tmp_path: Path) -> None:
+def test_a_selector_needs_few_modules(driver: str, tmp_path: Path) -> None:
     file = tmp_path / "claim.yaml"
     selector = f"""\
         selectors:
@@ -68,6 +68,8 @@ def test_a_selector_needs_few_modules_of_the_standard_library(driver: str, tmp_p
 """
     file.write_text(CLAIM_V1.replace("gpu.example.com", driver) + selector, encoding="utf-8")
     unneeded = {"dataclasses", "inspect", "json", "decimal", "datetime", "base64", "yaml", "msgspec", "re2"}
+    unneeded |= {"copy", "fnmatch", "glob", "locale", "string", "threading"}
+    unneeded |= {"webhook.api.dra.device", "webhook.cel.regex.pattern"}
     assert not unneeded & imported("validate", str(file))
 
 
