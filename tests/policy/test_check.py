@@ -145,6 +145,12 @@ def test_conditions_that_never_change_are_found() -> None:
     ]
 
 
+def test_nested_macros_take_no_exponential_time() -> None:
+    text = "optional.of(object.kind == 'Pods')" + ".optMap(x, optional.of(x))" * 40 + ".hasValue()"
+    result = check_policies([policy(rules=[PODS], validations=[{"expression": text}]), binding()])
+    assert [each.problem.rule for each in result.findings].count("impossible-value") == 1
+
+
 IMPOSSIBLE = [
     ({}, "object.kind == 'Pods'", "Pod"),
     ({}, "'CREAT' != request.operation", "CREATE"),

@@ -107,9 +107,12 @@ def _matched(rule: Rule, kinds: Kinds) -> Iterator[_Matched]:
 
 def _compared(root: Expression) -> Iterator[tuple[str, Literal]]:
     """Yield the fields that an expression compares with constants, and the constants, in the order of the text."""
-    found, left = [], [root]
+    found, left, known = [], [root], set[int]()
     while left:
         node = left.pop()
+        if id(node) in known:  # nested macros share their targets: 2^n ways lead to the innermost
+            continue
+        known.add(id(node))
         left += node.children()
         if isinstance(node, Call) and node.target is None:
             found += [

@@ -63,9 +63,12 @@ def literal_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Iterat
 
 
 def _structs(root: Expression) -> Iterator[StructExpression]:
-    left = [root]
+    left, known = [root], set[int]()
     while left:
         node = left.pop()
+        if id(node) in known:  # as in comparisons
+            continue
+        known.add(id(node))
         left += node.children()
         if isinstance(node, StructExpression):
             yield node
