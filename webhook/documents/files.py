@@ -310,12 +310,24 @@ def load(found: Found) -> bytes:
     Raises:
         OSError: It cannot be read.
     """
-    with open(found.path, "rb", opener=open_named if found.is_named else open_regular) as file:
-        size = min(os.fstat(file.fileno()).st_size, MAX_BYTES)
-        data = file.read(size + 1)  # requesting the maximum size allocates that much memory
+    descriptor = (open_named if found.is_named else open_regular)(found.path, os.O_RDONLY)
+    try:  # a file object would take as long again, for most files are short
+        size = min(os.fstat(descriptor).st_size, MAX_BYTES)
+        data = _up_to(descriptor, size + 1)  # requesting the maximum size allocates that much memory
         if len(data) > size:  # a pipe, a file that grows, or one that is too large
-            data += file.read(MAX_BYTES - size)
+            data += _up_to(descriptor, MAX_BYTES - size)
         return data
+    finally:
+        os.close(descriptor)
+
+
+def _up_to(descriptor: int, most: int) -> bytes:
+    """Read what is left, up to a number of bytes."""
+    read: list[bytes] = []
+    while most and (part := os.read(descriptor, most)):
+        read.append(part)
+        most -= len(part)
+    return b"".join(read)
 
 
 def open_named(path: str, flags: int) -> int:
