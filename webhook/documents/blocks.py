@@ -129,7 +129,7 @@ def offset_of(text: str, path: Sequence[str | int]) -> int | None:
     levels: list[tuple[int, str | int]] = []
     """The mappings and lists that are open: where their keys or dashes are, and the current key or item."""
     for line in text.split("\n"):
-        form, _ = _read(line)
+        form, _ = _known(line) if len(line) < _REMEMBERED_LENGTH else _read(line)
         if form:
             start, inside, key, is_item, _ = form
             while levels and (

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents.content import Fault
 from webhook.documents.limits import MAX_DEPTH, MAX_VALUES, too_deep, too_many_values
 from webhook.documents.scalars import integer
 from webhook.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _NUMBER: Final = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 TOKEN: Final = re.compile(rf'[{{}}\[\]:,]|"[^"\\]*+(?:(?=\\.)\\.[^"\\]*+)*+"?|{_NUMBER}|[^\s{{}}\[\]:,"]+', re.DOTALL)
@@ -47,6 +50,32 @@ class _ConstantError(Exception):
     """``NaN`` or ``Infinity``, which only Python accepts as JSON."""
 
 
+class _Hooks:
+    """Makes the objects and numbers of a value; a class of its own, so that no circle keeps a decoder's text."""
+
+    def __init__(self) -> None:
+        self.repeated = self.too_large = False
+        """Whether an object has a key twice, and whether a number is too large."""
+
+    def mapping(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(pairs)
+        if len(value) != len(pairs):
+            self.repeated = True
+        return value
+
+    def fraction(self, text: str) -> float:
+        value = float(text)
+        if math.isinf(value):
+            self.too_large = True
+        return value
+
+    def integer(self, text: str) -> int | float:
+        value = integer(text)
+        if value in _INFINITE:
+            self.too_large = True
+        return value
+
+
 class Decoder:
     """Reads the values of one text, one after the other.
 
@@ -56,23 +85,26 @@ class Decoder:
 
     def __init__(self, text: str) -> None:
         self._text = paired(text)
-        self._repeated = False
-        self._too_large = False
+        self._hooks = _Hooks()
         self._has_too_many = _count(self._text) > MAX_VALUES and _count(_STRING.sub("", self._text)) > MAX_VALUES
         self._decoder = json.JSONDecoder(
-            object_pairs_hook=self._object,
-            parse_float=self._float,
-            parse_int=self._integer,
+            object_pairs_hook=self._hooks.mapping,
+            parse_float=self._hooks.fraction,
+            parse_int=self._hooks.integer,
             parse_constant=_refuse_constant,
         )
 
-    def decode(self, start: int) -> Decoded:
+    def decode(self, start: int, around: int = 0) -> Decoded:
         """Read the value that starts at an offset.
+
+        Args:
+            start: The offset.
+            around: How many maps and lists are around it.
 
         Raises:
             Fault: It is not JSON.
         """
-        self._repeated = self._too_large = False
+        self._hooks.repeated = self._hooks.too_large = False
         if self._has_too_many:  # for the available memory
             return Decoded(None, len(self._text), fault=too_many_values(start))
         try:
@@ -83,27 +115,9 @@ class Decoder:
             raise Fault(f"json: {error} is not a value", start) from None
         except RecursionError:
             return self._unusable(start)
-        if self._too_large or _is_deep(value):
+        if self._hooks.too_large or _is_deep(value, MAX_DEPTH - around):
             return self._unusable(start)
-        return Decoded(value, end, self._repeated)
-
-    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        value = dict(pairs)
-        if len(value) != len(pairs):
-            self._repeated = True
-        return value
-
-    def _float(self, text: str) -> float:
-        value = float(text)
-        if math.isinf(value):
-            self._too_large = True
-        return value
-
-    def _integer(self, text: str) -> int | float:
-        value = integer(text)
-        if value in _INFINITE:
-            self._too_large = True
-        return value
+        return Decoded(value, end, self._hooks.repeated)
 
     def _unusable(self, start: int) -> Decoded:
         """Find the value's end and its error."""
@@ -118,6 +132,12 @@ class Decoder:
             if depth == 0:
                 return Decoded(None, match.end(), fault=fault or too_deep(start))
         return Decoded(None, len(self._text), fault=fault or too_deep(start))
+
+
+def again(text: str) -> Callable[[int], Any]:
+    """Return a function that reads a value at an offset of a text, which a :class:`Decoder` has read before."""
+    paired_text, decode = paired(text), json.JSONDecoder(parse_int=integer).raw_decode
+    return lambda start: decode(paired_text, start)[0]
 
 
 def _count(text: str) -> int:
@@ -136,10 +156,10 @@ def _is_too_large(token: str) -> bool:
     return _is_number(token) is not None and math.isinf(float(token))
 
 
-def _is_deep(value: Any) -> bool:
-    """Tell whether maps and lists nest deeper than the limit; iteratively, to spare Python's stack."""
+def _is_deep(value: Any, most: int) -> bool:
+    """Tell whether maps and lists nest deeper than a limit; iteratively, to spare Python's stack."""
     level: list[Any] = [[value]]
-    for _ in range(MAX_DEPTH + 1):
+    for _ in range(most + 1):
         level = [
             inner
             for outer in level

@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections import deque
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,10 +23,14 @@ from webhook.patterns import Pattern
 from webhook.problem import Path, at, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
     from webhook.documents.comments import Comment
+    from webhook.documents.longlists import LongList
     from webhook.documents.outline import Outline
+
+    Read = Callable[[Source], Iterator["Document | Unreadable"]]
+    """Reads a text, or a part of one."""
 
 _SEPARATOR: Final = "---"
 _SPACE: Final = Pattern(r"\s*")
@@ -211,6 +215,14 @@ class Origin:
             yield unreadable
 
 
+class _ItemOrigin(Origin):
+    """The text of one item of a list."""
+
+    def position(self, path: Sequence[str | int]) -> Position:
+        """Return where a field of the list is, which is in this item."""
+        return super().position(path[2:] if self.is_json else (0, *path[2:]))
+
+
 def _boolean_keys(text: str, *offsets: int) -> str:
     from webhook.documents.yamlhints import boolean_keys  # noqa: PLC0415 - needed only for mistakes
 
@@ -251,7 +263,7 @@ def parse(
         return iter((too_large(source),))
     try:
         content = decoded(data)
-        if whole or is_row(content):
+        if whole:
             return _documents(Source(source, content, rendered=rendered))
         return _in_parts(source, content, rendered=rendered)
     except UnicodeDecodeError as error:
@@ -287,16 +299,57 @@ def _documents(source: Source) -> Iterator[Document | Unreadable]:
 
 
 def _in_parts(name: str, text: str, *, rendered: bool) -> Iterator[Document | Unreadable]:
-    """Read YAML documents part by part, and forget each part before the next."""
+    """Read documents part by part, and forget each part before the next; a list in parts of its items."""
     of = len(text) // _PART + 1
-    cuts = pairwise(_cut(text, number, of) for number in range(of + 1))
-    parts = deque(text[start:end] for start, end in cuts)
+    listed = long_list(text) if of > 1 else None
+    cuts: list[tuple[int, int, Read]]
+    if listed:
+        cuts = [
+            (begin, end, partial(_items, listed=listed, first=first, last=last, begin=begin))
+            for first, last, begin, end in listed.parts(text, _PART)
+        ]
+    elif is_row(text):
+        cuts = [(0, len(text), _documents)]
+    else:
+        read: Read = partial(_yaml_documents, indexes=count())
+        cuts = [(*cut, read) for cut in pairwise(_cut(text, number, of) for number in range(of + 1))]
+    parts = deque((text[start:end], read) for start, end, read in cuts)
     del text
-    indexes, before = count(), 0
+    before = 0
     while parts:
-        source = Source(name, parts.popleft(), rendered=rendered, before=before)
-        before += source.text.count("\n")
-        yield from _yaml_documents(source, indexes)
+        part, read = parts.popleft()
+        source = Source(name, part, rendered=rendered, before=before)
+        before += part.count("\n")
+        yield from read(source)
+
+
+def long_list(text: str) -> LongList | None:
+    """Find the items of a text that is a single list; None if it must be read as a whole."""
+    from webhook.documents.longlists import json_list, yaml_list  # noqa: PLC0415 - most texts are short
+
+    if is_row(text):
+        return json_list(text)
+    has_others = text.startswith(_SEPARATOR) or f"\n{_SEPARATOR}" in text or _TEMPLATE.match(text)
+    return None if has_others else yaml_list(text)
+
+
+def _items(source: Source, listed: LongList, first: int, last: int, begin: int) -> Iterator[Document | Unreadable]:
+    """Read some items of a list.
+
+    Args:
+        source: A part of its text.
+        listed: The list.
+        first: The first item.
+        last: The one behind the last.
+        begin: Where the part begins.
+    """
+    read = listed.reader(source.text)
+    for number in range(first, last):
+        start, end = (each - begin for each in listed.starts[number : number + 2])
+        value, is_simple = read(start, end)
+        origin = _ItemOrigin(source, start, end, is_json=listed.is_json, is_simple=is_simple)
+        for item, within in expanded({**listed.head, "items": [value]}):
+            yield Document(item, 0, origin, ("items", number, *within[2:]))
 
 
 def parse_part(source: Source, number: int, of: int, indexes: Iterator[int]) -> Iterator[Document | Unreadable]:

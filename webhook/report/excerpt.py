@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from webhook.documents.selection import KUSTOMIZATIONS
@@ -17,6 +18,9 @@ MAX_MESSAGE = 1000
 """How many characters of a message are shown where space is scarce."""
 MAX_LINE = 120
 """How many characters of a line are shown around the finding."""
+
+_REMEMBERED = 64
+"""How many lines are cached: a rule about all objects finds the same text in each."""
 
 _UNDERLINED = r'"[^"]*"|\'[^\']*\'|[\w./-]+|.'
 """The text to underline from a column on: a quoted text, a word, or else one character."""
@@ -64,7 +68,12 @@ def full_text(finding: Finding) -> str:
 
 def caret(where: Finding | Origin, most: int = MAX_LINE) -> tuple[str, str, str, str]:
     """Split the line of a finding into the text before, at and after it, and return carets for the line below."""
-    before, marked, after = excerpt(where.text, where.column - 1, most)
+    return _caret(where.text, where.column - 1, most)
+
+
+@lru_cache(_REMEMBERED)
+def _caret(line: str, at: int, most: int) -> tuple[str, str, str, str]:
+    before, marked, after = excerpt(line, at, most)
     return before, marked, after, " " * columns_of(before) + "^" * (columns_of(marked) or 1)
 
 

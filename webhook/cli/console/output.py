@@ -78,8 +78,7 @@ def show(report: Report, arguments: Namespace) -> int:
 
             write(output.file, make(output.format, Style(quiet=arguments.quiet)).lines(report))
         else:
-            for line in make(output.format, _style(arguments)).lines(report):
-                print(line)
+            sys.stdout.writelines(f"{line}\n" for line in make(output.format, _style(arguments)).lines(report))
     return exit_code(report, arguments)
 
 

@@ -298,6 +298,7 @@ def _hinted(problem: Problem, obj: Any, document: Document) -> Problem:
     return problem
 
 
+_OF_NAMESPACES: Final = frozenset({ADMIN_HINT, POLICY_HINT})
 _OF_FIELDS: Final = "FieldValue"
 """The beginning of the reasons of the API server for refusals, which are warnings about pods of unknown kinds."""
 _STATUS_IGNORED: Final = f"{STATUS}-ignored"
@@ -340,7 +341,7 @@ def _placed(problem: Problem, document: Document, release: str) -> Finding:
 
 def _asks_for_namespace(finding: Finding) -> bool:
     """Tell whether a finding depends on a Namespace that may follow."""
-    return finding.problem.hint in {ADMIN_HINT, POLICY_HINT}
+    return finding.problem.hint in _OF_NAMESPACES
 
 
 def is_everywhere(served: Served) -> bool:
