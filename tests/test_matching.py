@@ -103,6 +103,12 @@ def test_what_cannot_be_compiled_has_no_parts() -> None:
     assert parts_of("device.", Release(36)) is None
 
 
+def test_nested_macros_take_no_exponential_time() -> None:
+    nested = "optional.of(device){}.hasValue()"
+    assert parts_of(nested.format(".optMap(x, x)" * 5), Release(36)) is not None
+    assert parts_of(nested.format(".optMap(x, x)" * 40), Release(36)) is None
+
+
 @pytest.mark.parametrize(
     ("expression", "expected"),
     [

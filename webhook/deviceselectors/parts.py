@@ -240,6 +240,8 @@ def start_of(part: Expression) -> int:
     return min([part.offset - len(name), *map(start_of, part.children())])
 
 
+_STEPS: Final = 20_000
+"""The steps of a walk; a selector has 10 KiB, and fewer parts."""
 _BYTES: Final = 20_000
 """The memory that the parts of a selector take, besides that of its text."""
 _BYTES_A_CHARACTER: Final = 400
@@ -247,16 +249,26 @@ _kept: Final[Cache[Parts | bool]] = Cache(64 << 20)
 
 
 def parts_of(expression: str, release: Release, gates: frozenset[str] = frozenset()) -> Parts | None:
-    """Split a selector into parts; None if it cannot be compiled."""
+    """Split a selector into parts; None if it cannot be compiled, or nested macros repeat parts endlessly."""
     key = expression, release, gates
     known = _kept.get(key)
     if known is None:
         try:
-            known = Parts(expression, release, gates)
+            parts = Parts(expression, release, gates)
+            known = _is_walkable(parts.root) and parts
         except CelError:
             known = False
         _kept.put(key, known, _BYTES + _BYTES_A_CHARACTER * len(expression))
     return known if isinstance(known, Parts) else None
+
+
+def _is_walkable(root: Expression) -> bool:
+    """Tell whether a walk ends soon: nested ``optMap`` share their targets, and each doubles the ways to them."""
+    left, count = [root], 0
+    while left and count < _STEPS:
+        left += left.pop().children()
+        count += 1
+    return not left
 
 
 def _flat(node: Expression, function: str) -> Iterator[Expression]:
