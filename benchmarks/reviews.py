@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.timing import build, interleaved
-from webhook.admission import Call, ReviewOptions, answer, parse
+from webhook.admission import Call, ReviewOptions, answer
+from webhook.admission.requests import parse
 from webhook.documents import Document, read
 from webhook.engine.evaluator import Evaluator
 from webhook.policy.load import load

@@ -10,7 +10,7 @@ import pytest
 import webhook
 from tests.attacks.answers import MADE, owners, pods, segments
 from tests.steps import counting
-from webhook.admission import Call, MalformedReviewError, ReviewOptions, answer, parse, review
+from webhook.admission import Call, MalformedReviewError, ReviewOptions, answer, read, review
 from webhook.admission.responses import MAX_CAUSES
 from webhook.problem import SHOWN, cut
 
@@ -69,7 +69,7 @@ def test_a_long_uid_is_refused_since_the_answer_repeats_it() -> None:
     body = json.loads(pods())
     body["request"]["uid"] = "x" * 2000
     with pytest.raises(MalformedReviewError, match="uid is longer than 1000 characters"):
-        review(parse(json.dumps(body).encode()), "validate", ReviewOptions())
+        review(read(json.dumps(body).encode()), "validate", ReviewOptions())
 
 
 @pytest.mark.parametrize("version", ["\x01" * LARGEST, json.loads("[" * 900 + "]" * 900), {"a": "x" * LARGEST}])

@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.reviews import recorded
-from webhook.admission import Call, Enforcement, MalformedReviewError, ReviewOptions, answer, parse, review
+from webhook.admission import Call, Enforcement, MalformedReviewError, ReviewOptions, answer, read, review
 from webhook.admission.responses import MAX_CAUSES, MAX_WARNING_BYTES, MAX_WARNINGS_BYTES, warnings
 
 CLAIM: dict[str, Any] = {
@@ -354,7 +354,7 @@ def same(one: Any, other: Any) -> bool:
 @given(VALUES, st.booleans(), st.sampled_from([None, 1]))
 def test_json_is_read_as_the_standard_library_does(value: Any, ascii_only: bool, indent: int | None) -> None:  # noqa: FBT001
     text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
-    assert same(parse(text.encode()), value)
+    assert same(read(text.encode()), value)
 
 
 NUMBERS = st.from_regex(r"-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})?", fullmatch=True)
@@ -374,9 +374,9 @@ def test_numbers_keep_their_values_and_types(text: str) -> None:
     expected = json.loads(text)
     if isinstance(expected, float) and math.isinf(expected):
         with pytest.raises(MalformedReviewError, match="out of range"):
-            parse(text.encode())
+            read(text.encode())
     else:
-        assert same(parse(text.encode()), expected)
+        assert same(read(text.encode()), expected)
 
 
 @given(st.lists(st.sampled_from([*'{}[],:"\\\t 0-.e19', '"a"', "null", "true", "1", '"\\u00', "é"])).map("".join))
@@ -385,19 +385,19 @@ def test_only_json_is_accepted(text: str) -> None:
         expected = json.loads(text)
     except ValueError:
         with pytest.raises(MalformedReviewError, match="the request is not JSON: "):
-            parse(text.encode())
+            read(text.encode())
     else:
-        assert same(parse(text.encode()), expected)
+        assert same(read(text.encode()), expected)
 
 
 def test_recorded_reviews_are_read_as_the_standard_library_does() -> None:
     for each in recorded():
         for text in (json.dumps(each.review), json.dumps(each.review, ensure_ascii=False, indent=2)):
-            assert same(parse(text.encode()), each.review)
+            assert same(read(text.encode()), each.review)
 
 
 def test_of_a_key_that_is_given_twice_the_last_counts() -> None:
-    assert same(parse(b'{"a": 1, "b": 2, "a": 3}'), {"a": 3, "b": 2})
+    assert same(read(b'{"a": 1, "b": 2, "a": 3}'), {"a": 3, "b": 2})
 
 
 def test_an_answer_is_json() -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from webhook.admission.decisions import ReviewOptions, decide
 from webhook.admission.enforcement import AUDIT, DENY, MODES, WARN, Enforcement, Mode
 from webhook.admission.record import MALFORMED, Call, Endpoint, Record
-from webhook.admission.requests import API_VERSION, MalformedReviewError, parse, parse_head, request_in
+from webhook.admission.requests import API_VERSION, MalformedReviewError, checked, parse, parse_head, read, request_in
 from webhook.admission.responses import as_review
 from webhook.records import NamedTuple
 
@@ -36,7 +36,7 @@ __all__ = [
     "Record",
     "ReviewOptions",
     "answer",
-    "parse",
+    "read",
     "review",
 ]
 
@@ -90,6 +90,6 @@ def review(review: Any, endpoint: Endpoint, options: ReviewOptions) -> dict[str,
     Raises:
         MalformedReviewError: The value is not an AdmissionReview with a request.
     """
-    request = request_in(review)
+    request = request_in(checked(review))
     response = decide(request, Call(endpoint), options, Record(endpoint))
     return {"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": {"uid": request["uid"], **response}}

@@ -1,12 +1,10 @@
 """Reads AdmissionReview requests with care, since any client may send one."""
 
-# ruff: noqa: N815 - fields are named as on the wire
-
 from __future__ import annotations
 
 import json
 from math import isinf
-from typing import Any
+from typing import Any, TypedDict
 
 import msgspec
 
@@ -20,52 +18,66 @@ MAX_VERSION = 100
 OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 
 
-# The types of Go's AdmissionReview (k8s.io/api/admission/v1), which decodes null as absent; the objects and options may
-# be anything (``runtime.RawExtension``).
+# The types of Go's AdmissionReview (k8s.io/api/admission/v1), which decodes null as absent.
 
 
-class _Kind(msgspec.Struct, omit_defaults=True, gc=False):
-    group: str | None = None
-    version: str | None = None
-    kind: str | None = None
+class _Kind(TypedDict, total=False):
+    group: str | None
+    version: str | None
+    kind: str | None
 
 
-class _Resource(msgspec.Struct, omit_defaults=True, gc=False):
-    group: str | None = None
-    version: str | None = None
-    resource: str | None = None
+class _Resource(TypedDict, total=False):
+    group: str | None
+    version: str | None
+    resource: str | None
 
 
-class _User(msgspec.Struct, omit_defaults=True, gc=False):
-    username: str | None = None
-    uid: str | None = None
-    groups: list[str | None] | None = None
-    extra: dict[str, list[str | None] | None] | None = None
+class _User(TypedDict, total=False):
+    username: str | None
+    uid: str | None
+    groups: list[str | None] | None
+    extra: dict[str, list[str | None] | None] | None
 
 
-class _Request(msgspec.Struct, omit_defaults=True, gc=False):
-    uid: str | None = None
-    kind: _Kind | None = None
-    resource: _Resource | None = None
-    subResource: str | None = None
-    requestKind: _Kind | None = None
-    requestResource: _Resource | None = None
-    requestSubResource: str | None = None
-    name: str | None = None
-    namespace: str | None = None
-    operation: str | None = None
-    userInfo: _User | None = None
-    dryRun: bool | None = None
+class _Head(TypedDict, total=False):
+    """A request without its objects."""
+
+    uid: str | None
+    kind: _Kind | None
+    resource: _Resource | None
+    subResource: str | None
+    requestKind: _Kind | None
+    requestResource: _Resource | None
+    requestSubResource: str | None
+    name: str | None
+    namespace: str | None
+    operation: str | None
+    userInfo: _User | None
+    dryRun: bool | None
 
 
-class _Review(msgspec.Struct, omit_defaults=True, gc=False):
-    apiVersion: str | None = None
-    kind: str | None = None
-    request: _Request | None = None
+class _Request(_Head, total=False):
+    object: Any
+    oldObject: Any
+    options: Any
+
+
+class _ReviewHead(TypedDict, total=False):
+    apiVersion: str | None
+    kind: str | None
+    request: _Head | None
+
+
+class _Review(TypedDict, total=False):
+    apiVersion: str | None
+    kind: str | None
+    request: _Request | None
 
 
 _decode = msgspec.json.Decoder().decode
-_decode_head = msgspec.json.Decoder(_Review).decode
+_decode_review = msgspec.json.Decoder(_Review).decode
+_decode_head = msgspec.json.Decoder(_ReviewHead).decode
 
 
 class MalformedReviewError(ValueError):
@@ -73,6 +85,22 @@ class MalformedReviewError(ValueError):
 
 
 def parse(body: bytes) -> Any:
+    """Read an AdmissionReview, whose request has fields of the types of Go's.
+
+    Args:
+        body: The JSON, in UTF-8.
+
+    Raises:
+        MalformedReviewError: It is not JSON as the API server writes it, or not such an AdmissionReview.
+    """
+    try:
+        review = _decode_review(body)
+    except (ValueError, RecursionError):
+        review = {}
+    return review if "request" in review else checked(read(body))  # whose errors say more
+
+
+def read(body: bytes) -> Any:
     """Read JSON as strictly as the API server writes it.
 
     Args:
@@ -101,7 +129,7 @@ def parse_head(body: bytes) -> Any:
         MalformedReviewError: It is not JSON, or not as API servers write it.
     """
     try:
-        return msgspec.to_builtins(_decode_head(body))
+        return _decode_head(body)
     except (ValueError, RecursionError) as error:
         raise MalformedReviewError(f"the request cannot be read: {error}") from error
 
@@ -127,12 +155,41 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON number")
 
 
+def checked(review: Any) -> Any:
+    """Return an AdmissionReview whose request has fields of the types of Go's.
+
+    Raises:
+        MalformedReviewError: The value is not such an AdmissionReview.
+    """
+    try:
+        msgspec.convert(_request_of(review), _Head)
+    except msgspec.ValidationError as error:
+        fault = str(error).replace("$.", "request.")
+        raise MalformedReviewError(f"the AdmissionReview cannot be decoded: {fault}") from error
+    return review
+
+
 def request_in(review: Any) -> dict[str, Any]:
     """Return the request of an AdmissionReview.
+
+    Args:
+        review: The AdmissionReview, as read or checked.
 
     Raises:
         MalformedReviewError: The value is not an AdmissionReview, or its request cannot be answered.
     """
+    request = _request_of(review)
+    uid, operation = request.get("uid"), request.get("operation")
+    if not uid:
+        raise MalformedReviewError("the AdmissionReview's request has no uid")
+    if len(uid) > MAX_UID:
+        raise MalformedReviewError(f"the AdmissionReview's uid is longer than {MAX_UID} characters")
+    if operation not in OPERATIONS:
+        raise MalformedReviewError(f"the AdmissionReview's operation is none of {', '.join(sorted(OPERATIONS))}")
+    return request
+
+
+def _request_of(review: Any) -> dict[str, Any]:
     if not isinstance(review, dict) or review.get("kind") != "AdmissionReview":
         raise MalformedReviewError("the request is not an AdmissionReview")
     if review.get("apiVersion") != API_VERSION:
@@ -141,18 +198,6 @@ def request_in(review: Any) -> dict[str, Any]:
     request = review.get("request")
     if not isinstance(request, dict):
         raise MalformedReviewError("the AdmissionReview has no request")
-    try:
-        msgspec.convert(request, _Request)
-    except msgspec.ValidationError as error:
-        fault = str(error).replace("$.", "request.")
-        raise MalformedReviewError(f"the AdmissionReview cannot be decoded: {fault}") from error
-    uid, operation = request.get("uid"), request.get("operation")
-    if not uid:
-        raise MalformedReviewError("the AdmissionReview's request has no uid")
-    if len(uid) > MAX_UID:
-        raise MalformedReviewError(f"the AdmissionReview's uid is longer than {MAX_UID} characters")
-    if operation not in OPERATIONS:
-        raise MalformedReviewError(f"the AdmissionReview's operation is none of {', '.join(sorted(OPERATIONS))}")
     return request
 
 

@@ -47,7 +47,7 @@ def run(arguments: Namespace) -> int:
 def _answer(place: str, text: bytes, arguments: Namespace, answering: ReviewOptions) -> int:
     """Print the answer to a review, or why there is none; return the exit code."""
     try:
-        answer = admission.review(admission.parse(text), arguments.endpoint, answering)
+        answer = admission.review(admission.read(text), arguments.endpoint, answering)
     except MalformedReviewError as error:
         hint = "" if text.lstrip().startswith(b"{") else _NOT_A_REVIEW
         show_lines([f"{place}: error: {error}{hint}"], sys.stderr)
