@@ -409,7 +409,7 @@ class TestUnknownNames:
 
     @pytest.mark.parametrize("version", ["v1beta1", "resource.k8s.io/v1beta1"])
     def test_an_api_version_is_described_by_its_kinds(self, version: str) -> None:
-        assert explain(version) == explain(api_version="v1beta1")
+        assert explain(version) == explain(api_version=version)
         with pytest.raises(UnknownNameError, match="unknown rule or kind v1beta1"):
             explain("v1beta1", api_version=version)
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.command import draguard
-from webhook.references import every_rule
+from webhook.references import every_rule, lookup
 
 RULES = every_rule()
 
@@ -90,6 +90,14 @@ def test_every_rule_has_a_case_and_an_explanation() -> None:
     stated = {message.partition(":")[0] for case in CASES for _, message in expectations(case.read_text("utf-8"))}
     assert sorted(RULES.keys() - stated) == []
     assert all(each.doc for each in RULES.values())
+
+
+def test_rules_apply_in_the_same_order_whichever_are_imported_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules_of = lookup.rules_for.__wrapped__
+    ordered = rules_of("ResourceClaim", len(RULES), has_devices=True)
+    imported = sorted(RULES.items(), key=lambda item: item[1].check.__module__)
+    monkeypatch.setattr(lookup, "RULES", dict(imported))
+    assert rules_of("ResourceClaim", len(RULES), has_devices=True) == ordered
 
 
 def test_what_cannot_be_looked_up_is_counted() -> None:

@@ -222,6 +222,7 @@ def test_one_process_needs_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("count", "jobs"), [(processes.ENOUGH, None), (processes.ENOUGH, 4), (9, 4)])
 def test_quick_work_needs_no_other_process(count: int, jobs: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "can_fork", lambda: True)
     monkeypatch.setattr(processes, "default", lambda: 4)
     monkeypatch.setattr(processes, "spread", lambda *_: [])
     items = list(range(count))

@@ -12,7 +12,7 @@ from webhook.references.rules import RULES, Context, Rule
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from webhook.objects import JSONObject
     from webhook.problem import Path, Problem
@@ -22,6 +22,18 @@ if TYPE_CHECKING:
 
 _SELECTING: Final = frozenset({*CLAIMS, "DeviceClass"})
 """The kinds that only request devices."""
+
+_OF_CONSTRAINTS: Final = ("constraints",)
+"""The modules with rules about constraints, which few claims have."""
+_OF_OTHERS: Final = ("counters", "pods", "slices", "taints")
+"""Those about pods, slices and taints, which a claim or class does not need."""
+_OF_SELECTORS: Final = ("attributes", "selectors")
+"""Those about selectors; they import the CEL engine, which most objects do not need."""
+_OF_DEVICES: Final = ("devices", "allocation")
+"""Those about published devices; they import the allocator."""
+_ALWAYS: Final = ("claims", "classes", "parameters", "typos")
+_ORDER: Final = _ALWAYS + _OF_CONSTRAINTS + _OF_OTHERS + _OF_SELECTORS + _OF_DEVICES
+"""All modules with rules: those come first that explain more, such as what devices lack, before their number."""
 
 
 def look(
@@ -43,7 +55,7 @@ def look(
     """
     _declare_rules(obj, kind, context)
     said: dict[Path, dict[int | None, Rule]] = {}
-    for each in _rules(kind, len(RULES), has_devices=context.fleet is not None):
+    for each in rules_for(kind, len(RULES), has_devices=context.fleet is not None):
         if only_of_fields and not each.of_field:
             continue
         for problem in each.check(obj, context):
@@ -67,9 +79,14 @@ def _is_explained(problem: Problem, rule: Rule, said: Mapping[int | None, Rule])
 
 
 @cache
-def _rules(kind: str, _declared: int, *, has_devices: bool) -> list[Rule]:
-    """Return the rules for a kind that are declared so far."""
-    return [each for each in RULES.values() if kind in each.kinds and (has_devices or not each.beside_devices)]
+def rules_for(kind: str, _declared: int, *, has_devices: bool) -> list[Rule]:
+    """Return the rules for a kind that are declared so far, in order, whichever was imported first."""
+    ordered = sorted(RULES.values(), key=_place)
+    return [each for each in ordered if kind in each.kinds and (has_devices or not each.beside_devices)]
+
+
+def _place(rule: Rule) -> int:
+    return _ORDER.index(rule.check.__module__.rpartition(".")[2])
 
 
 def _declare_rules(obj: JSONObject, kind: str, context: Context) -> None:
@@ -78,37 +95,25 @@ def _declare_rules(obj: JSONObject, kind: str, context: Context) -> None:
         every_rule()
         return
     if kind not in _SELECTING:
-        _rules_of_others()
+        _declare(_OF_OTHERS)
         return
     if items(obj, *devices_path(obj), "constraints"):
-        _rules_of_constraints()
+        _declare(_OF_CONSTRAINTS)
     if _has_selectors(obj.get("spec")):
-        _rules_of_selectors()
+        _declare(_OF_SELECTORS)
 
 
 def every_rule() -> dict[str, Rule]:
-    """Return all rules; those about devices import the allocator, which is needed only where devices are known."""
-    _rules_of_constraints()
-    _rules_of_others()
-    _rules_of_selectors()
-    for module in ("devices", "allocation"):  # in this order: what devices lack explains more than their number
-        import_module(f"webhook.references.{module}")
+    """Return all rules."""
+    _declare(_ORDER)
     return RULES
 
 
-def _rules_of_others() -> None:
-    """Declare the rules about pods, slices and taints, which a claim or class does not need."""
-    from webhook.references import counters, pods, slices, taints  # noqa: F401, PLC0415 - declare their rules
-
-
-def _rules_of_constraints() -> None:
-    """Declare the rules about constraints, which few claims have."""
-    from webhook.references import constraints  # noqa: F401, PLC0415 - declares its rules
-
-
-def _rules_of_selectors() -> None:
-    """Declare the rules about selectors; they import the CEL engine, which most objects do not need."""
-    from webhook.references import attributes, selectors  # noqa: F401, PLC0415 - declare their rules
+@cache
+def _declare(modules: Sequence[str]) -> None:
+    """Declare the rules of modules, by importing them."""
+    for module in modules:
+        import_module(f"webhook.references.{module}")
 
 
 def _has_selectors(obj: Any) -> bool:
