@@ -35,6 +35,20 @@ class Expression:
         return iter(())
 
 
+def within(root: Expression) -> Iterator[Expression]:
+    """Yield an expression and all expressions in it, each once.
+
+    Nested macros share their targets: without counting these once, 2^n ways lead to the innermost of n.
+    """
+    left, known = [root], set[int]()
+    while left:
+        node = left.pop()
+        if id(node) not in known:
+            known.add(id(node))
+            left += node.children()
+            yield node
+
+
 class Literal(Expression):
     """A constant: None, bool, int, `UInt`, float, str or bytes."""
 

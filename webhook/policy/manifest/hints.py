@@ -23,10 +23,9 @@ _INSTEAD: Final = {
     "params": "only a policy with a paramKind has parameters: add spec.paramKind",
     "variables": "variables are those of spec.variables, and match conditions have none",
     "authorizer": "a messageExpression cannot use the authorizer",
-    "self": "the object is called object here, and the old one oldObject",
-    "oldSelf": "the object is called object here, and the old one oldObject",
+    **dict.fromkeys(("self", "oldSelf"), "the object is called object here, and the old one oldObject"),
 }
-"""What to know of variables that are declared elsewhere, or in other resources."""
+"""Hints for variables of other policies, of other expressions, and of the rules of a CustomResourceDefinition."""
 _SAME_TYPE: Final = "both sides must be of one type: convert one of them, as by int(…) or string(…)"
 
 
@@ -39,10 +38,10 @@ def hint_of(error: CompileError, environment: Environment) -> str:
     """
     for issue in error.issues:
         if match := _UNDECLARED.match(issue.message):
-            functions = (name for name in environment.functions if name.isidentifier())
-            macros = (name for name, _, _ in environment.macros)
             if meant := _INSTEAD.get(match[1]):
                 return meant
+            functions = (name for name in environment.functions if name.isidentifier())
+            macros = (name for name, _, _ in environment.macros)
             known = (*environment.variables, *functions, *macros, *environment.structs)
             return _did_you_mean(match[1], known)
         if match := _UNDEFINED.match(issue.message):

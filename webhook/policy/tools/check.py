@@ -166,9 +166,7 @@ def _unknown_resources(rule: Rule, path: Path, kinds: Kinds) -> Iterator[Problem
         if not found:
             message = f"resource {quoted(name)} does not exist in {groups}: the rule matches nothing"
             yield _warning("unknown-resource", at_name, message, _resource_meant(name, rule, kinds))
-        elif "*" not in rule.versions and not any(
-            kinds.find(kind._replace(version=version)) for kind in found for version in rule.versions
-        ):
+        elif "*" not in rule.versions and not any(map(rule.versions.intersection, map(kinds.versions, found))):
             versions = ", ".join(sorted(rule.versions))
             message = f"Kubernetes 1.{kinds.release} does not serve {name} in {versions}: the rule matches nothing"
             yield _warning("unserved-version", path / "apiVersions", message, _served(found, kinds))

@@ -6,10 +6,10 @@ custom resources of any name.
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import islice, product
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel.syntax.ast import Call, Ident, ListExpression, Literal, Select
+from webhook.cel.syntax.ast import Call, Ident, ListExpression, Literal, Select, within
 from webhook.policy.manifest.expressions import CompiledExpression
 from webhook.policy.manifest.kinds import SUBRESOURCES
 from webhook.policy.manifest.matchresources import OPERATIONS
@@ -23,10 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from webhook.cel.syntax.ast import Expression
-    from webhook.policy.manifest.kinds import Kinds
+    from webhook.policy.manifest.kinds import Kinds, Known
     from webhook.policy.manifest.model import Policy, Rule
     from webhook.policy.manifest.programs import Programs
 
+_ALL: Final = "*"
+_COMBINATIONS: Final = 20_000
+"""A policy whose rules match more combinations, as made-up ones do, is not judged."""
 _LISTED: Final = 4
 """The most values that a warning lists."""
 _OF_THE_OBJECT: Final = frozenset({"", "approval", "ephemeralcontainers", "finalize", "resize", "status"})
@@ -36,7 +39,7 @@ _STEPS: Final = frozenset({"_?._", "_[_]", "_[?_]"})
 
 
 class _Matched(NamedTuple):
-    """What a rule matches; None for what it leaves open."""
+    """A combination that a rule matches; None for what it leaves open."""
 
     operation: str
     group: str | None
@@ -71,14 +74,17 @@ _FIELDS: Final[Mapping[str, Callable[[_Matched], str | None]]] = {
 
 
 def comparison_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Iterator[TypeWarning]:
-    """Find constants that a field of the request never has, whatever the policy's rules match.
+    """Find comparisons of a field of the request with a constant that it never has.
 
     Args:
         policy: The policy.
         programs: Its compiled expressions.
         kinds: The known kinds.
     """
-    matched = [each for rule in policy.match.rules for each in _matched(rule, kinds)]
+    combinations = (each for rule in policy.match.rules for each in _matched(rule, kinds))
+    matched = list(islice(combinations, _COMBINATIONS + 1))
+    if len(matched) > _COMBINATIONS:
+        return
     for path, expression in with_paths(policy, programs):
         if not isinstance(expression.compiled, CompiledExpression):
             continue
@@ -93,36 +99,49 @@ def comparison_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Ite
 
 
 def _matched(rule: Rule, kinds: Kinds) -> Iterator[_Matched]:
-    operations = set(OPERATIONS) - {"*"} if "*" in rule.operations else rule.operations
-    for group, version, (name, below) in product(rule.groups, rule.versions, rule.resources):
-        is_closed = kinds.has_group(group)
-        known = [each for each in kinds.of_group(group) if name == each.resource or (name == "*" and is_closed)]
-        subresources = (("", *SUBRESOURCES) if is_closed else (None,)) if below == "*" else (below,)
-        for each, subresource, operation in product(known or (None,), subresources, operations):
-            resource = each.resource if each else None if name == "*" else name
-            kind = each.kind if each and subresource in _OF_THE_OBJECT else None
-            for every in (each.versions if each else (None,)) if version == "*" else (version,):
-                yield _Matched(operation, None if group == "*" else group, every, resource, subresource, kind)
+    """Yield all combinations that a rule matches."""
+    operations = set(OPERATIONS) - {_ALL} if _ALL in rule.operations else rule.operations
+    for group, (name, subresource) in product(rule.groups, rule.resources):
+        subresources = _subresources(subresource, is_closed=kinds.has_group(group))
+        for known in _known(group, name, kinds) or (None,):
+            resource = known.resource if known else _stated(name)
+            versions = known.versions if known and _ALL in rule.versions else map(_stated, rule.versions)
+            for operation, version, below in product(operations, versions, subresources):
+                kind = known.kind if known and below in _OF_THE_OBJECT else None
+                yield _Matched(operation, _stated(group), version, resource, below, kind)
 
 
-def _compared(root: Expression) -> Iterator[tuple[str, Literal]]:
-    """Yield the fields that an expression compares with constants, and the constants, in the order of the text."""
-    found, left, known = [], [root], set[int]()
-    while left:
-        node = left.pop()
-        if id(node) in known:  # nested macros share their targets: 2^n ways lead to the innermost
-            continue
-        known.add(id(node))
-        left += node.children()
-        if isinstance(node, Call) and node.target is None:
-            found += [
-                (field, constant)
-                for one, constants in _sides(node)
-                if (field := _field(one)) in _FIELDS
-                for constant in constants
-                if isinstance(constant, Literal) and isinstance(constant.value, str) and constant.value
-            ]
-    return iter(sorted(found, key=lambda each: each[1].offset))
+def _known(group: str, name: str, kinds: Kinds) -> list[Known]:
+    """Return the kinds that a rule matches in a group; none if there may be others, too."""
+    known = kinds.of_group(group)
+    if name == _ALL:
+        return known if kinds.has_group(group) else []
+    return [each for each in known if each.resource == name]
+
+
+def _subresources(stated: str, *, is_closed: bool) -> tuple[str | None, ...]:
+    """Return the subresources that a rule matches, of a group whose resources are all known, or of another one."""
+    if stated != _ALL:
+        return (stated,)
+    return ("", *SUBRESOURCES) if is_closed else (None,)
+
+
+def _stated(text: str) -> str | None:
+    return None if text == _ALL else text
+
+
+def _compared(root: Expression) -> list[tuple[str, Literal]]:
+    """Return the fields that an expression compares with texts, and these texts, in their order in the expression."""
+    found = [
+        (field, constant)
+        for call in within(root)
+        if isinstance(call, Call) and call.target is None
+        for side, constants in _sides(call)
+        if (field := _field(side)) in _FIELDS
+        for constant in constants
+        if isinstance(constant, Literal) and isinstance(constant.value, str) and constant.value
+    ]
+    return sorted(found, key=lambda each: each[1].offset)
 
 
 def _sides(call: Call) -> Iterator[tuple[Expression, Iterable[Expression]]]:
@@ -136,7 +155,7 @@ def _sides(call: Call) -> Iterator[tuple[Expression, Iterable[Expression]]]:
 
 
 def _field(node: Expression) -> str:
-    """Spell a field with its path from a variable, such as ``request.operation``; empty if it is none."""
+    """Return the path of a field from its variable, such as ``request.operation``; empty if it is no such field."""
     steps: list[str] = []
     while not isinstance(node, Ident):
         if isinstance(node, Select):

@@ -9,7 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.shapes import schema_of
-from webhook.cel.syntax.ast import Call, Literal, StructExpression
+from webhook.cel.syntax.ast import Call, Literal, StructExpression, within
 from webhook.cel.types.values import UInt
 from webhook.policy.change.patch import OPERATIONS
 from webhook.policy.manifest.expressions import CompiledExpression
@@ -54,24 +54,13 @@ def literal_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Iterat
     for mutation, program in zip(policy.mutations, programs.mutations, strict=True):
         if not isinstance(program.compiled, CompiledExpression):
             continue
-        structs = list(_structs(program.compiled.checked.root))
+        nodes = within(program.compiled.checked.root)
+        structs = [each for each in nodes if isinstance(each, StructExpression)]
         found = Counter(fault for schema in schemas for fault in {*_faults(structs, schema)})
         before = len(mutation.expression) - len(mutation.expression.lstrip())
         for fault, times in sorted(found.items()):
             if times == len(schemas):
                 yield TypeWarning(mutation.path, fault.text, fault.hint, before + fault.offset)
-
-
-def _structs(root: Expression) -> Iterator[StructExpression]:
-    left, known = [root], set[int]()
-    while left:
-        node = left.pop()
-        if id(node) in known:  # as in comparisons
-            continue
-        known.add(id(node))
-        left += node.children()
-        if isinstance(node, StructExpression):
-            yield node
 
 
 def _faults(structs: Iterable[StructExpression], schema: Structure | None) -> Iterator[_Fault]:

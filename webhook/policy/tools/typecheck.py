@@ -16,7 +16,7 @@ from webhook.cel import CompileError, Environment, Library, StructType
 from webhook.cel.kubernetes.environments import admission_environment, any_object, variable_type, with_variables
 from webhook.cel.types import base as types
 from webhook.policy.manifest.hints import hint_of
-from webhook.policy.manifest.kinds import Resource
+from webhook.policy.manifest.kinds import Kind
 from webhook.policy.manifest.model import MUTATING
 from webhook.records import NamedTuple
 from webhook.schema.derive.shape import (
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from webhook.cel.types.base import Type
-    from webhook.policy.manifest.kinds import Kind, Kinds
+    from webhook.policy.manifest.kinds import Kinds
     from webhook.policy.manifest.model import Policy
     from webhook.problem import Path
     from webhook.release import Release
@@ -123,11 +123,15 @@ def kinds_to_check(policy: Policy, kinds: Kinds) -> list[Kind]:
     for rule in policy.match.rules:
         if "*" in rule.groups | rule.versions:
             continue
-        names = [name for name, subresource in rule.resources if name != "*" and not subresource]
-        resources = [
-            Resource(group, version, name) for group in rule.groups for version in rule.versions for name in names
-        ]
-        found |= {kind for each in resources if (kind := kinds.kind_of(each)) and kinds.find(kind)}
+        names = {name for name, subresource in rule.resources if name != "*" and not subresource}
+        found |= {
+            kind
+            for group in rule.groups.intersection(kinds.groups)
+            for known in kinds.of_group(group)
+            if known.resource in names
+            for version in rule.versions.intersection(known.versions)
+            if kinds.find(kind := Kind(group, version, known.kind))
+        }
     return sorted(found)[:MAX_KINDS]
 
 
