@@ -154,6 +154,11 @@ def test_what_cannot_be_decoded_is_a_bad_request() -> None:
     )
 
 
+def test_a_review_with_neither_kind_nor_object_is_a_bad_request() -> None:
+    empty = validated(CLAIM, object=None, kind=None)
+    assert (empty["status"]["code"], empty["status"]["message"]) == (400, "an object must be a JSON object")
+
+
 def test_a_field_of_another_release_is_no_mistake_of_the_user() -> None:
     # The API server has decoded the object: fields unknown here came with a later release.
     assert validated(with_spec(priority=1))["allowed"]

@@ -76,8 +76,9 @@ def refused(problems: Sequence[Problem], request: Mapping[str, Any], obj: Any) -
     name = cut(name_of(request, obj), MAX_NAME)
     first = problems[0]
     if first.reason == BAD_REQUEST:
-        message = f'{kind} in version "{version}" cannot be handled as a {kind}: {cut(first.message, MAX_TEXTS)}'
-        return refusal(400, BAD_REQUEST, message)
+        message = cut(first.message, MAX_TEXTS)
+        what = f'{kind} in version "{version}" cannot be handled as a {kind}: ' if kind else ""
+        return refusal(400, BAD_REQUEST, f"{what}{message}")
     if first.reason == "Conflict":
         plural = cut(part(request, "resource", "resource"), MAX_NAME) or kind.lower()
         message = (
