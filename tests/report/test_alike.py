@@ -11,6 +11,7 @@ from webhook.findings import Finding, Identity
 from webhook.problem import Path
 from webhook.report import Style, make
 from webhook.report.alike import MAX_ALIKE, first_ones
+from webhook.report.text import as_text
 
 MANY = MAX_ALIKE + 5
 
@@ -42,5 +43,6 @@ def test_text_leaves_them_out_and_others_do_not() -> None:
     assert len(lines["concise"]) == MANY
     assert len(json.loads("\n".join(lines["json"]))["findings"]) == MANY
     made.releases += ("1.33", "1.36")
+    assert sum("a.yaml:" in line for line in as_text(made.findings)) == MANY  # as of commands without --output
     table = [line for line in make("text", Style()).lines(made) if "  error" in line]
     assert len(table) == MAX_ALIKE

@@ -1,4 +1,4 @@
-"""Findings that say the same of many objects of a file: people read the first ones, and how many more there are."""
+"""Text shows the first of the findings that say the same of many objects in a file, and the number of the others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def first_ones(findings: Sequence[Finding]) -> Iterator[tuple[Finding, int]]:
         yield from ((each, 0) for each in findings)
         return
     keys = list(map(_said, findings))
-    times, shown = Counter(keys), Counter(dict.fromkeys(keys, 0))
+    times = Counter(keys)
+    shown: Counter[Hashable] = Counter()
     for finding, key in zip(findings, keys, strict=True):
         shown[key] += 1
         if shown[key] <= MAX_ALIKE:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from webhook.report.model import Report
 
 _NOT_SAID: Final = "-"
+_PRODUCT: Final = "Kubernetes"
 _CLAUSE: Final = "; "
 """What separates the clauses of a hint."""
 
@@ -54,16 +55,22 @@ def _of_releases(row: Mapping[str, Finding]) -> Finding:
 
 
 def _together(hints: Mapping[str, str]) -> str:
-    """Join the clauses of hints by release; those that not all have name their releases."""
-    by: dict[str, list[str]] = {}
+    """Join the clauses of hints by release; clauses that not all of them have name their releases."""
+    by: dict[tuple[str, str], list[str]] = {}
     for clauses in zip_longest(*(hint.split(_CLAUSE) for hint in hints.values()), fillvalue=""):
         for release, clause in zip(hints, clauses, strict=True):
-            by.setdefault(clause, []).append(release)
+            by.setdefault(_split(clause, release), []).append(release)
+    said = ((head, rest, ", ".join(some), len(some) == len(hints)) for (head, rest), some in by.items() if rest)
     return _CLAUSE.join(
-        clause if len(some) == len(hints) or any(each in clause for each in some) else f"{clause} ({', '.join(some)})"
-        for clause, some in by.items()
-        if clause
+        f"{head} {some} {rest}" if head else rest if is_of_all else f"{rest} ({some})"
+        for head, rest, some, is_of_all in said
     )
+
+
+def _split(clause: str, release: str) -> tuple[str, str]:
+    """Split off the release that a clause begins with, as in ``Kubernetes 1.36 serves …``: the rest may be shared."""
+    head = f"{_PRODUCT} {release} "
+    return (_PRODUCT, clause.removeprefix(head)) if clause.startswith(head) else ("", clause)
 
 
 def cells(finding: Finding, columns: Sequence[str]) -> list[str]:

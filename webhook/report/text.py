@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from webhook.report.model import Report
 
 _COLORS = {"error": "1;31", "warning": "1;33", "place": "1", "gutter": "1;34", "help": "1;36", "note": "1;36"}
-
-
-_OTHERS = "; --output concise lists all"
-"""What lists the findings that are left out."""
 _NARROWEST = 20
 """How many characters of a line are shown at least, even on a narrow terminal."""
 
@@ -30,57 +26,63 @@ class Text(Format):
     def lines(self, report: Report) -> Iterator[str]:
         """Return the findings, some lines each, and further remarks."""
         columns = self.style.width
-        yield from as_text(report.findings, color=self.style.color, width=columns, others=_OTHERS)
-        shown = [each for each, _ in _first_ones(report.findings)]
+        first = list(_first_ones(report.findings))
+        yield from _lines(first, _painted if self.style.color else _plain, columns)
+        shown = [finding for finding, _ in first]
         remarks = (*report.remarks, *by_release(report, shown))
         last = map(printable, remarks) if self.style.quiet else closing(report, shown)
         yield from (uncommanded(folded(line, columns)) for line in last)
 
 
-def as_text(findings: Iterable[Finding], *, color: bool = False, width: int = 0, others: str = "") -> Iterator[str]:
+def as_text(findings: Iterable[Finding], *, color: bool = False, width: int = 0) -> Iterator[str]:
     """Show findings for people, each as some lines and an empty one: place, rule, message, the line with a caret.
 
     Args:
-        findings: The findings; of those that say the same, only the first ones are shown.
-        color: Whether to colour it by ANSI escape sequences.
+        findings: The findings.
+        color: Whether to colour them by ANSI escape sequences.
         width: The columns to which long texts are folded; 0 for no limit.
-        others: What lists the others.
     """
-    return map(uncommanded, _lines(list(findings), _painted if color else _plain, width, others))
+    return _lines(((each, 0) for each in findings), _painted if color else _plain, width)
 
 
-def _lines(findings: Sequence[Finding], paint: Callable[[str, str], str], width: int, others: str) -> Iterator[str]:
-    for finding, more in _first_ones(findings):
-        problem, origin = finding.problem, finding.origin
-        place, level = place_of(finding), problem.level
-        plain, painted = (
-            f"{place} {level} {problem.rule}:",
-            f"{paint('place', place)} {paint(level, level)} {problem.rule}:",
-        )
-        yield painted + folded(printable(stated(finding)), width, plain)
-        if about := rendered_as(finding):
-            yield paint("help", "object:") + folded(printable(about), width, "object:")
-        if origin:
-            where = f"policy: {place_of(origin)}"
-            painted = f"{paint('help', 'policy:')} {paint('place', place_of(origin))}"
-            yield painted + folded(printable(described(origin)), width, where)
-        # A policy's finding is about the whole object, so its expression is shown.
-        shown = origin or finding
-        if shown.text.strip():
-            gutter = f"{shown.line} |"
-            # A line that is cut has an ellipsis at either end.
-            most = min(MAX_LINE, max(width - len(gutter) - 3, _NARROWEST)) if width else MAX_LINE
-            before, marked, after, carets = caret(shown, most)
-            yield f"{paint('gutter', gutter)} {before}{marked}{after}"
-            below = carets[: carets.index("^")] + paint(problem.level, carets.lstrip())
-            yield f"{paint('gutter', '|'.rjust(len(gutter)))} {below}"
-        if problem.hint:
-            label = "note:" if problem.hint == ONCE_DECODED else "help:"
-            yield paint("help", label) + folded(printable(problem.hint), width, label)
-        yield ""
+def _lines(findings: Iterable[tuple[Finding, int]], paint: Callable[[str, str], str], width: int) -> Iterator[str]:
+    """Show findings, each with how many more like it there are."""
+    for finding, more in findings:
+        yield from map(uncommanded, _of_finding(finding, paint, width))
         if more:
-            yield paint("note", "note:") + folded(f"{counted(more, 'more finding')} like this{others}", width, "note:")
+            note = f"{counted(more, 'more finding')} like this; --output concise lists all"
+            yield paint("note", "note:") + folded(note, width, "note:")
             yield ""
+
+
+def _of_finding(finding: Finding, paint: Callable[[str, str], str], width: int) -> Iterator[str]:
+    problem, origin = finding.problem, finding.origin
+    place, level = place_of(finding), problem.level
+    plain, painted = (
+        f"{place} {level} {problem.rule}:",
+        f"{paint('place', place)} {paint(level, level)} {problem.rule}:",
+    )
+    yield painted + folded(printable(stated(finding)), width, plain)
+    if about := rendered_as(finding):
+        yield paint("help", "object:") + folded(printable(about), width, "object:")
+    if origin:
+        where = f"policy: {place_of(origin)}"
+        painted = f"{paint('help', 'policy:')} {paint('place', place_of(origin))}"
+        yield painted + folded(printable(described(origin)), width, where)
+    # A policy's finding is about the whole object, so its expression is shown.
+    shown = origin or finding
+    if shown.text.strip():
+        gutter = f"{shown.line} |"
+        # A line that is cut has an ellipsis at either end.
+        most = min(MAX_LINE, max(width - len(gutter) - 3, _NARROWEST)) if width else MAX_LINE
+        before, marked, after, carets = caret(shown, most)
+        yield f"{paint('gutter', gutter)} {before}{marked}{after}"
+        below = carets[: carets.index("^")] + paint(problem.level, carets.lstrip())
+        yield f"{paint('gutter', '|'.rjust(len(gutter)))} {below}"
+    if problem.hint:
+        label = "note:" if problem.hint == ONCE_DECODED else "help:"
+        yield paint("help", label) + folded(printable(problem.hint), width, label)
+    yield ""
 
 
 def _first_ones(findings: Sequence[Finding]) -> Iterable[tuple[Finding, int]]:
