@@ -386,7 +386,7 @@ class TestTooSlow:
             return Answer(200, b"x" * 2**20, "application/json")
 
         with serving(create_app(talk)) as served, served.socket() as connection:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**16)
             connection.sendall(post("Content-Length: 0\r\nConnection: close\r\n"))
             assert eventually(lambda: served.server.port.crowd.unread_bytes > 2**19)
             received = bytearray()
