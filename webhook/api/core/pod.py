@@ -85,6 +85,18 @@ def new_ephemeral_containers(pod: View) -> Iterator[Problem]:
         yield forbidden(pod / "spec" / "ephemeralContainers", "cannot be set on create")
 
 
+def _waits_or_has_node(pod: Any, _: Target) -> bool:
+    return not (pod.spec.nodeName and pod.spec.schedulingGates)
+
+
+@check(Pod, on=[CREATE], given=["spec"], fine=_waits_or_has_node)
+def node_before_gates_cleared(pod: View) -> Iterator[Problem]:
+    """A pod with scheduling gates is not scheduled yet, and so has no node."""
+    if pod.spec.nodeName and pod.spec.schedulingGates:
+        detail = "cannot be set until all schedulingGates have been cleared"
+        yield forbidden(pod / "spec" / "nodeName", detail)
+
+
 @check(Pod, on=[CREATE, UPDATE], given=["spec"], fine=implied)
 def amounts_of_default_requests(pod: View) -> Iterator[Problem]:
     """A limit is the request, too, by default, so that its errors are reported twice for a pod."""
