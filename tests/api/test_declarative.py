@@ -55,6 +55,24 @@ def test_its_paths_are_those_of_the_version(gates: dict[str, bool], field: str) 
     assert [each.field for each in errors] == [field]
 
 
+def test_requests_in_their_first_form_need_no_mode() -> None:
+    obj = claim({"name": "gpu", "count": 2}, version="v1beta1")
+    no_class = "spec.devices.requests[0].exactly.deviceClassName: Required value"
+    no_mode = "spec.devices.requests[0].exactly.allocationMode: Unsupported value"
+    assert [text[: len(no_mode)] for text in said(validate(obj, kubernetes="1.35"))] == [no_class, no_mode]
+    assert said(validate(obj, kubernetes="1.35", feature_gates=TAKEOVER)) == [no_class]
+
+
+def test_items_of_lists_that_only_handwritten_rules_find_too_long_are_looked_at() -> None:
+    taints = [{"key": "A key", "effect": "None" if index else "Some"} for index in range(17)]
+    obj = resource_slice({"name": "a", "taints": taints})
+    gates = {"DRADeviceTaints": True}
+    too_many = "spec.devices[0].taints: Too many: 17: must have at most 16 items"
+    assert said(validate(obj, kubernetes="1.35", feature_gates=gates)) == [too_many]
+    first, effect = said(validate(obj, kubernetes="1.35", feature_gates=gates | TAKEOVER))
+    assert (first, effect[:52]) == (too_many, "spec.devices[0].taints[0].effect: Unsupported value:")
+
+
 def test_repeated_items_are_shown_as_go_writes_them() -> None:
     request = {"count": 2, "deviceClassName": "a", "selectors": [{"cel": {"expression": "1 > 0 && true"}}]}
     obj = claim({"name": "first", "firstAvailable": [{**request, "name": "x"}, {**request, "name": "x"}]})

@@ -199,3 +199,18 @@ def test_of_what_an_api_server_has_decoded_every_gate_may_be_on() -> None:
         "gate-off",
         "one-attribute-value",
     ]
+
+
+@pytest.mark.parametrize(
+    ("kubernetes", "dropped"),
+    [("1.33", {"adminAccess": True}), ("1.35", {"tolerations": [{"operator": "Exists"}]}), ("1.35", {"capacity": {}})],
+)
+def test_a_dropped_field_decides_about_the_form_of_a_request(kubernetes: str, dropped: dict[str, Any]) -> None:
+    def found(request: dict[str, Any]) -> list[tuple[str, str]]:
+        obj, gates = claim(request, version="v1beta1"), {"DRAPrioritizedList": True}
+        return errors(validate(obj, kubernetes=kubernetes, feature_gates=gates))
+
+    assert ("spec.devices.requests[0].exactly.deviceClassName", "Required value") in found({"name": "gpu", **dropped})
+    texts = [message for field, message in found(FIRST_AVAILABLE | dropped) if field == "spec.devices.requests[0]"]
+    assert [text.partition("required, ")[2] for text in texts] == ["but multiple fields are set"]
+    assert found(FIRST_AVAILABLE) == []

@@ -224,7 +224,7 @@ def stored(
     struct, _ = _plan_submitted(version, name, release or kind.until, CREATE, stated, admin_namespace=None)
     kept = _without(obj, (misfit for misfit in _apart(struct, obj)[0] if misfit.rule == GATE_OFF))
     drops_status = subresource != STATUS and any(warnings.status_dropped(struct, kept))
-    return _less(kept, (STATUS,)) if drops_status else kept
+    return _less(kept, (STATUS,), {}) if drops_status else kept
 
 
 def _walked(struct: CompiledStruct, obj: dict[str, Any], old: object) -> tuple[Sequence[Misfit], Sequence[Problem]]:
@@ -391,18 +391,18 @@ def _as_decoded(
 def _without(obj: dict[str, Any], dropped: Iterable[Misfit]) -> dict[str, Any]:
     """Leave out the fields that the API server drops before it validates."""
     for misfit in dropped:
-        obj = _less(obj, misfit.path)
+        obj = _less(obj, misfit.path, misfit.leaves)
     return obj
 
 
-def _less(value: Any, path: Sequence[str | int]) -> Any:
+def _less(value: Any, path: Sequence[str | int], leaves: Mapping[str, Any]) -> Any:
     step, *rest = path
     copy: Any = list(value) if isinstance(value, list) else dict(value)
     if rest:
-        copy[step] = _less(value[step], rest)
-    else:
-        del copy[step]
-    return copy
+        copy[step] = _less(value[step], rest, leaves)
+        return copy
+    del copy[step]
+    return {**leaves, **copy}
 
 
 def _compared(struct: CompiledStruct, obj: dict[str, Any], before: dict[str, Any]) -> list[Problem]:

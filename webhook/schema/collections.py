@@ -100,6 +100,7 @@ class Array(Field):
         walk_item, decode_item = item.walk, decoding(self.item, target, owner, package)
         absent, empty = self._without_items() if target.validates else (NOTHING, NOTHING)
         limit = (target.pick(self.max_items) if target.validates else None) or sys.maxsize
+        goes_on = target.declarative and not self.declarative
         size_ends_list, repeated = self.size_ends_list and release >= SIZE_ENDS_LIST_SINCE, self._repeated(target)
 
         def walk(value: Any) -> Sequence[Finding]:
@@ -110,7 +111,7 @@ class Array(Field):
             is_long = len(value) > limit
             found: list[Finding] = [too_many(Path(), len(value), limit, release)] if is_long else []
             ends, items = is_long and size_ends_list, enumerate(value)
-            walk_each = decode_item() if ends else walk_item
+            walk_each = (_walk_declarative(item) if goes_on else decode_item()) if ends else walk_item
             for index, each in items:
                 if findings := walk_each(each):
                     found += under(findings, index)
@@ -187,6 +188,17 @@ def _of_others(found: Iterable[Finding], repeated: Container[object]) -> list[Fi
 def decoding(item: Field, target: Target, owner: str, package: str) -> Callable[[], Walk]:
     """Return the factory of the walk that only decodes an item; few values need it."""
     return lambda: item.compile(target.decoding, owner, package).walk
+
+
+def _walk_declarative(item: CompiledField) -> Walk:
+    """Return the walk for the items of a list that only the handwritten rules find too long."""
+    walk_item, struct = item.walk, item.struct
+
+    def walk(value: Any) -> Sequence[Finding]:
+        found = walk_item(value)
+        return [each for each in found if isinstance(each, Misfit) or (struct and struct.finds_declaratively(each))]
+
+    return walk
 
 
 def _misfits(items: Iterable[tuple[str | int, Any]], decode: Walk) -> Iterator[Misfit]:

@@ -6,7 +6,7 @@ from functools import cache, cached_property, partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from webhook.problem import Key, Path, Problem
+from webhook.problem import ERROR, Key, Path, Problem
 from webhook.schema.declarations import Declared, Struct, declared
 from webhook.schema.decoding import EMBEDDED_SINCE, Misfit, apart, gated_field, refuses, under, unknown_field, within
 from webhook.schema.fields import ITSELF, NEW, NOTHING, STORED, Default
@@ -96,6 +96,12 @@ class CompiledStruct:
         if self.type.opaque:
             known |= {name: value[name] for name in self.type.opaque if value.get(name)}
         return known
+
+    def finds_declaratively(self, problem: Problem) -> bool:
+        """Tell whether a finding in the struct comes from a declarative rule, where these decide."""
+        from webhook.schema.tagged import is_declarative  # noqa: PLC0415 - needed only for findings
+
+        return self.target.declarative and problem.level == ERROR and is_declarative(problem, self)
 
     def spell(self, path: Path) -> Path:
         """Return a path as the API server spells it; names of unknown fields stay."""
@@ -263,15 +269,12 @@ class CompiledStruct:
 
     def _mute(self, rule: Declared, found: dict[str, Sequence[Problem]]) -> None:
         """Leave out findings in fields, but not those of declarative rules."""
-        from webhook.schema.tagged import is_declarative  # noqa: PLC0415 - needed only for findings
-
         for name in rule.mutes:
             field, _, inner = name.partition(".")
             kept = [
                 each
                 for each in found.pop(field, NOTHING)
-                if (inner and not _is_within(each.path, inner))
-                or (self.target.declarative and is_declarative(each, self))
+                if (inner and not _is_within(each.path, inner)) or self.finds_declaratively(each)
             ]
             if kept:
                 found[field] = kept

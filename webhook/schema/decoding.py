@@ -6,7 +6,8 @@ Texts follow sigs.k8s.io/json (``internal/golang/encoding/json/decode.go``) and 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from webhook.patterns import Pattern
 from webhook.problem import BAD_REQUEST, ERROR, Advice, Fix, Key, Path, Problem, quoted
@@ -14,7 +15,7 @@ from webhook.records import NamedTuple
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     Finding: TypeAlias = "Misfit | Problem"
 
@@ -36,6 +37,8 @@ class Misfit(NamedTuple):
     describe: Callable[[Path], str]
     suggest: Callable[[], Advice] = Advice
     gates: tuple[str, ...] = ()
+    leaves: Mapping[str, Any] = MappingProxyType({})
+    """The fields that take the place of a dropped one."""
 
     def under(self, step: str | int) -> Misfit:
         """Return the same misfit as seen from one level above."""
@@ -50,6 +53,11 @@ class Misfit(NamedTuple):
         advice = self.suggest()
         message = self.describe(self.path)
         return Problem(ERROR, self.rule, BAD_REQUEST, self.path, message, advice.hint, fix=advice.fix)
+
+    @property
+    def is_drop_of_field(self) -> bool:
+        """Whether the API server drops this field of the struct at hand, as its feature gates are off."""
+        return self.rule == GATE_OFF and len(self.path) == 1
 
     @property
     def refuses(self) -> bool:

@@ -115,6 +115,9 @@ class StructFields(Protocol):
     def canonical(self, value: dict[str, Any]) -> dict[str, Any]:
         """Return the value in the form for comparing old and new."""
 
+    def finds_declaratively(self, problem: Problem) -> bool:
+        """Tell whether a finding in the struct comes from a declarative rule, where these decide."""
+
     def spelling(self, name: str) -> Spelled:
         """Return the API server's spelling of a field, and the struct that it holds."""
 

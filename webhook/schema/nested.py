@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.problem import Advice, Fix, Path, Problem, invalid, required
 from webhook.schema.compiled import compile_struct
-from webhook.schema.decoding import wrong_type
+from webhook.schema.decoding import Misfit, wrong_type
 from webhook.schema.fields import IMMUTABLE, NOTHING, CompiledField, Default, Field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from webhook.release import Release
     from webhook.schema.declarations import Struct
@@ -107,16 +107,23 @@ class Inlined(Nested):
     Args:
         type_: The struct's class.
         present: A predicate: whether a submitted struct has any of its fields, for a Kubernetes release.
+        hollow: The fields that stand for it where the API server drops all that were submitted: it stays, without them.
         **common: As for :class:`Field`; ``spelled`` is the path at which the API server reports the fields.
     """
 
     inline = True
 
     def __init__(
-        self, type_: type[Struct], doc: str = "", *, present: Callable[[dict[str, Any], Release], bool], **common: Any
+        self,
+        type_: type[Struct],
+        doc: str = "",
+        *,
+        present: Callable[[dict[str, Any], Release], bool],
+        hollow: Mapping[str, Any],
+        **common: Any,
     ) -> None:
         super().__init__(type_, doc, pointer=True, **common)
-        self.present = present
+        self.present, self.hollow = present, hollow
 
     def compile(self, target: Target, owner: str, package: str) -> CompiledField:
         """Compile closures that take the whole struct around it."""
@@ -128,7 +135,11 @@ class Inlined(Nested):
 
         def walk(value: dict[str, Any]) -> Sequence[Finding]:
             inlined = {name: each for name, each in value.items() if name in struct.wire}
-            return struct.walk(inlined) if present(value, release) else decoded.walk(inlined)
+            found = struct.walk(inlined) if present(value, release) else decoded.walk(inlined)
+            gone = {each.path[0] for each in found if isinstance(each, Misfit) and each.is_drop_of_field}
+            if not gone or present({name: each for name, each in value.items() if name not in gone}, release):
+                return found
+            return [each._replace(leaves=self.hollow) if isinstance(each, Misfit) else each for each in found]
 
         return compiled._replace(
             walk=walk,

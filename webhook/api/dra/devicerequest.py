@@ -89,6 +89,9 @@ class ExactDeviceRequest(Detailed, Administering, Wanted):
     """A request for devices of one class."""
 
 
+_MODE_REQUIRED_SINCE = 37
+"""From then on the handwritten rule counts: in declarative ones the mode is optional, as v1beta1 needs none."""
+
 _COUNTED = (
     f"({{allocationMode}} is None or {{allocationMode}} == '{EXACT_COUNT}') and ({{count}} is None or {{count}} > 0) "
     f"or {{allocationMode}} == '{ALL}' and not {{count}}"
@@ -105,7 +108,7 @@ def count_for_mode(request: View) -> Iterator[Problem]:
     elif mode == EXACT_COUNT:
         if count <= 0:
             yield invalid(request / "count", count, "must be greater than zero")
-    else:
+    elif mode or not request.target.declarative or request.release >= _MODE_REQUIRED_SINCE:
         yield not_supported(request / "allocationMode", mode, (ALL, EXACT_COUNT), request.release)
 
 
@@ -182,6 +185,7 @@ class FlatDeviceRequest(Named):
         FlatExactDeviceRequest,
         "The devices that are wanted.",
         present=_wants_exactly,
+        hollow={"selectors": []},
         spelled={_CONVERTED_SINCE: "exactly"},
     )
     firstAvailable = DeviceRequest.fields["firstAvailable"]
