@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cli.arguments import UsageError
 from webhook.documents import Document, Unreadable, read
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from webhook.drivers import Profile
-
-    _Schemas = dict[str | int, tuple[Document, tuple[str | int, ...]]]
-    """Where the schemas of kinds are, if they are those of CustomResourceDefinitions."""
 
 _CRD: Final = "CustomResourceDefinition"
 _KINDS: Final = ("parameters", "kinds")
@@ -34,6 +32,22 @@ class UnusableProfilesError(Exception):
     def __init__(self, mistakes: Sequence[str], *, is_unread: bool) -> None:
         super().__init__(mistakes)
         self.mistakes, self.is_unread = mistakes, is_unread
+
+
+class _Schema(NamedTuple):
+    """The schema of a kind in a CustomResourceDefinition.
+
+    Args:
+        definition: The CustomResourceDefinition.
+        path: The schema's path in it.
+        api_version: The version that it describes, with its group.
+        content: The schema.
+    """
+
+    definition: Document
+    path: tuple[str | int, ...]
+    api_version: str
+    content: Any
 
 
 class _DefinitionError(ValueError):
@@ -110,9 +124,12 @@ class _Reader:
         if _kind(document) and "apiVersion" in document.data:
             self.mistakes[f"{document.source}: {_NO_PROFILE}"] = None  # once for a file with many
             return
-        schemas: _Schemas = {}
+        value, schemas = document.data, dict[str | int, _Schema]()
         try:
-            profile = read_profile(_with_parameters(document.data, definitions, schemas))
+            if isinstance(value, dict) and value.get("parameters") == "crd":
+                schemas = _schemas(value.get("driver"), definitions)
+                value = {**value, "parameters": _parameters(schemas)}
+            profile = read_profile(value)
         except _DefinitionError as error:
             self.mistakes[f"{_place(document, ('parameters',))}: {error}"] = None
             return
@@ -139,38 +156,42 @@ def _place(document: Document, path: Sequence[str | int] = ()) -> str:
 
 
 def _source(
-    path: tuple[str | int, ...], document: Document, schemas: _Schemas
+    path: tuple[str | int, ...], document: Document, schemas: Mapping[str | int, _Schema]
 ) -> tuple[Document, tuple[str | int, ...]]:
     """Find where a value of a profile comes from: the schema of a kind may be that of a CustomResourceDefinition."""
-    kind = path[len(_KINDS)] if len(path) > len(_KINDS) and path[: len(_KINDS)] == _KINDS else ""
-    if kind not in schemas:
+    depth = len(_KINDS)
+    if path[:depth] != _KINDS or len(path) == depth or (schema := schemas.get(path[depth])) is None:
         return document, path
-    definition, steps = schemas[kind]
-    return definition, (*steps, *path[len(_KINDS) + 1 :])
+    return schema.definition, (*schema.path, *path[depth + 1 :])
 
 
 def _kind(document: Document) -> Any:
     return document.data.get("kind") if isinstance(document.data, dict) else None
 
 
-def _with_parameters(value: Any, definitions: Sequence[Document], schemas: _Schemas) -> Any:
-    """Replace ``parameters: crd`` by the schemas of CustomResourceDefinitions, and note where these are."""
-    if not isinstance(value, dict) or value.get("parameters") != "crd":
-        return value
-    kinds = {}
-    api_version = ""
+def _schemas(driver: Any, definitions: Sequence[Document]) -> dict[str | int, _Schema]:
+    """Return the schemas in CustomResourceDefinitions by kind.
+
+    Raises:
+        _DefinitionError: There is no definition, or a malformed one.
+    """
+    found: dict[str | int, _Schema] = {}
     try:
         for each in definitions:
             spec = each.data.get("spec") or {}
             for index, version in enumerate(spec.get("versions") or ()):
-                api_version = f"{spec.get('group')}/{version.get('name')}"
-                schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+                path = ("spec", "versions", index, "schema", "openAPIV3Schema")
+                content = (version.get("schema") or {}).get("openAPIV3Schema") or {}
                 kind = str((spec.get("names") or {}).get("kind"))
-                kinds[kind] = schema
-                schemas[kind] = each, ("spec", "versions", index, "schema", "openAPIV3Schema")
+                found[kind] = _Schema(each, path, f"{spec.get('group')}/{version.get('name')}", content)
     except (AttributeError, TypeError) as error:
-        message = f"{value.get('driver')}: parameters: crd: a {_CRD} beside the profile is malformed"
-        raise _DefinitionError(message) from error
-    if not kinds:
-        raise _DefinitionError(f"{value.get('driver')}: parameters: crd: no {_CRD} stands beside the profile")
-    return {**value, "parameters": {"apiVersion": api_version, "kinds": kinds}}
+        raise _DefinitionError(f"{driver}: parameters: crd: a {_CRD} beside the profile is malformed") from error
+    if not found:
+        raise _DefinitionError(f"{driver}: parameters: crd: no {_CRD} stands beside the profile")
+    return found
+
+
+def _parameters(schemas: Mapping[str | int, _Schema]) -> dict[str, Any]:
+    """Return a profile's section about parameters; all kinds have the version of the last definition."""
+    *_, last = schemas.values()
+    return {"apiVersion": last.api_version, "kinds": {kind: each.content for kind, each in schemas.items()}}
