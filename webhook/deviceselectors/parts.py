@@ -241,7 +241,7 @@ def start_of(part: Expression) -> int:
 
 
 _STEPS: Final = 20_000
-"""The steps of a walk; a selector has 10 KiB, and fewer parts."""
+"""The most parts to visit; a selector without such macros has fewer, as it has 10 KiB at most."""
 _BYTES: Final = 20_000
 """The memory that the parts of a selector take, besides that of its text."""
 _BYTES_A_CHARACTER: Final = 400
@@ -249,7 +249,7 @@ _kept: Final[Cache[Parts | bool]] = Cache(64 << 20)
 
 
 def parts_of(expression: str, release: Release, gates: frozenset[str] = frozenset()) -> Parts | None:
-    """Split a selector into parts; None if it cannot be compiled, or nested macros repeat parts endlessly."""
+    """Split a selector into parts; None if it cannot be compiled, or nested macros multiply its parts."""
     key = expression, release, gates
     known = _kept.get(key)
     if known is None:
@@ -263,7 +263,7 @@ def parts_of(expression: str, release: Release, gates: frozenset[str] = frozense
 
 
 def _is_walkable(root: Expression) -> bool:
-    """Tell whether a walk ends soon: nested ``optMap`` share their targets, and each doubles the ways to them."""
+    """Tell whether there are few ways to all parts: nested ``optMap`` share their targets, and each doubles them."""
     left, count = [root], 0
     while left and count < _STEPS:
         left += left.pop().children()

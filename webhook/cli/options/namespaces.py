@@ -83,7 +83,7 @@ class Namespaces:
         return None if found is None else labels if isinstance(labels, dict) else {}
 
     def hinted(self, problem: Problem, obj: Any, release: str) -> Problem:
-        """Name the label of an object's namespace that was probably meant, if it lacks that for admin access."""
+        """Add a hint to a refusal of admin access: the label of the namespace that was probably meant to allow it."""
         labels = self.labels_around(obj) if problem.rule in ADMIN_RULES and problem.level == ERROR else None
         if not labels:
             return problem

@@ -31,11 +31,11 @@ MOST: Final = 4
 _AHEAD: Final = 4
 """Pieces of work for each process that may be under way or have waiting results, which bounds the memory."""
 _FIRST: Final = 32
-"""How many items are done before any fork, which then need not import and compile again what most items need."""
+"""How many items are done at most before any fork, which then need not import and compile what most of them need."""
 _TRIED: Final = 256
-"""How many items are done then, to learn how long the others would take."""
+"""How many items are done at most then, to learn how long the others would take."""
 _PART: Final = 4
-"""Which part of the items is done at most for each of the two, as a few may be heavy."""
+"""One item of so many is done at most for each of the two: a few items may take long."""
 _CHEAP: Final = 0.25
 """How many seconds of work are done as quickly in this process: forks copy the memory that they look at."""
 _TICKET: Final = 4
