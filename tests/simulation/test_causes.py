@@ -169,6 +169,16 @@ def test_requests_that_compete() -> None:
     assert reason(*on("a"), claim).startswith("1 node cannot meet all requests together: ")
 
 
+def test_of_several_exhausted_capacities_the_first_one_is_named() -> None:
+    names = ("zeta", "eta", "theta", "alpha", "beta", "gamma")
+    capacity = {name: {"value": "10Gi"} for name in names}
+    claim = asking(capacity={"requests": dict.fromkeys(names, "6Gi")})
+    (first,) = claim["spec"]["devices"]["requests"]
+    claim["spec"]["devices"]["requests"].append({**first, "name": "s"})
+    text = reason(*on("a", capacity=capacity, allowMultipleAllocations=True), claim)
+    assert text.endswith("take at least 12Gi of capacity zeta, of which 10Gi is left")
+
+
 def test_a_pod_that_gets_its_devices_has_no_reason() -> None:
     (answer,) = simulate([clusters.device_class(), *on("a"), asking()], [clusters.pod(claims={"gpu": "c"})])
     assert (answer["node"], answer["why"]["reason"]) == ("a", "")

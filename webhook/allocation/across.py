@@ -9,8 +9,9 @@ from webhook.allocation.demand import Stop
 from webhook.allocation.devices import quantity_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from webhook.allocation.capacity import Take
     from webhook.allocation.constraints import Attribute, Value
     from webhook.allocation.explain import Funnel
 
@@ -185,26 +186,35 @@ def _of_counters(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
 
 
 def _of_capacity(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
-    """Look for capacity of which requests take more from the devices that they share than is left of all of them."""
-    needed: dict[str, int] = {}
+    """Look for capacity of which requests take more than all devices have left that they could share."""
+    taking: dict[str, dict[Funnel, int]] = {}
     left: dict[str, dict[int, int]] = {}
-    taking: dict[str, list[Funnel]] = {}
     for each in funnels:
-        contents = {index: each.content(index) for index in each.places}
-        takes = {index: take for index, content in contents.items() if (take := each.ask.takes(content))}
-        if each.ask.is_admin or not takes or not all(content.is_shared for content in contents.values()):
-            continue
-        for name in set.intersection(*(set(take.amounts) for take in takes.values())):
-            needed[name] = needed.get(name, 0) + min(take.amounts[name] for take in takes.values()) * each.least
-            taking.setdefault(name, []).append(each)
+        takes = _shares(each)
+        for name in _names_of_all(takes.values()):
+            taking.setdefault(name, {})[each] = min(take.amounts[name] for take in takes.values()) * each.least
             for index, take in takes.items():
                 used = (each.view.capacity_used(index) or {}).get(name, 0)
                 left.setdefault(name, {})[index] = take.limits[name] - used
-    for name, amount in needed.items():
-        remains = sum(left[name].values())
-        if len(taking[name]) > 1 and amount > remains:
-            much = f"{quantity_text(amount)} of capacity {name}, of which {quantity_text(remains)} is left"
-            yield f"{_joined(taking[name], title)} take at least {much}"
+    for name, amounts in taking.items():
+        needed, remains = sum(amounts.values()), sum(left[name].values())
+        if len(amounts) > 1 and needed > remains:
+            much = f"{quantity_text(needed)} of capacity {name}, of which {quantity_text(remains)} is left"
+            yield f"{_joined([*amounts], title)} take at least {much}"
+
+
+def _shares(funnel: Funnel) -> dict[int, Take]:
+    """Return what a request takes of the devices left for it; nothing unless all of these may be shared."""
+    contents = {index: funnel.content(index) for index in funnel.places}
+    if funnel.ask.is_admin or not all(each.is_shared for each in contents.values()):
+        return {}
+    return {index: take for index, each in contents.items() if (take := funnel.ask.takes(each))}
+
+
+def _names_of_all(takes: Iterable[Take]) -> list[str]:
+    """Return the capacities that a request takes of each device, in their order."""
+    first, *others = [each.amounts for each in takes] or [{}]
+    return [name for name in first if all(name in each for each in others)]
 
 
 def _joined(funnels: Sequence[Funnel], title: Title) -> str:

@@ -51,13 +51,13 @@ def lack_of_capacity(
     if take is None:
         missing = next(name for name in requests or () if name not in capacity)
         return Lack(f"capacity {missing} is not published")
-    for name, wanted_amount in take.amounts.items():
+    for name, needed in take.amounts.items():
         taken = (used or {}).get(name, 0)
         free = take.limits[name] - taken
-        if wanted_amount > free:
-            left, wanted = quantity_text(free), quantity_text(wanted_amount)
+        if needed > free:
+            left, wanted = quantity_text(free), quantity_text(needed)
             has = f"{left} is left" if taken else f"a device has {left}"
-            text = f"capacity {name}: {has}, {wanted} is {_why(wanted_amount, (requests or {}).get(name))}"
+            text = f"capacity {name}: {has}, {wanted} is {_why(needed, (requests or {}).get(name))}"
             return Lack(text, name, most_within(capacity[name].get("requestPolicy"), free), wanted)
     for name in take.refused:
         most, wanted = most_allowed(capacity[name]["requestPolicy"]), quantity_text(take.amounts[name])
@@ -66,8 +66,8 @@ def lack_of_capacity(
     return None
 
 
-def _why(taken: int, requested: Any) -> str:
-    """Say why so much is taken of a capacity: it is wanted, rounded up from what is requested, or the default."""
+def _why(needed: int, requested: Any) -> str:
+    """Say why so much is needed of a capacity: it is requested, or more than that after rounding, or the default."""
     if requested is None:
         return "taken where none is requested"
-    return "wanted" if taken == amount(decode_quantity(requested)) else f"wanted: {requested}, rounded up"
+    return "wanted" if needed == amount(decode_quantity(requested)) else f"wanted: {requested}, rounded up"

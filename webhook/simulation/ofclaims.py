@@ -19,7 +19,7 @@ from webhook.simulation.taints import Taint, taint_of
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from webhook.deviceselectors.parts import Read
     from webhook.formats import Quantity
@@ -45,42 +45,37 @@ def changes(cluster: Cluster, claims: Sequence[JSONObject], groups: Sequence[Gro
         groups: How nodes refuse the pod.
         error: The error that made the scheduler give up on the pod; empty without one.
     """
-    pending = [claim for claim in claims if not allocation_of(claim)]
-    named = Counter(name for claim in pending for name in {name for name, _ in requests(claim)})
-    constrained = Counter(_attribute(each) for claim in pending for each in _constraints(claim))
-    for index, claim in enumerate(claims):
-        if not allocation_of(claim):
-            for constraint in _constraints(claim):
-                what = f"without the constraint {_attribute(constraint)}"
-                if constrained[_attribute(constraint)] > 1:
-                    what += f" for {_concerned(constraint, claim, several=len(pending) > 1)}"
-                yield Change(what, 2, f"{index} {what}", in_claim(index, _without_constraint(constraint)))
-            for name, asks in requests(claim):
-                full_name = f"{namespace_of(claim)}/{name_of(claim)}"
-                alike = [
-                    each
-                    for group in groups
-                    for each in group.requests
-                    if (each["claim"], each["request"]) == (full_name, name)
-                ]
-                title = f"request {name} of claim {full_name}" if named[name] > 1 else f"request {name}"
-                yield from _Request(cluster, asks, alike, place=(index, name), title=title).changes(error)
+    pending = {index: claim for index, claim in enumerate(claims) if not allocation_of(claim)}
+    named = Counter(name for claim in pending.values() for name in {name for name, _ in requests(claim)})
+    compared = Counter(_compared(each) for claim in pending.values() for each in _constraints(claim))
+    for index, claim in pending.items():
+        full_name = f"{namespace_of(claim)}/{name_of(claim)}"
+        of_claim = f" of claim {full_name}"
+        for constraint in _constraints(claim):
+            what = f"without the constraint {_compared(constraint)}"
+            if compared[_compared(constraint)] > 1:
+                concerned = ", ".join(texts(constraint, "requests")) or "all requests"
+                what += f" for {concerned}{of_claim if len(pending) > 1 else ''}"
+            yield Change(what, 2, f"{index} {what}", in_claim(index, _without_constraint(constraint)))
+        for name, asks in requests(claim):
+            alike = [
+                each
+                for group in groups
+                for each in group.requests
+                if (each["claim"], each["request"]) == (full_name, name)
+            ]
+            title = f"request {name}{of_claim if named[name] > 1 else ''}"
+            yield from _Request(cluster, asks, alike, place=(index, name), title=title).changes(error)
 
 
 def _constraints(claim: JSONObject) -> list[JSONObject]:
     return items(claim, "spec", "devices", "constraints")
 
 
-def _attribute(constraint: JSONObject) -> str:
+def _compared(constraint: JSONObject) -> str:
     """Write what a constraint compares, such as ``matchAttribute: example.com/numa``."""
     field = "matchAttribute" if "matchAttribute" in constraint else "distinctAttribute"
     return f"{field}: {text(constraint, field)}"
-
-
-def _concerned(constraint: JSONObject, claim: JSONObject, *, several: bool) -> str:
-    """Name the requests that a constraint is about, with their claim if the pod has several."""
-    names = ", ".join(texts(constraint, "requests")) or "all requests"
-    return f"{names} of claim {namespace_of(claim)}/{name_of(claim)}" if several else names
 
 
 def _lacking(answers: Sequence[JSONObject]) -> dict[str, list[str]]:
@@ -93,7 +88,7 @@ def _lacking(answers: Sequence[JSONObject]) -> dict[str, list[str]]:
 
 
 def _least(answer: JSONObject) -> int:
-    """Return the number of devices that a request wants of a node; for all devices, those that it selects."""
+    """Return how many devices a request needs of a node: all that it selects if it has no count."""
     return int(max(1, answer["selected"]) if answer["wanted"] is None else answer["wanted"])
 
 
@@ -221,11 +216,11 @@ class _Request:
                 what = f"with {meant} in place of {name} in {self._title}"
                 yield self._change(what, 0, "capacity", _setting(capacity={"requests": better}))
             most = readable_quantity(str(wanted))
-            lacking = self._lacking.get(name, ())
-            left = [each for value in lacking if (each := readable_quantity(value)) and most and each < most]
-            for each in sorted(left, reverse=True)[:_AMOUNTS_MAX]:
-                yield self._with_amount(asked, name, str(each))
-            if most and self._is_met:  # by itself, but others take of the same devices
+            if not most:
+                continue
+            for each in _largest(self._lacking.get(name, ()), most):
+                yield self._with_amount(asked, name, each)
+            if self._is_met:  # by itself, but others take of the same devices
                 yield self._with_half(asked, name, most)
         if asked:
             what = f"without the capacity that {self._title} asks for"
@@ -244,12 +239,9 @@ class _Request:
         """Ask for a share of a capacity of which the whole, or the default of its policy, is too much."""
         for name, values in self._lacking_capacity.items():
             if name not in asked:
-                left = {each for value in values if (each := readable_quantity(value))}
-                for each in sorted(left, reverse=True)[:_AMOUNTS_MAX]:
-                    setting = _setting(capacity={"requests": {**asked, name: str(each)}})
-                    yield self._change(
-                        f"with capacity.requests {name}: {each} in {self._title}", 1, "capacity", setting
-                    )
+                for each in _largest(values):
+                    what = f"with capacity.requests {name}: {each} in {self._title}"
+                    yield self._change(what, 1, "capacity", _setting(capacity={"requests": {**asked, name: each}}))
 
     def _of_count(self) -> Iterator[Change]:
         """Lower the count to one, or to the numbers that nodes have left, or else by halves."""
@@ -286,6 +278,12 @@ def _meant(name: str, known: set[str]) -> str:
     """Return the capacity that a name probably means: one of the same name, but for the domain, or a similar one."""
     alike = [each for each in sorted(known) if each.rpartition("/")[2] == name.rpartition("/")[2]]
     return alike[0] if alike else nearest(name, known)
+
+
+def _largest(values: Iterable[str], below: Quantity | None = None) -> list[str]:
+    """Return the largest of some amounts, or of those below another one."""
+    known = {each for value in values if (each := readable_quantity(value)) and (below is None or each < below)}
+    return [str(each) for each in sorted(known, reverse=True)[:_AMOUNTS_MAX]]
 
 
 def _halves(most: Quantity) -> list[str]:

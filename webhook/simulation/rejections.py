@@ -6,7 +6,17 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.across import conflict, constraint, spread
-from webhook.allocation.explain import CAPACITY, COUNTERS, ELSEWHERE
+from webhook.allocation.explain import (
+    CAPACITY,
+    CLASS,
+    CONSTRAINT,
+    COUNTERS,
+    ELSEWHERE,
+    IN_USE,
+    NODE,
+    SELECTOR,
+    TAINT,
+)
 from webhook.allocation.selecting import Values
 from webhook.cel.errors import EvaluationError
 from webhook.deviceselectors.parts import Blame, parts_of
@@ -33,18 +43,8 @@ _WISH_MAX: Final = 80
 """A longer description of a request's selection is left out."""
 _STAGES: Final = ("seen", "of_class", "selected", "free", "tolerated", "enough")
 _STAGE_NAMES: Final = ("seen", "ofClass", "selected", "free", "tolerated", "enough")
-_BLAMED: Final = {
-    "of_class": "class",
-    "selected": "selector",
-    "free": "in use",
-    "tolerated": "taint",
-    "enough": "capacity",
-}
-
-
+_BLAMED: Final = {"of_class": CLASS, "selected": SELECTOR, "free": IN_USE, "tolerated": TAINT, "enough": CAPACITY}
 _NO_DEVICES: Final = "no ResourceSlice has devices for the node"
-_COUNTERS: Final = "counters"
-"""Stands for all counters that are short, whichever devices consume them."""
 _WEIGHTS: Final = {"enough": 1_000_000, "selected": 1_000, "seen": 1}
 
 
@@ -201,7 +201,7 @@ class Explainer:
                             found.held.add(name, self._held(name, reason), self._cluster.names[node])
         blame, values = _most_common(found.blames)
         constrained, together = funnel.constrained, funnel.together
-        because = found.lacking.text if blame.text == _COUNTERS else blame.text
+        because = found.lacking.text if blame.text == COUNTERS else blame.text
         if not funnel.seen:
             because = "; ".join(filter(None, (_NO_DEVICES, self._cluster.of_other_nodes)))
         if found.elsewhere:
@@ -256,26 +256,27 @@ class Explainer:
         for stage in _STAGES[1:]:
             if getattr(funnel, stage) >= wanted:
                 continue
-            blamed = {_BLAMED[stage], "counters"} if stage == "enough" else {_BLAMED[stage], "node"}
-            found = [reason for reason in reasons if reason.stage in blamed - {"in use"}]
+            blamed = {_BLAMED[stage], COUNTERS} if stage == "enough" else {_BLAMED[stage], NODE}
+            found = [reason for reason in reasons if reason.stage in blamed - {IN_USE}]
             closest = [reason for reason in found if reason.stage != CAPACITY or reason.lacks[0].name]
             yield from (self._first_false(funnel, reason) for reason in closest or found)
             return
         constrained = funnel.constrained
         if constrained is not None and constrained < wanted:
-            without = [Blame(reason.text) for reason in reasons if reason.stage == "constraint"]
+            without = [Blame(reason.text) for reason in reasons if reason.stage == CONSTRAINT]
             yield from without or [Blame(spread(funnel))]
         elif funnel.together is not None:
             yield Blame(funnel.together.text)
 
     def _first_false(self, funnel: Funnel, reason: DeviceReason) -> Blame:
         """Describe the obstacle to the use of a device."""
-        if reason.stage in {"selector", "class"}:
-            return self._met(reason, self._selectors(funnel, of_class=reason.stage == "class"))
+        if reason.stage in {SELECTOR, CLASS}:
+            return self._met(reason, self._selectors(funnel, of_class=reason.stage == CLASS))
         if not reason.lacks:
             return Blame(reason.text)
         lack = reason.lacks[0]
-        return Blame(_COUNTERS) if lack.counter_set else Blame(reason.text, lack.name, lack.left)
+        # One for all counters that are short, whichever devices consume them.
+        return Blame(COUNTERS) if lack.counter_set else Blame(reason.text, lack.name, lack.left)
 
     def _met(self, reason: DeviceReason, expressions: Sequence[str]) -> Blame:
         """Describe the value of a device that a selector did not accept; the allocator's own words if it is unknown."""
@@ -295,7 +296,7 @@ class Explainer:
 
     def _held(self, name: str, reason: DeviceReason) -> set[DeviceID]:
         """Return the devices of a claim that rule out a device: itself, or those that draw on the same counters."""
-        if reason.stage != "counters":
+        if reason.stage != COUNTERS:
             return {(reason.driver, reason.pool, reason.device)}
         results = items(self._claim(name), "status", "allocation", "devices", "results")
         ids = ((text(each, "driver"), text(each, "pool"), text(each, "device")) for each in results)
