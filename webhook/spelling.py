@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.patterns import Pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 _WORD: Final = Pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_]")
 _LONGEST: Final = 253
@@ -37,6 +37,12 @@ def nearest(name: str, known: Iterable[str]) -> str:
         known: The known names.
     """
     return next(iter(near(name, known)), "")
+
+
+def either(names: Sequence[str]) -> str:
+    """Join names as alternatives: ``a, b or c``; empty without any."""
+    *others, last = names or [""]
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def near(name: str, known: Iterable[str]) -> list[str]:

@@ -12,7 +12,7 @@ from webhook.explain import text
 from webhook.explain.counterparts import counterpart
 from webhook.explain.facts import gated
 from webhook.explain.places import children, kinds, rules
-from webhook.spelling import nearest
+from webhook.spelling import either, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -65,13 +65,11 @@ def explain(
         there = f"{elsewhere[0].api_version}, Kubernetes {text.releases(elsewhere[0].served)}"
         raise UnknownNameError(f"{where} has no {elsewhere[0].name}: it is in {there}")
     if fields := list(_fields(among, [name, *path], release)):
-        shown = f"{', '.join(fields[:_SHOWN])}{', …' if len(fields) > _SHOWN else ''}"
-        raise UnknownNameError(f"{query} is not a rule or kind; a field is spelled with its kind: {shown}")
+        raise UnknownNameError(f"{query} is not a rule or kind; a field is spelled with its kind: {_first(fields)}")
     if fields := list(_fields_of_type(among, query, release)):
-        shown = f"{', '.join(fields[:_SHOWN])}{', …' if len(fields) > _SHOWN else ''}"
-        raise UnknownNameError(f"{query} is the type of a field: {shown}")
+        raise UnknownNameError(f"{query} is the type of a field: {_first(fields)}")
     alike = dict.fromkeys(kind.name for kind in among if name.casefold() in kind.name.casefold())
-    near = _either([*alike][:_SHOWN]) or nearest(name, [*(kind.name for kind in among), *known, *GATES])
+    near = either([*alike][:_SHOWN]) or nearest(name, [*(kind.name for kind in among), *known, *GATES])
     hint = f"did you mean {near}?" if near else "`draguard explain` lists them"
     raise UnknownNameError(f"unknown rule or kind {query}: {hint}")
 
@@ -80,10 +78,8 @@ _SHOWN = 3
 """How many fields of one name are listed, and kinds with similar names."""
 
 
-def _either(names: Sequence[str]) -> str:
-    """Name the first, the second or the third."""
-    *others, last = names or [""]
-    return f"{', '.join(others)} or {last}" if others else last
+def _first(fields: Sequence[str]) -> str:
+    return f"{', '.join(fields[:_SHOWN])}{', …' if len(fields) > _SHOWN else ''}"
 
 
 def _fields(among: Iterable[Kind], path: Sequence[str], release: Release | None) -> Iterator[str]:

@@ -28,6 +28,7 @@ from webhook.simulation.holders import Held, elsewhere
 from webhook.simulation.refusals import is_full, labels, shortages, taints
 from webhook.simulation.shortages import Shortages
 from webhook.simulation.taints import Taint, taint_of
+from webhook.spelling import either
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
@@ -332,7 +333,7 @@ def _most_common(blames: Counter[Blame]) -> tuple[Blame, list[str]]:
     values = sorted({each.met for each in same}, key=_in_order)
     if not first.wanted or len(values) == 1:
         return first, values
-    return Blame.of(first.name, _either(values), first.wanted), values
+    return Blame.of(first.name, _in_short(values), first.wanted), values
 
 
 def _in_order(value: str) -> tuple[bool, Any, str]:
@@ -340,10 +341,10 @@ def _in_order(value: str) -> tuple[bool, Any, str]:
     return number is None, value if number is None else number, value
 
 
-def _either(values: Sequence[str]) -> str:
+def _in_short(values: Sequence[str]) -> str:
     if len(values) > _VALUES_MAX:
         return f"{values[0]} … {values[-1]} ({len(values)} values)"
-    return f"{', '.join(values[:-1])} or {values[-1]}"
+    return either(values)
 
 
 def _conflict(funnels: Sequence[Funnel], needs: Needs) -> str:

@@ -122,6 +122,7 @@ examples:
   draguard explain --api-version v1beta1 ResourceClaim
   draguard explain reserved-only-while-allocated            a rule
   draguard explain DRAAdminAccess                           a feature gate
+  draguard explain v1beta1                                 the kinds of an API version
 """
 
 
@@ -242,7 +243,7 @@ def explain(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default="",
         metavar="KIND[.FIELD]|RULE|GATE",
-        help="a kind, a field as findings spell it after its kind, a rule or a feature gate "
+        help="a kind, a field as findings spell it after its kind, a rule, a feature gate, an API version or a driver "
         "(default: list kinds and rules)",
     )
     parser.add_argument("--recursive", action="store_true", help="print the fields of fields, too, with their types")
