@@ -73,6 +73,11 @@ def namespace_of(obj: object) -> str:
     return namespace if namespace and isinstance(namespace, str) else DEFAULT_NAMESPACE
 
 
+def full_name_of(obj: object) -> str:
+    """Return an object's namespace and name: ``namespace/name``."""
+    return f"{namespace_of(obj)}/{name_of(obj)}"
+
+
 def labels_of(obj: object) -> dict[str, str]:
     """Return an object's labels whose values are texts."""
     labels = mapping(obj, "metadata", "labels")

@@ -109,7 +109,7 @@ def _texts(pairs: Iterable[tuple[Document, _Changed]]) -> Iterator[tuple[Documen
 
 
 class _Changed(NamedTuple):
-    """A changed document: its object, the JSON Patch that leads to it, its findings, and what became of its node."""
+    """A changed document: its object, the JSON Patch that leads to it, its findings, and its warnings about nodes."""
 
     object: Any
     patch: Sequence[Mapping[str, object]] = ()

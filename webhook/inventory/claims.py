@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.objects import at, items, mapping, name_of, namespace_of, text, texts
+from webhook.objects import at, full_name_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _held(claim: JSONObject) -> str:
 
 def not_created(pod: JSONObject) -> Blocked:
     """Report that a pod waits for a claim generated from a template."""
-    return Blocked(f'pod "{namespace_of(pod)}/{name_of(pod)}": ResourceClaim not created yet')
+    return Blocked(f'pod "{full_name_of(pod)}": ResourceClaim not created yet')
 
 
 def source(entry: JSONObject, field: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.engine.manifests import review
 from webhook.inventory import CLAIMS
 from webhook.inventory.claims import allocation_of, source
-from webhook.objects import items, mapping, name_of, namespace_of, text
+from webhook.objects import full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, at
 from webhook.references.allocation import without_sharing
 from webhook.references.hints import hint_of
@@ -89,7 +89,7 @@ class References:
         busy = {(each["claim"], each["request"]) for each in asked if each["free"] < each["selected"]}
         for claim in placement.claims if busy else ():
             if not allocation_of(claim):
-                name = f"{namespace_of(claim)}/{name_of(claim)}"
+                name = full_name_of(claim)
                 found = without_sharing(claim, self._context)
                 yield from (message for request, message in found if (name, request.name) in busy)
 

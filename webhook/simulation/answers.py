@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.inventory.claims import allocation_of, uid_of
 from webhook.inventory.extended import ExtendedResources
-from webhook.objects import items, name_of, namespace_of, text
+from webhook.objects import full_name_of, items, name_of, namespace_of, text
 from webhook.simulation import binding, creation, untried
 from webhook.simulation.causes import cause
 from webhook.simulation.cluster import EXTENDED
@@ -86,7 +86,7 @@ class Answers:
             return _nothing()
         if verdicts is None or needs is None:
             return _advised([], untried.advice(self._scheduler, placement))
-        names = tuple(map(_full_name, needs.claims))
+        names = tuple(map(full_name_of, needs.claims))
         known = self._known.get(id(verdicts))
         if known is not None and known[:2] == (verdicts, len(self._cluster.log)):
             return _renamed(known[3], dict(zip(known[2], names, strict=True)))
@@ -110,7 +110,7 @@ class Answers:
         settings = self._cluster.settings
         if placement.node is None and placement.verdicts is not None and settings.has_binding_conditions:
             notes += [
-                f"claim {_full_name(each)} was allocated without allocationTimestamp, by an earlier release: "
+                f"claim {full_name_of(each)} was allocated without allocationTimestamp, by an earlier release: "
                 f"Kubernetes 1.{settings.release} cannot reserve it for another pod"
                 for each in placement.claims
                 if (allocation := allocation_of(each)) and not allocation.get("allocationTimestamp")
@@ -131,7 +131,7 @@ class Answers:
             for result in items(allocation_of(claim), "devices", "results"):
                 driver, pool, device = (text(result, field) for field in ("driver", "pool", "device"))
                 if catalog.find((driver, pool), device) is None:
-                    what = f"claim {_full_name(claim)} has device {driver}/{pool}/{device}"
+                    what = f"claim {full_name_of(claim)} has device {driver}/{pool}/{device}"
                     yield f"{what}, which is in no ResourceSlice: its driver may not prepare it"
 
     def _ungated(self, placement: Placement) -> Iterator[str]:
@@ -180,10 +180,6 @@ def _advised(groups: Sequence[Group], advice: Advice) -> JSONObject:
 def _is_of_others(claim: JSONObject, pod: JSONObject) -> bool:
     """Tell whether others use a claim, so that the scheduler does not deallocate it for a pod."""
     return any(text(each, "uid") != uid_of(pod) for each in items(claim, "status", "reservedFor"))
-
-
-def _full_name(claim: JSONObject) -> str:
-    return f"{namespace_of(claim)}/{name_of(claim)}"
 
 
 def _renamed(why: JSONObject, names: Mapping[str, str]) -> JSONObject:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.inventory.claims import allocation_of
-from webhook.objects import at, items, mapping, name_of, namespace_of, text, texts
+from webhook.objects import at, full_name_of, items, mapping, name_of, text, texts
 from webhook.problem import aggregate
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def refusal(claim: JSONObject, consumer: Consumer, namespace: str, release: Rele
 def used_up(claims: Iterable[JSONObject]) -> str:
     """Name a claim that no further pod can use; empty if there is none."""
     full = (each for each in claims if len(items(each, "status", "reservedFor")) >= CONSUMERS_MAX)
-    names = (f"{namespace_of(each)}/{name_of(each)}" for each in full)
+    names = (full_name_of(each) for each in full)
     return next((f"claim {each} is used by {CONSUMERS_MAX} pods, and no more can use it" for each in names), "")
 
 
@@ -76,7 +76,7 @@ def unmapped(pod: JSONObject, claim: JSONObject, release: Release) -> str:
     """
     if items(claim, "spec", "devices", "requests") or release < _UNMAPPED_FAILS_SINCE:
         return ""
-    which = f"{namespace_of(pod)}/{name_of(pod)}"
+    which = full_name_of(pod)
     return f"{FAILED}nil or empty request mappings, no update of pod {which} ExtendedResourceClaimStatus"
 
 

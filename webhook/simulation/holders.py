@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.deviceselectors.fleet import shortened
 from webhook.inventory.claims import POD, POD_GROUP, allocation_of
-from webhook.objects import at, items, mapping, name_of, namespace_of, text, texts
+from webhook.objects import at, full_name_of, items, mapping, namespace_of, text, texts
 from webhook.simulation.affinity import selects
 from webhook.simulation.binding import has_failed
 
@@ -125,14 +125,14 @@ def elsewhere(cluster: Cluster, claim: JSONObject) -> str:
         cluster: The cluster.
         claim: The claim.
     """
-    name = f"claim {namespace_of(claim)}/{name_of(claim)}"
+    name = f"claim {full_name_of(claim)}"
     if failed := _failed(claim):
         return f"{name}: {failed}"
     selector = mapping(allocation_of(claim), "nodeSelector")
     homes = [each.name for each in cluster.nodes if not selector or selects(selector, each.node)]
     if len(homes) == len(cluster.nodes):
         return f"{name}: its devices were not ready in time"
-    held = used_by(holder(cluster, f"{namespace_of(claim)}/{name_of(claim)}", 0))
+    held = used_by(holder(cluster, full_name_of(claim), 0))
     return f"{name}{held} has its devices on {shortened(homes) or 'no known node'}"
 
 

@@ -12,7 +12,7 @@ from webhook.deviceselectors.reads import reads
 from webhook.deviceselectors.thresholds import lowered, others, respelt
 from webhook.formats import readable_quantity
 from webhook.inventory.claims import allocation_of
-from webhook.objects import items, mapping, name_of, namespace_of, text, texts
+from webhook.objects import full_name_of, items, mapping, text, texts
 from webhook.simulation.change import Change, in_claim
 from webhook.simulation.rejections import requests
 from webhook.simulation.taints import Taint, taint_of
@@ -49,7 +49,7 @@ def changes(cluster: Cluster, claims: Sequence[JSONObject], groups: Sequence[Gro
     named = Counter(name for claim in pending.values() for name in {name for name, _ in requests(claim)})
     compared = Counter(_compared(each) for claim in pending.values() for each in _constraints(claim))
     for index, claim in pending.items():
-        full_name = f"{namespace_of(claim)}/{name_of(claim)}"
+        full_name = full_name_of(claim)
         of_claim = f" of claim {full_name}"
         for constraint in _constraints(claim):
             what = f"without the constraint {_compared(constraint)}"

@@ -22,7 +22,7 @@ from webhook.cel.errors import EvaluationError
 from webhook.deviceselectors.parts import Blame, parts_of
 from webhook.formats import readable_quantity
 from webhook.inventory.extended import resource_of
-from webhook.objects import at, items, name_of, namespace_of, text
+from webhook.objects import at, full_name_of, items, text
 from webhook.records import NamedTuple
 from webhook.simulation.holders import Held, elsewhere
 from webhook.simulation.refusals import is_full, labels, shortages, taints
@@ -362,7 +362,7 @@ def _conflict(funnels: Sequence[Funnel], needs: Needs) -> str:
 
 def _subject(funnel: Funnel, needs: Needs) -> str:
     """Name a request; an extended resource that devices provide has no request that its user wrote."""
-    if funnel.claim in {f"{namespace_of(each)}/{name_of(each)}" for each in needs.claims}:
+    if funnel.claim in {full_name_of(each) for each in needs.claims}:
         return f"request {funnel.request}"
     container, resource = resource_of(needs.pod, funnel.request)
     return f"extended resource {resource} of container {container}"

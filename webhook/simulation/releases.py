@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from webhook.inventory.claims import allocation_of
-from webhook.objects import items, name_of, namespace_of
+from webhook.objects import full_name_of, items, namespace_of
 from webhook.simulation.change import Change, in_claim, same
 from webhook.simulation.holders import COPY, holder, pods_of, used_by
 from webhook.simulation.running import owners_of
@@ -31,7 +31,7 @@ def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator
         groups: How nodes refuse the pod.
     """
     own = {
-        _full_name(claim): index
+        full_name_of(claim): index
         for index, (claim, consumer) in enumerate(zip(needs.claims, needs.consumers, strict=False))
         if allocation_of(claim) and len(items(claim, "status", "reservedFor")) > consumer.has(claim)
     }
@@ -70,8 +70,4 @@ def _on(cluster: Cluster, nodes: Collection[str]) -> Iterator[str]:
     """Return the claims whose pods run on some nodes."""
     for claim in cluster.inventory.all("ResourceClaim") if nodes else ():
         if not cluster.nodes_of(claim).isdisjoint(nodes):
-            yield _full_name(claim)
-
-
-def _full_name(claim: JSONObject) -> str:
-    return f"{namespace_of(claim)}/{name_of(claim)}"
+            yield full_name_of(claim)

@@ -21,7 +21,7 @@ from webhook.inventory.claims import (
     uid_of,
 )
 from webhook.inventory.extended import leftover
-from webhook.objects import items, mapping, name_of, namespace_of, text
+from webhook.objects import full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.simulation import binding, conditions, creation
 from webhook.simulation.affinity import named, selects
@@ -114,7 +114,7 @@ class Scheduler:
     def _without_claim(self, pod: JSONObject, claim: JSONObject, why: str) -> Placement:
         """Return the placement of a pod that waits for a claim which the API server rejects."""
         self.cluster.delete(claim)
-        note = f"the API server refuses its claim {namespace_of(claim)}/{name_of(claim)}: {why}"
+        note = f"the API server refuses its claim {full_name_of(claim)}: {why}"
         return Placement(pod, None, None, reason=not_created(pod).reason, notes=(note,))
 
     def _placed(self, pod: JSONObject, node: str) -> Placement:

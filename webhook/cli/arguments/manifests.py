@@ -122,7 +122,7 @@ examples:
   draguard explain --api-version v1beta1 ResourceClaim
   draguard explain reserved-only-while-allocated            a rule
   draguard explain DRAAdminAccess                           a feature gate
-  draguard explain v1beta1                                 the kinds of an API version
+  draguard explain v1beta1                                  the kinds of an API version
 """
 
 

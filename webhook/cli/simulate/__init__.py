@@ -27,7 +27,7 @@ from webhook.documents import STDIN, Unreadable
 from webhook.findings import FAILED, GRAVE, guarded, own_failure, unread
 from webhook.inventory import Inventory, MalformedError, in_namespace
 from webhook.inventory.claims import POD
-from webhook.objects import DEFAULT_NAMESPACE, items, name_of, namespace_of, text
+from webhook.objects import DEFAULT_NAMESPACE, full_name_of, items, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.references.pending import References
 from webhook.references.rules import listed
@@ -282,7 +282,7 @@ def _schedule(scheduler: Scheduler, pods: _Pods, result: Text, limit: _Limit, ar
                 print(result.summary(answers, arguments.namespace))
             print(NOT_SIMULATED)
     if left:
-        names = listed([f"{namespace_of(pod)}/{name_of(pod)}" for pod in left])
+        names = listed([full_name_of(pod) for pod in left])
         asked = len(pods.reported)
         pods_left = f"{len(left)} of {asked} pods" if asked > 1 else "1 pod"
         advice = "give fewer pods, or a longer --timeout" if found else "give a longer --timeout"
@@ -325,7 +325,7 @@ def _check_fit(workloads: Iterable[JSONObject]) -> None:
     """
     for each in workloads:
         if text(each, "kind") == "DaemonSet":
-            name = f"DaemonSet {namespace_of(each)}/{name_of(each)}"
+            name = f"DaemonSet {full_name_of(each)}"
             raise UsageError(
                 f"--fit counts copies of one pod, and {name} has one pod on each node: leave --fit out to see them"
             )
@@ -362,7 +362,7 @@ def _explained(scheduler: Scheduler, placement: Placement, limit: _Limit) -> JSO
 
 def _note_suspended(workloads: Iterable[JSONObject], arguments: Namespace) -> None:
     """Name the workloads that make no pods until they are resumed."""
-    names = [f"{text(each, 'kind')} {namespace_of(each)}/{name_of(each)}" for each in workloads if is_suspended(each)]
+    names = [f"{text(each, 'kind')} {full_name_of(each)}" for each in workloads if is_suspended(each)]
     if not arguments.quiet:
         notes = (f"note: {name} is suspended: its pods are simulated as if it were resumed" for name in names)
         show_lines(notes, sys.stderr)
