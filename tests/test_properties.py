@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-EXAMPLES = settings(max_examples=1500)
+EXAMPLES = settings(max_examples=800)
 
 REVIEWS = [each.review for each in recorded()]
 KINDS = [(version, kind) for version, each in VERSIONS.items() for kind in each.kinds]
