@@ -151,6 +151,15 @@ def test_nested_macros_take_no_exponential_time() -> None:
     assert [each.problem.rule for each in result.findings].count("impossible-value") == 1
 
 
+def test_rules_of_many_names_take_no_cubic_time() -> None:
+    rule = {
+        "apiGroups": [f"g{number}.example.com" for number in range(300)],
+        "apiVersions": [f"v{number}" for number in range(1, 300)],
+        "resources": [f"r{number}" for number in range(300)],
+    }
+    assert found("object.kind == 'Pods'", rules=[PODS | rule]) == []
+
+
 IMPOSSIBLE = [
     ({}, "object.kind == 'Pods'", "Pod"),
     ({}, "'CREAT' != request.operation", "CREATE"),
