@@ -47,7 +47,7 @@ spec:
   - expression: |
       object.metadata.name != "bad"
     message: bad name
-  - expression: has(object.spec.containers)
+  - expression: dyn(object.spec.containers) != null
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
@@ -672,7 +672,11 @@ class TestCheck:
             ('object.metadata.name != "bad"', "1 + '2' == '3'", "both sides must be of one type: "),
             ('object.metadata.name != "bad"', "object.metadata.name", "it must say true or false: "),
             ("message: bad name", "messageExpression: 1 + 1", "string(…) makes a text"),
-            ("expression: has(", "expression: !has(", "quote the expression: YAML takes a leading ! for a tag"),
+            (
+                "dyn(object.spec.containers) != null",
+                "!has(object.spec)",
+                "quote the expression: YAML takes a leading ! for a tag",
+            ),
             ("resources: [pods]", "resources: [Pod]", 'did you mean "pods"?'),
             ("resources: [pods]", "resources: [jobs]", 'jobs are in the API group "batch"'),
             ("resources: [pods]", "resources: [qqq]", ""),
@@ -746,7 +750,7 @@ class TestCheck:
         assert "found no matching overload for '_+_' applied to '(double, int)'" in done.out
 
     def test_what_cannot_work_is_a_warning(self, write: Callable[..., Path]) -> None:
-        folder = write(p=LIMITED.replace("has(object.spec.containers)", "1 < 2"))
+        folder = write(p=LIMITED.replace("dyn(object.spec.containers) != null", "1 < 2"))
         assert [(each["level"], each["rule"]) for each in findings("policy", "check", folder)] == [
             ("warning", "never-refuses")
         ]
@@ -759,7 +763,12 @@ class TestCheck:
         assert [each["rule"] for each in found] == ["not-served", "not-served"]
 
     def test_costs_are_reported(self, write: Callable[..., Path]) -> None:
-        folder = write(p=LIMITED.replace("has(object.spec.containers)", "object.spec.containers.all(c, c.name != '')"))
+        folder = write(
+            p=LIMITED.replace(
+                "dyn(object.spec.containers) != null",
+                "object.spec.containers.all(c, c.name != '')",
+            )
+        )
         lines = draguard("policy", "check", "--costs", folder).out.splitlines()
         assert lines[0].startswith(f"{folder}/p.yaml:10: spec.validations[0].expression of limited costs at least ")
         costs = json.loads(draguard("policy", "check", "--output", "json", folder).out)["costs"]

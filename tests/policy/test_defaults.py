@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.policy.examples import CLAIM, POD, binding, mutating, policy
+from tests.structured import resource_slice
 from webhook.engine.offline import evaluate
 from webhook.policy.change.defaults import with_defaults, without_defaults
 from webhook.policy.load import load
@@ -235,3 +236,12 @@ def test_items_of_a_long_list_are_found_at_once() -> None:
     started = time.process_time()
     assert without_defaults([{"new": True}, *items], items, items) == [{"new": True}, *items]
     assert time.process_time() - started < 1
+
+
+def test_what_go_writes_even_if_empty_is_there() -> None:
+    pool = with_defaults(resource_slice({}, pool={"name": "p", "generation": 0}))["spec"]
+    assert pool["pool"] == {"name": "p", "generation": 0, "resourceSliceCount": 0}
+    assert pool["devices"] == [{"name": ""}]
+    policy_ = {"value": "8Gi", "requestPolicy": {}}
+    (device,) = with_defaults(resource_slice({"name": "a", "capacity": {"memory": policy_}}))["spec"]["devices"]
+    assert device["capacity"]["memory"]["requestPolicy"] == {"default": None}

@@ -28,19 +28,22 @@ _NO_TIME = {"", "0001-01-01T00:00:00Z"}
 class Condition(V1Struct):
     """One aspect of an object's state."""
 
-    type = Text("What it is about, as a label key.", format=formats.label_key, always=True)
+    type = Text("What it is about, as a label key.", format=formats.label_key, always=True, written=True)
     status = Text(
         "Whether it holds: True, False or Unknown.",
         go="ConditionStatus",
         one_of=("False", "True", "Unknown"),
         always=True,
+        written=True,
     )
     observedGeneration = Int(
         "The generation of the object it is about.", minimum=(0, "must be greater than or equal to zero")
     )
     lastTransitionTime = Time("When it came to be so.")
-    reason = Text("Why, as a word for programs.", format=formats.condition_reason, max_length=REASON_MAX_BYTES)
-    message = Text("Why, as a text for people.", max_length=MESSAGE_MAX_BYTES)
+    reason = Text(
+        "Why, as a word for programs.", format=formats.condition_reason, max_length=REASON_MAX_BYTES, written=True
+    )
+    message = Text("Why, as a text for people.", max_length=MESSAGE_MAX_BYTES, written=True)
 
 
 @check(Condition)

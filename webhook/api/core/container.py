@@ -42,7 +42,7 @@ class ResourceClaim(V1Struct):
 
     shorthand: ClassVar = {str: "name"}
 
-    name = Text("The claim, as spec.resourceClaims calls it.")
+    name = Text("The claim, as spec.resourceClaims calls it.", written=True)
     request = Text("One of the claim's requests; all of them if empty.", since=REQUESTS_SINCE)
 
 
@@ -57,8 +57,8 @@ class ResourceRequirements(V1Struct):
 class ContainerResizePolicy(V1Struct):
     """Whether a container is restarted when one of its resources changes."""
 
-    resourceName = Text("The resource.", go="ResourceName")
-    restartPolicy = Text("NotRequired or RestartContainer.", go="ResourceResizeRestartPolicy")
+    resourceName = Text("The resource.", go="ResourceName", written=True)
+    restartPolicy = Text("NotRequired or RestartContainer.", go="ResourceResizeRestartPolicy", written=True)
 
 
 class ContainerPort(V1Struct):
@@ -86,7 +86,7 @@ class Container(V1Struct):
         "volumeMounts": Array(unjudged("VolumeMount"), list_map_keys=["mountPath"]),
     }
 
-    name = Text("The container's name, unique in the pod.", format=formats.dns_label, required=True)
+    name = Text("The container's name, unique in the pod.", format=formats.dns_label, required=True, written=True)
     image = Text("The image that it runs.", required=True)
     imagePullPolicy = Text("When to pull the image.", go="PullPolicy")
     command = Array(Text(), "What it runs, in place of the image's entry point.")

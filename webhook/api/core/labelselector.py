@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class LabelSelectorRequirement(V1Struct):
     """A condition on one label."""
 
-    key = Text("The label's key.")
-    operator = Text("In, NotIn, Exists or DoesNotExist.", go="LabelSelectorOperator")
+    key = Text("The label's key.", written=True)
+    operator = Text("In, NotIn, Exists or DoesNotExist.", go="LabelSelectorOperator", written=True)
     values = Array(Text(), "What In and NotIn compare the label with.")
 
 

@@ -57,10 +57,10 @@ class OwnerReference(V1Struct):
     package = "v1"
     atomic = True
 
-    apiVersion = Text("The owner's API version.")
-    kind = Text("The owner's kind.")
-    name = Text("The owner's name.")
-    uid = Text("The owner's UID.", go="types.UID")
+    apiVersion = Text("The owner's API version.", written=True)
+    kind = Text("The owner's kind.", written=True)
+    name = Text("The owner's name.", written=True)
+    uid = Text("The owner's UID.", go="types.UID", written=True)
     controller = Bool("Whether the owner is the managing controller.", pointer=True)
     blockOwnerDeletion = Bool("Whether the owner cannot be deleted in the foreground before this.", pointer=True)
 

@@ -42,7 +42,7 @@ SOURCES = "resourceClaimName", "resourceClaimTemplateName"
 class PodGroupResourceClaim(Struct):
     """A claim that the group's pods share."""
 
-    name = Text("What pods call the claim.", format=formats.short_name, required=True)
+    name = Text("What pods call the claim.", format=formats.short_name, required=True, written=True)
     resourceClaimName = Text("A ResourceClaim.", format=formats.long_name, pointer=True)
     resourceClaimTemplateName = Text(
         "A ResourceClaimTemplate, from which the group gets a claim of its own.", format=formats.long_name, pointer=True
@@ -73,7 +73,7 @@ class PodGroupSpec(Struct):
 class PodGroupResourceClaimStatus(Struct):
     """The claim that was made for the group."""
 
-    name = Text("What pods call the claim.", required=True)
+    name = Text("What pods call the claim.", required=True, written=True)
     resourceClaimName = Text("The ResourceClaim; none if it was not needed.", format=formats.long_name, pointer=True)
 
 

@@ -82,7 +82,7 @@ class Toleration(V1Struct):
 class PodSchedulingGate(V1Struct):
     """Something that must be done before the pod is scheduled."""
 
-    name = Text("Who will remove the gate.")
+    name = Text("Who will remove the gate.", written=True)
 
 
 class NodeAffinity(V1Struct):
@@ -150,7 +150,7 @@ class PodSpec(V1Struct):
         "volumes": Array(unjudged("Volume"), list_map_keys=["name"]),
     }
 
-    containers = Array(Nested(Container), "The containers.", required=True, list_map_keys=["name"])
+    containers = Array(Nested(Container), "The containers.", required=True, list_map_keys=["name"], written=True)
     initContainers = Array(
         Nested(Container), "The containers that run before these, and sidecars.", list_map_keys=["name"]
     )

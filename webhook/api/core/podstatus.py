@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class ResourceHealth(V1Struct):
     """The health of one device."""
 
-    resourceID = Text("The device.", go="ResourceID")
+    resourceID = Text("The device.", go="ResourceID", written=True)
     health = Text("How it is.", go="ResourceHealthStatus", one_of=("Healthy", "Unhealthy", "Unknown"), always=True)
     message = Text("Why it is so.", pointer=True, max_length=1024, since=36)
 
@@ -34,7 +34,7 @@ class ResourceHealth(V1Struct):
 class ResourceStatus(V1Struct):
     """The health of the devices behind one resource or claim of a container."""
 
-    name = Text("The resource, or claim:<claim> or claim:<claim>/<request>.", go="ResourceName")
+    name = Text("The resource, or claim:<claim> or claim:<claim>/<request>.", go="ResourceName", written=True)
     resources = Array(Nested(ResourceHealth), "The devices.")
 
 
@@ -47,7 +47,7 @@ class ContainerStatus(V1Struct):
         "allocatedResources containerID image imageID lastState ready resources restartCount started state",
     )
 
-    name = Text("The container.")
+    name = Text("The container.", written=True)
     allocatedResourcesStatus = Array(Nested(ResourceStatus), "The health of what it was given.", since=31)
     volumeMounts = Anything("Its mounted volumes.", since=30)
     user = Anything("The user that it runs as.", since=31)
@@ -77,16 +77,16 @@ def repeated_device(status: View) -> Iterator[Problem]:
 class PodResourceClaimStatus(V1Struct):
     """The claim that was made from a template for one entry of the pod."""
 
-    name = Text("The entry in spec.resourceClaims.")
+    name = Text("The entry in spec.resourceClaims.", written=True)
     resourceClaimName = Text("The ResourceClaim; absent if none had to be made.", pointer=True)
 
 
 class ContainerExtendedResourceRequest(V1Struct):
     """The request that serves an extended resource of a container."""
 
-    containerName = Text("The container.")
-    resourceName = Text("The extended resource.")
-    requestName = Text("The request of the claim.")
+    containerName = Text("The container.", written=True)
+    resourceName = Text("The extended resource.", written=True)
+    requestName = Text("The request of the claim.", written=True)
 
 
 class PodExtendedResourceClaimStatus(V1Struct):
@@ -97,8 +97,9 @@ class PodExtendedResourceClaimStatus(V1Struct):
         "Which request serves which resource.",
         required=True,
         required_detail="at least one request mapping is required",
+        written=True,
     )
-    resourceClaimName = Text("The ResourceClaim.", format=formats.dns_subdomain, required=True)
+    resourceClaimName = Text("The ResourceClaim.", format=formats.dns_subdomain, required=True, written=True)
 
 
 class AllocatableResources(ResourceList):
@@ -127,11 +128,11 @@ class NodeAllocatableOverheadStatus(V1Struct):
 class NodeAllocatableResourceClaimStatus(V1Struct):
     """The node resources, such as cpu and memory, that a claim takes."""
 
-    resourceClaimName = Text("The ResourceClaim.")
+    resourceClaimName = Text("The ResourceClaim.", written=True)
     containers = Array(
         Text(), "The containers that use it.", list_type="set", required=True, required_detail="must not be empty"
     )
-    resources = AllocatableResources("What it takes.", until=36)
+    resources = AllocatableResources("What it takes.", until=36, written=True)
     mapping = Array(
         Nested(NodeAllocatableMappingStatus), "What goes with its devices.", list_map_keys=["name"], since=37
     )

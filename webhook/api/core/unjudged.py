@@ -105,7 +105,7 @@ HTTPGetAction = struct(
     host=STRING,
 )
 TCPSocketAction = struct("TCPSocketAction", port=IntOrString(), host=STRING)
-GRPCAction = struct("GRPCAction", service=Text(pointer=True, default=""), port=INT32)
+GRPCAction = struct("GRPCAction", service=Text(pointer=True, default=""), port=Int(go="int32", written=True))
 SleepAction = struct("SleepAction", seconds=Int(written=True))
 LifecycleHandler = struct(
     "LifecycleHandler",
@@ -179,7 +179,7 @@ VolumeMount = struct(
     **alike(STRING, "subPath subPathExpr"),
 )
 ContainerRestartRuleOnExitCodes = struct(
-    "ContainerRestartRuleOnExitCodes", values=Array(INT32, list_type="set"), operator=WRITTEN
+    "ContainerRestartRuleOnExitCodes", values=Array(INT32, list_type="set"), operator=STRING
 )
 ContainerRestartRule = struct("ContainerRestartRule", exitCodes=one(ContainerRestartRuleOnExitCodes), action=STRING)
 
@@ -466,4 +466,4 @@ StatefulSetPersistentVolumeClaimRetentionPolicy = struct(
     whenDeleted=Text(default="Retain"),
     whenScaled=Text(default="Retain"),
 )
-StatefulSetOrdinals = struct("StatefulSetOrdinals", start=Int(go="int32"))
+StatefulSetOrdinals = struct("StatefulSetOrdinals", start=Int(go="int32", written=True))

@@ -39,7 +39,7 @@ class CapacityRequestPolicyRange(Struct):
 class CapacityRequestPolicy(Struct):
     """The amounts of a capacity that a request may take."""
 
-    default = Quantity("What a request takes that does not say.", pointer=True)
+    default = Quantity("What a request takes that does not say.", pointer=True, written=True)
     validValues = Array(Quantity(), "What requests are rounded up to.")
     validRange = Nested(CapacityRequestPolicyRange, "The bounds of what requests take.", pointer=True)
 

@@ -44,10 +44,16 @@ CHECKED_ONCE_SINCE = 32
 class DeviceRequestAllocationResult(Struct):
     """A device that was allocated for a request."""
 
-    request = Text("The request, or `request/alternative`.")
-    driver = driver_name("The device's driver.", required=True, declared=TAGGED_DRIVER_NAME)
-    pool = Text("The device's pool.", checked_by=pool_name, required=True, declared={35: {"checked_by": pool_path}})
-    device = dns_label("The device's name in its pool.", always=True)
+    request = Text("The request, or `request/alternative`.", written=True)
+    driver = driver_name("The device's driver.", required=True, declared=TAGGED_DRIVER_NAME, written=True)
+    pool = Text(
+        "The device's pool.",
+        checked_by=pool_name,
+        required=True,
+        declared={35: {"checked_by": pool_path}},
+        written=True,
+    )
+    device = dns_label("The device's name in its pool.", always=True, written=True)
     adminAccess = Bool("Whether it is allocated for administration.", pointer=True, since=32, gate="DRAAdminAccess")
     tolerations = tolerations("The taints that the request tolerates.", AllocatedToleration)
     bindingConditions = binding_conditions("What must become true of the device before a pod is bound.")
@@ -92,6 +98,7 @@ class DeviceAllocationConfiguration(DeviceConfiguration):
         required=True,
         one_of=("FromClaim", "FromClass"),
         declared=TAGGED,
+        written=True,
     )
     requests = Array(Text(), "The requests it is for; all if empty.", max_items=32, unique="", declared=TAGGED)
 
@@ -138,9 +145,9 @@ class NetworkDeviceData(Struct):
 class AllocatedDeviceStatus(Struct):
     """The state of an allocated device, as reported by its driver."""
 
-    driver = driver_name("The device's driver.", required=True)
-    pool = Text("The device's pool.", checked_by=pool_name, required=True)
-    device = dns_label("The device's name in its pool.", always=True)
+    driver = driver_name("The device's driver.", required=True, written=True)
+    pool = Text("The device's pool.", checked_by=pool_name, required=True, written=True)
+    device = dns_label("The device's name in its pool.", always=True, written=True)
     shareID = Text(
         "Which share of the device it is.",
         format=formats.uuid,
@@ -161,9 +168,9 @@ class ResourceClaimConsumerReference(Struct):
     """An object that uses the claim, usually a pod."""
 
     apiGroup = Text("The consumer's API group.")
-    resource = Text("The consumer's resource, such as pods.", required=True)
-    name = Text("The consumer's name.", required=True)
-    uid = Text("The consumer's UID.", required=True, go="types.UID")
+    resource = Text("The consumer's resource, such as pods.", required=True, written=True)
+    name = Text("The consumer's name.", required=True, written=True)
+    uid = Text("The consumer's UID.", required=True, go="types.UID", written=True)
 
 
 class AllocationStatus(Struct):

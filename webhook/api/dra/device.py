@@ -236,7 +236,7 @@ class Device(BasicDevice):
     moved = "attributes, capacity and the rest are fields of the device itself"
     unboxed = "basic"
 
-    name = dns_label("Its name, unique in the pool.", always=True)
+    name = dns_label("Its name, unique in the pool.", always=True, written=True)
 
 
 check(BasicDevice, since=34, given=CONDITION_LISTS)(conditions_for_binding)
@@ -315,7 +315,7 @@ class BoxedDevice(Struct):
     box = "basic"
     moved = "attributes, capacity and the rest, except the name, are fields of `basic`"
 
-    name = dns_label("Its name, unique in the pool.", always=True)
+    name = dns_label("Its name, unique in the pool.", always=True, written=True)
     basic = Nested(BasicDevice, "What is to be known about it.", pointer=True, spelled={_CONVERTED_SINCE: ""})
 
 

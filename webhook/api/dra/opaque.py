@@ -74,7 +74,9 @@ def _canonical(value: Any) -> Any:
 class OpaqueDeviceConfiguration(Struct):
     """Parameters for one driver."""
 
-    driver = driver_name("The driver that the parameters are for.", required=True, declared=TAGGED_DRIVER_NAME)
+    driver = driver_name(
+        "The driver that the parameters are for.", required=True, declared=TAGGED_DRIVER_NAME, written=True
+    )
     parameters = RawObject("The driver's own parameters, a JSON object.", required=True)
 
 

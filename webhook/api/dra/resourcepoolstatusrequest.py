@@ -44,7 +44,7 @@ def number(doc: str, **common: Any) -> Int:
 class ResourcePoolStatusRequestSpec(Struct):
     """The pools to report on."""
 
-    driver = driver("The driver of the pools.")
+    driver = driver("The driver of the pools.").but(written=True)
     poolName = Text("The pool; all of the driver if absent.", checked_by=pool_path, pointer=True)
     limit = Int(
         "How many pools are wanted at most.",
@@ -94,7 +94,9 @@ class PoolStatus(Struct):
 
     driver = driver("The pool's driver.")
     poolName = Text("The pool's name.", checked_by=pool_path, required=True)
-    generation = Int("The pool's generation.", required=True, minimum=(0, "must be greater than or equal to 0"))
+    generation = Int(
+        "The pool's generation.", required=True, minimum=(0, "must be greater than or equal to 0"), written=True
+    )
     resourceSliceCount = Int(
         "How many slices the pool has.",
         go="int32",

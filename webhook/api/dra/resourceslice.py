@@ -33,15 +33,17 @@ UNSET_OR_TRUE = "must be either unset or set to true"
 class ResourcePool(Struct):
     """The pool that the slice belongs to."""
 
-    name = Text("The pool's name.", checked_by=pool_name, required=True, immutable=True)
-    generation = Int("Goes up with every change of the pool.", minimum=(0, "must be greater than or equal to zero"))
-    resourceSliceCount = Int("How many slices the pool has.", minimum=(1, "must be greater than zero"))
+    name = Text("The pool's name.", checked_by=pool_name, required=True, immutable=True, written=True)
+    generation = Int(
+        "Goes up with every change of the pool.", minimum=(0, "must be greater than or equal to zero"), written=True
+    )
+    resourceSliceCount = Int("How many slices the pool has.", minimum=(1, "must be greater than zero"), written=True)
 
 
 class ResourceSliceSpec(Struct):
     """Devices, and the nodes that can use them."""
 
-    driver = driver_name("The driver that offers the devices.", required=True, immutable=True)
+    driver = driver_name("The driver that offers the devices.", required=True, immutable=True, written=True)
     pool = Nested(ResourcePool, "The pool that the devices belong to.")
     nodeName = Text(
         "The node that has the devices.",

@@ -56,7 +56,9 @@ class CELDeviceSelector(Struct):
 
     shorthand: ClassVar = {str: "expression"}
 
-    expression = Text("True for suitable devices, of which it sees `device`.", checked_by=cel_selector, always=True)
+    expression = Text(
+        "True for suitable devices, of which it sees `device`.", checked_by=cel_selector, always=True, written=True
+    )
 
 
 class DeviceSelector(Struct):

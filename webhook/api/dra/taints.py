@@ -30,7 +30,7 @@ _TAGGED_EFFECT: Mapping[int, Mapping[str, Any]] = {
 class DeviceTaint(Struct):
     """A reason not to use a device."""
 
-    key = Text("What is wrong, as a label key.", format=formats.label_key, always=True)
+    key = Text("What is wrong, as a label key.", format=formats.label_key, always=True, written=True)
     value = Text("More about it, as a label value.", format=formats.label_value)
     effect = Text(
         "What happens to pods that do not tolerate it.",
@@ -38,6 +38,7 @@ class DeviceTaint(Struct):
         required=True,
         one_of=EFFECTS,
         declared=TAGGED,
+        written=True,
     )
     timeAdded = Time("When it was added; set by the API server.", pointer=True)
 

@@ -111,7 +111,8 @@ def has_any(type_: type[Struct], value: Mapping[str, Any]) -> bool:
 
 def zeros(type_: type[Struct]) -> Mapping[str, Any]:
     """Return the fields that Go writes even if empty, and their empty values."""
-    return {name: field.zero for name, field in type_.fields.items() if field.written and isinstance(field, Scalar)}
+    written = {name: each for name, each in type_.fields.items() if each.written and isinstance(each, Scalar)}
+    return {name: None if each.pointer else each.zero for name, each in written.items()}
 
 
 def _inlined(type_: type[Struct]) -> tuple[str, Nested] | None:

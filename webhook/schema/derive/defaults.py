@@ -132,7 +132,7 @@ class _Completion(NamedTuple):
         for present, complete in self.inlined:
             if present(found, self.release):
                 found = complete(found)
-        return self.last({**self.written, **found} if self.written else found)
+        return self.last(found if self.written.keys() <= found.keys() else {**self.written, **found})
 
 
 def _rewritten(parse: Complete, write: Callable[[Any], str], value: Any) -> Any:
