@@ -47,17 +47,16 @@ def lowered(parts: Parts, name: str, values: Iterable[str]) -> Iterator[Threshol
         found = ordering(part)
         if found is None or label(found.subject) != name or found.operator not in _AT_LEAST | _AT_MOST:
             continue
-        constant = found.wanted
-        is_made = isinstance(constant, Call)
-        literal = constant.arguments[0] if isinstance(constant, Call) else constant
-        read = _version if isinstance(constant, Call) and constant.function == "semver" else readable_quantity
+        call = found.wanted if isinstance(found.wanted, Call) else None
+        literal = call.arguments[0] if call else found.wanted
+        read = _version if call and call.function == "semver" else readable_quantity
         if not isinstance(literal, Literal) or (wanted := read(str(literal.value))) is None:
             continue
         at_least = found.operator in _AT_LEAST
         known: dict[str, Any] = {value: number for value in values if (number := read(value)) is not None}
         fine = [each for each in known if (known[each] < wanted if at_least else wanted < known[each])]
         for value in sorted(fine, key=known.__getitem__, reverse=at_least):
-            written = json.dumps(value) if is_made else value
+            written = json.dumps(value) if call else value
             changed = _replaced(parts.text, literal.offset, written)
             yield Threshold(f"{name} {found.operator} {value}", changed)
 

@@ -47,12 +47,11 @@ class Markdown(Format):
 
     def _lines(self, report: Report) -> Iterator[str]:
         yield "# draguard"
+        shown = report.findings[:MAX_FINDINGS]
         if not self.style.quiet:
-            yield from (
-                "",
-                *_fenced([folded(printable(each), _WIDTH) for each in closing(report, report.findings[:MAX_FINDINGS])]),
-            )
-        for file, findings in groupby(report.findings[:MAX_FINDINGS], key=lambda each: each.file):
+            yield ""
+            yield from _fenced([folded(printable(each), _WIDTH) for each in closing(report, shown)])
+        for file, findings in groupby(shown, key=lambda each: each.file):
             yield from ("", f"## {_code(file)}")
             for finding in findings:
                 yield from ("", *_finding(finding))

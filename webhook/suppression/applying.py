@@ -106,6 +106,7 @@ class Suppressions:
         added = list(self._about_suppressions(self._statements, self.paths, report.findings))
         kept += (each for finding in added if (each := self._reported(finding, report)) is not None)
         if added:
+            # Findings about policies come first, those about settings last.
             before = (each.file for each in report.findings if each.file not in report.files)
             kept = by_place(kept, (*before, *report.files, *(each.file for each in added)))
         report.findings = kept

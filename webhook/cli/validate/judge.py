@@ -190,9 +190,9 @@ class Judge:
             return FINE
         taken = not any(problem.level == ERROR for problem in problems)
         del problems[MOST_FINDINGS + 1 :]  # locating each of a million takes minutes
+        hinted = (self.namespaces.hinted(each, outcome.object, release) for each in problems)
         findings = [
-            _placed(_worded(_hinted(each, outcome.object, document), document), document, release)
-            for each in (self.namespaces.hinted(each, outcome.object, release) for each in problems)
+            _placed(_worded(_hinted(each, outcome.object, document), document), document, release) for each in hinted
         ]
         findings = [self._brief(self._fixable(each, document), document, outcome.object) for each in findings]
         findings += self._of_policies(outcome, document)
