@@ -23,6 +23,9 @@ WARN: Final = "Warn"
 AUDIT: Final = "Audit"
 """The actions if a policy denies something (admissionregistration/v1, ValidationAction)."""
 
+_PAIRS: Final = 1_000
+"""The most groups and resources to look up at once; requests are matched with the rules of more one by one."""
+
 
 class Rule(NamedTuple):
     """Operations on resources, and the names of objects; without names, on all objects."""
@@ -44,7 +47,8 @@ class MatchResources(NamedTuple):
         namespaces: A selector for the namespaces.
         objects: A selector for the objects.
         is_exact: Whether other versions of a resource do not match.
-        named: The groups and resources of the rules, under all their names; None without rules or with wildcards.
+        named: The groups and resources of the rules, under all their names; None without rules, with wildcards, or if
+            they are many.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -260,8 +264,10 @@ def _match_of(match: Mapping[str, Any]) -> MatchResources:
 
 
 def _named_by(rules: tuple[Rule, ...]) -> frozenset[tuple[str, str]] | None:
+    if not rules or sum(len(each.groups) * len(each.resources) for each in rules) > _PAIRS:
+        return None
     pairs = {(group, name) for rule in rules for group in rule.groups for name, _ in rule.resources}
-    if not rules or any("*" in pair for pair in pairs):
+    if any("*" in pair for pair in pairs):
         return None
     return frozenset(each for pair in pairs for each in served_as(*pair))
 

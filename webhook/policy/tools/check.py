@@ -196,7 +196,8 @@ def _unchangeable(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
     path = Path(("spec", "matchConstraints", "resourceRules"))
     seen = set()
     for index, rule in enumerate(policy.match.rules):
-        for resource in (Resource(group, "", name) for group in sorted(rule.groups) for name, _ in rule.resources):
+        groups = sorted(rule.groups.intersection(kinds.groups))
+        for resource in (Resource(group, "", name) for group in groups for name, _ in rule.resources):
             kind = kinds.kind_of(resource)
             if rule not in rules or kind is None or kind in seen or kinds.is_custom(kind):
                 continue
