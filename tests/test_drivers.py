@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -40,6 +41,20 @@ spec:
           size: {x-kubernetes-int-or-string: true}
           names: {type: array, minItems: 1, items: {type: string, pattern: "^[a-z]+$"}}
           more: {type: object, x-kubernetes-preserve-unknown-fields: true}
+"""
+INCOHERENT = f"""driver: Bad Driver
+classes: {{mig.acme.com: migg,
+  "Bad Class!": gpu}}
+kindAttribute: tpye
+removed: {{a/b/c: select by uuid}}
+devices:
+  gpu: {{attributes: {{a b: string, type: string}},
+    capacity: [memory, memory, {"m" * 33}]}}
+  mig: {{attributes: {{type: string}}}}
+parameters:
+  apiVersion: acme.com/v1
+  kinds:
+    Config: {{required: [size, sizes], properties: {{size: {{type: integer}}}}}}
 """
 WRONG = """\
 abuot: a driver
@@ -322,6 +337,52 @@ class TestCheck:
             "6:53: parameters.schema: Beta is not among the gates; write gates: {Beta: false} if it is off by default",
             "6:82: parameters.schema.a.type: unknown type strng; did you mean string?",
         ]
+
+    def test_its_names_and_parts_fit_together(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "a.yaml").write_text(INCOHERENT, encoding="utf-8")
+        found = draguard("driver", "check", "a.yaml").err.splitlines()
+        assert [re.sub(" must .*", "", line.removeprefix("a.yaml:")) for line in found] == [
+            (
+                "13:31: parameters.kinds.Config.required[1]: sizes is required, but not among the properties; "
+                "did you mean size?"
+            ),
+            "1:1: driver: a lowercase RFC 1123 subdomain",
+            "3:3: classes.Bad Class!: a lowercase RFC 1123 subdomain",
+            "5:11: removed.a/b/c: a lowercase RFC 1123 subdomain",
+            "7:22: devices.gpu.attributes.a b: a valid C identifier",
+            "8:24: devices.gpu.capacity[1]: memory stands twice",
+            f"8:32: devices.gpu.capacity[2]: {'m' * 33}:",
+            "2:12: classes.mig.acme.com: migg is not among the devices; did you mean mig?",
+            "4:1: kindAttribute: no device has the attribute tpye; did you mean type?",
+        ]
+
+    @pytest.mark.parametrize(
+        ("devices", "message"),
+        [
+            ("gpu: {}\n  mig: {}", "kindAttribute: name the attribute that tells gpu, mig apart"),
+            ("gpu: {}\nkindAttribute: type", "kindAttribute: no device has the attribute type"),
+            ("gpu: {}\nkindAttribute: type\nisOpen: true", ""),
+            ("gpu: {optionalCapacity: ['*', 'slice*']}", ""),
+        ],
+    )
+    def test_an_attribute_tells_kinds_apart(self, tmp_path: Path, devices: str, message: str) -> None:
+        (tmp_path / "a.yaml").write_text(f"driver: a\ndevices:\n  {devices}\n", encoding="utf-8")
+        done = draguard("driver", "check", tmp_path / "a.yaml")
+        assert (done.code, message in done.err) == (bool(message), True)
+
+    @pytest.mark.parametrize(
+        "schema",
+        [
+            "{additionalProperties: true, required: [b], properties: {a: {}}}",
+            "{x-kubernetes-preserve-unknown-fields: true, required: [b], properties: {a: {}}}",
+            "{allOf: [{required: [b], properties: {a: {}}}], properties: {b: {}}}",
+            "{required: [b]}",
+        ],
+    )
+    def test_a_required_field_may_be_one_of_the_other_fields(self, tmp_path: Path, schema: str) -> None:
+        (tmp_path / "a.yaml").write_text(f"driver: a\nparameters: {{schema: {schema}}}\n", encoding="utf-8")
+        assert draguard("driver", "check", tmp_path / "a.yaml").code == 0
 
     def test_mistakes_of_a_definition_are_shown_there(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)

@@ -20,11 +20,13 @@ from webhook.drivers.errors import (
     unknown_keys,
 )
 from webhook.drivers.schema import mistakes_in_section
+from webhook.later import Module
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+_coherence: Final = Module("webhook.drivers.coherence")
 TYPES: Final = frozenset(ONE_VALUE)
 """The types of attributes, as ResourceSlices have them."""
 
@@ -124,6 +126,9 @@ def read_profile(value: Any) -> Profile:
         text = f"it has more than {_MOST_VALUES:,} values: leave out what the driver does not check"
         raise ProfileError(Mistake((), text))
     mistakes = [*_mistakes(value)]
+    if isinstance(value, dict):
+        malformed_keys = {each.path[0] for each in mistakes if each.path}
+        mistakes += _coherence.mistakes({key: each for key, each in value.items() if key not in malformed_keys})
     if mistakes:
         raise ProfileError(*mistakes)
     return valid_profile(value)

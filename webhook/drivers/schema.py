@@ -58,6 +58,9 @@ _KEYWORDS: Final[Mapping[str, Form]] = {
 """The keywords that are checked, and their values."""
 _IGNORED: Final = frozenset({"default", "description", "example", "externalDocs", "nullable", "title"})
 """Keywords that refuse no value."""
+_PARTS: Final = frozenset({*SEVERAL, "not"})
+"""The keywords with schemas that judge a part of a value: other fields are up to the schema around them."""
+_OPEN: Final = "x-kubernetes-preserve-unknown-fields"
 _EXTENSION: Final = "x-kubernetes-"
 """The prefix of Kubernetes' own keywords, which are for its API server: a driver does not look at them."""
 _UNSUPPORTED: Final = {"$ref": "write the schema in its place", "patternProperties": "use additionalProperties"}
@@ -75,18 +78,26 @@ def mistakes_in_section(value: dict[str, Any], gates: Collection[str]) -> Iterat
     yield from unknown_keys(_PARAMETERS, value, _SECTION)
     wrong = dict(malformed(_PARAMETERS, value, _SECTION))
     yield from wrong.values()
+    is_lenient = value.get("isLenient") is True
     if "schema" not in wrong:
-        yield from _mistakes(_PARAMETERS / "schema", value.get("schema") or {}, gates)
+        yield from _mistakes(_PARAMETERS / "schema", value.get("schema") or {}, gates, is_lenient=is_lenient)
     if "kinds" in wrong:
         return
     for kind, schema in value.get("kinds", {}).items():
-        yield from _mistakes(_PARAMETERS / "kinds" / kind, schema, gates)
+        yield from _mistakes(_PARAMETERS / "kinds" / kind, schema, gates, is_lenient=is_lenient)
     if value.get("kinds") and "apiVersion" not in value:
         yield _PARAMETERS.mistake("kinds need an apiVersion")
 
 
-def _mistakes(where: Place, value: Any, gates: Collection[str]) -> Iterator[Mistake]:
-    """List the mistakes of a schema and those in it."""
+def _mistakes(where: Place, value: Any, gates: Collection[str], *, is_lenient: bool) -> Iterator[Mistake]:
+    """List the mistakes of a schema and those in it.
+
+    Args:
+        where: The schema's place.
+        value: The schema.
+        gates: The feature gates of the driver.
+        is_lenient: Whether fields that the schema does not list are allowed.
+    """
     if not isinstance(value, dict):
         yield where.mistake("must be a map")
         return
@@ -99,6 +110,8 @@ def _mistakes(where: Place, value: Any, gates: Collection[str]) -> Iterator[Mist
         yield (where / "type").mistake(f"unknown type {kind}; {meant(kind, kinds)}")
     if not all(isinstance(name, str) for name in value.get("required") or ()):
         yield (where / "required").mistake("must be a list of names")
+    elif not is_lenient:
+        yield from _impossible(where, value)
     if (pattern := value.get("pattern")) and (fault := _wrong_pattern(pattern)):
         yield (where / "pattern").mistake(fault)
     yield from _wrong_gates(where, value, gates)
@@ -106,7 +119,19 @@ def _mistakes(where: Place, value: Any, gates: Collection[str]) -> Iterator[Mist
     if only is not None and not (isinstance(only.get("field"), str) and "value" in only):
         yield (where / "onlyWith").mistake("give a field and a value")
     for steps, name, inner in _schemas(value):
-        yield from _mistakes(where.below(steps, name), inner, gates)
+        is_part = steps[0] in _PARTS
+        yield from _mistakes(where.below(steps, name), inner, gates, is_lenient=is_lenient or is_part)
+
+
+def _impossible(where: Place, value: dict[str, Any]) -> Iterator[Mistake]:
+    """List the fields that a schema both requires and refuses, so that no value fits it."""
+    properties = value.get("properties")
+    if not properties or value.get("additionalProperties") or value.get(_OPEN):
+        return
+    for index, name in enumerate(value.get("required") or ()):
+        if name not in properties:
+            text = f"{name} is required, but not among the properties; {meant(name, properties, 'properties')}"
+            yield where.below(("required", index), f"required[{index}]").mistake(text)
 
 
 def _wrong_pattern(pattern: str) -> str:
