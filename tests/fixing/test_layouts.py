@@ -88,13 +88,34 @@ def test_a_map_in_json_becomes_a_list(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", ["requests:\n      g: gpu", "requests:\n      g: [gpu]", "requests: {}", "requests: {g: gpu}"]
+    "wrong",
+    [
+        "requests: g",
+        "requests: []\n    constraints: [{requests: {g: }, matchAttribute: a.b/c}]",
+        "requests:\n      g: gpu",
+        "requests:\n      g: [gpu]",
+        "requests: {}",
+        "requests: {g: gpu}",
+    ],
 )
-def test_what_a_map_means_may_be_unclear(wrong: str, tmp_path: Path) -> None:
+def test_what_is_meant_for_a_list_may_be_unclear(wrong: str, tmp_path: Path) -> None:
     text = CLAIM.format(version="v1", requests=wrong)
     after, said = mended(tmp_path, text)
     assert after == text
     assert "write a list: a `-` before each entry" in said
+    assert "fix not applied" not in said
+
+
+def test_errors_without_a_fix_do_not_block_other_fixes(tmp_path: Path) -> None:
+    unclear = CLAIM.format(
+        version="v1", requests="requests: g\n    constraints: [{requests: g, matchAttribute: a.b/c}]"
+    )
+    valid = CLAIM.format(
+        version="v1", requests="requests: [{name: g, exactly: {}}]\n    constraints: [{requests: [g]}]"
+    )
+    after, said = mended(tmp_path, f"{unclear}---\n{valid.replace('[g]', 'g')}")
+    assert after == f"{unclear.replace('{requests: g', '{requests: [g]')}---\n{valid}"
+    assert "fixed 2 findings in 1 file" in said
     assert "fix not applied" not in said
 
 
@@ -122,12 +143,17 @@ def test_a_fix_may_bring_errors_to_light(tmp_path: Path) -> None:
     text = CLAIM.format(version="v1", requests="requests: [{name: g, exactly: {deviceClassName: gpu, count: -1}}]")
     separated = mended(tmp_path, text + text)[0]
     assert separated == f"{text}---\n{text}"
+    hidden = "requests:\n      - name: g\n        exactly: {deviceClassName: gpu, count: two}"
+    by_name = hidden.replace("- name: g", "g:")
+    assert mended(tmp_path, CLAIM.format(version="v1", requests=by_name))[0] == CLAIM.format(
+        version="v1", requests=hidden
+    )
     beyond = text.replace("resource.k8s.io/v1", "v1")
     assert mended(tmp_path, beyond)[0] == text
 
 
 def test_a_fix_may_not_write_what_is_wrong(tmp_path: Path) -> None:
-    text = CLAIM.format(version="v1", requests="requests:\n      name: g\n      exactly: {count: {}}")
+    text = CLAIM.format(version="v1", requests="requests:\n      name: g\n      exactly: 5")
     after, said = mended(tmp_path, text)
     assert after == text
     assert "fix not applied: a.yaml" not in said

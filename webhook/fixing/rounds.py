@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _ROUNDS: Final = 10
 _JUDGEMENTS: Final = 100
 """How often all files are judged at most."""
-_MOVING: Final = frozenset({"nest", "unwrap", "wrap", "list", "remove"})
-"""Changes that leave the values as they are."""
+_MOVING: Final = {"nest": 1, "unwrap": 0, "wrap": 2, "list": 2, "remove": 0}
+"""Changes that leave the values as they are, with how far below the finding the moved fields are at most."""
 _IN_PLACE: Final = frozenset({"replace", "quote", "respell"})
 """Changes of a value that leave all paths as they are."""
 _UNCOVERED: Final = frozenset({"not-enough-devices", "never-allocated", "pod-never-allocated", "driver-gate"})
@@ -130,7 +130,6 @@ class Fixing:
         """
         changed, done = applied(before.texts, plans)
         mended = [finding for plan in done for finding in plan.findings]
-        allowed = Counter(map(_kind, before.findings)) - Counter(map(_kind, mended))
         had_errors = {(each.file, each.document) for each in before.findings if each.problem.level == ERROR}
         # A rename may leave references behind; other fixes only reveal errors elsewhere.
         is_local = not any(each.problem.fix and each.problem.fix.change == "respell" for each in mended)
@@ -154,6 +153,8 @@ class Fixing:
                 return True
             return place in had_errors or whole in had_errors or (is_local and place not in edited)
 
+        seen = (each for each in before.findings if not was_hidden(each))
+        allowed = Counter(map(_kind, seen)) - Counter(map(_kind, mended))
         rewritten = set() if any(map(_moves, mended)) else set(map(_place, mended))
         state, surplus = before, Counter[tuple[str, str, str]]()
         looked_at: list[Finding] = []
@@ -193,7 +194,8 @@ def _is_about(found: Finding, mended: Finding) -> bool:
     if fix is None or fix.change == "separate":
         return fix is not None  # the file is still unreadable
     if fix.change in _MOVING:
-        return _hides(found) and found.problem.path[: len(path) - 1] == path[:-1]
+        is_near = len(found.problem.path) <= len(path) + _MOVING[fix.change]
+        return is_near and _hides(found) and found.problem.path[: len(path) - 1] == path[:-1]
     written = (*path[:-1], fix.value) if fix.change == "rename" else (*path, *([fix.below] if fix.below else ()))
     return found.problem.path[: len(written)] == written
 

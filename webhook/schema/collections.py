@@ -123,13 +123,18 @@ class Array(Field):
         return walk
 
     def _advice(self, value: object, item: CompiledField) -> Advice | None:
-        """Advise how a map becomes the list; None for other values, and where an entry of the map may be an item."""
-        if not isinstance(value, dict) or item.struct is None or any(key in item.struct.wire for key in value):
+        """Advise how a value becomes the list, if it cannot be an item itself; None if it can."""
+        struct, hint = item.struct, "write a list: a `-` before each entry"
+        if not isinstance(value, dict):
+            return Advice(hint) if struct is not None and type(value) not in struct.type.shorthand else None
+        if struct is None:
+            return Advice(hint)
+        if any(key in struct.wire for key in value):
             return None
         key = next(iter(self.list_map_keys), self.unique or "")
         is_by_key = bool(value) and all(each is None or isinstance(each, dict) for each in value.values())
         if not key or not is_by_key:
-            return Advice("write a list: a `-` before each entry")
+            return Advice(hint)
         return Advice(f"write a list: `- {key}: …` in place of `…:`", Fix("list", key))
 
     def _without_items(self) -> tuple[Sequence[Problem], Sequence[Problem]]:
