@@ -41,7 +41,7 @@ DEVICE = {
         (f'!{A}["ecc"] && {A}.model == "b"', 'ecc false and model = "b"', 'model is "a", wanted "b"'),
         (f'{A}.model.startsWith("b")', 'model to start with "b"', 'model is "a", wanted to start with "b"'),
         (f'{A}.model in ["b", "c"]', 'model one of ["b", "c"]', 'model is "a", wanted one of ["b", "c"]'),
-        (f'!({A}.model in ["a"])', 'model not one of ["a"]', 'model is "a", wanted not one of ["a"]'),
+        (f'!({A}.model in ["a"])', 'model none of ["a"]', 'model is "a", wanted none of ["a"]'),
         (f'{A}.?color.orValue("") == "red"', 'color = "red"', 'color is "", wanted "red"'),
         (
             f'{A}.index == 2 || {A}.model == "b"',
@@ -54,6 +54,12 @@ DEVICE = {
         (f'{A}.exists(k, k == "z")', f"{A}.exists(…)", f"{A}.exists(…) is false"),
         (f'{A}.color == "red"', 'color = "red"', "no such key: color"),
         ("1 > 2", "1 > 2", "the selector 1 > 2 is never true"),
+        ("false", "false", "the selector false is never true"),
+        (
+            f"cel.bind(a, {A}, has(a.color) && a.index > 2)",
+            f"cel.bind(a, {A}, has(a.color) && a.index > 2)",
+            f"cel.bind(a, {A}, has(a.color) && a.index > 2) is false",
+        ),
         ("device.driver.size() > 5", "device.driver.size() > 5", "device.driver.size() is 1, wanted > 5"),
         ('device.driver == "g"', 'driver = "g"', ""),
     ],

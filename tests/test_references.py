@@ -342,6 +342,7 @@ spec:
         ('.model == "B"', ""),
         ('.model == "a"', 'did you mean "A"?'),
         ('.model in ["B", "C"]', ""),
+        ('.index == 0 && !(device.attributes["g.example.com"].model in ["A"])', ""),
         (".model in [1, 2]", "model is a string: put what it is compared with in quotes"),
     ],
 )

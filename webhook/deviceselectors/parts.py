@@ -200,10 +200,10 @@ class Parts:
         if isinstance(part, Call) and part.function == OR:
             return Blame(", and ".join(self._why_false(each, bindings).text for each in _flat(part, OR)))
         subject, wish = compared(part)
+        if _constant(subject or part) is not None:
+            return Blame(f"the selector {_source(part)} is never true")
         if subject is None:
             return Blame(f"{_source(part)} is false")
-        if _constant(subject) is not None:
-            return Blame(f"the selector {_source(part)} is never true")
         name = label(subject)
         try:
             met = _shown(self.evaluate(subject, bindings))
@@ -290,7 +290,7 @@ def compared(node: Expression) -> tuple[Expression | None, str]:
         return None, ""
     if node.function == INDEX:
         return node, "false" if negated else "true"
-    return _ordered(node, negated=negated) or _named(node, "not " if negated else "") or (None, "")
+    return _ordered(node, negated=negated) or _named(node, negated=negated) or (None, "")
 
 
 class Ordering(NamedTuple):
@@ -335,12 +335,12 @@ def _ordered(node: Call, *, negated: bool) -> tuple[Expression, str] | None:
     return found.subject, f"{_NEGATED[found.operator] if negated else found.operator} {_constant(found.wanted)}"
 
 
-def _named(node: Call, no: str) -> tuple[Expression, str] | None:
+def _named(node: Call, *, negated: bool) -> tuple[Expression, str] | None:
     """Read ``a.startsWith("b")`` and similar calls, and ``a in ["b"]``."""
     if node.function in _TEXTUAL and node.target is not None and (constant := _constant(node.arguments[0])):
-        return node.target, f"{no}{_TEXTUAL[node.function]} {constant}"
+        return node.target, f"{'not ' if negated else ''}{_TEXTUAL[node.function]} {constant}"
     if node.function == "@in" and (constant := _constant(node.arguments[1])):
-        return node.arguments[0], f"{no}one of {constant}"
+        return node.arguments[0], f"{'none' if negated else 'one'} of {constant}"
     return None
 
 
@@ -422,6 +422,8 @@ def _source(node: Expression) -> str:  # noqa: PLR0911 - a return for each kind 
     if isinstance(node, Call):
         return _source_of_call(node)
     if isinstance(node, Comprehension):
+        if node.shape == "bind":
+            return f"cel.bind({node.accumulator}, {_source(node.initial)}, {_source(node.result)})"
         return f"{_source(node.range)}.{node.shape}(…)"
     return "…"
 

@@ -210,7 +210,7 @@ _TAKEN_OUT: Final = re.compile(
     r' is "[\[<({]?(?:redacted|removed|masked|anonymi[sz]ed|hidden|x{3,}|\*{3,})[\])>}]?"', re.IGNORECASE
 )
 """A reason that says nothing: a published slice has something in place of the device's own value."""
-_COMPARED: Final = r"(?:[=!<>]+ |one of \[|(?![=!<>]+ |one of \[))"
+_COMPARED: Final = r"(?:[=!<>]+ |(?:one|none) of \[|(?![=!<>]+ |(?:one|none) of \[))"
 _UNQUOTED: Final = re.compile(rf'(\S+) is [^"\s]\S*, wanted {_COMPARED}"([^"]*)')
 _QUOTED: Final = re.compile(rf'(\S+) is ".*", wanted {_COMPARED}([^"\s]+)')
 _RESPELT: Final = re.compile(r'\S+ is ".*", wanted "(.*)"')
