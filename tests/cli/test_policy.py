@@ -875,7 +875,7 @@ class TestTest:
     @pytest.mark.parametrize(
         ("suite", "complaint"),
         [
-            ("cases: []", "cases: a suite has a list of cases"),
+            ("cases: []", "cases: the list is empty: write a case"),
             ("cases: 3", "cases: a suite has a list of cases"),
             ("cases: [{}]\ncase: 1", "case: unknown field 'case'; did you mean 'cases'?"),
             ('cases: [{}]\nkubernetes: "1.2"', "kubernetes: Kubernetes 1.2 is not known here"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -218,7 +219,7 @@ def test_a_case_has_the_name_that_is_written(name: Any, shown: str) -> None:
     [
         ([], "must be a map with kubernetes, policies, context, objects, cases"),
         ({"tests": []}, "tests: unknown field 'tests'; the fields are kubernetes, "),
-        ({"cases": []}, "cases: a suite has a list of cases"),
+        ({"cases": []}, "cases: the list is empty: write a case"),
         ({"cases": [{}], "objects": []}, "no policy to test here: put the suite beside policies"),
         ({"cases": [{}], "objects": [1]}, "objects: must be a map from names to objects"),
         ({"cases": [{}], "context": 1}, "context: must be a list of objects"),
@@ -259,9 +260,13 @@ def test_an_object_that_no_client_can_send_fails(kind: tuple[str, str], text: st
     assert [each.removeprefix("cases[0].object: ")[: len(text)] for each in failures] == ([text] if text else [])
 
 
-def test_a_release_is_a_text() -> None:
-    with pytest.raises(SuiteError, match=r'kubernetes: 1\.3 is not a string; write the Kubernetes version as "1\.30"'):
-        run_suite({"kubernetes": 1.30, "cases": [{}]}, [])
+@pytest.mark.parametrize(
+    ("stated", "shown", "meant"), [(1.30, "1.3", "1.30"), (1.36, "1.36", "1.36"), (2, "2", "1.37")]
+)
+def test_a_release_is_a_text(stated: float, shown: str, meant: str) -> None:
+    text = f'kubernetes: {shown} is not a string; write the Kubernetes version as "{meant}"'
+    with pytest.raises(SuiteError, match=re.escape(text)):
+        run_suite({"kubernetes": stated, "cases": [{}]}, [])
 
 
 def test_a_change_that_cannot_be_decoded_names_its_policy() -> None:

@@ -336,7 +336,8 @@ def _minor(kubernetes: str) -> Release:
 
 def _parts_of(kubernetes: str) -> re.Match[str]:
     if not isinstance(kubernetes, str):  # as a number, 1.30 would be 1.3
-        likely = f"{kubernetes}0" if re.fullmatch(r"1\.[1-9]", str(kubernetes)) else f"1.{NEWEST}"
+        stated = re.fullmatch(r"1\.(?:[1-9]|([0-9]{2}))", str(kubernetes))
+        likely = f"1.{NEWEST}" if stated is None else str(kubernetes) if stated[1] else f"{kubernetes}0"
         raise ValueError(f'{kubernetes!r} is not a string; write the Kubernetes version as "{likely}"')  # noqa: TRY004 - who passes on what a file says expects one kind of error
     match = re.fullmatch(r"v?1\.([0-9]{1,3})(?:\+?|-(?:alpha|beta|rc).*|(\.[0-9]{1,9})([-+].*)?)", kubernetes, re.ASCII)
     if not match:

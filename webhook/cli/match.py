@@ -259,7 +259,11 @@ def _as_text(results: Sequence[tuple[Question, list[Row]]], fleet: Fleet, *, col
     for query, found in results:
         total = sum(row.devices for row in found)
         matching = sum(row.devices for row in filter(_is_usable, found))
-        yield f"{_title(query.about)}: {matching} of {total} devices match"
+        head = f"{_title(query.about)}: {matching} of {total} devices match"
+        if query.absent:
+            yield f"{head}: {query.absent}"
+            continue
+        yield head
         width = max((len(row.model) for row in found), default=0)
         digits = len(str(total))
         for row in found[:_ROWS_MAX]:
@@ -284,14 +288,14 @@ def _lacking(name: str, query: Query, fleet: Fleet) -> str:
     published = {holder: fleet.published((), holder) for holder in _HOLDERS}
     pairs = [pair for each in published.values() for pair in each]
     domains, names = (list(dict.fromkeys(pair[part] for pair in pairs)) for part in (0, 1))
-    if name not in {*names, *domains}:
-        return instead(name, [*names, *domains], "devices have")
     written = (text(each, "cel", "expression") for each in (*query.of_class, *query.own))
     parts = filter(None, (parts_of(each, fleet.release, fleet.gates) for each in written))
     found = [read for each in parts for read in reads(each.root) if read.name == name and not read.is_guarded]
+    if unknown := next((read.domain for read in found if read.domain not in domains), ""):
+        return f'no device has the domain "{unknown}": {instead(unknown, domains, "devices have")}'
+    if name not in {*names, *domains}:
+        return instead(name, [*names, *domains], "devices have")
     for read in found:
-        if read.domain not in domains:
-            return f'no device has the domain "{read.domain}": {instead(read.domain, domains, "devices have")}'
         other = next(holder for holder in _HOLDERS if holder != read.holder)
         pair = read.domain, name
         if pair in published[other] and pair not in published[read.holder]:

@@ -178,8 +178,10 @@ def _read(
     with faults.collected():
         base += objects_of(document, Path())
     with faults.collected():
-        if not isinstance(cases, list) or not cases:
+        if not isinstance(cases, list):
             raise SuiteError(CASES, "a suite has a list of cases")
+        if not cases:
+            raise SuiteError(CASES, "the list is empty: write a case")
     with faults.collected():
         if not isinstance(templates, dict):
             raise SuiteError(OBJECTS, "must be a map from names to objects")
