@@ -69,7 +69,12 @@ spec:
     ("count", "incomplete", "message", "hint"),
     [
         (9, 1, "no node has more than 3 (n1)", "help: ask for 2 at most"),
-        (3, 1, 'no node has the devices of request "d", even', "help: judged as Kubernetes 1."),
+        (
+            3,
+            1,
+            'no node has the devices of request "d", even',
+            'help: at most 2 together for request "d": counter memory of m: 80Gi is left, 3 devices consume 160Gi',
+        ),
         (3, 3, 'no node has the devices of request "d", even', "help: incomplete or invalid pools are not used"),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 from tests.allocation.clusters import ALL, CLASSES, DRIVER
 from webhook import allocate
 from webhook.allocation import Allocator, Failure, Features, Result
+from webhook.allocation.drawing import together
 from webhook.release import Release
 
 Json = dict[str, Any]
@@ -256,14 +257,14 @@ def test_why_devices_are_ruled_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "together"),
+    ("wanted", "found"),
     [
         (1, None),
         (2, None),
         (3, (2, "counter memory of set: 4Gi is left, 3 devices consume 6Gi at least")),
     ],
 )
-def test_counters_that_devices_share(wanted: int, together: tuple[int, str] | None) -> None:
+def test_counters_that_devices_share(wanted: int, found: tuple[int, str] | None) -> None:
     def part(name: str, memory: str) -> Json:
         consumed = [{"counterSet": "set", "counters": {"memory": {"value": memory}}}]
         return device(name, consumesCounters=consumed)
@@ -273,7 +274,39 @@ def test_counters_that_devices_share(wanted: int, together: tuple[int, str] | No
     slices = [resource_slice(name="counters", count=2, sharedCounters=sets), resource_slice(*parts, count=2)]
     attempt = Allocator(CLASSES, slices, features=ALL).attempt([claim(request(count=wanted))])
     [funnel] = attempt.explain(NODE)
-    assert (funnel.enough, funnel.together) == (4, together)
+    assert (funnel.enough, funnel.together) == (4, found)
+
+
+@pytest.mark.parametrize("wanted", [6, 5])
+def test_counters_of_several_sets_add_up(wanted: int) -> None:
+    def part(of: int, number: int) -> Json:
+        consumed = [{"counterSet": f"set-{of}", "counters": {"memory": {"value": "2Gi"}}}]
+        return device(f"part-{of}-{number}", consumesCounters=consumed)
+
+    sets = [{"name": f"set-{of}", "counters": {"memory": {"value": "4Gi"}}} for of in range(2)]
+    parts = [part(of, number) for of in range(2) for number in range(3)]
+    slices = [resource_slice(name="counters", count=2, sharedCounters=sets), resource_slice(*parts, count=2)]
+    attempt = Allocator(CLASSES, slices, features=ALL).attempt([claim(request(count=wanted))])
+    [funnel] = attempt.explain(NODE)
+    lacks = [f"counter memory of set-{of}: 4Gi is left, 3 devices consume 6Gi at least" for of in range(2)]
+    assert funnel.together == (4, "; ".join(lacks))
+
+
+def test_devices_that_consume_counters_of_several_sets_share_them() -> None:
+    def of(*sets: int) -> dict[tuple[int, str, str], int]:
+        return {(0, f"set-{each}", "memory"): 2 * 10**9 for each in sets}
+
+    def free(_: tuple[int, str, str]) -> int:
+        return 2 * 10**9
+
+    assert together(3, [of(0), of(0, 1), of(1), {}], free) is None
+    found = together(4, [of(0), of(0, 1), of(1), {}], free)
+    assert found is not None
+    assert found.devices == 3
+    many = together(10, [of(each) for each in range(5) for _ in range(2)], free)
+    assert many is not None
+    assert many.devices == 5
+    assert many.text.endswith("; and 2 more counters")
 
 
 def result(name: str, **more: Any) -> Json:

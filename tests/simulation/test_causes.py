@@ -169,6 +169,20 @@ def test_requests_that_compete() -> None:
     assert reason(*on("a"), claim).startswith("1 node cannot meet all requests together: ")
 
 
+def test_one_request_whose_devices_do_not_go_together() -> None:
+    # Each counter suffices for two devices, but no two of them.
+    made = clusters.devices("a", 3)
+    for number, each in enumerate(made["spec"]["devices"]):
+        counters = {"x": {"value": str(1 + number)}, "y": {"value": str(3 - number)}}
+        each["consumesCounters"] = [{"counterSet": "s", "counters": counters}]
+    made["spec"]["pool"]["resourceSliceCount"] = 2
+    shared = [{"name": "s", "counters": {"x": {"value": "3"}, "y": {"value": "3"}}}]
+    spec = {**made["spec"], "devices": None, "sharedCounters": shared}
+    sets = {"kind": "ResourceSlice", "metadata": {"name": "sets"}, "spec": spec}
+    text = reason(clusters.node("a"), made, sets, asking(count=2))
+    assert text == "1 node cannot meet request r: each device is available, but not so many together"
+
+
 def test_of_several_exhausted_capacities_the_first_one_is_named() -> None:
     names = ("zeta", "eta", "theta", "alpha", "beta", "gamma")
     capacity = {name: {"value": "10Gi"} for name in names}

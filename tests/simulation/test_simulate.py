@@ -454,6 +454,13 @@ class TestHelp:
         (answer,) = simulate([*GPU, *NODES, claim(count=5)], [pod(claims={"gpu": "c"})])
         assert answer["why"]["help"][0] == {"change": "with count 2 in request r", "nodes": 2, "atLeast": False}
 
+    def test_the_largest_count_that_opens_more_nodes(self) -> None:
+        (answer,) = simulate(
+            [device_class(), devices("a", 5), devices("b", 3), *NODES, claim(count=7)], [pod(claims={"gpu": "c"})]
+        )
+        found = [(each["change"], each["nodes"]) for each in answer["why"]["help"]]
+        assert found == [("with count 5 in request r", 1), ("with count 3 in request r", 2)]
+
     def test_without_a_constraint(self) -> None:
         wanted = claim(count=2)
         wanted["spec"]["devices"]["constraints"] = [{"matchAttribute": "gpu.example.com/x"}]
@@ -508,6 +515,15 @@ class TestHelp:
         (answer,) = simulate([device_class(), bound, node("a"), claim()], [pod(claims={"gpu": "c"})], kubernetes="1.35")
         assert answer["node"] is None
         assert {"change": "on Kubernetes 1.36", "nodes": 1, "atLeast": False} in answer["why"]["help"]
+
+    @pytest.mark.parametrize(
+        ("gates", "changes"), [({}, ["on Kubernetes 1.36"]), ({"DRADeviceBindingConditions": False}, [])]
+    )
+    def test_a_newer_release_keeps_the_gates(self, gates: dict[str, bool], changes: list[str]) -> None:
+        bound = devices("a", 1, bindingConditions=["attached"], bindingFailureConditions=["failed"])
+        objects = [device_class(), bound, node("a"), claim()]
+        (answer,) = simulate(objects, [pod(claims={"gpu": "c"})], kubernetes="1.35", feature_gates=gates)
+        assert [each["change"] for each in answer["why"]["help"] if each["change"].startswith("on ")] == changes
 
     def test_a_patch_release(self) -> None:
         devices_: list[JSONObject] = [

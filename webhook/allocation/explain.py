@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.constraints import Match
 from webhook.allocation.demand import Stop
 from webhook.allocation.devices import quantity_text
+from webhook.allocation.drawing import together
 from webhook.allocation.lacks import Lack, lack_of_capacity
 from webhook.records import NamedTuple
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from webhook.allocation.constraints import Attribute, Constraint, Value
     from webhook.allocation.demand import Ask, Demand
     from webhook.allocation.devices import Content, Device
+    from webhook.allocation.drawing import Counter, Together
     from webhook.allocation.unused import Unused
     from webhook.allocation.usage import Available
     from webhook.allocation.view import NodeView
@@ -31,18 +32,6 @@ TAINT: Final = "taint"
 CAPACITY: Final = "capacity"
 COUNTERS: Final = "counters"
 CONSTRAINT: Final = "constraint"
-
-
-class Together(NamedTuple):
-    """Shared counters that do not suffice for all devices that a request wants.
-
-    Args:
-        devices: The number of devices that they suffice for.
-        text: The lack of each counter.
-    """
-
-    devices: int
-    text: str
 
 
 class DeviceReason(NamedTuple):
@@ -223,24 +212,15 @@ class Funnel:
         view, places = self._view, self.places
         if not view.consumes or any(self.content(index).is_shared for index in places):
             return None
-        wanted = len(places) if self.wanted is None else self.wanted
-        consumed: dict[tuple[int, tuple[str, str]], list[int]] = {}
-        for index in places:
-            for key, amount in self.content(index).consumes.items():
-                consumed.setdefault((view.pool_of[index], key), []).append(amount)
-        fits, lacks = wanted, []
-        for (pool, key), amounts in consumed.items():
-            others = len(places) - len(amounts)  # they do without the counter
-            totals = list(accumulate(sorted(amounts)))
-            free = self._left(pool).counters.get(key, totals[-1])
-            needed = totals[min(wanted - others, len(totals)) - 1] if wanted > others else 0
-            if needed > free:
-                fits = min(fits, others + sum(total <= free for total in totals))
-                lacks.append(
-                    f"counter {key[1]} of {key[0]}: {quantity_text(free)} is left, "
-                    f"{wanted} devices consume {quantity_text(needed)} at least"
-                )
-        return Together(fits, "; ".join(lacks)) if lacks else None
+        drawing = [
+            {(view.pool_of[index], *key): amount for key, amount in self.content(index).consumes.items()}
+            for index in places
+        ]
+        return together(len(places) if self.wanted is None else self.wanted, drawing, self._free)
+
+    def _free(self, counter: Counter) -> int | None:
+        pool, counter_set, name = counter
+        return self._left(pool).counters.get((counter_set, name))
 
     @property
     def unused(self) -> list[Unused]:

@@ -55,7 +55,8 @@ def never_allocated(claim: JSONObject, context: Context) -> Iterator[Problem]:
     requests = items(devices, "requests")
     whose = "all requests together" if len(requests) > 1 else f'request "{text(requests[0], "name")}"'
     message = f"no node has the devices of {whose}, even if all of them are free"
-    yield _never((*path, "requests"), message, context, _too_many(claim, context) or _unusable(claim, context))
+    hint = _too_many(claim, context) or _unusable(claim, context) or _drawn(devices, context, nodes)
+    yield _never((*path, "requests"), message, context, hint)
 
 
 def _never(path: tuple[str | int, ...], message: str, context: Context, hint: str = "") -> Problem:
@@ -81,6 +82,25 @@ def _too_many(claim: JSONObject, context: Context) -> str:
         return ""
     most, _ = context.fleet.most_on_a_node(list(found.values()))
     return f"{total} devices are wanted, and a node has at most {most}" if total > most else ""
+
+
+def _drawn(devices: JSONObject, context: Context, nodes: Sequence[JSONObject]) -> str:
+    """Say how many devices of a request the counters of a node suffice for; empty if one fails for other reasons."""
+    scene = context.scene
+    if scene is None:
+        return ""
+    attempt = scene.allocator.attempt([Inventory().take(_claim(devices)) or {}])
+    found = []
+    for node in nodes[:_NODES_MOST]:
+        current().spend(_NODE)
+        funnels = attempt.explain(node)
+        if all(each.is_met for each in funnels):
+            return ""
+        found += [(each.together, each.request) for each in funnels if each.together]
+    if not found:
+        return ""
+    most, request = max(found)
+    return f'at most {most.devices} together for request "{request}": {most.text}'
 
 
 def _unusable(claim: JSONObject, context: Context) -> str:

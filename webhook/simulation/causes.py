@@ -101,7 +101,10 @@ def _of_group(group: JSONObject, unmet: Mapping[tuple[str, str], Shortfall]) -> 
         if short := unmet.get(_key(request)):
             return f"{_which_lack(len(group['nodes']))} {_lacking(request, short)}"
     brief = [each.partition(": ")[0] for each in group["details"]]  # without the devices of each request
-    return ": ".join([f"{_counted(group)} cannot meet all requests together", *brief[:1]])
+    what = "all requests together"
+    if len(group["requests"]) == 1:
+        what = f"{group['requests'][0]['for']}: each device is available, but not so many together"
+    return ": ".join([f"{_counted(group)} cannot meet {what}", *brief[:1]])
 
 
 def _key(request: JSONObject) -> tuple[str, str]:

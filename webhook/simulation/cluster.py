@@ -15,6 +15,7 @@ from webhook.inventory.claims import POD, allocation_of
 from webhook.inventory.extended import ExtendedResources
 from webhook.objects import items, name_of, namespace_of, text
 from webhook.records import NamedTuple
+from webhook.release import Release
 from webhook.simulation.nodeallocatable import NodeAllocatable
 from webhook.simulation.nodes import Demand, NodeState
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from webhook.inventory import Inventory
     from webhook.inventory.claims import Consumer
     from webhook.objects import JSONObject
-    from webhook.release import Release
 
 DEFAULT_RELEASE: Final = "1.36"
 """The newest release whose scheduler has been recorded."""
@@ -51,11 +51,13 @@ class Settings(NamedTuple):
         release: The Kubernetes release, as the minor of 1.x.
         gates: The feature gates that are on.
         patch: The patch release.
+        stated: The gates that were stated, on or off, and hold for other releases, too.
     """
 
     release: Release
     gates: frozenset[str]
     patch: int = 0
+    stated: tuple[tuple[str, bool], ...] = ()
 
     @classmethod
     def of(cls, kubernetes: str | None = None, feature_gates: Mapping[str, bool] | None = None) -> Settings:
@@ -67,7 +69,8 @@ class Settings(NamedTuple):
         release = release_of(kubernetes or DEFAULT_RELEASE)
         if release < _OLDEST:
             raise ValueError(f"the scheduler of Kubernetes 1.{release} is not simulated: give 1.{_OLDEST} or later")
-        return cls(release, gates.enabled(release, feature_gates), patch_of(kubernetes or DEFAULT_RELEASE))
+        stated = tuple((feature_gates or {}).items())
+        return cls(release, gates.enabled(release, feature_gates), patch_of(kubernetes or DEFAULT_RELEASE), stated)
 
     def __str__(self) -> str:
         """Return the version, such as ``1.36`` or ``1.36.3``."""
@@ -75,11 +78,12 @@ class Settings(NamedTuple):
 
     @property
     def later(self) -> Iterator[Settings]:
-        """The mended patch release if there is one, with the same gates, and the next release with its defaults."""
+        """The mended patch release if there is one, and the next release; the gates that were stated are kept."""
         if self.release == _TAINT_RULES_BROKEN and self.patch < _MENDED:
             yield self._replace(patch=_MENDED)
         if self.release < NEWEST:
-            yield Settings.of(f"1.{self.release + 1}")
+            newer = Release(self.release + 1)
+            yield Settings.of(f"1.{newer}", gates.settable(dict(self.stated), newer))
 
     def with_gate(self, gate: str) -> Settings | None:
         """Return the settings with one more feature gate; None if it is on already, or the release does not have it."""

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _FEWER: Final = 3
 """The largest cost of getting fewer devices: still less than taking them from other claims."""
+_COUNTS_MAX: Final = 9
+"""The largest count below which each is tried."""
 _SCALARS: Final = {"string", "int", "bool", "version"}
 _AMOUNTS_MAX: Final = 4
 """How many smaller amounts of a capacity are tried."""
@@ -123,7 +125,9 @@ class _Request:
         )
         self._is_met = any(_least(each) <= each["enough"] for each in answers)
         """Whether some node has enough devices for it alone, constraints aside."""
-        self._had = {min(each["enough"], each["constrained"] or each["enough"]) for each in answers}
+        self._had = {
+            min(filter(None, (each["enough"], each["constrained"], each["together"])), default=0) for each in answers
+        }
         """How many devices nodes could give, each alone."""
 
     def changes(self, error: str) -> Iterator[Change]:
@@ -244,12 +248,12 @@ class _Request:
                     yield self._change(what, 1, "capacity", _setting(capacity={"requests": {**asked, name: each}}))
 
     def _of_count(self) -> Iterator[Change]:
-        """Lower the count to one, or to the numbers that nodes have left, or else by halves."""
+        """Lower the count to one, or as little as possible; if it is large, to what nodes have left, or by halves."""
         wanted: Any = self._asks.get("count") or 1
         if wanted > 1:
             halves = {1 << bits for bits in range(wanted.bit_length())}
-            counts = [*sorted(self._had, reverse=True), wanted - 1, *sorted(halves, reverse=True)]
-            less = [self._with_count(wanted, each) for each in dict.fromkeys(counts) if 1 < each < wanted]
+            counts = range(wanted) if wanted <= _COUNTS_MAX else {*self._had, wanted - 1, *halves}
+            less = [self._with_count(wanted, each) for each in sorted(counts, reverse=True) if 1 < each < wanted]
             yield self._with_count(wanted, 1)._replace(closer=lambda _: less)
 
     def _with_count(self, wanted: int, count: int) -> Change:

@@ -156,21 +156,30 @@ class Suggestions:
             yield from (found for found in together if not (alone and found.selects_less))
 
     def _try(self, needs: Needs, changes: tuple[Change, ...]) -> Iterator[_Found]:
-        """Try changes together: with the smallest that help in place of each, and as they are if that opens more."""
+        """Try changes together: with the smallest that help in place of each, and that open as many nodes."""
         fitting = self._nodes(needs, changes)
         if not fitting:
             return
+        at_least = bool(_concerned(changes, self._untried(needs)))
+        exact, nodes = self._least(needs, changes, fitting, opening=1)
+        yield _Found(exact, len(nodes), at_least)
+        if len(fitting) > len(nodes):
+            most, nodes = self._least(needs, changes, fitting, opening=len(fitting))
+            yield _Found(most, len(nodes), at_least)
+
+    def _least(
+        self, needs: Needs, changes: tuple[Change, ...], fitting: list[int], *, opening: int
+    ) -> tuple[tuple[Change, ...], list[int]]:
+        """Put the smallest change in place of each that still opens some number of nodes; return the nodes, too."""
         exact, nodes = changes, fitting
         for place, change in enumerate(changes):
             for closer in islice(change.closer(fitting), _CLOSER_MAX):
                 less = (*exact[:place], closer, *exact[place + 1 :])
-                if found := self._nodes(needs, less):
+                found = self._nodes(needs, less)
+                if len(found) >= opening:
                     exact, nodes = less, found
                     break
-        at_least = bool(_concerned(exact, self._untried(needs)))
-        yield _Found(exact, len(nodes), at_least)
-        if len(fitting) > len(nodes):
-            yield _Found(changes, len(fitting), at_least)
+        return exact, nodes
 
     def _nodes(self, needs: Needs, changes: Sequence[Change]) -> list[int]:
         """Return the nodes that would accept the pod."""
