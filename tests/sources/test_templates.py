@@ -83,6 +83,23 @@ def test_a_line_that_is_indented_anew_keeps_its_column() -> None:
     assert locate("{{ if x }}\n      kind: Pod\n{{ end }}", "\n  kind: Pod\n", 2, 9) == Place(2, 13, "      kind: Pod")
 
 
+@pytest.mark.parametrize(
+    ("template", "word", "place"),
+    [
+        ("a: {n: {{ .Values.n }}, foo: 1}", "foo", "foo: 1}"),
+        ("a: {n: {{ .Values.n }}, foo: 1}", "n", "n: {{ .Values.n }}, foo: 1}"),
+        ("a: {n: {{ .Values.n }}, foo: {m: 1}}", "more", "{{ .Values.n }}, foo: {m: 1}}"),
+        ("a: {n: {{ .Values.n }}, o: {{ .Values.o }}}", "more", "{{ .Values.n }}, o: {{ .Values.o }}}"),
+        ("a: {n: {{ .Values.n }}, o: {{ .Values.o }}}", "foo", "a: {n: {{ .Values.n }}, o: {{ .Values.o }}}"),
+        ("a: {n: {{ .Values.n }}, foo: {foo: 1}}", "foo", "{{ .Values.n }}, foo: {foo: 1}}"),
+    ],
+)
+def test_a_word_after_an_action_is_found_if_it_is_there_once(template: str, word: str, place: str) -> None:
+    rendered = "a: {n: more, foo: {foo: 1}}"
+    found = locate(template, rendered, 1, rendered.index(word) + 1)
+    assert found == Place(1, template.index(place) + 1, template)
+
+
 @pytest.mark.parametrize(("line", "template"), [(0, TEMPLATE), (99, TEMPLATE), (1, ""), (1, "x\n" * 400_000)])
 def test_an_unknown_cause_is_not_reported(line: int, template: str) -> None:
     assert locate(template, RENDERED, line, 1) is None

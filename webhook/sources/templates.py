@@ -1,7 +1,8 @@
 """Maps rendered lines to the lines of a chart's template, which users can change.
 
 Helm does not tell where a line comes from. So the two texts are aligned: lines without actions (``{{ … }}``) are the
-same in both, other lines up to the first action. The output of an action is mapped to the action.
+same in both, other lines up to the first action; after it, a word is found if it is there once. The output of an
+action is mapped to the action.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _ACTION: Final = "{{"
 _KEY: Final = re.compile(r"(?:- +)*(?:[\"']?[\w./-]+[\"']?:|-(?= ))")
+_WORD: Final = re.compile(r"[\w./-]+|\S")
 _CONTROL: Final = re.compile(r"\{\{-?\s*(?:if|else|end|with|range|define|block|\$\w+\s*:?=|/\*)")
 """Actions that write nothing themselves."""
 _MOST: Final = 4_000_000
@@ -59,10 +61,22 @@ def locate(template: str, rendered: str, line: int, column: int) -> Place | None
         return None
     text, written = template.splitlines()[aligned[line - 1]], rendered.splitlines()[line - 1]
     margin = len(text) - len(text.lstrip())
-    inside = column - 1 - (len(written) - len(written.lstrip()))
-    is_same = _start(text.strip()) == _start(written.strip())
-    at = min(margin + max(inside, 0), len(text)) if is_same else margin
+    at = margin + _offset(text.strip(), written.strip(), column - 1 - (len(written) - len(written.lstrip())))
     return Place(aligned[line - 1] + 1, at + 1, text if len(text) <= MAX_EXCERPT else "")
+
+
+def _offset(source: str, written: str, at: int) -> int:
+    """Return the offset in a template's line for one in its output; that of the only action, or 0, if it is unknown."""
+    literal, action, more = source.partition(_ACTION)
+    if _start(source) != _start(written) or at <= 0:
+        return 0
+    if at <= len(literal) and written.startswith(literal):
+        return at
+    word = _WORD.match(written, at)
+    places = [each.start() for each in _WORD.finditer(source) if word and each[0] == word[0]]
+    if len(places) == 1:
+        return places[0]
+    return len(literal) if action and _ACTION not in more else 0
 
 
 @lru_cache(maxsize=16)
