@@ -59,6 +59,11 @@ class TestManifests:
             "  nodeSelector:\n    kubernetes.io/hostname: node-1\n"
         )
 
+    def test_a_pod_that_cannot_be_decoded_is_refused(self) -> None:
+        done = draguard("mutate", "-", stdin=POD.replace("node-1", "[node-1]").encode())
+        assert (done.code, done.out) == (1, "")
+        assert done.err.startswith("<stdin>:8:3: error wrong-type: spec.nodeName: json: cannot unmarshal array into Go")
+
     def test_changes_are_reported_on_standard_error(self) -> None:
         lines = draguard("mutate", "-", stdin=POD.encode()).err.splitlines()
         assert len(lines) == 2

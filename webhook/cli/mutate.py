@@ -18,7 +18,7 @@ from webhook.documents import STDIN, Document, Unreadable
 from webhook.documents.rewriting import with_objects
 from webhook.engine import prescheduled
 from webhook.findings import Finding, found, guarded, identity, unread
-from webhook.problem import ERROR, WARNING, Path, Problem
+from webhook.problem import BAD_REQUEST, ERROR, WARNING, Path, Problem
 from webhook.records import NamedTuple
 from webhook.report.excerpt import as_json
 from webhook.report.summary import counted
@@ -48,7 +48,9 @@ def run(arguments: Namespace) -> int:
     for document in documents:
         change = _Changed(document.data)
         with guarded(document, faults):
-            change = _mutated(document, sender, options) if sender else _rewritten(document, options)
+            change = _undecodable(document, stated) or (
+                _mutated(document, sender, options) if sender else _rewritten(document, options)
+            )
         changes.append(change)
     faults += (fault for change in changes for fault in change.faults)
     for line in as_text(faults):
@@ -140,6 +142,18 @@ def _namespaces(documents: Iterable[Document]) -> list[dict[str, Any]]:
     for document in documents:
         namespaces.note(document.data)
     return namespaces.found
+
+
+def _undecodable(document: Document, stated: str | None) -> _Changed | None:
+    """Return the errors of an object with pods that the API server cannot decode; None if it can."""
+    if pod_template(document.data) is None:
+        return None
+    from webhook.api.judgement import judge  # noqa: PLC0415 - few manifests hold pods
+    from webhook.schema.decoding import UNKNOWN_FIELD  # noqa: PLC0415 - as above
+
+    problems = judge(document.data, kubernetes=stated)
+    faults = [found(each, document) for each in problems if each.reason == BAD_REQUEST and each.rule != UNKNOWN_FIELD]
+    return _Changed(document.data, faults=faults) if faults else None
 
 
 def _rewritten(document: Document, options: prescheduled.RewriteOptions) -> _Changed:
