@@ -149,10 +149,13 @@ class TestMissingNames:
         (answer,) = simulate([*self.AROUND, claim(deviceClassName="net")], [pod(claims={"gpu": "c"})])
         assert cures(answer) == {}
 
-    def test_nothing_that_does_not_help(self) -> None:
+    def test_what_has_to_be_changed_besides(self) -> None:
         unmet = claim(deviceClassName="gpus", count=2)
         (answer,) = simulate([*self.AROUND, unmet], [pod(claims={"gpu": "c"})])
-        assert (cures(answer), answer["why"]["tried"]) == ({}, 1)
+        better = "with deviceClassName: gpu in place of gpus in request r"
+        assert cures(answer) == {f"{better} and with count 1 in request r": 1}
+        (answer,) = simulate([node("a"), device_class(), unmet], [pod(claims={"gpu": "c"})])
+        assert (cures(answer), answer["why"]["tried"]) == ({}, 2)
 
     def test_no_claim_stays_behind(self) -> None:
         pods = [pod("p", claims={"gpu": "tt"}), pod("q", claims={"gpu": "t"})]
@@ -167,6 +170,9 @@ class TestMissingNames:
         assert cures(answer) == {mutated: 1}
         (answer,) = simulate(objects, [pod(claims={"gpu": "c"}, nodeName="gone")])
         assert cures(answer) == {"without nodeName": 2}
+        tainted = {**labelled, "spec": {"taints": [{"key": "k", "effect": "NoSchedule"}]}}
+        (answer,) = simulate([tainted, device_class(), devices("a"), claim()], [pod(claims={"gpu": "c"}, nodeName="a")])
+        assert cures(answer) == {"without nodeName and if the pod tolerates k:NoSchedule": 1}
 
 
 class TestReplicas:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from webhook.simulation.rejections import Group
     from webhook.simulation.scheduler import Placement, Scheduler
     from webhook.simulation.suggestions import Advice
-    from webhook.simulation.verdicts import Verdicts
+    from webhook.simulation.verdicts import Needs, Verdicts
 
 NOT_SIMULATED: Final = (
     "not simulated: affinity to other pods, topology spread, volumes, preemption, and all scores but those of devices"
@@ -85,7 +85,11 @@ class Answers:
         if placement.node is not None or placement.candidates:
             return _nothing()
         if verdicts is None or needs is None:
-            return _advised([], untried.advice(self._scheduler, placement))
+            return _advised([], untried.advice(self._scheduler, placement, self._explained))
+        return self._explained(verdicts, needs)
+
+    def _explained(self, verdicts: Verdicts, needs: Needs) -> JSONObject:
+        """Explain why nodes refuse a pod, and what would help."""
         names = tuple(map(full_name_of, needs.claims))
         known = self._known.get(id(verdicts))
         if known is not None and known[:2] == (verdicts, len(self._cluster.log)):

@@ -13,10 +13,11 @@ from webhook.simulation.suggestions import Advice, Suggestion
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from webhook.objects import JSONObject
     from webhook.simulation.scheduler import Placement, Scheduler
+    from webhook.simulation.verdicts import Needs, Verdicts
 
 _FIELDS: Final = {f"{kind[0].lower()}{kind[1:]}Name": kind for kind in CLAIMS}
 """The kinds that entries of a pod's claims name, by field."""
@@ -25,12 +26,13 @@ _HOSTNAME: Final = "kubernetes.io/hostname"
 _NOTHING: Final = Advice([], 0, is_complete=True)
 
 
-def advice(scheduler: Scheduler, placement: Placement) -> Advice:
-    """Correct what keeps a pod from all nodes, and count the nodes that would accept it then.
+def advice(scheduler: Scheduler, placement: Placement, explained: Callable[[Verdicts, Needs], JSONObject]) -> Advice:
+    """Correct what keeps a pod from all nodes, and count the nodes that would accept it then, or with one change more.
 
     Args:
         scheduler: The scheduler; its cluster stays as it is.
         placement: A pod for which the scheduler checked no node.
+        explained: Returns what would help a pod that nodes refuse.
     """
     if items(placement.pod, "spec", "schedulingGates"):
         return _NOTHING
@@ -49,11 +51,16 @@ def advice(scheduler: Scheduler, placement: Placement) -> Advice:
     if not done and not text(pod, "spec", "nodeName"):
         return _NOTHING
     for tried, (change, other) in enumerate(tries, 1):
-        verdicts, _ = scheduler.filter(other, uses)
+        verdicts, round_ = scheduler.filter(other, uses)
         if verdicts.fitting and not verdicts.errors:
             what = " and ".join([*done, *change])
             return Advice([Suggestion(what, len(verdicts.fitting))], tried, is_complete=True)
-    return Advice([], len(tries), is_complete=True)
+    found = explained(verdicts, round_.needs)
+    suggestions = [
+        Suggestion(" and ".join([*done, *change, each["change"]]), each["nodes"], each["atLeast"])
+        for each in found["help"]
+    ]
+    return Advice(suggestions, len(tries) + found["tried"], is_complete=found["allTried"])
 
 
 def _without_node_name(pod: JSONObject) -> Iterator[tuple[list[str], JSONObject]]:
