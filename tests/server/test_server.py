@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import socket
@@ -302,6 +303,19 @@ class TestShutdown:
         serve(create_app(echo), "localhost", 0, Certificate(pair.certificate, pair.key), delay, ready=ready)
         assert urls[0].startswith("https://127.0.0.1:")
         assert signal.getsignal(number) is before
+
+    def test_it_is_ready_before_the_log_says_so(self, caplog: pytest.LogCaptureFixture) -> None:
+        pair = certs.ephemeral(["localhost"])
+        logged = []
+
+        def ready(_url: str) -> None:
+            logged.extend(caplog.messages)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        with caplog.at_level(logging.INFO):
+            serve(create_app(echo), "localhost", 0, Certificate(pair.certificate, pair.key), ready=ready)
+        assert [each for each in logged if "listening" in each] == []
+        assert "listening on https://" in caplog.text
 
 
 def refused(served: Served) -> bool:

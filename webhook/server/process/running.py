@@ -149,10 +149,10 @@ def serve(
         )
 
         def announce(url: str) -> None:
+            ready(url)  # before the log lines, which another thread writes, so that they do not fall into its output
             if beside:
                 _log.info("metrics and probes on %s", url_of(beside[1], "http"))
             _log.info("listening on %s", url)
-            ready(url)
 
         return_freed_memory()
         keep()
