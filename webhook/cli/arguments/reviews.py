@@ -88,7 +88,8 @@ def _enforcement(parser: argparse.ArgumentParser) -> None:
         metavar="[WHAT=]MODE",
         help="deny (default): the request is refused; warn: it is admitted, and its user warned; audit: it is "
         "admitted, and the finding noted in the audit log. WHAT is a rule, policy/NAME, or workloads (pod templates; "
-        "default: warn); without it the mode is that of everything else",
+        "default: warn); without it the mode is that of everything else. Pre-scheduled pods are rewritten in every "
+        "mode, and the validating webhook admits them",
     )
     exempt = {
         "namespace": "admit objects in these namespaces without a review",
