@@ -111,14 +111,26 @@ def test_others_are_not(fields: dict[str, Any]) -> None:
     assert tried(policy(rules=[CLAIMS], **fields), binding()) == []
 
 
-def test_patches_that_do_not_apply_are_found() -> None:
-    patch = {"expression": "[JSONPatch{op: 'remove', path: '/metadata/labels/team'}]"}
+@pytest.mark.parametrize(
+    ("operation", "hint"),
+    [
+        ("'remove'", "remove only where the object has /metadata/labels/team"),
+        ("'replace', value: 'a'", "replace only where the object has /metadata/labels/team"),
+        (
+            "'add', value: 'a'",
+            "add /metadata/labels first where it is missing, or use patchType: ApplyConfiguration",
+        ),
+    ],
+)
+def test_patches_that_do_not_apply_are_found(operation: str, hint: str) -> None:
+    patch = {"expression": f"[JSONPatch{{op: {operation}, path: '/metadata/labels/team'}}]"}
     matched = {"resourceRules": [PODS], "matchPolicy": "Exact"}
     given = spec(MUTATING, matchConstraints=matched, mutations=[{"patchType": "JSONPatch", "jsonPatch": patch}])
-    ((field, message, _),) = tried(given, MUTATING_BINDING)
-    assert field == "spec.mutations[0].jsonPatch.expression"
+    ((field, message, found),) = tried(given, MUTATING_BINDING)
+    assert (field, found) == ("spec.mutations[0].jsonPatch.expression", hint)
+    doing = operation.strip("'").partition("'")[0]
     assert message.startswith(
-        "fails when a Pod without labels is created, and the policy refuses it then: JSON Patch: remove"
+        f"fails when a Pod without labels is created, and the policy refuses it then: JSON Patch: {doing}"
     )
 
 

@@ -49,6 +49,7 @@ from webhook.engine.cases import (
     patched,
     release_of_suite,
 )
+from webhook.policy.change.difference import difference
 from webhook.policy.evaluation.policyset import Finding, Given
 from webhook.policy.load import load
 from webhook.policy.manifest.versions import is_policy
@@ -252,7 +253,8 @@ def _differences(
     if "changes" in expected:
         changed = patched(before or {}, expected["changes"], where / "changes")
         if verdict.object != changed:
-            yield _difference(where, "changes", changed, verdict.object)
+            made = None if verdict.object is None else difference(before or {}, verdict.object)
+            yield _difference(where, "changes", expected["changes"], made)
     if "object" in expected and expected["object"] != verdict.object:
         yield _difference(where, "object", expected["object"], verdict.object)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.conversion import ConversionError, convert
@@ -53,6 +54,9 @@ _WORK: Final = DOCUMENT // 4
 """After how much work a policy is not tried on further objects."""
 _ERROR: Final = "resulted in error: "
 _PATCH: Final = "JSON Patch: "
+_NO_PATH: Final = re.compile(
+    rf'{_PATCH}(\w+) operation does not apply: (?:doc )?is missing path: "?([^"]*?)"?: missing value'
+)
 _SHORTEN: Final = "shorten it: what it builds or compares grows with each step"
 _TOO_MUCH: Final = str(BudgetExceededError())
 _OF_METADATA: Final = ("labels", "annotations")
@@ -102,7 +106,7 @@ def _failing(policy: Policy, policies: PolicySet, release: Release) -> Iterator[
                     _, _, reason = decision.message.rpartition(_ERROR)
                     effect = "does not apply then" if policy.fails_open else "refuses it then"
                     message = f"fails when {description} is {doing}, and the policy {effect}: {reason}"
-                    hint = _SHORTEN if _TOO_MUCH in reason else _guard(reason, description, doing)
+                    hint = _hint(reason, description, doing)
                     yield Problem(WARNING, "fails-on-valid", "", decision.path, message, hint)
             spent += DOCUMENT - budget.left
             if spent > _WORK:
@@ -112,6 +116,17 @@ def _failing(policy: Policy, policies: PolicySet, release: Release) -> Iterator[
 def _fails(decision: Decision) -> bool:
     """Tell whether the expression itself failed; other warnings are about versions that cannot be changed."""
     return decision.is_error and (_ERROR in decision.message or decision.message.startswith(_PATCH))
+
+
+def _hint(reason: str, description: str, doing: str) -> str:
+    if _TOO_MUCH in reason:
+        return _SHORTEN
+    if patch := _NO_PATH.fullmatch(reason):
+        operation, path = patch.groups()
+        if operation == "add":
+            return f"add {path.rpartition('/')[0]} first where it is missing, or use patchType: ApplyConfiguration"
+        return f"{operation} only where the object has {path}"
+    return _guard(reason, description, doing)
 
 
 def _guard(reason: str, description: str, doing: str) -> str:
