@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from copy import deepcopy
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -94,6 +95,21 @@ def test_what_has_no_meaning_is_ignored(
     command: str, path: tuple[str | int, ...], other: Any, release: str, tmp_path: Path
 ) -> None:
     _check(command, _spoiled(_cluster(), path, other), tmp_path / "objects.json", release)
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        ({"spec": "x"}, "spec"),
+        ({"spec": {"taints": "NoSchedule"}}, "spec.taints"),
+        ({"spec": {"taints": [{"key": "k", "effect": "NoShedule"}]}}, "spec.taints[0].effect"),
+        ({"metadata": {"name": "a", "labels": "x"}}, "metadata.labels"),
+        ({"status": {"allocatable": {"cpu": "lots"}}}, "status.allocatable[cpu]"),
+    ],
+)
+def test_a_node_that_no_server_would_have_stored_is_refused(fields: JSONObject, path: str) -> None:
+    with pytest.raises(ValueError, match=f"^Node a: {re.escape(path)}: "):
+        simulate([{**node("a"), **fields}], [pod()])
 
 
 def test_a_device_with_an_attribute_of_a_later_release_is_explained() -> None:

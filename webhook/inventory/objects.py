@@ -275,7 +275,7 @@ def _as_v1(obj: JSONObject, version: str | None, kind: str) -> JSONObject:
         raise MalformedError(f"{kind} without metadata")
     served = find(version or _version_of(kind), kind)
     if served is None:
-        return obj
+        return _stored_node(obj) if kind == "Node" else obj
     obj = _vouched({**obj, "apiVersion": version or _version_of(kind)})
     try:
         known = to_v1(obj)
@@ -284,6 +284,19 @@ def _as_v1(obj: JSONObject, version: str | None, kind: str) -> JSONObject:
             f"{kind} {name_of(obj)}: {version} has nothing in common with later versions, so it cannot be used"
         ) from error
     return with_defaults(known) if kind in CLAIMS else known
+
+
+def _stored_node(node: JSONObject) -> JSONObject:
+    """Return a Node.
+
+    Raises:
+        MalformedError: No API server would have stored it.
+    """
+    from webhook.inventory.nodes import refused  # noqa: PLC0415 - only clusters have nodes
+
+    if problem := refused(free_of_nulls(node)):
+        raise MalformedError(f"Node {name_of(node)}: {problem.path}: {problem.message}")
+    return node
 
 
 def _version_of(kind: str) -> str:
