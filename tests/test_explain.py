@@ -392,6 +392,7 @@ class TestUnknownNames:
             ("exactdevicerequest", "is the type of a field: ResourceClaim.spec.devices.requests.exactly, "),
             ("Device.taints", "a field is spelled with its kind: ResourceSlice.spec.devices.taints"),
             ("spec.devices.Requests[0].name", "ResourceClaim.spec.devices.requests.name, "),
+            ("selector", "kind: DeviceClass.spec.selectors, "),
             ("selectors", "DeviceClass.spec.selectors, ResourceClaim.spec.devices.requests.exactly.selectors, "),
         ],
     )
@@ -441,6 +442,11 @@ class TestCommand:
         done = draguard("explain", "ResourceClass")
         assert (done.code, done.err) == (0, "")
         assert done.out == explain("ResourceClass") + "\n"
+
+    def test_a_release_that_is_not_known_yet_is_noted(self, caplog: pytest.LogCaptureFixture) -> None:
+        done = draguard("explain", "--kubernetes-version", "1.99", "ResourceClaim")
+        assert (done.code, done.out) == (0, explain("ResourceClaim", kubernetes="1.37") + "\n")
+        assert "note: --kubernetes-version: Kubernetes 1.99 is not known here yet: " in caplog.text
 
     @pytest.mark.parametrize(
         "arguments", [["ResourceClam"], ["--kubernetes-version", "1.12"], ["--api-version", "v9", "Pod"]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import UsageError
+from webhook.cli.options.release import kubernetes
 from webhook.explain.query import UnknownNameError, explain
 
 if TYPE_CHECKING:
@@ -13,14 +14,15 @@ if TYPE_CHECKING:
 
 def run(arguments: Namespace) -> int:
     """Print the documentation; an unknown name is a usage error."""
+    stated = kubernetes(arguments)
     try:
         text = explain(
             arguments.name,
             api_version=arguments.api_version,
-            kubernetes=arguments.kubernetes_version,
+            kubernetes=stated,
             recursive=arguments.recursive,
         )
-    except (UnknownNameError, ValueError) as error:
+    except UnknownNameError as error:
         raise UsageError(str(error)) from error
     print(text)
     return 0

@@ -64,7 +64,7 @@ def explain(
         where = api_version or f"Kubernetes 1.{release}"
         there = f"{elsewhere[0].api_version}, Kubernetes {text.releases(elsewhere[0].served)}"
         raise UnknownNameError(f"{where} has no {elsewhere[0].name}: it is in {there}")
-    if fields := list(_fields(among, [name, *path], release)):
+    if fields := _fields(among, [name, *path], release):
         raise UnknownNameError(f"{query} is not a rule or kind; a field is spelled with its kind: {_first(fields)}")
     if fields := list(_fields_of_type(among, query, release)):
         raise UnknownNameError(f"{query} is the type of a field: {_first(fields)}")
@@ -82,17 +82,25 @@ def _first(fields: Sequence[str]) -> str:
     return f"{', '.join(fields[:_SHOWN])}{', …' if len(fields) > _SHOWN else ''}"
 
 
-def _fields(among: Iterable[Kind], path: Sequence[str], release: Release | None) -> Iterator[str]:
+def _fields(among: Iterable[Kind], path: Sequence[str], release: Release | None) -> list[str]:
     """List the fields of all kinds, in their newest versions, whose paths end with a name.
 
-    Steps before the last may name the type of a list's items, such as ``Device`` for ``devices``.
+    A step may name the item of a list, such as ``Device`` for ``devices``; the last one only if another field has that
+    very name. What newer releases serve comes first.
     """
-    *above, last = (step.casefold() for step in path)
-    wanted = [*({step, f"{step}s"} for step in above), {last}]
+    steps = [step.casefold() for step in path]
+    wanted = [{step, f"{step}s"} for step in steps]
+
+    def is_other(place: Place) -> bool:
+        return place.path[-1].casefold() != steps[-1]
+
+    found = []
     for place in _places(among, release):
-        steps = place.path[-len(wanted) :]
-        if len(steps) == len(wanted) and all(step.casefold() in each for step, each in zip(steps, wanted, strict=True)):
-            yield str(place)
+        last = place.path[-len(wanted) :]
+        if len(last) == len(wanted) and all(step.casefold() in each for step, each in zip(last, wanted, strict=True)):
+            found.append(place)
+    found.sort(key=lambda place: (-place.kind.served.until, is_other(place)))
+    return [] if all(map(is_other, found)) else list(map(str, found))
 
 
 def _fields_of_type(among: Iterable[Kind], name: str, release: Release | None) -> Iterator[str]:

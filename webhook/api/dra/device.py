@@ -128,7 +128,7 @@ def _counters(doc: str) -> Map:
 
 
 class CounterSet(Struct):
-    """Counters that devices of the pool share."""
+    """A named set of counters."""
 
     name = dns_label("What devices call the set.", required=True, written=True, declared=TAGGED_SHORT_NAME)
     counters = _counters("How much there is of each.")

@@ -64,7 +64,7 @@ class ResourceSliceSpec(Struct):
     )
     sharedCounters = Array(
         Nested(CounterSet),
-        "Counters that devices share.",
+        "Counters that devices of the pool share.",
         max_items=COUNTER_SETS_MAX_ITEMS,
         declared=TAGGED,
         unique="name",
