@@ -214,7 +214,7 @@ def test_what_never_is_allocated_names_the_release() -> None:
     manifests = f"{constraint}          count: 2\n---\n{slices}---\n{CLASS}"
     for options, release in (((), "1.37"), (("--kubernetes-version", "1.35"), "1.35")):
         done = draguard("validate", "-", *options, stdin=manifests.encode())
-        assert f"help: judged as Kubernetes {release}\n" in done.out
+        assert f"note: judged as Kubernetes {release}\n" in done.out
 
 
 @pytest.mark.parametrize(
@@ -238,10 +238,10 @@ def test_capacity_that_no_device_has_is_named_with_the_most_that_one_has(wanted:
 @pytest.mark.parametrize(
     ("devices", "fields", "said"),
     [
-        ("{name: a}, {name: b}", "", "3 devices are wanted, and a node has at most 2; judged as"),
-        ("{name: a}, {name: b}", "allocationMode: All", "judged as"),
-        ("{name: a}, {name: b, allowMultipleAllocations: true}", "count: 2", "judged as"),
-        ("{name: a, taints: [{key: k, effect: NoSchedule}]}, {name: b}, {name: c}", "", "tolerate them"),
+        ("{name: a}, {name: b}", "", "help: 3 devices are wanted, and a node has at most 2; judged as"),
+        ("{name: a}, {name: b}", "allocationMode: All", "note: judged as"),
+        ("{name: a}, {name: b, allowMultipleAllocations: true}", "count: 2", "note: judged as"),
+        ("{name: a, taints: [{key: k, effect: NoSchedule}]}, {name: b}, {name: c}", "", "help: tolerate them"),
     ],
 )
 def test_requests_that_want_too_many_devices_together(devices: str, fields: str, said: str) -> None:
@@ -249,4 +249,16 @@ def test_requests_that_want_too_many_devices_together(devices: str, fields: str,
     second = f"      - {{name: more, exactly: {{{CLASS_NAME.strip()}, {fields}}}}}\n"
     template = f"{TEMPLATE}          count: 2\n{second}"
     done = draguard("validate", "-", stdin=f"{template}---\n{slices}---\n{CLASS}".encode())
-    assert f"help: {said}" in done.out
+    assert f"\n{said}" in done.out
+
+
+def test_an_allocated_claim_is_not_allocated_again() -> None:
+    slices = SLICE.replace(
+        "  - name: gpu-0\n", "  - name: gpu-0\n    taints: [{key: maintenance, effect: NoSchedule}]\n"
+    )
+    spec = TEMPLATE.partition("  spec:\n")[2].replace("\n  ", "\n")[2:]
+    claim = f"apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {{name: a}}\nspec:\n{spec}"
+    results = "[{request: gpu, driver: gpu.example.com, pool: worker-1, device: gpu-0}]"
+    for status, warned in (("", True), (f"status: {{allocation: {{devices: {{results: {results}}}}}}}\n", False)):
+        done = draguard("validate", "-", stdin=f"{claim}{status}---\n{slices}---\n{CLASS}".encode())
+        assert ("never-allocated" in done.out) is warned

@@ -156,6 +156,15 @@ spec: {policyName: jane, validationActions: [Deny]}
             check_files(paths)
 
 
+class TestObjects:
+    def test_a_finding_has_the_hint_of_the_command(self) -> None:
+        stored = claim()
+        stored["metadata"]["resourceVersion"] = "1"
+        (found,) = validate({**stored, "spec": {}}, old=stored)
+        assert found.message.endswith("field is immutable")
+        assert found.hint == "delete the object and create it again"
+
+
 class TestSelectors:
     @pytest.mark.parametrize(
         ("arguments", "options", "message"),

@@ -96,9 +96,17 @@ def validate(
                 feature_gates=feature_gates,
                 namespace_labels=namespace_labels,
             )
-            problems = outcome.problems
+            problems = _hinted(outcome.problems, each)
         found += [problem.below(within, within) for problem in problems] if within else problems
     return found
+
+
+def _hinted(problems: list[Problem], obj: Any) -> list[Problem]:
+    if not problems:
+        return problems
+    from webhook.references.hints import hinted  # noqa: PLC0415
+
+    return [hinted(each, obj) for each in problems]
 
 
 def check_files(

@@ -33,6 +33,10 @@ DUPLICATE = "FieldValueDuplicate"
 """The reason of findings about what is repeated."""
 NOT_DECODED = frozenset({BAD_REQUEST, "NotFound"})
 """The reasons of errors about an object that cannot be decoded: nothing else is found in it."""
+JUDGED_AS: Final = "judged as Kubernetes"
+"""The beginning of the hint of findings whose release matters."""
+ONCE_DECODED: Final = "the API server reports this once it can decode the object"
+"""The hint on findings in an object that cannot be decoded."""
 
 
 class Key(str):

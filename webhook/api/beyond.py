@@ -11,9 +11,9 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.formats.quantities import near_quantity
-from webhook.problem import Path, at
+from webhook.problem import ONCE_DECODED, Path, at
 from webhook.records import NamedTuple
-from webhook.schema.decoding import GATE_OFF, ONCE_DECODED, UNKNOWN_FIELD, apart
+from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, apart
 from webhook.schema.suggest import misspelt, opaque_part
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ MAX_SIMPLE_KEY = 1024
 
 def too_deep(offset: int) -> Fault:
     """Report a value nested deeper than :data:`MAX_DEPTH`."""
-    return Fault(f"nested more than {MAX_DEPTH} levels deep", offset, f"the limit is {MAX_DEPTH} maps and lists")
+    return Fault(f"nested more than {MAX_DEPTH} levels deep", offset)
 
 
 def too_many_values(offset: int) -> Fault:

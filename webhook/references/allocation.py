@@ -18,6 +18,7 @@ from webhook.inventory.claims import allocation_of, source
 from webhook.inventory.extended import ExtendedResources
 from webhook.inventory.resources import amounts, container_requests
 from webhook.objects import at, items, mapping, namespace_of, text
+from webhook.problem import JUDGED_AS
 from webhook.records import NamedTuple
 from webhook.references.requests import field_of, requests_of, requests_of_capacity
 from webhook.references.rules import NOTE, finding, listed, rule
@@ -43,6 +44,8 @@ def never_allocated(claim: JSONObject, context: Context) -> Iterator[Problem]:
     Each request alone could be met, but not all of them at once, or not with the constraints, the capacity or the
     taints of the devices. The scheduler's allocation is tried for every node, as if no device were in use.
     """
+    if allocation_of(claim):
+        return
     path = devices_path(claim)
     devices = mapping(claim, *path)
     nodes = _nodes_for_each(claim, context) if items(devices, "requests") else None
@@ -61,7 +64,7 @@ def never_allocated(claim: JSONObject, context: Context) -> Iterator[Problem]:
 
 def _never(path: tuple[str | int, ...], message: str, context: Context, hint: str = "") -> Problem:
     """Make a finding of the allocator, which names its release: `draguard simulate` may take another one."""
-    hint = "; ".join(filter(None, (hint, f"judged as Kubernetes 1.{context.release}")))
+    hint = "; ".join(filter(None, (hint, f"{JUDGED_AS} 1.{context.release}")))
     return finding(path, message, hint, "NeverAllocated")
 
 

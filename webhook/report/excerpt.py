@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from webhook.documents.selection import KUSTOMIZATIONS
 from webhook.documents.source import STDIN_NAME
+from webhook.problem import JUDGED_AS, ONCE_DECODED
 
 if TYPE_CHECKING:
     from webhook.findings import Finding, Origin
@@ -51,6 +52,11 @@ def help_of(finding: Finding) -> str:
     return finding.problem.hint
 
 
+def label_of(finding: Finding) -> str:
+    """Return the label of a hint: a note, if it does not say what to do."""
+    return "note" if finding.problem.hint.startswith((JUDGED_AS, ONCE_DECODED)) else "help"
+
+
 def full_text(finding: Finding) -> str:
     """Return the message and, on separate lines, the rendered object, the policy, the releases and the hint.
 
@@ -61,7 +67,7 @@ def full_text(finding: Finding) -> str:
         "object": rendered_as(finding),
         "policy": f"{place_of(origin)} {described(origin)}" if origin else "",
         "releases": ", ".join(finding.releases),
-        "help": help_of(finding),
+        label_of(finding): help_of(finding),
     }
     return "\n".join([stated(finding), *(f"{name}: {text}" for name, text in more.items() if text)])
 

@@ -20,6 +20,7 @@ from webhook.report.excerpt import (
     caret,
     described,
     help_of,
+    label_of,
     object_of,
     place_of,
     printable,
@@ -174,7 +175,7 @@ def _finding(finding: Finding, anchor: str = "") -> Iterator[str]:
     if finding.releases:
         yield f'<p class="quiet">releases: {_text(", ".join(finding.releases))}</p>'
     if help_ := help_of(finding):
-        yield f'<p class="help"><strong>help:</strong> {_text(help_)}</p>'
+        yield f'<p class="help"><strong>{label_of(finding)}:</strong> {_text(help_)}</p>'
     if finding.suppression:
         kind, reason = finding.suppression
         yield f'<p class="quiet">suppressed ({_text(kind)}): {_text(reason)}</p>'

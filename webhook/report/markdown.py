@@ -15,6 +15,7 @@ from webhook.report.excerpt import (
     caret,
     described,
     help_of,
+    label_of,
     object_of,
     place_of,
     printable,
@@ -74,7 +75,7 @@ def _finding(finding: Finding) -> Iterator[str]:
         gutter = f"{shown.line} |"
         lines += [f"{gutter} {before}{marked}{after}", f"{'|'.rjust(len(gutter))} {carets}"]
     if help_ := help_of(finding):
-        lines.append(folded(printable(f"help: {help_}"), _WIDTH))
+        lines.append(folded(printable(f"{label_of(finding)}: {help_}"), _WIDTH))
     yield from _fenced(lines)
 
 

@@ -5,9 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook.report import Format
-from webhook.report.excerpt import MAX_LINE, caret, described, place_of, printable, rendered_as, stated, uncommanded
+from webhook.report.excerpt import (
+    MAX_LINE,
+    caret,
+    described,
+    label_of,
+    place_of,
+    printable,
+    rendered_as,
+    stated,
+    uncommanded,
+)
 from webhook.report.summary import by_release, closing, counted
-from webhook.schema.decoding import ONCE_DECODED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -80,7 +89,7 @@ def _of_finding(finding: Finding, paint: Callable[[str, str], str], width: int) 
         below = carets[: carets.index("^")] + paint(problem.level, carets.lstrip())
         yield f"{paint('gutter', '|'.rjust(len(gutter)))} {below}"
     if problem.hint:
-        label = "note:" if problem.hint == ONCE_DECODED else "help:"
+        label = f"{label_of(finding)}:"
         yield paint("help", label) + folded(printable(problem.hint), width, label)
     yield ""
 

@@ -25,8 +25,6 @@ WRONG_TYPE = "wrong-type"
 GATE_OFF = "gate-off"
 EMBEDDED_SINCE: Final = 35
 """The first release whose decoder names the structs that Go embeds (``UnmarshalTypeError.Field``)."""
-ONCE_DECODED = "the API server reports this once it can decode the object"
-"""The hint on findings in an object that cannot be decoded."""
 
 
 class Misfit(NamedTuple):

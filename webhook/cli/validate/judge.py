@@ -17,7 +17,7 @@ from webhook.limits import MOST_FINDINGS
 from webhook.problem import ERROR, WARNING, Problem
 from webhook.records import NamedTuple
 from webhook.schema import OLDEST, STATUS
-from webhook.schema.decoding import ONCE_DECODED, WRONG_TYPE
+from webhook.schema.decoding import WRONG_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -287,20 +287,14 @@ def _hinted(problem: Problem, obj: Any, document: Document) -> Problem:
         return problem._replace(hint=misread, fix=None)
     if problem.level == WARNING and problem.rule in _HINTS:
         return problem._replace(hint=_HINTS[problem.rule])
-    is_refusal = problem.level == ERROR or problem.reason.startswith(_OF_FIELDS)
-    if is_refusal and problem.hint in {"", ONCE_DECODED}:
-        from webhook.references.hints import hint_of  # noqa: PLC0415 - most objects are fine
-
-        hint, fix = hint_of(problem, obj)
-        return problem._replace(hint=hint or problem.hint, fix=fix)
     if problem.rule == "not-served" and (how := _converted(obj)):
         return problem._replace(hint=f"{problem.hint}; {how}")
-    return problem
+    from webhook.references.hints import hinted  # noqa: PLC0415 - most objects are fine
+
+    return hinted(problem, obj)
 
 
 _OF_NAMESPACES: Final = frozenset({ADMIN_HINT, POLICY_HINT})
-_OF_FIELDS: Final = "FieldValue"
-"""The beginning of the reasons of the API server for refusals, which are warnings about pods of unknown kinds."""
 _STATUS_IGNORED: Final = f"{STATUS}-ignored"
 _STATUS_HINT: Final = "--old FILE --subresource status judges it, as an update of the status"
 _HINTS: Final = {
