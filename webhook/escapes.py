@@ -1,4 +1,4 @@
-"""Escapes of Go's string literals (strconv.Quote)."""
+"""Escapes of Go's string literals (strconv.Quote), and its white space."""
 
 from typing import Final
 
@@ -34,3 +34,5 @@ class _Escapes(dict[int, str]):
 
 GO_QUOTED: Final = _Escapes(GO_ESCAPES)
 """The escapes of ``%q``: also those of all characters that are not printable."""
+GO_SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+"""The white space of Go's ``strings.TrimSpace``; Python also counts U+001C to U+001F."""

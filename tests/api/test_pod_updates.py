@@ -376,6 +376,13 @@ def test_node_selectors_of_a_gated_pod_can_be_narrowed(changes: list[tuple[str, 
         (
             [("spec.nodeSelector", None)],
             (
+                "spec.nodeSelector: Invalid value: null: only additions to spec.nodeSelector are allowed "
+                "(no mutations or deletions)"
+            ),
+        ),
+        (
+            [("spec.nodeSelector", {})],
+            (
                 "spec.nodeSelector: Invalid value: {}: only additions to spec.nodeSelector are allowed "
                 "(no mutations or deletions)"
             ),

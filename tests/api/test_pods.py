@@ -384,3 +384,12 @@ def test_resources_are_judged_whatever_a_container_of_that_name_had_before(monke
     for number in range(9):
         assert judged(f"train-{number}", {"limits": {"cpu": "2"}}) == []
     assert len(known) <= 4
+
+
+def test_an_update_of_the_status_may_change_labels_but_not_owners() -> None:
+    labels, owners = {"a": "b "}, [{"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "u"}]
+    new = POD | {"metadata": POD["metadata"] | {"labels": labels, "ownerReferences": [owners[0] | {"name": ""}]}}
+
+    for kubernetes in ("1.33", "1.36"):
+        (problem,) = validate(new, POD, kubernetes=kubernetes, subresource="status")
+        assert (problem.field, problem.message[:20]) == ("metadata.labels", 'Invalid value: "b ":')

@@ -14,8 +14,6 @@ from webhook import formats
 from webhook.api import gates, warnings
 from webhook.api.core.meta import (
     CHECKED_LAST,
-    KEPT_BY_STATUS,
-    METADATA_KEPT_SINCE,
     PREFIX_IN_PATH,
     repeated_owner,
 )
@@ -423,10 +421,14 @@ def _compared(struct: CompiledStruct, obj: dict[str, Any], before: dict[str, Any
 def _repeated_owners(struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
     """Find the owner references that repeat others, before an update of the status discards them all."""
     metadata = struct.fields["metadata"].struct
-    if metadata is None or struct.target.release < METADATA_KEPT_SINCE or not (submitted := obj.get("metadata")):
+    if metadata is None or "ownerReferences" not in _kept_by_status(struct) or not (submitted := obj.get("metadata")):
         return []
     found = repeated_owner(compile_struct(metadata.type, struct.target).view(submitted))
     return [problem.under("metadata").named(name_of(repeated_owner)) for problem in found]
+
+
+def _kept_by_status(struct: CompiledStruct) -> frozenset[str]:
+    return struct.target.pick(_kind(struct).kept_by_status) or frozenset()
 
 
 def _kind(struct: CompiledStruct) -> type[Object]:
@@ -440,8 +442,8 @@ def _validated(struct: CompiledStruct, obj: dict[str, Any]) -> Sequence[Problem]
 def _prepared(struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
     """Keep the fields that an update cannot change, as PrepareForUpdate does."""
     prepared = _keeping({"status"} if struct.target.operation == UPDATE else {"spec"}, obj, old)
-    if struct.target.operation == UPDATE_STATUS and struct.target.release >= METADATA_KEPT_SINCE:
-        prepared["metadata"] = _keeping(KEPT_BY_STATUS, obj.get("metadata") or {}, old.get("metadata") or {})
+    if struct.target.operation == UPDATE_STATUS and (kept := _kept_by_status(struct)):
+        prepared["metadata"] = _keeping(kept, obj.get("metadata") or {}, old.get("metadata") or {})
     return _kind(struct).prepare(prepared, old, struct.target)
 
 

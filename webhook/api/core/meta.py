@@ -44,9 +44,8 @@ _SHORT = 128
 """The most characters of labels and keys that are remembered, since objects share them."""
 _REMEMBERED = 1024
 """How many of them."""
-METADATA_KEPT_SINCE = 30
 KEPT_BY_STATUS: Final = frozenset({"labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp"})
-"""The metadata that a status update cannot change from 1.30 on (apimachinery ``ResetObjectMetaForStatus``)."""
+"""The metadata that a status update cannot change (apimachinery ``ResetObjectMetaForStatus``)."""
 _IMMUTABLE = "field is immutable"
 STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 
@@ -407,6 +406,8 @@ class Object(Struct):
     """The first release whose API server runs declarative validation for the kind, beside handwritten rules."""
     checks_prefix: ClassVar[Mapping[int, bool]] = {OLDEST: False}
     """Whether an update checks generateName as a create does."""
+    kept_by_status: ClassVar[Mapping[int, frozenset[str]]] = {OLDEST: frozenset(), 30: KEPT_BY_STATUS}
+    """The metadata that an update of the status cannot change."""
     unconditional_update: ClassVar[bool] = True
     """Whether an update may leave out the resourceVersion that it is based on."""
 

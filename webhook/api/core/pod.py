@@ -36,6 +36,7 @@ class Pod(Object):
     """Containers that run together on a node."""
 
     checks_prefix: ClassVar = {OLDEST: True}
+    kept_by_status: ClassVar = {OLDEST: frozenset({"ownerReferences", "deletionTimestamp"})}
 
     metadata = Nested(PodMetadata, "The pod's name, labels and annotations.")
     spec = Nested(PodSpec, "What it runs, and what that needs.", subresource=MAIN)
@@ -83,6 +84,24 @@ def new_ephemeral_containers(pod: View) -> Iterator[Problem]:
     """Ephemeral containers can be added only to a running pod."""
     if pod.spec.contents("ephemeralContainers"):
         yield forbidden(pod / "spec" / "ephemeralContainers", "cannot be set on create")
+
+
+def _images_are_plain(pod: Any, _: Target) -> bool:
+    containers = (*(pod.spec.containers or ()), *(pod.spec.initContainers or ()))
+    return not any(each.image != each.image.strip() for each in containers)
+
+
+@check(Pod, on=[CREATE, UPDATE], given=["spec"], fine=_images_are_plain)
+def spaces_around_image(pod: View) -> Iterator[Problem]:
+    """The image of a pod's container has no white space around it; in a template it may."""
+    from webhook.escapes import GO_SPACE  # noqa: PLC0415 - most pods are fine
+
+    for kind in ("containers", "initContainers", "ephemeralContainers"):
+        for index, container in enumerate(pod.spec.contents(kind)):
+            image = container.get("image") or ""
+            if image != image.strip(GO_SPACE):
+                detail = "must not have leading or trailing whitespace"
+                yield invalid(pod / "spec" / kind / index / "image", image, detail)
 
 
 def _waits_or_has_node(pod: Any, _: Target) -> bool:

@@ -108,7 +108,7 @@ def changes(new: dict[str, Any], old: dict[str, Any], path: Path) -> Iterator[Pr
     yield from _tolerations(after, before, path / "tolerations")
     yield from _gates(after, before, path / "schedulingGates")
     if before.get("schedulingGates"):
-        yield from _node_selector(after, before, path / "nodeSelector")
+        yield from _node_selector(new.get("nodeSelector"), before.get("nodeSelector", {}), path / "nodeSelector")
         yield from _node_affinity(after, before, path / "affinity" / "nodeAffinity")
     _overlook(after, before)
     if changed := list(_different(after, before, "")):
@@ -158,10 +158,9 @@ def _gates(after: dict[str, Any], before: dict[str, Any], path: Path) -> Iterato
             yield forbidden(path / index / "name", detail)
 
 
-def _node_selector(after: dict[str, Any], before: dict[str, Any], path: Path) -> Iterator[Problem]:
+def _node_selector(new: dict[str, Any] | None, old: dict[str, Any], path: Path) -> Iterator[Problem]:
     """Allow labels to be added to the node selector of a gated pod."""
-    new = after.get("nodeSelector", {})
-    if not before.get("nodeSelector", {}).items() <= new.items():
+    if not old.items() <= (new or {}).items():
         yield invalid(path, new, "only additions to spec.nodeSelector are allowed (no mutations or deletions)")
 
 

@@ -13,7 +13,7 @@ from webhook.cel.ext.formatting import PLAIN, WITH_LOCALE, format_validator
 from webhook.cel.overloads import Overload
 from webhook.cel.runtime.operators import must_fit
 from webhook.cel.types.base import INT, STRING, list_of
-from webhook.escapes import GO_ESCAPES
+from webhook.escapes import GO_ESCAPES, GO_SPACE
 from webhook.patterns import Pattern
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 _UPPER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _LOWER: Final = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
 _STRINGS: Final = list_of(STRING)
-# The white space of Go's strings.TrimSpace; Python also counts U+001C to U+001F.
-GO_SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _SURROGATES: Final = Pattern("[\ud800-\udfff]")
 _PLAIN_FORMAT_SINCE: Final = 4
 _REVERSE_SINCE: Final = 3

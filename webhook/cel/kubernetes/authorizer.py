@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError
-from webhook.cel.ext.strings import GO_SPACE
 from webhook.cel.overloads import Overload
 from webhook.cel.types.base import BOOL, STRING, Type, struct
+from webhook.escapes import GO_SPACE
 from webhook.formats import dns_label, dns_subdomain
 from webhook.records import NamedTuple
 
