@@ -42,6 +42,11 @@ def resource_slice(name: str, node: str = "n0", generation: int = 1, count: int 
             3,
         ),
         (
+            [resource_slice("a", count=3), resource_slice("b", count=2)],
+            "incomplete: slices of generation 1 disagree on resourceSliceCount (2, 3)",
+            2,
+        ),
+        (
             [resource_slice("a", count=2), resource_slice("b", "n1", generation=2)],
             "outdated: its slices for the node are older than generation 2",
             1,
@@ -76,6 +81,13 @@ def test_the_whole_cluster() -> None:
     catalog = Catalog([resource_slice("a", count=2)])
     why = {f"{DRIVER}/pool": "incomplete: 1 of 2 slices of generation 1"}
     assert unused(catalog, implementation(ALL, RECORDED)) == why
+
+
+@pytest.mark.parametrize("counts", [(2, 3), (3, 2)])
+def test_slices_that_disagree_are_used_by_chance(counts: tuple[int, int]) -> None:
+    first, second = (resource_slice(name, count=count) for name, count in zip("ab", counts, strict=True))
+    found = unused(Catalog([first, second]), implementation(ALL, RECORDED))
+    assert found == {f"{DRIVER}/pool": "incomplete: slices of generation 1 disagree on resourceSliceCount (2, 3)"}
 
 
 def test_until_1_34_slices_are_used_one_by_one() -> None:

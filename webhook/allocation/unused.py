@@ -47,28 +47,46 @@ def unused_on(node: str, pools: Sequence[Pool], catalog: Catalog) -> list[Unused
 
 
 def unused(catalog: Catalog, variant: Implementation) -> Mapping[str, str]:
-    """Return the pools that no node uses with the reason for each, by driver and name.
+    """Return the pools that no node uses, or only by chance, with the reason for each, by driver and name.
 
     Args:
         catalog: The slices of the cluster.
         variant: The implementation of the allocator.
     """
     pools = [whole(slices, catalog, variant) for slices in catalog.by_pool.values()]
-    unusable = [pool for pool in pools if pool is not None and not pool.is_usable]
-    return {str(pool): _unused(pool, catalog.by_pool[pool.driver, pool.name]).why for pool in unusable}
+    found = [(pool, catalog.by_pool[pool.driver, pool.name]) for pool in pools if pool is not None]
+    return {
+        str(pool): _unused(pool, slices).why
+        for pool, slices in found
+        if not pool.is_usable or _contradictory(_current(slices))
+    }
 
 
 def _unused(pool: Pool, slices: Sequence[Slice], node: str = "") -> Unused:
-    newest = max(each.generation for each in slices)
-    current = [each for each in slices if each.generation == newest]
+    current = _current(slices)
+    newest = current[0].generation
     missing = f"incomplete: {len(current)} of {current[0].count} slices of generation {newest}"
-    if len(current) > current[0].count:
+    if counts := _contradictory(current):
+        missing = f"incomplete: slices of generation {newest} disagree on resourceSliceCount ({counts})"
+    elif len(current) > current[0].count:
         missing = (
             f"incomplete: {len(current)} slices of generation {newest}, but resourceSliceCount is {current[0].count}"
         )
     # All nodes look at pools with counters, even if the devices are for other nodes.
     own = [each for each in current if each.node_name in {"", node}]
     return _of((pool.driver, pool.name), own, f"invalid: {pool.reason}" if pool.reason else missing)
+
+
+def _current(slices: Sequence[Slice]) -> list[Slice]:
+    """Return the slices of the newest generation."""
+    newest = max(each.generation for each in slices)
+    return [each for each in slices if each.generation == newest]
+
+
+def _contradictory(slices: Sequence[Slice]) -> str:
+    """List the numbers of slices that the slices of a pool state; empty if they agree."""
+    counts = sorted({each.count for each in slices})
+    return ", ".join(map(str, counts)) if len(counts) > 1 else ""
 
 
 def _outdated(slices: Sequence[Slice], node: str) -> Unused:
