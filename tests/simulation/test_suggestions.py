@@ -277,6 +277,22 @@ class TestExtendedResources:
             "with example.com/gpu 1 in place of 4": 2,
         }
 
+    @pytest.mark.parametrize("provided", [[device_class(extendedResourceName="example.com/gpu"), devices("a")], []])
+    @pytest.mark.parametrize("field", ["requests", "limits"])
+    def test_a_near_name_is_suggested(self, field: str, provided: list[JSONObject]) -> None:
+        objects = [*provided, node("a", None, None, **({} if provided else {"example.com/gpu": "1"})), node("b")]
+        containers = [{"name": "c", "image": "i", "resources": {field: {"example.com/gpus": "1"}}}]
+        assert suggested(objects, pod(containers=containers))["with example.com/gpu in place of example.com/gpus"] == 1
+
+    def test_what_a_node_provides_is_no_other_name(self) -> None:
+        objects = [
+            device_class(extendedResourceName="example.com/gpu"),
+            node("a", None, None, **{"example.com/gpus": "1"}),
+        ]
+        assert suggested(objects, pod(requests={"example.com/gpus": "2"})) == {
+            "with example.com/gpus 1 in place of 2": 1
+        }
+
 
 class TestPairs:
     def test_two_reasons_of_a_node(self) -> None:

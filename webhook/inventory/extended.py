@@ -57,6 +57,11 @@ class ExtendedResources:
                 self._classes[name] = name_of(each)
             self._classes[IMPLICIT_PREFIX + name_of(each)] = name_of(each)
 
+    @property
+    def names(self) -> Collection[str]:
+        """The resources that classes provide."""
+        return self._classes.keys()
+
     def has(self, resource: str) -> bool:
         """Tell whether a class provides a resource."""
         return resource in self._classes

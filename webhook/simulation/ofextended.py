@@ -1,15 +1,17 @@
-"""Changes to extended resources that devices provide: smaller counts."""
+"""Changes to extended resources that devices provide: smaller counts, and near names."""
 
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from webhook.inventory.resources import amounts, container_requests
+from webhook.inventory.resources import amounts, container_requests, is_extended
 from webhook.inventory.resources import requests as pod_requests
 from webhook.objects import items, mapping, text
 from webhook.records import NamedTuple
 from webhook.simulation.change import Change
+from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -49,17 +51,18 @@ class _Asking(NamedTuple):
             if text(each, "name") == self.container:
                 for field in ("requests", "limits"):
                     each["resources"][field] = {**mapping(each, "resources", field), self.resource: str(count)}
-        return needs._replace(pod=pod, demand=needs.demand._replace(requests=pod_requests(pod)))
+        return _with_pod(needs, pod)
 
 
 def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator[Change]:
-    """Return changes to smaller counts of extended resources, each as many as some node could provide.
+    """Return changes to smaller counts of extended resources, each as many as some node could provide; and near names.
 
     Args:
         cluster: The cluster.
         needs: The needs of the pod.
         groups: How nodes refuse the pod.
     """
+    yield from _respelt(cluster, needs)
     had = {each["together"] or each["enough"] for group in groups for each in group.requests}
     for name in filter(cluster.extended.has, needs.demand.requests):
         containers = _containers_requesting(needs.pod, name)
@@ -67,6 +70,28 @@ def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator
             wanted = amounts(container_requests(each))[name]
             if wanted > 1:
                 yield _fewer(_Asking(text(each, "name"), name, wanted, len(containers) == 1), had)
+
+
+def _respelt(cluster: Cluster, needs: Needs) -> Iterator[Change]:
+    """Correct the names of resources that neither classes nor nodes provide."""
+    wanted = [name for name in needs.demand.requests if is_extended(name) and not cluster.extended.has(name)]
+    known = {*cluster.extended.names, *(name for node in cluster.nodes if wanted for name in node.allocatable)}
+    for name in wanted:
+        if name not in known and (meant := nearest(name, known)):
+            yield Change(f"with {meant} in place of {name}", 0, name, partial(_renamed, name, meant))
+
+
+def _renamed(name: str, meant: str, needs: Needs) -> Needs:
+    pod = deepcopy(needs.pod)
+    for each in _containers_requesting(pod, name):
+        for field, amounts_ in each["resources"].items():
+            if field in {"requests", "limits"}:
+                each["resources"][field] = {meant if key == name else key: value for key, value in amounts_.items()}
+    return _with_pod(needs, pod)
+
+
+def _with_pod(needs: Needs, pod: JSONObject) -> Needs:
+    return needs._replace(pod=pod, demand=needs.demand._replace(requests=pod_requests(pod)))
 
 
 def _fewer(asking: _Asking, had: Iterable[int]) -> Change:
