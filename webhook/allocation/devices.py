@@ -279,6 +279,7 @@ class Catalog:
         "_rules",
         "by_node",
         "by_pool",
+        "counters_of",
         "shared",
         "slices",
         "with_counters",
@@ -295,6 +296,8 @@ class Catalog:
         """Those with devices for more than one node."""
         self.with_counters: defaultdict[PoolId, list[Slice]] = defaultdict(list)
         """Those with counters, which all nodes look at."""
+        self.counters_of: defaultdict[str, list[Slice]] = defaultdict(list)
+        """The same by node; those that serve several are under an empty name."""
         self.by_node: defaultdict[str, list[Slice]] = defaultdict(list)
         self.by_pool: defaultdict[PoolId, list[Slice]] = defaultdict(list)
         self._by_name: dict[PoolId, dict[str, Device]] = {}
@@ -348,6 +351,7 @@ class Catalog:
         self.slices.append(slice_)
         if slice_.counter_sets:
             self.with_counters[slice_.id].append(slice_)
+            self.counters_of[slice_.node_name or ""].append(slice_)
         else:
             (self.by_node[slice_.node_name] if slice_.node_name else self.shared).append(slice_)
         self.by_pool[slice_.id].append(slice_)

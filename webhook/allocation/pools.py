@@ -192,7 +192,7 @@ def _with_devices(
     seen: list[Slice] = []
     slices = [*catalog.by_node.get(node, ()), *catalog.shared]
     if not (variant.sees_all_counters and variant.sees_whole_pools):
-        slices += [each for pool in catalog.with_counters.values() for each in pool]
+        slices += [each for name in {node, ""} for each in catalog.counters_of.get(name, ())]
         slices.sort(key=lambda each: each.order)
     for each in slices:
         if each.counter_sets and variant.sees_whole_pools and not variant.features.PartitionableDevices:
