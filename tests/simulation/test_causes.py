@@ -148,7 +148,7 @@ def test_counters_without_their_feature_gate() -> None:
     (answer,) = simulate(objects, [clusters.pod(claims={"gpu": "c"})], kubernetes="1.35")
     assert answer["why"]["reason"] == (
         "no node has a device with enough counters left for request r: "
-        "it consumes counters, and the DRAPartitionableDevices feature is disabled"
+        "devices consume counters, and the DRAPartitionableDevices feature is disabled"
     )
 
 

@@ -306,7 +306,7 @@ class Funnel:
         if not content.consumes:
             return ()
         if not view.variant.features.PartitionableDevices:
-            return (Lack("it consumes counters, and the DRAPartitionableDevices feature is disabled"),)
+            return (Lack("devices consume counters, and the DRAPartitionableDevices feature is disabled"),)
         if content.is_shared and view.capacity_used(index) is not None:
             return ()
         left = self._left(view.pool_of[index])
