@@ -351,7 +351,7 @@ class TestCheck:
             "3:3: classes.Bad Class!: a lowercase RFC 1123 subdomain",
             "5:11: removed.a/b/c: a lowercase RFC 1123 subdomain",
             "7:22: devices.gpu.attributes.a b: a valid C identifier",
-            "8:24: devices.gpu.capacity[1]: memory stands twice",
+            "8:24: devices.gpu.capacity[1]: memory is listed twice",
             "8:32: devices.gpu.capacity[2]:",
             "2:11: classes.mig.acme.com: migg is not among the devices; did you mean mig?",
             "4:1: kindAttribute: no device has the attribute tpye; did you mean type?",

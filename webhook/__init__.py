@@ -102,11 +102,11 @@ def validate(
 
 
 def _hinted(problems: list[Problem], obj: Any) -> list[Problem]:
-    if not problems:
+    if not any(each.lacks_advice for each in problems):
         return problems
     from webhook.references.hints import hinted  # noqa: PLC0415
 
-    return [hinted(each, obj) for each in problems]
+    return [hinted(each, obj) if each.lacks_advice else each for each in problems]
 
 
 def check_files(

@@ -145,6 +145,12 @@ class Problem(NamedTuple):
         """The field as the API server spells it, such as ``spec.devices.requests[0].name``."""
         return str(self.path if self.spelled is None else self.spelled)
 
+    @property
+    def lacks_advice(self) -> bool:
+        """Whether this is a refusal without advice; about a pod of an unknown kind, refusals are warnings."""
+        is_refusal = self.level == ERROR or self.reason.startswith("FieldValue")
+        return is_refusal and self.hint in {"", ONCE_DECODED}
+
     def under(self, step: str | int) -> Problem:
         """Return the same finding as seen from one level above."""
         return self.below((step,), (step,))

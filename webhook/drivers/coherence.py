@@ -51,7 +51,7 @@ def _in_devices(where: Place, devices: Mapping[str, Any]) -> Iterator[Mistake]:
         for index, name in enumerate(map(str, devices.get(key) or ())):
             place = where.below((key, index), f"{key}[{index}]")
             if name in seen:
-                yield place.mistake(f"{name} stands twice")
+                yield place.mistake(f"{name} is listed twice")
             elif key == "capacity" or name != "*":
                 yield from _misnamed_in_domain(place, name if key == "capacity" else name.removesuffix("*"))
             seen.add(name)

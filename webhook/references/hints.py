@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.formats.identifiers import near_semver
 from webhook.formats.quantities import near_quantity
 from webhook.objects import items, text
-from webhook.problem import ERROR, ONCE_DECODED, Advice, Fix, at
+from webhook.problem import Advice, Fix, at
 from webhook.references import selectorhints
 from webhook.references.rules import MEANT, in_place, listed
 from webhook.spelling import nearest
@@ -29,15 +29,12 @@ _LONGEST: Final = 253
 
 
 def hinted(problem: Problem, obj: Any) -> Problem:
-    """Add the intended value to a refusal without advice.
+    """Add the intended value to a refusal that lacks advice.
 
     Args:
-        problem: The API server's finding; one about a pod of an unknown kind may be a warning.
+        problem: The API server's finding.
         obj: The refused object.
     """
-    is_refusal = problem.level == ERROR or problem.reason.startswith("FieldValue")
-    if not is_refusal or problem.hint not in {"", ONCE_DECODED}:
-        return problem
     hint, fix = hint_of(problem, obj)
     return problem._replace(hint=hint or problem.hint, fix=fix)
 

@@ -289,6 +289,8 @@ def _hinted(problem: Problem, obj: Any, document: Document) -> Problem:
         return problem._replace(hint=_HINTS[problem.rule])
     if problem.rule == "not-served" and (how := _converted(obj)):
         return problem._replace(hint=f"{problem.hint}; {how}")
+    if not problem.lacks_advice:
+        return problem
     from webhook.references.hints import hinted  # noqa: PLC0415 - most objects are fine
 
     return hinted(problem, obj)
