@@ -86,3 +86,18 @@ def test_what_helps_is_advised(count: int, incomplete: int, message: str, hint: 
     said = draguard("validate", claim, "--cluster", cluster).out
     assert message in said
     assert hint in said
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_told"), [("{name: a, allowMultipleAllocations: true}", True), ("{name: a}", False)]
+)
+def test_devices_that_requests_may_share(fields: str, tmp_path: Path, *, is_told: bool) -> None:
+    cluster, claim = tmp_path / "cluster.yaml", tmp_path / "claim.yaml"
+    _, *others = (
+        CLUSTER.replace("DEVICES", fields).replace("resourceSliceCount: 2", "resourceSliceCount: 1").split("---")
+    )
+    cluster.write_text("---".join([*others[:2], others[-1]]), encoding="utf-8")
+    claim.write_text(CLAIM.format(count=5), encoding="utf-8")
+    said = draguard("validate", claim, "--cluster", cluster).out
+    assert "help: ask for 1 at most: all devices of a claim are used from one node" in said
+    assert ("; several requests may share them" in said) == is_told

@@ -131,3 +131,26 @@ def test_a_suspended_job_is_noted(
     done = draguard(*given)
     assert (done.code, done.err) == (0, note if is_noted else "")
     assert draguard(*given, "--quiet").err == ""
+
+
+@pytest.mark.parametrize(
+    ("known", "missing"),
+    [
+        ([clusters.device_class()], ["ResourceSlices"]),
+        ([clusters.devices("a")], ["DeviceClasses"]),
+        ([clusters.device_class(), clusters.devices("a")], []),
+    ],
+)
+def test_kinds_of_which_there_are_no_objects_are_noted(
+    tmp_path: Path, known: list[dict[str, Any]], missing: list[str]
+) -> None:
+    versions = {"Node": "v1", "Pod": "v1"}
+    objects = [clusters.node("a"), clusters.template(), *known, clusters.pod(claims={"gpu": "t"})]
+    file = tmp_path / "cluster.yaml"
+    file.write_text(
+        yaml.safe_dump_all(
+            [{"apiVersion": versions.get(each["kind"], "resource.k8s.io/v1"), **each} for each in objects]
+        )
+    )
+    said = draguard("simulate", "--cluster", file).err
+    assert [line.split()[2] for line in said.splitlines() if line.startswith("note: no ")] == missing

@@ -188,6 +188,8 @@ def not_enough_devices(claim: JSONObject, context: Context) -> Iterator[Problem]
             key = "count" if "count" in request.content else "deviceClassName"
             possible = _most_allocated(request.content, most, context)
             hint = f"ask for {possible} at most: all devices of a claim are used from one node" if possible else ""
+            if hint and all(content.is_shared for group in answer.taken for content in group.contents):
+                hint += "; several requests may share them"
             yield finding((*request.path, key), message, hint, "NotEnough")
 
 

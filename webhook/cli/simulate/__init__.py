@@ -114,6 +114,7 @@ def run(arguments: Namespace) -> int:
         _check_fit(workloads)
     _what_if(arguments, inventory, namespace)
     pods = _pods(workloads, inventory, arguments, named)
+    _note_missing(pods.every, inventory, arguments)
     if not pods.reported and arguments.fit:
         raise UsageError("--fit takes one pod or workload, and no pod is pending: give one")
     try:
@@ -366,6 +367,16 @@ def _note_suspended(workloads: Iterable[JSONObject], arguments: Namespace) -> No
     if not arguments.quiet:
         notes = (f"note: {name} is suspended: its pods are simulated as if it were resumed" for name in names)
         show_lines(notes, sys.stderr)
+
+
+def _note_missing(pods: Iterable[JSONObject], inventory: Inventory, arguments: Namespace) -> None:
+    """Name the kinds of which the cluster has no objects, without which no pod gets devices."""
+    if arguments.quiet or not any(items(each, "spec", "resourceClaims") for each in pods):
+        return
+    kinds = {"DeviceClass": "DeviceClasses", "ResourceSlice": "ResourceSlices"}
+    missing = [several for kind, several in kinds.items() if not inventory.knows(kind)]
+    notes = (f"note: {not_found(each, arguments.cluster)}" for each in missing)
+    show_lines(notes, sys.stderr)
 
 
 def _shape(pod: JSONObject) -> str:
