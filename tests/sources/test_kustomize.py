@@ -113,6 +113,17 @@ def test_what_a_patch_has_written_is_shown(path: Path, overlay: Path) -> None:
     assert f"rendered from {overlay}/kustomization.yml as `allocationMod: All`\n" in out
 
 
+def test_simulate_locates_refusals_as_validate_does(path: Path, overlay: Path) -> None:
+    program(path, "kustomize", PRINTS)
+    (overlay / "kustomization.yml").write_text("resources: [claim.yaml]\n", encoding="utf-8")
+    (overlay / "claim.yaml").write_text(BASE, encoding="utf-8")
+    place = draguard("validate", overlay).out.partition(" ")[0]
+    assert place.startswith(f"{overlay}/claim.yaml:")
+    cluster = overlay.parent / "cluster.yaml"
+    cluster.write_text("{apiVersion: v1, kind: Node, metadata: {name: a}}", encoding="utf-8")
+    assert draguard("simulate", overlay, "--cluster", cluster).err.startswith(place)
+
+
 @pytest.mark.parametrize("field", ["patches: [{path: ../p.yaml}]", "patchesStrategicMerge: [../p.yaml]"])
 def test_what_a_patch_has_written_is_in_its_file(field: str, path: Path, overlay: Path) -> None:
     program(path, "kustomize", PRINTS)

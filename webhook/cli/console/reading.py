@@ -46,7 +46,11 @@ def some_paths(arguments: Namespace, missing: str = "name files or directories, 
 
 
 def read_sources(
-    arguments: Namespace, paths: Sequence[str], kubernetes: str | None, namespace: str = "default"
+    arguments: Namespace,
+    paths: Sequence[str],
+    kubernetes: str | None,
+    namespace: str = "default",
+    texts: dict[str, list[str]] | None = None,
 ) -> list[Document | Unreadable]:
     """Read manifests; Helm charts and kustomizations among the paths are rendered.
 
@@ -57,6 +61,7 @@ def read_sources(
         paths: The paths; nothing is read if there are none.
         kubernetes: The release for which charts are rendered; None for the newest.
         namespace: The namespace for which they are rendered.
+        texts: Receives the rendered texts, by the file of the template or the kustomization.
 
     Raises:
         UsageError: No renderer is available, or an option does not fit.
@@ -64,7 +69,7 @@ def read_sources(
     check_charts(arguments, paths)
     if not paths:
         return []
-    options = render_options(arguments, kubernetes, namespace)
+    options = render_options(arguments, kubernetes, namespace)._replace(texts=texts)
     selection = Selection(allow_empty=arguments.allow_empty)
     try:
         documents = only_manifests(read(paths, selection=selection, options=options), paths, selection)

@@ -44,7 +44,7 @@ from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from webhook.documents import Document
@@ -99,7 +99,8 @@ def run(arguments: Namespace) -> int:
     if report.errors and not (inventory.all("Node") or inventory.all("Pod")):
         return _refuse(report)
     named = take_names(arguments, inventory)
-    documents = read_sources(arguments, arguments.paths, stated, namespace)
+    texts: dict[str, list[str]] = {}
+    documents = read_sources(arguments, arguments.paths, stated, namespace, texts)
     gates = feature_gates(arguments, stated)
     refused = Refused(documents, inventory, stated, gates, namespace=namespace)
 
@@ -107,7 +108,7 @@ def run(arguments: Namespace) -> int:
         return stored(in_namespace(obj, namespace), kubernetes=stated, feature_gates=gates)
 
     workloads = _workloads(documents, as_stored, refused, inventory, report)
-    if report.findings and (code := _refuse(report)):
+    if report.findings and (code := _refuse(report, texts)):
         return code
     _note_suspended(workloads, arguments)
     if arguments.fit:
@@ -130,8 +131,12 @@ def run(arguments: Namespace) -> int:
     return _schedule(scheduler, pods, result, limit, arguments)
 
 
-def _refuse(report: Report) -> int:
-    """Print findings, and return the exit code; 0 if none is an error."""
+def _refuse(report: Report, texts: Mapping[str, Sequence[str]] | None = None) -> int:
+    """Print findings, located in what was rendered, and return the exit code; 0 if none is an error."""
+    if texts:
+        from webhook.cli.console.places import Places  # noqa: PLC0415 - most manifests are files
+
+        Places(texts).place(report)
     for line in as_text(report.findings):
         print(line, file=sys.stderr)
     return code_of(report.findings) if report.errors else 0
@@ -373,8 +378,8 @@ def _note_missing(pods: Iterable[JSONObject], inventory: Inventory, arguments: N
     """Name the kinds of which the cluster has no objects, without which no pod gets devices."""
     if arguments.quiet or not any(items(each, "spec", "resourceClaims") for each in pods):
         return
-    kinds = {"DeviceClass": "DeviceClasses", "ResourceSlice": "ResourceSlices"}
-    missing = [several for kind, several in kinds.items() if not inventory.knows(kind)]
+    kinds = ("DeviceClass", "DeviceClasses"), ("ResourceSlice", "ResourceSlices")
+    missing = [several for kind, several in kinds if not inventory.knows(kind)]
     notes = (f"note: {not_found(each, arguments.cluster)}" for each in missing)
     show_lines(notes, sys.stderr)
 

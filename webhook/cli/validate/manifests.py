@@ -76,7 +76,7 @@ class Manifests:
     def place(self, report: Report) -> None:
         """Locate findings of rendered objects in templates and resource files."""
         if self._texts:
-            from webhook.cli.validate.places import Places  # noqa: PLC0415 - most manifests are files
+            from webhook.cli.console.places import Places  # noqa: PLC0415 - most manifests are files
 
             Places(self._texts).place(report)
 
