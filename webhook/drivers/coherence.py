@@ -23,7 +23,7 @@ _CAPACITIES: Final = "capacity", "optionalCapacity"
 
 
 def mistakes(value: Mapping[str, Any]) -> Iterator[Mistake]:
-    """List the names that Kubernetes' API does not take, those that stand twice, and the kinds that do not fit.
+    """List the names that Kubernetes' API does not take, those that are listed twice, and the kinds that do not fit.
 
     Args:
         value: The well-formed keys of a profile, and their values.
