@@ -305,7 +305,7 @@ def test_a_review_that_go_cannot_decode_is_malformed(place: str, value: Any) -> 
     ("key", "says"),
     [(b"objec\xa7", "is not UTF-8"), (b"objec\\ud800", "one half of a surrogate pair"), (b"objec\\uDB00", "half")],
 )
-def test_a_body_that_is_not_text_is_malformed_also_in_fields_that_nobody_reads(key: bytes, says: str) -> None:
+def test_a_body_that_is_not_text_is_malformed_also_in_fields_that_are_not_read(key: bytes, says: str) -> None:
     body = json.dumps(asked(CLAIM)).encode().replace(b"object", key)
     answered = answer(body, Call("validate"), ReviewOptions())
     assert (answered.status, says in answered.body.decode()) == (400, True)
