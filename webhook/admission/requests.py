@@ -1,11 +1,12 @@
 """Reads AdmissionReview requests with care, since any client may send one."""
 
+# ruff: noqa: N815 - fields are named as on the wire
+
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from math import isinf
-from typing import Any, TypedDict
+from typing import Any
 
 import msgspec
 
@@ -19,66 +20,52 @@ MAX_VERSION = 100
 OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 
 
-# The types of Go's AdmissionReview (k8s.io/api/admission/v1), which decodes null as absent.
+# The types of Go's AdmissionReview (k8s.io/api/admission/v1), which decodes null as absent. The objects and the options
+# may be anything (``runtime.RawExtension``).
 
 
-class _Kind(TypedDict, total=False):
-    group: str | None
-    version: str | None
-    kind: str | None
+class _Kind(msgspec.Struct, omit_defaults=True, gc=False):
+    group: str | None = None
+    version: str | None = None
+    kind: str | None = None
 
 
-class _Resource(TypedDict, total=False):
-    group: str | None
-    version: str | None
-    resource: str | None
+class _Resource(msgspec.Struct, omit_defaults=True, gc=False):
+    group: str | None = None
+    version: str | None = None
+    resource: str | None = None
 
 
-class _User(TypedDict, total=False):
-    username: str | None
-    uid: str | None
-    groups: list[str | None] | None
-    extra: dict[str, list[str | None] | None] | None
+class _User(msgspec.Struct, omit_defaults=True, gc=False):
+    username: str | None = None
+    uid: str | None = None
+    groups: list[str | None] | None = None
+    extra: dict[str, list[str | None] | None] | None = None
 
 
-class _Head(TypedDict, total=False):
-    """A request without its objects."""
-
-    uid: str | None
-    kind: _Kind | None
-    resource: _Resource | None
-    subResource: str | None
-    requestKind: _Kind | None
-    requestResource: _Resource | None
-    requestSubResource: str | None
-    name: str | None
-    namespace: str | None
-    operation: str | None
-    userInfo: _User | None
-    dryRun: bool | None
+class _Request(msgspec.Struct, omit_defaults=True, gc=False):
+    uid: str | None = None
+    kind: _Kind | None = None
+    resource: _Resource | None = None
+    subResource: str | None = None
+    requestKind: _Kind | None = None
+    requestResource: _Resource | None = None
+    requestSubResource: str | None = None
+    name: str | None = None
+    namespace: str | None = None
+    operation: str | None = None
+    userInfo: _User | None = None
+    dryRun: bool | None = None
 
 
-class _Request(_Head, total=False):
-    object: Any
-    oldObject: Any
-    options: Any
-
-
-class _ReviewHead(TypedDict, total=False):
-    apiVersion: str | None
-    kind: str | None
-    request: _Head | None
-
-
-class _Review(TypedDict, total=False):
-    apiVersion: str | None
-    kind: str | None
-    request: _Request | None
+class _Review(msgspec.Struct, omit_defaults=True, gc=False):
+    apiVersion: str | None = None
+    kind: str | None = None
+    request: _Request | None = None
 
 
 _decode = msgspec.json.Decoder().decode
-_decode_review = msgspec.json.Decoder(_Review).decode
-_decode_head = msgspec.json.Decoder(_ReviewHead).decode
+_decode_head = msgspec.json.Decoder(_Review).decode
 
 
 class MalformedReviewError(ValueError):
@@ -94,11 +81,7 @@ def parse(body: bytes) -> Any:
     Raises:
         MalformedReviewError: It is not JSON as the API server writes it, or not such an AdmissionReview.
     """
-    review: Any = {}
-    if body.isascii() and b"\\" not in body:  # else what is skipped may be no text: not UTF-8, or half a surrogate pair
-        with suppress(ValueError, RecursionError):
-            review = _decode_review(body)
-    return review if "request" in review else checked(read(body))  # whose errors say more
+    return checked(read(body))
 
 
 def read(body: bytes) -> Any:
@@ -130,7 +113,7 @@ def parse_head(body: bytes) -> Any:
         MalformedReviewError: It is not JSON, or not as API servers write it.
     """
     try:
-        return _decode_head(body)
+        return msgspec.to_builtins(_decode_head(body))
     except (ValueError, RecursionError) as error:
         raise MalformedReviewError(f"the request cannot be read: {error}") from error
 
@@ -163,7 +146,7 @@ def checked(review: Any) -> Any:
         MalformedReviewError: The value is not such an AdmissionReview.
     """
     try:
-        msgspec.convert(_request_of(review), _Head)
+        msgspec.convert(_request_of(review), _Request)
     except msgspec.ValidationError as error:
         fault = str(error).replace("$.", "request.")
         raise MalformedReviewError(f"the AdmissionReview cannot be decoded: {fault}") from error
