@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webhook.problem import Problem
+    from webhook.release import Release
     from webhook.schema import View
 
 
@@ -71,6 +72,11 @@ class ContainerPort(V1Struct):
     hostIP = Text("The address of the node.")
 
 
+def _usual_image(image: str, _: Release) -> tuple[str, ...]:
+    """Find what rules about images, of pods or in templates, may find."""
+    return () if image and image == image.strip() else ("missing, or with white space around it",)
+
+
 class Container(V1Struct):
     """A container of the pod."""
 
@@ -87,7 +93,7 @@ class Container(V1Struct):
     }
 
     name = Text("The container's name, unique in the pod.", format=formats.dns_label, required=True, written=True)
-    image = Text("The image that it runs.", required=True)
+    image = Text("The image that it runs.", required=True, usual=_usual_image)
     imagePullPolicy = Text("When to pull the image.", go="PullPolicy")
     command = Array(Text(), "What it runs, in place of the image's entry point.")
     args = Array(Text(), "The arguments of that.")
