@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -97,6 +98,7 @@ class _Once(argparse._StoreAction):  # noqa: SLF001 - the default action, which 
 
 _COMMANDS = dict.fromkeys(("check", "lint", "verify"), "validate")
 """The names of a command in other tools."""
+_NUMBERS = {int: "a whole number", float: "a number"}
 _REQUIRED = "the following arguments are required: "
 _HABITS = {
     "summary": "the summary is shown unless --quiet is given; --statistics counts the findings of each rule",
@@ -114,8 +116,8 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         super().__init__(formatter_class=Help, allow_abbrev=False, **options)
         self.register("action", None, _Once)
-        self.register("type", int, whole_number)
-        self.register("type", float, number)
+        for kind, what in _NUMBERS.items():
+            self.register("type", kind, partial(_read, kind, what))
 
     @property
     def commands(self) -> Mapping[str, Parser]:
@@ -162,28 +164,16 @@ class Parser(argparse.ArgumentParser):
         raise argparse.ArgumentError(None if what.endswith("d") else action, f"{what} {value!r}{hint}")
 
 
-def whole_number(text: str) -> int:
-    """Read a whole number.
+def _read(kind: type, what: str, text: str) -> Any:
+    """Read a value of a type.
 
     Raises:
-        ArgumentTypeError: It is not one.
+        ArgumentTypeError: The text is not such a value.
     """
     try:
-        return int(text)
+        return kind(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
-
-
-def number(text: str) -> float:
-    """Read a number.
-
-    Raises:
-        ArgumentTypeError: It is not one.
-    """
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not {what}") from None
 
 
 def subcommand(commands: argparse._SubParsersAction[Any], name: str, summary: str, **options: Any) -> Parser:
