@@ -6,6 +6,7 @@ custom resources of any name.
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import islice, product
 from typing import TYPE_CHECKING, Final
 
@@ -85,12 +86,17 @@ def comparison_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Ite
     matched = list(islice(combinations, _COMBINATIONS + 1))
     if len(matched) > _COMBINATIONS:
         return
+
+    @cache
+    def values_of(field: str) -> set[str | None]:
+        return set(map(_FIELDS[field], matched))
+
     for path, expression in with_paths(policy, programs):
         if not isinstance(expression.compiled, CompiledExpression):
             continue
         before = expression.text.index(expression.compiled.checked.text)
         for field, constant in _compared(expression.compiled.checked.root):
-            values = {_FIELDS[field](each) for each in matched}
+            values = values_of(field)
             if None not in values and constant.value not in values:
                 known = sorted(each for each in values if each is not None)
                 near = nearest(constant.value, known)
@@ -155,7 +161,7 @@ def _sides(call: Call) -> Iterator[tuple[Expression, Iterable[Expression]]]:
 
 
 def _field(node: Expression) -> str:
-    """Return the path of a field from its variable, such as ``request.operation``; empty if it is no such field."""
+    """Return the path of a field from its variable, such as ``request.operation``; empty for another expression."""
     steps: list[str] = []
     while not isinstance(node, Ident):
         if isinstance(node, Select):
