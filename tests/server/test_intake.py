@@ -42,7 +42,7 @@ def reading(senders: list[Sender]) -> list[Sender]:
     return [each for each in senders if not each.is_held]
 
 
-def test_nobody_waits_below_the_limit() -> None:
+def test_no_connection_waits_below_the_limit() -> None:
     senders = [Sender("a", number) for number in range(40)]
 
     async def check() -> None:

@@ -82,7 +82,7 @@ def most_allowed(policy: JSONObject) -> str:
 
 
 def most_within(policy: JSONObject | None, free: int) -> str:
-    """Return the largest share that a policy allows of what is free; empty if it allows none.
+    """Return the largest share of the free capacity that a policy allows, as a quantity; empty if it allows no share.
 
     Args:
         policy: The policy of the capacity; None without one.

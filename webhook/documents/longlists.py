@@ -81,7 +81,7 @@ class LongList(NamedTuple):
 
 
 class _OtherFormError(Exception):
-    """A text is no list of this form, or has an error."""
+    """The text is not a list of this form, or is invalid."""
 
 
 def yaml_list(text: str) -> LongList | None:

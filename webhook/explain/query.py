@@ -126,7 +126,7 @@ def _version_in(query: str, api_version: str | None) -> tuple[str, str | None]:
     """Return the query and the API version to look into, which may be the query itself.
 
     Raises:
-        UnknownNameError: There is no such version.
+        UnknownNameError: The API version is unknown.
     """
     known = {spelling for each in VERSIONS for spelling in _spellings(each)}
     if api_version is None:

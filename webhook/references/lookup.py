@@ -32,6 +32,7 @@ _OF_SELECTORS: Final = ("attributes", "selectors")
 _OF_DEVICES: Final = ("devices", "allocation")
 """Those about published devices; they import the allocator."""
 _ALWAYS: Final = ("claims", "classes", "parameters", "typos")
+"""Those about what nearly every object has."""
 _ORDER: Final = _ALWAYS + _OF_CONSTRAINTS + _OF_OTHERS + _OF_SELECTORS + _OF_DEVICES
 """All modules with rules: those come first that explain more, such as what devices lack, before their number."""
 

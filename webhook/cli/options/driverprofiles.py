@@ -173,7 +173,7 @@ def _schemas(driver: Any, definitions: Sequence[Document]) -> dict[str | int, _S
     """Return the schemas in CustomResourceDefinitions by kind.
 
     Raises:
-        _DefinitionError: There is no definition, or a malformed one.
+        _DefinitionError: A definition is missing or malformed.
     """
     found: dict[str | int, _Schema] = {}
     try:
