@@ -30,11 +30,11 @@ if not TYPE_CHECKING:  # so that mypy finds imports of names that do not exist
     def __getattr__(name: str) -> Any:
         """Import the classes of findings on first use: `draguard --version` needs none."""
         if name == "Finding":
-            from webhook.findings import Finding  # noqa: PLC0415 - as above
+            from webhook.findings import Finding
 
             return Finding
         if name in {"Path", "Problem"}:
-            from webhook import problem  # noqa: PLC0415 - as above
+            from webhook import problem
 
             return getattr(problem, name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -68,10 +68,10 @@ def validate(
             is unknown or locked, a status is judged without ``old``, or a List with it.
         TypeError: A value in ``obj`` or ``old`` is not a JSON value, such as a datetime; the message names it.
     """
-    from webhook import arguments  # noqa: PLC0415 - `import webhook` stays cheap
-    from webhook.api.unserved import no_object  # noqa: PLC0415
-    from webhook.documents.lists import expanded  # noqa: PLC0415
-    from webhook.engine.manifests import review  # noqa: PLC0415
+    from webhook import arguments  # `import webhook` stays cheap
+    from webhook.api.unserved import no_object
+    from webhook.documents.lists import expanded
+    from webhook.engine.manifests import review
 
     _check_settings(kubernetes, feature_gates)
     arguments.check_string("subresource", subresource)
@@ -104,7 +104,7 @@ def validate(
 def _hinted(problems: list[Problem], obj: Any) -> list[Problem]:
     if not any(each.lacks_advice for each in problems):
         return problems
-    from webhook.references.hints import hinted  # noqa: PLC0415
+    from webhook.references.hints import hinted
 
     return [hinted(each, obj) if each.lacks_advice else each for each in problems]
 
@@ -155,7 +155,7 @@ def check_files(
         ValueError: No path is given; a release, a feature gate or a rule is not known; a label is malformed; the
             configuration file cannot be used; or the program that renders a chart or kustomization is missing.
     """
-    from webhook.cli.validate.checking import findings  # noqa: PLC0415 - `import webhook` stays cheap
+    from webhook.cli.validate.checking import findings  # `import webhook` stays cheap
 
     given: dict[str, Any] = {
         "kubernetes": kubernetes,
@@ -193,8 +193,8 @@ def matches(
             the device is malformed or its driver unknown; the release or a feature gate is unknown.
         TypeError: A value in ``device`` or ``selector`` is not a JSON value; the message says where.
     """
-    from webhook import arguments  # noqa: PLC0415 - `import webhook` stays cheap
-    from webhook.deviceselectors.matching import match  # noqa: PLC0415
+    from webhook import arguments  # `import webhook` stays cheap
+    from webhook.deviceselectors.matching import match
 
     _check_settings(kubernetes, feature_gates)
     arguments.check_string("driver", driver)
@@ -217,12 +217,12 @@ def convert(obj: dict[str, Any], api_version: str) -> dict[str, Any]:
     Raises:
         ValueError: The kind has no counterpart in that version, as the classic kinds of v1alpha2 have none.
     """
-    from webhook import arguments  # noqa: PLC0415 - `import webhook` stays cheap
-    from webhook.api import conversion  # noqa: PLC0415
+    from webhook import arguments  # `import webhook` stays cheap
+    from webhook.api import conversion
 
     arguments.check_string("api_version", api_version)
     if not isinstance(obj, dict):
-        raise ValueError(f"an object is a dict, not {type(obj).__name__}")  # noqa: TRY004 - as for all other input
+        raise ValueError(f"an object is a dict, not {type(obj).__name__}")
     return conversion.convert(obj, api_version)
 
 
@@ -249,7 +249,7 @@ def allocate(scenario: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ValueError: The scenario is malformed, or no implementation supports the features.
     """
-    from webhook.allocation.scenario import outcome  # noqa: PLC0415 - `import webhook` stays cheap
+    from webhook.allocation.scenario import outcome  # `import webhook` stays cheap
 
     return outcome(scenario)
 
@@ -290,8 +290,8 @@ def simulate(
         ValueError: An object cannot be decoded, ``pods`` has other objects only, or ``kubernetes`` or a feature gate is
             not known.
     """
-    from webhook import arguments, simulation  # noqa: PLC0415 - `import webhook` stays cheap
-    from webhook.references.pending import annotator  # noqa: PLC0415
+    from webhook import arguments, simulation  # `import webhook` stays cheap
+    from webhook.references.pending import annotator
 
     _check_settings(kubernetes, feature_gates)
     arguments.check_iterable("objects", objects)
@@ -301,7 +301,7 @@ def simulate(
 
 def _check_settings(kubernetes: Any, feature_gates: Any) -> None:
     """Check the arguments about the cluster that several functions take."""
-    from webhook import arguments  # noqa: PLC0415 - `import webhook` stays cheap
+    from webhook import arguments  # `import webhook` stays cheap
 
     arguments.check_string("kubernetes", kubernetes)
     arguments.check_mapping("feature_gates", feature_gates, bool)

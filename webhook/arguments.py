@@ -51,7 +51,7 @@ def check_mapping(name: str, value: Any, of: type) -> None:
         raise ValueError(_wrong(name, what, value))
     for key, each in value.items():
         if not isinstance(key, str) or not isinstance(each, of):
-            raise ValueError(f"{name} must be {what}: {key!r}: {each!r} is not")  # noqa: TRY004 - as for all other input
+            raise ValueError(f"{name} must be {what}: {key!r}: {each!r} is not")
 
 
 def several(name: str, value: Any, what: str, *of: type) -> list[Any]:
@@ -73,7 +73,7 @@ def several(name: str, value: Any, what: str, *of: type) -> list[Any]:
     values = list(value)
     for index, each in enumerate(values):
         if not isinstance(each, of):
-            raise ValueError(_wrong(f"{name}[{index}]", what, each))  # noqa: TRY004 - as for all other input
+            raise ValueError(_wrong(f"{name}[{index}]", what, each))
     return values
 
 
@@ -84,7 +84,7 @@ def check_object(name: str, value: Any) -> None:
         ValueError: It has another type.
     """
     if not isinstance(value, dict):
-        raise ValueError(_wrong(name, "an object", value))  # noqa: TRY004 - as for all other input
+        raise ValueError(_wrong(name, "an object", value))
 
 
 def check_iterable(name: str, value: Any) -> None:
@@ -113,7 +113,7 @@ def check_objects(name: str, value: Any, *required: str) -> None:
         check_object(f"{name}[{index}]", each)
         for field in required:
             if not isinstance(each.get(field), dict):
-                raise ValueError(_wrong(f"{name}[{index}].{field}", "an object", each.get(field)))  # noqa: TRY004
+                raise ValueError(_wrong(f"{name}[{index}].{field}", "an object", each.get(field)))
 
 
 def check_json(name: str, obj: Any) -> None:

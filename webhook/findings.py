@@ -219,7 +219,7 @@ def by_place(findings: Iterable[Finding], files: Iterable[str]) -> list[Finding]
 
 def own_failure(error: Exception) -> str:
     """Describe an unexpected error, with the places in draguard's code."""
-    from traceback import extract_tb  # noqa: PLC0415 - needed for draguard's own mistakes only
+    from traceback import extract_tb  # needed for draguard's own mistakes only
 
     frames = reversed(extract_tb(error.__traceback__))
     places = [f"{each.filename.rpartition('/webhook/')[2]}:{each.lineno}" for each in frames]

@@ -269,7 +269,7 @@ def quoted(text: str) -> str:
     """
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
-    from webhook.escapes import GO_QUOTED  # noqa: PLC0415 - most texts are plain
+    from webhook.escapes import GO_QUOTED  # most texts are plain
 
     return f'"{text.translate(GO_QUOTED)}"'
 
@@ -328,7 +328,7 @@ def _begin(value: object) -> str:
 
 @cache
 def _to_json() -> JSONEncoder:
-    from json import JSONEncoder  # noqa: PLC0415 - needed only to show a value
+    from json import JSONEncoder  # needed only to show a value
 
     return JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 

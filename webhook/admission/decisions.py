@@ -168,7 +168,7 @@ def _validated(case: _Case) -> Response:
 
 
 def _evaluator(case: _Case, policies: PolicySet) -> Evaluator:
-    from webhook.engine.evaluator import Evaluator  # noqa: PLC0415 - needed only with policies
+    from webhook.engine.evaluator import Evaluator  # needed only with policies
 
     return Evaluator(policies, case.options.authorizer, case.deadline)
 
@@ -212,7 +212,7 @@ def _enforced(problems: Sequence[Problem], case: _Case) -> _Effects:
 
 def _is_about_others(rule: str) -> bool:
     """Tell whether a rule checks references; such a rule can be set to refuse objects that the API server accepts."""
-    from webhook.references.rules import RULES  # noqa: PLC0415 - needed only with a snapshot
+    from webhook.references.rules import RULES  # needed only with a snapshot
 
     return rule in RULES
 

@@ -71,18 +71,16 @@ def _check(scenario: Mapping[str, Any]) -> None:
         ValueError: The scenario is malformed.
     """
     if not isinstance(scenario, dict):
-        raise ValueError(f"a scenario must be an object, not {type(scenario).__name__}")  # noqa: TRY004 - as for all other input
+        raise ValueError(f"a scenario must be an object, not {type(scenario).__name__}")
     for name, required in _REQUIRED.items():
         check_objects(name, scenario.get(name) or (), *required)
     check_mapping("features", scenario.get("features"), bool)
     if not isinstance(scenario.get("release", RECORDED), int):
-        raise ValueError(  # noqa: TRY004 - as for all other input
+        raise ValueError(
             f"release must be the minor of Kubernetes 1.x, such as {RECORDED}, not {scenario['release']!r}"
         )
     if not isinstance(scenario.get("patch", 0), int):
-        raise ValueError(  # noqa: TRY004 - as for all other input
-            f"patch must be a number, such as 3 for Kubernetes 1.36.3, not {scenario['patch']!r}"
-        )
+        raise ValueError(f"patch must be a number, such as 3 for Kubernetes 1.36.3, not {scenario['patch']!r}")
     names = scenario.get("enable") or ()
     if not isinstance(names, (list, tuple)) or not all(isinstance(each, str) for each in names):
         raise ValueError(f"enable must be a list of implementations, not {names!r}")

@@ -95,13 +95,13 @@ def with_defaults(obj: JSONObject, release: Release = NEWEST) -> JSONObject:
 
 @cache
 def _conversion(source: str, wanted: str) -> Conversion:
-    from webhook.schema.derive.conversion import Conversion  # noqa: PLC0415 - needed only to convert
+    from webhook.schema.derive.conversion import Conversion  # needed only to convert
 
     return Conversion(VERSIONS[source].replaced, VERSIONS[wanted].replaced)
 
 
 @cache
 def _defaults(api_version: str, release: Release) -> Defaults:
-    from webhook.schema.derive.defaults import Defaults  # noqa: PLC0415 - needed only to set defaults
+    from webhook.schema.derive.defaults import Defaults  # needed only to set defaults
 
     return Defaults(target(api_version, release, CREATE))

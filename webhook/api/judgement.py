@@ -83,7 +83,7 @@ def judge(
     release = release_of(kubernetes) if kubernetes else None
     kind = find(obj.get("apiVersion"), obj.get("kind")) if isinstance(obj, dict) else None
     if not isinstance(obj, dict) or kind is None or not kind.since <= (release or kind.until) <= kind.until:
-        from webhook.api.unserved import unserved  # noqa: PLC0415 - most objects are served
+        from webhook.api.unserved import unserved  # most objects are served
 
         return unserved(obj, kind, release or NEWEST)
     release = release or kind.until
@@ -159,7 +159,7 @@ def judge_admitted(
         feature_gates: The gates that differ from the release's defaults; if None, every gate may be on.
     """
     if not isinstance(obj, dict):
-        from webhook.api.unserved import no_object  # noqa: PLC0415 - as above
+        from webhook.api.unserved import no_object
 
         return no_object(obj)
     version, name = obj.get("apiVersion"), obj.get("kind")
@@ -249,7 +249,7 @@ def _judged(
 
 def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
     """List what the decoder refuses, with suggestions for the first unknown fields."""
-    from webhook.schema.suggest import instead, suggestion  # noqa: PLC0415 - most objects can be decoded
+    from webhook.schema.suggest import instead, suggestion  # most objects can be decoded
 
     # Suggestions for unknown fields are made below, only for the first ones.
     problems = [(each._replace(suggest=Advice) if each.rule == UNKNOWN_FIELD else each).problem() for each in misfits]
@@ -265,7 +265,7 @@ def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct, obj: dict[st
 
 
 def _beyond(struct: CompiledStruct, obj: dict[str, Any], old: Any, misfits: Sequence[Misfit]) -> list[Problem]:
-    from webhook.api.beyond import beyond  # noqa: PLC0415 - most objects can be decoded
+    from webhook.api.beyond import beyond  # most objects can be decoded
 
     try:
         found = beyond(struct, obj, old, misfits, lambda *mended: _judged(struct, mended[0], old, *mended[1:]))
@@ -314,7 +314,7 @@ def _arranged(found: list[Problem], struct: CompiledStruct, obj: dict[str, Any])
     spelled = [_spelled(problem, struct) for problem in found]
     if not struct.target.declarative:
         return spelled
-    from webhook.api import declarative  # noqa: PLC0415 - needed only for findings
+    from webhook.api import declarative  # needed only for findings
 
     return declarative.arranged(spelled, struct, obj)
 
@@ -329,7 +329,7 @@ def _ratcheted(
     """
     if not found or not struct.target.declarative:
         return found
-    from webhook.api import declarative  # noqa: PLC0415 - needed only for findings
+    from webhook.api import declarative  # needed only for findings
 
     if not (late := declarative.unchanged(found, struct, obj, before)):
         return found
@@ -368,7 +368,7 @@ def _as_decoded(
     struct: CompiledStruct, misfits: Sequence[Misfit], obj: dict[str, Any], older: Iterable[Release]
 ) -> CompiledStruct:
     """Judge a decoded object by a release that knows its fields; if there is none, without the unknown fields."""
-    from webhook.schema.suggest import has  # noqa: PLC0415 - needed only for unknown fields
+    from webhook.schema.suggest import has  # needed only for unknown fields
 
     found, known = struct, struct.target
     for release in older:
@@ -404,7 +404,7 @@ def _less(value: Any, path: Sequence[str | int], leaves: Mapping[str, Any]) -> A
 
 
 def _compared(struct: CompiledStruct, obj: dict[str, Any], before: dict[str, Any]) -> list[Problem]:
-    from webhook.api.preconditions import is_unconditional, preconditions  # noqa: PLC0415 - of updates only
+    from webhook.api.preconditions import is_unconditional, preconditions  # of updates only
 
     refusals = preconditions(obj, before, namespaced=_kind(struct).namespaced)
     if is_unconditional(obj, before) and not _kind(struct).unconditional_update:
@@ -473,7 +473,7 @@ def _is_declared(type_: type[Object], release: Release, stated: Mapping[str, boo
 
 
 def _admin_namespace(labels: Mapping[str, str], release: Release) -> bool | None:
-    from webhook.api.dra.resourceclaim import ADMIN_SINCE, admin_label  # noqa: PLC0415 - few know the namespace
+    from webhook.api.dra.resourceclaim import ADMIN_SINCE, admin_label  # few know the namespace
 
     if release < ADMIN_SINCE:
         return None

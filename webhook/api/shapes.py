@@ -21,7 +21,7 @@ def type_of(api_version: str, kind: str) -> type[Struct] | None:
     """
     if known := find(api_version, kind):
         return known.type
-    from webhook.api.core import others  # noqa: PLC0415 - only policies look at them
+    from webhook.api.core import others  # only policies look at them
 
     return others.KINDS.get(kind) if api_version == "v1" else None
 

@@ -61,8 +61,8 @@ def pod_template(obj: object) -> Steps | None:
 @cache
 def _steps(group: str, kind: str) -> Steps:
     """Find the nearest pod, or template of one, in a kind."""
-    from webhook.api.core.pod import Pod  # noqa: PLC0415 - only an object that makes pods needs the types
-    from webhook.api.core.workloads import PodTemplateSpec  # noqa: PLC0415 - as above
+    from webhook.api.core.pod import Pod  # only an object that makes pods needs the types
+    from webhook.api.core.workloads import PodTemplateSpec
 
     pending: list[tuple[Steps, type[Struct]]] = [((), _BY_KIND[group, kind].type)]
     for steps, each in pending:

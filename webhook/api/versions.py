@@ -272,7 +272,7 @@ def others_with(path: Path, version: str, kind: str) -> Iterator[str]:
         version: The API version that does not have it.
         kind: The kind.
     """
-    from webhook.schema.suggest import has  # noqa: PLC0415 - needed only for unknown fields
+    from webhook.schema.suggest import has  # needed only for unknown fields
 
     for name, other in VERSIONS.items():
         each = other.kinds.get(kind)
@@ -338,7 +338,7 @@ def _parts_of(kubernetes: str) -> re.Match[str]:
     if not isinstance(kubernetes, str):  # as a number, 1.30 would be 1.3
         stated = re.fullmatch(r"1\.(?:[1-9]|([0-9]{2}))", str(kubernetes))
         likely = f"1.{NEWEST}" if stated is None else str(kubernetes) if stated[1] else f"{kubernetes}0"
-        raise ValueError(f'{kubernetes!r} is not a string; write the Kubernetes version as "{likely}"')  # noqa: TRY004 - who passes on what a file says expects one kind of error
+        raise ValueError(f'{kubernetes!r} is not a string; write the Kubernetes version as "{likely}"')
     match = re.fullmatch(r"v?1\.([0-9]{1,3})(?:\+?|-(?:alpha|beta|rc).*|(\.[0-9]{1,9})([-+].*)?)", kubernetes, re.ASCII)
     if not match:
         raise ValueError(f"{kubernetes!r} is not a Kubernetes version; write it as, for example, 1.{NEWEST - 1}")

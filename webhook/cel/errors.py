@@ -184,6 +184,6 @@ def _display(issue: Issue, lines: list[str], widest: int) -> str:
     if issue.column < 0 or not 0 < issue.line <= len(lines) or len(lines[issue.line - 1]) > widest:
         return head
     snippet = lines[issue.line - 1].replace("\t", " ")
-    dots = "".join("．" if char >= _FIRST_WIDE else "." for char in snippet[: issue.column])  # noqa: RUF001  # cel-go's
-    caret = "＾" if snippet[issue.column : issue.column + 1] >= _FIRST_WIDE else "^"  # noqa: RUF001  # cel-go's
+    dots = "".join("．" if char >= _FIRST_WIDE else "." for char in snippet[: issue.column])  # noqa: RUF001 - cel-go's
+    caret = "＾" if snippet[issue.column : issue.column + 1] >= _FIRST_WIDE else "^"  # noqa: RUF001 - cel-go's
     return f"{head}\n | {snippet}\n | {dots}{caret}"

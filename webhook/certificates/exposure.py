@@ -34,7 +34,7 @@ def exposures(path: Path, *, secret: bool) -> Iterator[str]:
         yield f"every user of this machine can read {path} (mode {mode:04o}): chmod o-rwx {path}"
     if mode & _WRITE:
         yield f"others than its owner can change {path} (mode {mode:04o}): chmod go-w {path}"
-    directory = os.path.dirname(real)  # noqa: PTH120 - of what the link leads to
+    directory = os.path.dirname(real)  # of what the link leads to
     above = _mode(directory)
     # In a directory such as /tmp, where the sticky bit is set, users can replace only their own files.
     if above is not None and above & _WRITE and not above & stat.S_ISVTX:
@@ -43,6 +43,6 @@ def exposures(path: Path, *, secret: bool) -> Iterator[str]:
 
 def _mode(path: str) -> int | None:
     try:
-        return stat.S_IMODE(os.stat(path).st_mode)  # noqa: PTH116 - as above
+        return stat.S_IMODE(os.stat(path).st_mode)
     except OSError:
         return None

@@ -52,10 +52,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         gc.set_threshold(_UNCOLLECTED)
         atexit.register(gc.freeze)  # the interpreter would look through all objects as it ends
     if given and given[0] in _VERSION:
-        from webhook.cli.version import run  # noqa: PLC0415 - argparse takes longer to import than this takes
+        from webhook.cli.version import run  # argparse takes longer to import than this takes
 
         return run()
-    from webhook.cli.arguments import make_parser  # noqa: PLC0415 - as above
+    from webhook.cli.arguments import make_parser
 
     parser = make_parser(given)
     arguments = parser.parse_args(given)
@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.print_help(sys.stderr)
         return USAGE
     if argv is None and arguments.command not in _SERVING:
-        from signal import SIGTERM, signal  # noqa: PLC0415 - as above
+        from signal import SIGTERM, signal
 
         signal(SIGTERM, _terminate)
     try:
@@ -83,11 +83,11 @@ def _terminate(*_: object) -> None:
 
 
 def _run(arguments: Namespace) -> int:
-    from webhook.cli.arguments import ALIASES, UsageError  # noqa: PLC0415 - as above
+    from webhook.cli.arguments import ALIASES, UsageError
 
     try:
         if "settings" in arguments:
-            from webhook.cli.options.settings import settle  # noqa: PLC0415 - few commands have settings
+            from webhook.cli.options.settings import settle  # few commands have settings
 
             settle(arguments)
         module = ALIASES.get(arguments.command, arguments.command).replace("-", "_")
@@ -128,7 +128,7 @@ def _name_of(arguments: Namespace) -> str:
 
 
 def _complain(arguments: Namespace, what: object) -> None:
-    from webhook.report.excerpt import harmless  # noqa: PLC0415 - needed for mistakes only
+    from webhook.report.excerpt import harmless  # needed for mistakes only
 
     print(f"{_name_of(arguments)}: error: {harmless(str(what))}", file=sys.stderr)
 
@@ -138,7 +138,7 @@ def _prepare_streams() -> None:
     for name, mode in {"stdin": "r", "stdout": "w", "stderr": "w"}.items():
         stream = getattr(sys, name)
         if stream is None:  # closed by who started the process
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 - until the process ends
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - until the process ends
         elif mode == "w" and (reconfigure := getattr(stream, "reconfigure", None)):
             # Characters that a terminal's encoding lacks are escaped instead of ending the report.
             reconfigure(errors="backslashreplace")
@@ -153,7 +153,7 @@ def _discard_output() -> None:
 
 
 def _report_own_failure(arguments: Namespace) -> None:
-    import traceback  # noqa: PLC0415 - needed for draguard's own mistakes only
+    import traceback  # needed for draguard's own mistakes only
 
     traceback.print_exc()
     print(

@@ -46,10 +46,10 @@ def _lines(arguments: Namespace) -> Iterator[str]:
 
 def _values(arguments: Namespace, configuration: Configuration | None) -> dict[str, Any]:
     """Return the value of every key; check the options."""
-    from webhook.cli.options.namespaces import Namespaces  # noqa: PLC0415
-    from webhook.cli.options.podtemplates import pod_locations  # noqa: PLC0415 - the schema needs nothing of this
-    from webhook.cli.options.release import feature_gates, kubernetes_versions  # noqa: PLC0415
-    from webhook.cli.options.suppressing import exclusions, rule_levels, suppressions  # noqa: PLC0415
+    from webhook.cli.options.namespaces import Namespaces
+    from webhook.cli.options.podtemplates import pod_locations  # the schema needs nothing of this
+    from webhook.cli.options.release import feature_gates, kubernetes_versions
+    from webhook.cli.options.suppressing import exclusions, rule_levels, suppressions
 
     exclusions(arguments)
     levels = rule_levels(arguments, configuration)

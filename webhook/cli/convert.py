@@ -43,7 +43,7 @@ def run(arguments: Namespace) -> int:
         if arguments.diff:
             sys.stdout.writelines(unified(each.name, each.before, each.after))
     if arguments.write:
-        from webhook.cli.console.files import Rewritten, rewrite  # noqa: PLC0415 - needed only to write
+        from webhook.cli.console.files import Rewritten, rewrite  # needed only to write
 
         rewrite(Rewritten(each.name, each.before, each.after) for each in files if each.after != each.before)
     if not (arguments.write or arguments.check or arguments.diff):

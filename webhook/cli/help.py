@@ -15,7 +15,7 @@ def run(arguments: Namespace) -> int:
     """Print the help or the manual page."""
     parser = make_parser()
     if arguments.man:
-        from webhook.cli.arguments.manpage import manual_page  # noqa: PLC0415 - needed only for packages
+        from webhook.cli.arguments.manpage import manual_page  # needed only for packages
 
         if arguments.names:
             raise UsageError("--man is about all commands: leave out the command")

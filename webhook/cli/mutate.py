@@ -75,11 +75,11 @@ def _put_out(pairs: Sequence[tuple[Document, _Changed]], arguments: Namespace) -
         return
     files = [(first.source, first.whole_text, after) for first, after in _texts(pairs)]
     if arguments.diff:
-        from webhook.cli.console.diff import unified  # noqa: PLC0415 - needed only for differences
+        from webhook.cli.console.diff import unified  # needed only for differences
 
         sys.stdout.writelines(line for each in files for line in unified(*each))
         return
-    from webhook.cli.console.files import Rewritten, rewrite  # noqa: PLC0415 - needed only to write
+    from webhook.cli.console.files import Rewritten, rewrite  # needed only to write
 
     changed = [Rewritten(name, before, after) for name, before, after in files if before != after]
     rewrite(changed)
@@ -129,14 +129,14 @@ def _sender(arguments: Namespace, stated: str | None) -> Sender | None:
     if not arguments.policies:
         expect_policies(arguments)
         return None
-    from webhook.cli.options.policies import sender, sound_policies  # noqa: PLC0415 - needed only with policies
+    from webhook.cli.options.policies import sender, sound_policies  # needed only with policies
 
     return sender(sound_policies(arguments, stated), arguments)
 
 
 def _namespaces(documents: Iterable[Document]) -> list[dict[str, Any]]:
     """Return the Namespaces among the manifests, in any order."""
-    from webhook.cli.options.namespaces import Namespaces  # noqa: PLC0415 - as above
+    from webhook.cli.options.namespaces import Namespaces
 
     namespaces = Namespaces()
     for document in documents:
@@ -148,8 +148,8 @@ def _undecodable(document: Document, stated: str | None) -> _Changed | None:
     """Return the errors of an object with pods that the API server cannot decode; None if it can."""
     if pod_template(document.data) is None:
         return None
-    from webhook.api.judgement import judge  # noqa: PLC0415 - few manifests hold pods
-    from webhook.schema.decoding import UNKNOWN_FIELD  # noqa: PLC0415 - as above
+    from webhook.api.judgement import judge  # few manifests hold pods
+    from webhook.schema.decoding import UNKNOWN_FIELD
 
     problems = judge(document.data, kubernetes=stated)
     faults = [found(each, document) for each in problems if each.reason == BAD_REQUEST and each.rule != UNKNOWN_FIELD]
@@ -162,7 +162,7 @@ def _rewritten(document: Document, options: prescheduled.RewriteOptions) -> _Cha
         return _Changed(document.data)
     if isinstance(change, Problem):
         return _Changed(document.data, faults=[found(change, document)])
-    import jsonpatch  # noqa: PLC0415 - few manifests hold such a pod
+    import jsonpatch  # few manifests hold such a pod
 
     obj = jsonpatch.apply_patch(document.data, json.dumps(change.patch))
     return _Changed(obj, change.patch, replaced=change.warnings)
@@ -170,8 +170,8 @@ def _rewritten(document: Document, options: prescheduled.RewriteOptions) -> _Cha
 
 def _mutated(document: Document, sender: Sender, options: prescheduled.RewriteOptions) -> _Changed:
     """Evaluate mutating policies before and after the rewrite of pre-scheduled pods."""
-    from webhook.cli.options.policies import found_by_mutating  # noqa: PLC0415 - as above
-    from webhook.policy.change.difference import difference  # noqa: PLC0415 - as above
+    from webhook.cli.options.policies import found_by_mutating
+    from webhook.policy.change.difference import difference
 
     change = sender.change(document.data, rewrite=lambda obj: prescheduled.rewrite_manifest(obj, options))
     if change is None:

@@ -62,8 +62,8 @@ def decide(
 
 def answer(question: Mapping[str, Any]) -> dict[str, Any] | None:
     """Answer a request of :func:`decide`, in JSON."""
-    from webhook.certificates.issuing import CertificateError  # noqa: PLC0415
-    from webhook.cluster.rotation import step  # noqa: PLC0415 - not in the process that asks
+    from webhook.certificates.issuing import CertificateError
+    from webhook.cluster.rotation import step  # not in the process that asks
 
     trusted, served = question["trusted"], question.get("served")
     try:

@@ -19,10 +19,10 @@ def find(path: str) -> str | None:
     Args:
         path: A path as users give it; ``-`` stands for the working directory.
     """
-    here = os.getcwd()  # noqa: PTH109 - pathlib takes longer to import than all this takes
+    here = os.getcwd()
     start = os.path.realpath("." if path == STDIN else top_of(path))
-    while not os.path.isdir(start):  # noqa: PTH112 - as above
-        start = os.path.dirname(start)  # noqa: PTH120 - as above
+    while not os.path.isdir(start):
+        start = os.path.dirname(start)
     last = repository(start) or (here if f"{start}/".startswith(here.rstrip("/") + "/") else start)
     directory = start
     while True:
@@ -31,4 +31,4 @@ def find(path: str) -> str | None:
                 return os.path.relpath(f"{directory}/{name}")
         if directory in {last, "/"}:
             return None
-        directory = os.path.dirname(directory)  # noqa: PTH120 - as above
+        directory = os.path.dirname(directory)

@@ -53,7 +53,7 @@ class Configuration:
 
     def __init__(self, file: str, document: Document | None, root: str) -> None:
         self.file = file
-        self.directory = os.path.dirname(file) or "."  # noqa: PTH120 - pathlib takes longer to import
+        self.directory = os.path.dirname(file) or "."
         self.root = root
         self._document = document
         self.values: dict[str, Any] = {} if document is None else document.data
@@ -141,7 +141,7 @@ class Configuration:
         path = self.path(name)
         fixed = top_of(path)
         real = os.path.realpath(fixed)
-        if os.path.isabs(name) or os.path.commonpath([real, self.root]) != self.root:  # noqa: PTH117 - as above
+        if os.path.isabs(name) or os.path.commonpath([real, self.root]) != self.root:
             raise self._error(
                 at, f"{name} leads out of {self.root}", "a configuration file can only name what is in its repository"
             )
@@ -149,7 +149,7 @@ class Configuration:
             raise self._error(
                 at, f"{name} leads into {_GIT}", "a configuration file can only name files of the work tree"
             )
-        if os.path.exists(real) and not os.path.isfile(real) and not os.path.isdir(real):  # noqa: PTH110, PTH112, PTH113 - as above
+        if os.path.exists(real) and not os.path.isfile(real) and not os.path.isdir(real):
             raise self._error(at, f"{name} is not a regular file")  # a pipe may never end
         return path
 
@@ -195,7 +195,7 @@ def load(file: str) -> Configuration:
     Raises:
         ConfigurationError: It cannot be read, or its content is invalid.
     """
-    directory = os.path.realpath(os.path.dirname(file) or ".")  # noqa: PTH120 - as above
+    directory = os.path.realpath(os.path.dirname(file) or ".")
     root = repository(directory) or directory
     if os.path.commonpath([os.path.realpath(file), root]) != root:
         raise ConfigurationError(f"{file}: a symbolic link that leads out of {root}")

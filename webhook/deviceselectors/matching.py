@@ -74,7 +74,7 @@ def _selector(selector: str | JSONObject) -> JSONObject:
         return {"cel": {"expression": selector}}
     cel = selector.get("cel")
     if not isinstance(cel, dict) or not isinstance(cel.get("expression"), str):
-        raise ValueError(f'a selector is a CEL expression, or {{"cel": {{"expression": ...}}}}, not {selector!r}')  # noqa: TRY004 - as for all other input
+        raise ValueError(f'a selector is a CEL expression, or {{"cel": {{"expression": ...}}}}, not {selector!r}')
     return selector
 
 

@@ -96,7 +96,7 @@ def _flat(value: Any) -> str:
         text = spelled(value)
         # To YAML readers other than Go's, 1e+21 is a string.
         return text.replace("e", ".0e") if "." not in text else text
-    import json  # noqa: PLC0415 - few write YAML
+    import json  # few write YAML
 
     return json.dumps(value)
 
@@ -104,7 +104,7 @@ def _flat(value: Any) -> str:
 def _string(text: str) -> str:
     if text.isprintable() and text not in WORDS and not _NOT_PLAIN.search(text) and not _AMBIGUOUS.fullmatch(text):
         return text
-    import json  # noqa: PLC0415 - as above
+    import json
 
     quoted = json.dumps(text, ensure_ascii=False)
     return quoted if quoted.isprintable() else "".join(map(_escaped, quoted))

@@ -109,10 +109,10 @@ class Trees:
             OSError: A link is broken, or leads in a circle.
         """
         directory, name = os.path.split(path)
-        if name in {"", ".", ".."} or os.path.islink(path):  # noqa: PTH114 - as shown
+        if name in {"", ".", ".."} or os.path.islink(path):
             real = os.path.realpath(path, strict=True)
         else:  # resolving the directories of each file again would take longer than opening it
-            real = os.path.join(self._real_directory(directory), name)  # noqa: PTH118
+            real = os.path.join(self._real_directory(directory), name)
         if real in self._roots:
             return real
         for root in self._roots:
@@ -183,7 +183,7 @@ def _keep(kept: dict[str, tuple[str, Found | Unreadable]], real: str, named: str
 
 def _is_own(found: Found, argument: str, real: str) -> bool:
     """Tell whether a name leads to a file without links, except for those that the user's argument follows."""
-    top = (os.path.dirname(found.path) or ".") if found.is_named else top_of(argument)  # noqa: PTH120 - as shown
+    top = (os.path.dirname(found.path) or ".") if found.is_named else top_of(argument)
     return os.path.normpath(f"{os.path.realpath(top)}/{os.path.relpath(found.path, top)}") == real
 
 
@@ -199,7 +199,7 @@ def _checked(found: Found, trees: Trees) -> tuple[str, Found | Unreadable]:
 
 def _is_broken(found: Found) -> bool:
     """Tell whether a link in a directory is broken."""
-    return not found.is_named and os.path.islink(found.path) and not os.path.exists(found.path)  # noqa: PTH110, PTH114
+    return not found.is_named and os.path.islink(found.path) and not os.path.exists(found.path)
 
 
 def _counted(found: Found, selection: Selection) -> Iterator[Document | Unreadable]:
@@ -242,7 +242,7 @@ def without_manifest(source: str, text: str, hint: str) -> Unreadable:
         text: Its text; empty if it has no document.
         hint: What else may help.
     """
-    from webhook.documents.kubectloutput import hint_of_output  # noqa: PLC0415 - needed only for mistakes
+    from webhook.documents.kubectloutput import hint_of_output  # needed only for mistakes
 
     what = "standard input" if source == STDIN_NAME else "the file"
     others = "no document in it has an apiVersion or a kind; " if text and source != STDIN_NAME else ""
@@ -336,7 +336,7 @@ def open_named(path: str, flags: int) -> int:
     Raises:
         OSError: It is such a link, or cannot be opened.
     """
-    if not os.path.islink(path) or os.path.abspath(path).startswith(_SYSTEM):  # noqa: PTH100, PTH114 - as shown
+    if not os.path.islink(path) or os.path.abspath(path).startswith(_SYSTEM):
         return os.open(path, flags)
     real = os.path.realpath(path)
     if real.startswith(_SYSTEM):
@@ -362,7 +362,7 @@ def _expand(path: str, selection: Selection | None) -> Iterator[Found | Unreadab
     """Find the files of a command line argument."""
     if path == STDIN:
         yield Found(path, is_named=True)
-    elif os.path.isdir(path):  # noqa: PTH112 - the name is shown as given
+    elif os.path.isdir(path):
         complaint = f"no manifest in this directory: none ends in {', '.join(SUFFIXES)}"
         yield from _expect_some(_walk(path, selection), path, complaint, selection)
     elif os.path.lexists(path):
@@ -443,7 +443,7 @@ def _glob(pattern: str, selection: Selection | None) -> Iterator[str | Unreadabl
     shown = "" if top == "." and not pattern.startswith("./") else top
     trees = Trees([pattern])
     for path in sorted(set(_matching(shown, steps))):
-        if not os.path.isdir(path):  # noqa: PTH112 - the name is shown as given
+        if not os.path.isdir(path):
             if path.endswith(SUFFIXES) or not pattern.endswith("*"):
                 yield path
         elif trees.real(path):
@@ -460,7 +460,7 @@ def _matching(directory: str, steps: Sequence[str]) -> Iterator[str]:
         return
     step, rest = steps[0], steps[1:]
     if not _has_magic(step):
-        path = os.path.join(directory, step)  # noqa: PTH118 - the name is shown as given
+        path = os.path.join(directory, step)
         if os.path.lexists(path):
             yield from _matching(path, rest)
         return
@@ -478,7 +478,7 @@ def _matching(directory: str, steps: Sequence[str]) -> Iterator[str]:
     except OSError:  # as glob.glob does
         return
     for name in inside:
-        path = os.path.join(directory, name)  # noqa: PTH118 - the name is shown as given
+        path = os.path.join(directory, name)
         yield from _matching(path, steps if step == "**" else rest)
 
 

@@ -20,7 +20,7 @@ _QUIET: Final = {
 def repository(directory: str) -> str | None:
     """Return the top of the repository that a directory, given as its real path, is in; None if it is in none."""
     while not os.path.lexists(f"{directory}/.git"):
-        if directory == (parent := os.path.dirname(directory)):  # noqa: PTH120 - pathlib takes longer to import
+        if directory == (parent := os.path.dirname(directory)):
             return None
         directory = parent
     return directory

@@ -43,7 +43,7 @@ class Globs:
 
     def __init__(self, patterns: Sequence[str], directory: str) -> None:
         self._inside = os.path.realpath(directory).rstrip("/") + "/"
-        self._here = os.getcwd().rstrip("/") + "/"  # noqa: PTH109 - pathlib takes longer to import than all this takes
+        self._here = os.getcwd().rstrip("/") + "/"
         self._matches = _compiled(patterns) if patterns else None
         self._directory: tuple[str | None, str] = None, ""
 
@@ -73,7 +73,7 @@ def _compiled(patterns: Sequence[str]) -> Any:
     Raises:
         PatternError: One of them is malformed, or they are too many.
     """
-    import re2  # type: ignore[import-untyped]  # noqa: PLC0415  # few have patterns
+    import re2  # type: ignore[import-untyped]  # few have patterns
 
     if sum(map(len, patterns)) > _MOST:
         raise PatternError(_TOO_MANY)

@@ -33,7 +33,7 @@ class Ignored:
 
 def _ask(top: str) -> list[str]:
     """List the paths that git ignores."""
-    import subprocess  # noqa: PLC0415 - only directories in repositories pay for it
+    import subprocess  # only directories in repositories pay for it
 
     try:
         done = subprocess.run(  # noqa: S603 - the directory is one argument

@@ -74,7 +74,7 @@ class LongList(NamedTuple):
         """
         if not self.is_json:
             return lambda start, end: _yaml_item(text[start:end])
-        from webhook.documents.jsontext import again  # noqa: PLC0415 - most manifests are YAML
+        from webhook.documents.jsontext import again  # most manifests are YAML
 
         read = again(text)
         return lambda start, _end: (read(start), False)
@@ -144,7 +144,7 @@ def _mapping(text: str) -> dict[str, Any]:
 
 def _composed(text: str) -> dict[str, Any]:
     """Read a mapping by libyaml, with no end of a document, nor with aliases or merges, which are other events."""
-    from webhook.documents.compose import compose  # noqa: PLC0415 - what is simple needs no libyaml
+    from webhook.documents.compose import compose  # what is simple needs no libyaml
 
     if _document_end.search(text) or "<<" in text or ("&" in text and "*" in text):
         raise _OtherFormError
@@ -180,7 +180,7 @@ class _JSONList:
     """Reads the list in a text."""
 
     def __init__(self, text: str) -> None:
-        from webhook.documents.jsontext import Decoder  # noqa: PLC0415 - as above
+        from webhook.documents.jsontext import Decoder
 
         self._text, self._decoder, self._at = text, Decoder(text), 0
 

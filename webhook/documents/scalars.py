@@ -139,7 +139,7 @@ def integer(digits: str) -> int | float:
 def spelled(value: float) -> str:
     """Spell a finite float as Go's ``encoding/json`` does: ``1e+21`` as such, ``1000.0`` as ``1000``."""
     if value.is_integer() and abs(value) < _PLAIN_BELOW:
-        from decimal import Decimal  # noqa: PLC0415 - few manifests have fractions
+        from decimal import Decimal  # few manifests have fractions
 
         return str(int(Decimal(repr(value))))
     return repr(value)
@@ -238,8 +238,8 @@ def _type(value: Scalar) -> str:
 
 def _binary(text: str) -> str:
     """Decode base64; bytes that are not UTF-8 are replaced one by one, as in Go's JSON."""
-    import base64  # noqa: PLC0415 - hardly any manifest has such a tag
-    import binascii  # noqa: PLC0415
+    import base64  # hardly any manifest has such a tag
+    import binascii
 
     try:
         data = base64.b64decode(text.replace("\n", "").replace("\r", "").encode("ascii"), validate=True)
@@ -255,7 +255,7 @@ def _is_timestamp(text: str) -> bool:
     match = _INSTANT.fullmatch(text)
     if match is None:
         return False
-    from datetime import datetime  # noqa: PLC0415 - hardly any manifest has such a tag
+    from datetime import datetime  # hardly any manifest has such a tag
 
     try:
         datetime(*(int(part) for part in match.groups() if part is not None))  # type: ignore[arg-type]  # noqa: DTZ001
@@ -266,8 +266,8 @@ def _is_timestamp(text: str) -> bool:
 
 def _float32(value: float) -> str:
     """Spell a float as Go's ``FormatFloat(v, 'g', -1, 32)`` does, with the fewest digits of single precision."""
-    import struct  # noqa: PLC0415 - hardly any manifest has such a key
-    from decimal import Decimal  # noqa: PLC0415
+    import struct  # hardly any manifest has such a key
+    from decimal import Decimal
 
     single: float = struct.unpack("f", struct.pack("f", value))[0]
     if not math.isfinite(single):

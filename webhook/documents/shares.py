@@ -62,10 +62,10 @@ def sized(paths: Iterable[str], selection: Selection | None) -> list[Sized]:
 def _size(found: Found | Unreadable) -> int:
     if isinstance(found, Unreadable):
         return 0
-    if found.is_named and not os.path.isfile(found.path):  # noqa: PTH113 - the name is shown as given
+    if found.is_named and not os.path.isfile(found.path):
         return -1
     try:
-        return os.stat(found.path).st_size + _PER_FILE  # noqa: PTH116 - as above
+        return os.stat(found.path).st_size + _PER_FILE
     except OSError:  # reported by the process that reads it
         return 0
 

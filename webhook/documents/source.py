@@ -95,7 +95,7 @@ class Source:
         """Where lines start, as far as it was asked; behind all of them, a place behind the end of the text."""
         if len(self.text) < _LONG:
             return [0]
-        from array import array  # noqa: PLC0415 - most texts are short
+        from array import array  # most texts are short
 
         return array("Q", [0])  # a list takes five times as much
 
@@ -137,7 +137,7 @@ class Source:
         """Report a reading error, with its line."""
         place = self.position(offset)
         if self.name.endswith(JSON):
-            from webhook.documents.jsonwords import in_json  # noqa: PLC0415 - most manifests are YAML, and readable
+            from webhook.documents.jsonwords import in_json  # most manifests are YAML, and readable
 
             message, hint = in_json(message), in_json(hint)
         return Unreadable(self.name, place.line, place.column, message, hint, self.excerpt(place.line))

@@ -169,7 +169,7 @@ class Origin:
 
     @cached_property
     def _outline(self) -> Outline:
-        from webhook.documents import outline  # noqa: PLC0415 - needed only to ask where something is
+        from webhook.documents import outline  # needed only to ask where something is
 
         find = outline.json_outline if self.is_json else outline.yaml_outline
         return find(self.source.text[self.start : self.end])
@@ -190,7 +190,7 @@ class Origin:
         """Return the comments that begin with a mark."""
         if self.is_json:
             return iter(())
-        from webhook.documents.comments import comments  # noqa: PLC0415 - few files have such comments
+        from webhook.documents.comments import comments  # few files have such comments
 
         return comments(self.source, self.start, self.end, mark)
 
@@ -208,7 +208,7 @@ class Origin:
             hint = "" if self.is_json else _boolean_keys(self.source.text, self.start + again.first, offset)
             unreadable = self.source.unreadable(offset, f"{what}: {lines}", hint or "keep one of the two")
             if not number and not self.is_json and again.path in _FIRST_KEYS:
-                from webhook.problem import Fix  # noqa: PLC0415 - few documents have a key twice
+                from webhook.problem import Fix  # few documents have a key twice
 
                 hint = "keep one of the two; or is a line --- missing above, which begins another document?"
                 unreadable = unreadable._replace(hint=hint, fix=Fix("separate", safe=False))
@@ -224,7 +224,7 @@ class _ItemOrigin(Origin):
 
 
 def _boolean_keys(text: str, *offsets: int) -> str:
-    from webhook.documents.yamlhints import boolean_keys  # noqa: PLC0415 - needed only for mistakes
+    from webhook.documents.yamlhints import boolean_keys  # needed only for mistakes
 
     return boolean_keys(text, *offsets)
 
@@ -325,7 +325,7 @@ def _in_parts(name: str, text: str, *, rendered: bool) -> Iterator[Document | Un
 
 def long_list(text: str) -> LongList | None:
     """Find the items of a text that is a single list; None if it must be read as a whole."""
-    from webhook.documents.longlists import json_list, yaml_list  # noqa: PLC0415 - most texts are short
+    from webhook.documents.longlists import json_list, yaml_list  # most texts are short
 
     if is_row(text):
         return json_list(text)
@@ -378,7 +378,7 @@ def _json_documents(
     source: Source, indexes: Iterator[int]
 ) -> Generator[Document | Unreadable, None, tuple[int, Fault | None]]:
     """Read JSON values, and return where YAML may begin and why the rest is not JSON."""
-    from webhook.documents.jsontext import Decoder  # noqa: PLC0415 - most manifests are YAML
+    from webhook.documents.jsontext import Decoder  # most manifests are YAML
 
     text = source.text
     decoder = Decoder(text)
@@ -434,7 +434,7 @@ def _yaml_documents(
 
 def _composed(begin: int, chunk: str, not_json: Fault | None) -> tuple[Composed, Fault | None]:
     """Read a document by libyaml, or tell why it cannot be read."""
-    from webhook.documents.compose import compose  # noqa: PLC0415 - what is simple needs no libyaml
+    from webhook.documents.compose import compose  # what is simple needs no libyaml
 
     try:
         return compose(chunk), None

@@ -9,7 +9,7 @@ from typing import Final
 from webhook.documents.blocks import read_blocks
 from webhook.drivers.profile import Profile, valid_profile
 
-_DIRECTORY = os.path.join(os.path.dirname(__file__), "profiles")  # noqa: PTH118, PTH120 - pathlib is slow to import
+_DIRECTORY = os.path.join(os.path.dirname(__file__), "profiles")
 
 
 _LONGEST: Final = 253
@@ -19,7 +19,7 @@ _LONGEST: Final = 253
 @cache
 def built_in() -> tuple[str, ...]:
     """Return the drivers with built-in profiles, in order."""
-    return tuple(sorted(name.removesuffix(".yaml") for name in os.listdir(_DIRECTORY) if name.endswith(".yaml")))  # noqa: PTH208
+    return tuple(sorted(name.removesuffix(".yaml") for name in os.listdir(_DIRECTORY) if name.endswith(".yaml")))
 
 
 def profile_of(driver: str) -> Profile | None:
@@ -43,7 +43,7 @@ def _driver_of_class(name: str) -> str:
 @cache
 def text_of(driver: str) -> str:
     """Return the file of a driver that :func:`built_in` lists."""
-    with open(os.path.join(_DIRECTORY, f"{driver}.yaml"), encoding="utf-8") as file:  # noqa: PTH118, PTH123
+    with open(os.path.join(_DIRECTORY, f"{driver}.yaml"), encoding="utf-8") as file:
         return file.read()
 
 

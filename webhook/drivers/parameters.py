@@ -251,8 +251,8 @@ def _at_most(limit: Any, value: Any) -> str:
 
 
 def _multiple_of(step: Any, value: Any) -> str:
-    from fractions import Fraction  # noqa: PLC0415 - few parameters have steps
-    from math import isfinite  # noqa: PLC0415 - as above
+    from fractions import Fraction  # few parameters have steps
+    from math import isfinite
 
     if not isinstance(value, int | float) or isinstance(value, bool) or not step or not isfinite(step):
         return ""
@@ -312,13 +312,13 @@ def _formatted(name: Any, value: Any) -> str:
 
 
 def _is_network(value: str) -> bool:
-    from ipaddress import ip_interface  # noqa: PLC0415 - few parameters are addresses
+    from ipaddress import ip_interface  # few parameters are addresses
 
     return "/" in value and _parses(ip_interface, value)
 
 
 def _is_address(value: str) -> bool:
-    from ipaddress import ip_address  # noqa: PLC0415 - as above
+    from ipaddress import ip_address
 
     return _parses(ip_address, value)
 

@@ -119,7 +119,7 @@ def review(
 
 
 def _misspelt(obj: dict[str, Any], kubernetes: str | None) -> list[Problem]:
-    from webhook.engine.misspelt import misspelt  # noqa: PLC0415 - most objects are of known kinds
+    from webhook.engine.misspelt import misspelt  # most objects are of known kinds
 
     return misspelt(obj, kubernetes)
 
@@ -129,7 +129,7 @@ def _in_pods(obj: dict[str, Any], locations: Locations | None, judged: Callable[
 
     The API server accepts the object, and refuses the pods later. A value that only looks like a pod gets a warning.
     """
-    from webhook.workloads import lost, pods_in  # noqa: PLC0415 - most objects are of Kubernetes itself
+    from webhook.workloads import lost, pods_in  # most objects are of Kubernetes itself
 
     problems = list(lost(obj))
     for pods in pods_in(obj, locations):
@@ -143,7 +143,7 @@ def _in_pods(obj: dict[str, Any], locations: Locations | None, judged: Callable[
 
 def never_runs(obj: Any) -> list[Problem]:
     """Warn of a new pod that bypasses the scheduler; a stored one may have been scheduled."""
-    from webhook.engine import prescheduled  # noqa: PLC0415 - only pods need it
+    from webhook.engine import prescheduled  # only pods need it
 
     change = prescheduled.rewrite_manifest(obj, prescheduled.RewriteOptions())
     if change is None or (isinstance(metadata := obj.get("metadata"), dict) and metadata.get("uid")):

@@ -38,15 +38,15 @@ def needs(name: str) -> str:
     for need, names in _NEEDS.items():
         if name in names:
             return need
-    from webhook.explain.places import names_of_types  # noqa: PLC0415 - see the module
+    from webhook.explain.places import names_of_types  # see the module
 
     if name in names_of_types("transitions") and name not in names_of_types("checks"):
         return "old"
-    from webhook.references import every_rule  # noqa: PLC0415 - as above
+    from webhook.references import every_rule
 
     if name in every_rule():
         return "others"
-    from webhook.explain.places import rules_of_policies  # noqa: PLC0415 - as above
+    from webhook.explain.places import rules_of_policies
 
     is_of_objects = name in EVERY_OBJECT or name in EVERY_FIELD or name in names_of_types()
     return "check" if not is_of_objects and name in rules_of_policies() else ""
@@ -65,13 +65,13 @@ def _groups() -> Iterator[Collection[str]]:
     """Yield the names, the quickly known ones first."""
     yield EVERY_OBJECT
     yield EVERY_FIELD
-    from webhook.explain.places import names_of_types  # noqa: PLC0415 - see the module
+    from webhook.explain.places import names_of_types  # see the module
 
     yield names_of_types()
-    from webhook.references import RULES, every_rule  # noqa: PLC0415 - as above
+    from webhook.references import RULES, every_rule
 
     yield RULES
     yield every_rule()  # those about selectors import the CEL engine
-    from webhook.explain.places import rules_of_policies  # noqa: PLC0415 - as above
+    from webhook.explain.places import rules_of_policies
 
     yield rules_of_policies()

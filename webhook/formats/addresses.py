@@ -41,7 +41,7 @@ def canonical_cidr(value: str, release: Release) -> str:
         value: The text as submitted; leading zeros are accepted (k8s.io/utils/net ``ParseCIDRSloppy``).
         release: The Kubernetes release; 1.32 keeps the prefix length of an IPv4 address that is written as IPv6.
     """
-    from ipaddress import IPv4Address, ip_address  # noqa: PLC0415 - few objects have addresses
+    from ipaddress import IPv4Address, ip_address  # few objects have addresses
 
     text, _, length = value.partition("/")
     prefix_length = _prefix_length_pattern.fullmatch(length)

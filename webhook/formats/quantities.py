@@ -336,7 +336,7 @@ def _number_text(number: float) -> str:
     """Spell a number as Go's JSON encoder does (``floatEncoder``)."""
     if isinstance(number, int) and number in _INT64:
         return str(number)
-    from decimal import Decimal  # noqa: PLC0415 - hardly a quantity is given as such a number
+    from decimal import Decimal  # hardly a quantity is given as such a number
 
     if isinstance(number, int):
         return format(Decimal(number), "f")

@@ -111,7 +111,7 @@ def format_timestamp(nanoseconds: int) -> str:
     Raises:
         OverflowError: The time zone has moved it out of the years 1 to 9999.
     """
-    from datetime import datetime, timedelta  # noqa: PLC0415 - few objects have timestamps
+    from datetime import datetime, timedelta  # few objects have timestamps
 
     start = datetime(1, 1, 1)  # noqa: DTZ001 - in UTC, as the text says
     return (start + timedelta(seconds=nanoseconds // _NANOSECONDS)).isoformat() + "Z"

@@ -221,6 +221,6 @@ def allocation_of(claim: JSONObject) -> Any:
 def shape_of(claim: JSONObject) -> str:
     """Return a text that is the same for claims that are treated the same."""
     allocation = allocation_of(claim)
-    import json  # noqa: PLC0415 - needed only to compare claims
+    import json  # needed only to compare claims
 
     return json.dumps([mapping(claim, "spec"), allocation and mapping(claim, "status")], sort_keys=True)

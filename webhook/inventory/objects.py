@@ -108,7 +108,7 @@ class Inventory:
 
     @cached_property
     def _repeated(self) -> Repeated:
-        from webhook.inventory.repeated import Repeated  # noqa: PLC0415 - only where slices are known
+        from webhook.inventory.repeated import Repeated  # only where slices are known
 
         return Repeated()
 
@@ -243,7 +243,7 @@ def _is_namespaced(kind: str) -> bool:
     version = _version_of(kind)
     if served := find(version, kind):
         return served.type.namespaced
-    from webhook.policy.manifest.kinds import built_in  # noqa: PLC0415 - only nodes and the like are not judged
+    from webhook.policy.manifest.kinds import built_in  # only nodes and the like are not judged
 
     return next(each.namespaced for each in built_in() if (each.group, each.kind) == (KINDS[kind], kind))
 
@@ -292,7 +292,7 @@ def _stored_node(node: JSONObject) -> JSONObject:
     Raises:
         MalformedError: No API server would have stored it.
     """
-    from webhook.inventory.nodes import refused  # noqa: PLC0415 - only clusters have nodes
+    from webhook.inventory.nodes import refused  # only clusters have nodes
 
     if problem := refused(free_of_nulls(node)):
         raise MalformedError(f"Node {name_of(node)}: {problem.path}: {problem.message}")

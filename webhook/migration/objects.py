@@ -51,7 +51,7 @@ def converted(obj: Any, wanted: Wanted, parameters: Parameters) -> Converted:
         return Converted(obj, [], [])
     own, kind = obj.get("apiVersion"), obj.get("kind")
     if find(own, kind) is None and str(own).startswith(f"{GROUP}/"):
-        from webhook.api.judgement import judge  # noqa: PLC0415 - needed only for unknown kinds and versions
+        from webhook.api.judgement import judge  # needed only for unknown kinds and versions
 
         return Converted(obj, [], judge(obj))
     if find(own, kind) is None or not str(own).startswith(f"{GROUP}/"):

@@ -89,8 +89,8 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
     types. The scheduler then rejects the pod, even if another device or node would do; whether it tries that device
     depends on which devices are free. Check first: ``has(device.attributes["d"].x) && …``, or ``.?x.orValue(…)``.
     """
-    from webhook.deviceselectors.fleet import lacking  # noqa: PLC0415 - only with slices at hand
-    from webhook.deviceselectors.guarding import guarded  # noqa: PLC0415 - as above
+    from webhook.deviceselectors.fleet import lacking  # only with slices at hand
+    from webhook.deviceselectors.guarding import guarded
 
     fleet = context.fleet
     if fleet is None:

@@ -61,7 +61,7 @@ def _faults(obj: JSONObject, context: Context) -> Iterator[tuple[Fault, tuple[st
 
 def _checked(profile: Profile, parameters: Any, context: Context) -> Sequence[Fault]:
     """Check parameters; where the user's profiles have taken too much work, report that instead."""
-    from webhook.drivers import Fault, check_parameters  # noqa: PLC0415 - most objects have no parameters
+    from webhook.drivers import Fault, check_parameters  # most objects have no parameters
 
     faults = islice(check_parameters(profile, parameters), _MOST)
     if context.checking is None:

@@ -89,8 +89,8 @@ def drivers_of(selectors: Sequence[JSONObject], context: Context) -> set[str]:
         expression = text(each, "cel", "expression")
         if ".driver" not in expression:
             continue
-        from webhook.deviceselectors.parts import parts_of  # noqa: PLC0415 - most objects have no selectors
-        from webhook.deviceselectors.reads import drivers  # noqa: PLC0415
+        from webhook.deviceselectors.parts import parts_of  # most objects have no selectors
+        from webhook.deviceselectors.reads import drivers
 
         parts = parts_of(expression, context.release, context.gates)
         if parts is not None:

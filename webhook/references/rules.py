@@ -87,8 +87,8 @@ class Context:
     def _fleet(self) -> Fleet | None:
         if not self.inventory.knows("ResourceSlice") or not self.knows_all_slices:
             return None
-        from webhook.allocation.devices import Catalog  # noqa: PLC0415 - only with slices at hand
-        from webhook.deviceselectors.fleet import Fleet  # noqa: PLC0415 - as above
+        from webhook.allocation.devices import Catalog  # only with slices at hand
+        from webhook.deviceselectors.fleet import Fleet
 
         try:
             catalog = self._catalog or Catalog(map(free_of_nulls, self.inventory.all("ResourceSlice")))
@@ -124,7 +124,7 @@ class Context:
         """The cluster with all its devices free; None if no allocator is known for the release and its gates."""
         if not self.uses_allocator:
             return None
-        from webhook.references.scene import Scene  # noqa: PLC0415 - only with slices at hand
+        from webhook.references.scene import Scene  # only with slices at hand
 
         try:
             return Scene(self.inventory, self.release, self.gates)
@@ -140,7 +140,7 @@ class Context:
         """Return the profile of a driver; None if there is none."""
         if driver in self._profiles:
             return self._profiles[driver]
-        from webhook.drivers import profile_of  # noqa: PLC0415 - most objects name no driver
+        from webhook.drivers import profile_of  # most objects name no driver
 
         return profile_of(driver)
 
@@ -148,7 +148,7 @@ class Context:
         """Return the driver that installs a device class; empty if unknown."""
         if own := next((driver for driver, each in self._profiles.items() if name in each.classes), ""):
             return own
-        from webhook.drivers import driver_of_class  # noqa: PLC0415 - as above
+        from webhook.drivers import driver_of_class
 
         return driver_of_class(name)
 

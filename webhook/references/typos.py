@@ -97,8 +97,8 @@ def _names(obj: JSONObject, context: Context) -> Iterator[tuple[tuple[str | int,
 @cache
 def _built_in() -> tuple[str, ...]:
     """Return the names of drivers with a profile; importing their reader would take longer than judging a claim."""
-    profiles = os.path.join(os.path.dirname(os.path.dirname(__file__)), "drivers", "profiles")  # noqa: PTH118, PTH120
-    return tuple(sorted(name.removesuffix(".yaml") for name in os.listdir(profiles)))  # noqa: PTH208
+    profiles = os.path.join(os.path.dirname(os.path.dirname(__file__)), "drivers", "profiles")
+    return tuple(sorted(name.removesuffix(".yaml") for name in os.listdir(profiles)))
 
 
 def _intended(name: str, context: Context) -> str:

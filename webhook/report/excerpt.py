@@ -114,7 +114,7 @@ def line_of(where: Finding | Origin) -> int:
 
 def relative(file: str) -> str:
     """Name a file as tools for whole repositories do: relative to the current directory if it is below it."""
-    here = os.getcwd()  # noqa: PTH109 - names are text here
+    here = os.getcwd()
     return os.path.normpath(os.path.relpath(file) if file.startswith(f"{here}/") else file)
 
 
@@ -173,7 +173,7 @@ def uncommanded(text: str) -> str:
 
 def as_json(value: object, *, indent: int | None = None, separators: tuple[str, str] | None = None) -> str:
     """Write JSON in ASCII that commands no runner; the arguments are those of ``json.dumps``."""
-    import json  # noqa: PLC0415 - few reports are JSON
+    import json  # few reports are JSON
 
     # A file name or a text may hold lone surrogates, which UTF-8 cannot encode.
     return json.dumps(value, indent=indent, separators=separators).replace("##", "#\\u0023")
@@ -181,7 +181,7 @@ def as_json(value: object, *, indent: int | None = None, separators: tuple[str, 
 
 def as_markup(text: str) -> str:
     """Escape a text for HTML and XML, so that it commands no runner either."""
-    from html import escape  # noqa: PLC0415 - few reports are HTML or XML
+    from html import escape  # few reports are HTML or XML
 
     return escape(text).replace("##", "#&#35;")
 
@@ -195,6 +195,6 @@ def columns_of(text: str) -> int:
     """Count a text's columns on a terminal, where some characters take two and some none."""
     if text.isascii():
         return len(text)
-    from unicodedata import combining, east_asian_width  # noqa: PLC0415 - few lines need it
+    from unicodedata import combining, east_asian_width  # few lines need it
 
     return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)

@@ -130,7 +130,7 @@ def _artifact(file: str) -> JSONObject:
     """Name a file by a URI, relative to the root of the sources where it is below the current directory."""
     path = relative(file)
     uri = quote(os.fsencode(path))
-    if os.path.isabs(path):  # noqa: PTH117 - names are text here
+    if os.path.isabs(path):
         return {"uri": f"file://{uri}"}
     # A colon in the first segment would end a scheme.
     head, slash, rest = uri.partition("/")

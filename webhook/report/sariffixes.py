@@ -42,11 +42,11 @@ def fixes(findings: Iterable[Finding], artifact: Callable[[str], JSONObject]) ->
 def _of_file(
     file: str, findings: Sequence[Finding], artifact: Callable[[str], JSONObject]
 ) -> Iterator[tuple[Finding, JSONObject]]:
-    from webhook.documents import parse  # noqa: PLC0415 - needed only with fixes
-    from webhook.documents.files import open_regular  # noqa: PLC0415
-    from webhook.documents.limits import MAX_BYTES  # noqa: PLC0415
-    from webhook.documents.stream import encoding_of  # noqa: PLC0415
-    from webhook.fixing.planning import Planner  # noqa: PLC0415
+    from webhook.documents import parse  # needed only with fixes
+    from webhook.documents.files import open_regular
+    from webhook.documents.limits import MAX_BYTES
+    from webhook.documents.stream import encoding_of
+    from webhook.fixing.planning import Planner
 
     try:
         with open(file, "rb", opener=open_regular) as opened:

@@ -45,7 +45,7 @@ def by_release(report: Report, shown: Sequence[Finding]) -> Iterable[str]:
     """Return a table of findings by release, nothing for one release; the arguments are those of :func:`closing`."""
     if not report.releases[1:]:
         return ()
-    from webhook.report.matrix import table  # noqa: PLC0415 - few runs judge by several releases
+    from webhook.report.matrix import table  # few runs judge by several releases
 
     return table(shown, report.releases)
 

@@ -98,7 +98,7 @@ def _first_ones(findings: Sequence[Finding]) -> Iterable[tuple[Finding, int]]:
     """Return the findings to show, each with how many more like it there are."""
     if not findings:
         return ()
-    from webhook.report.alike import first_ones  # noqa: PLC0415 - most runs find nothing
+    from webhook.report.alike import first_ones  # most runs find nothing
 
     return first_ones(findings)
 
@@ -114,7 +114,7 @@ def folded(text: str, width: int, head: str = "") -> str:
     whole = f" {text}" if head else text
     if not width or len(head) + len(whole) <= width:
         return whole
-    from textwrap import wrap  # noqa: PLC0415 - needed only to read findings on a terminal
+    from textwrap import wrap  # needed only to read findings on a terminal
 
     lines = wrap(f"{head}{whole}", width, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines)[len(head) :]

@@ -99,7 +99,7 @@ class CompiledStruct:
 
     def finds_declaratively(self, problem: Problem) -> bool:
         """Tell whether a finding in the struct comes from a declarative rule, where these decide."""
-        from webhook.schema.tagged import is_declarative  # noqa: PLC0415 - needed only for findings
+        from webhook.schema.tagged import is_declarative  # needed only for findings
 
         return self.target.declarative and problem.level == ERROR and is_declarative(problem, self)
 
@@ -234,7 +234,7 @@ class CompiledStruct:
         """The findings for each absent field; computed on first use, as this may take long."""
         return [(name, under(walk(None), name)) for name, walk in self._walks.items() if walk(None)]
 
-    def _rules_of_several(self) -> Several | None:  # noqa: C901 - as above
+    def _rules_of_several(self) -> Several | None:  # noqa: C901 - as in walking
         """Make the closure that applies the rules about several fields, which may mute findings about single ones."""
         unions = [(union.members & self.wire.keys(), union) for union in self.rules("unions")]
         rules = [(rule.given, rule.rule, rule) for rule in self.rules("checks")]

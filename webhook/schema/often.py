@@ -30,7 +30,7 @@ class Often:
     def _is_fine_so_far(self, _value: object) -> bool:
         self._met += 1
         if self._met >= PLANNED_AFTER:
-            from webhook.schema.plan import planned  # noqa: PLC0415 - needed only for many objects
+            from webhook.schema.plan import planned  # needed only for many objects
 
             self.is_fine = planned(self._struct)
         return False

@@ -94,7 +94,7 @@ def _listed(objects: Iterable[Any]) -> Iterator[dict[str, Any]]:
     """
     for each in objects:
         if not isinstance(each, dict):
-            raise ValueError(f"an object is a dict, not {type(each).__name__}")  # noqa: TRY004 - as for all other input
+            raise ValueError(f"an object is a dict, not {type(each).__name__}")
         if str(each.get("kind", "")).endswith("List") and isinstance(each.get("items"), list):
             yield from _listed(each["items"])
         else:

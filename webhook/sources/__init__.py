@@ -22,7 +22,7 @@ __all__ = ["RenderOptions", "SourceError", "is_rendered", "read"]
 
 def is_rendered(path: str) -> bool:
     """Tell whether a path is rendered rather than read."""
-    return os.path.isdir(path) and (is_chart(path) or bool(kustomization_of(path)))  # noqa: PTH112 - pathlib is slow to import
+    return os.path.isdir(path) and (is_chart(path) or bool(kustomization_of(path)))
 
 
 def read(
@@ -49,7 +49,7 @@ def read(
     rendered = [path for path in named if is_rendered(path)]
     if not rendered:
         return read_files(named, stdin, selection)
-    from webhook.sources.rendering import render  # noqa: PLC0415 - most manifests are files
+    from webhook.sources.rendering import render  # most manifests are files
 
     files = [path for path in named if path not in rendered]
     streams = [render(path, options or RenderOptions(), selection) for path in dict.fromkeys(rendered)]

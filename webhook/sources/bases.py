@@ -32,7 +32,7 @@ def outside(directory: str) -> list[str]:
         directory: The directory of the kustomization.
     """
     top = os.path.realpath(directory)
-    around = repository(top) or os.path.dirname(top)  # noqa: PTH120 - pathlib takes longer to import
+    around = repository(top) or os.path.dirname(top)
     inside = f"{around.rstrip('/')}/"
     seen: dict[str, None] = {top: None}
     pending = [top]
@@ -53,7 +53,7 @@ def _bases(directory: str) -> Iterator[str]:
         return
     for document in parse(data):
         for path in named_in(document):
-            if os.path.isdir(named := os.path.join(directory, path)):  # noqa: PTH112, PTH118
+            if os.path.isdir(named := os.path.join(directory, path)):
                 yield os.path.realpath(named)
 
 

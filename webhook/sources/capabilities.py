@@ -42,8 +42,8 @@ def as_served(chart: str, api_versions: Collection[str]) -> Iterator[str]:
         copy = f"{directory}/chart"
         copytree(chart, copy, symlinks=True)
         for name, text in changed.items():
-            os.unlink(f"{copy}/{name}")  # noqa: PTH108 - it may be a link to the chart itself
-            with open(f"{copy}/{name}", "x", encoding="utf-8") as file:  # noqa: PTH123 - as elsewhere
+            os.unlink(f"{copy}/{name}")  # it may be a link to the chart itself
+            with open(f"{copy}/{name}", "x", encoding="utf-8") as file:
                 file.write(text)
         yield copy
 

@@ -21,7 +21,7 @@ def main(options: dict[str, Any]) -> None:
     """
     values: dict[str, Any] = {}
     for file in options["values"]:
-        with open(file, encoding="utf-8") as opened:  # noqa: PTH123 - as elsewhere
+        with open(file, encoding="utf-8") as opened:
             _merge(values, helm_python.values_from_yaml(opened.read()))
     for text in options["sets"]:
         _merge(values, helm_python.parse_set_string(text))

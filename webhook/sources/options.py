@@ -85,7 +85,7 @@ class RenderOptions(NamedTuple):
 
 def is_chart(directory: str) -> bool:
     """Tell whether a directory is a Helm chart."""
-    return os.path.isfile(f"{directory}/{CHART}")  # noqa: PTH113 - pathlib takes longer to import than a file to judge
+    return os.path.isfile(f"{directory}/{CHART}")
 
 
 def prefix_of(directory: str) -> str:

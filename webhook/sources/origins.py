@@ -123,7 +123,7 @@ class Origins:
             names: The prefixes and suffixes of the kustomizations around it, the outermost first.
             seen: The kustomizations around it.
         """
-        here, directory = os.path.realpath(file), os.path.dirname(file)  # noqa: PTH120 - names are text here
+        here, directory = os.path.realpath(file), os.path.dirname(file)
         if here in seen:
             return
         for kustomization in _documents(file):
@@ -137,7 +137,7 @@ class Origins:
                 self._left -= 1
                 if self._left < 0:
                     return
-                if os.path.isdir(path):  # noqa: PTH112 - as above
+                if os.path.isdir(path):
                     self._collect(kustomization_of(path), inside, seen | {here})
                 else:
                     self._take(path, inside)

@@ -87,7 +87,7 @@ def _check(path: str, options: RenderOptions) -> None:
     """
     for file in options.values:
         try:
-            with open(file, "rb"):  # noqa: PTH123 - as elsewhere; Helm would also take a URL, and run a plugin for it
+            with open(file, "rb"):  # Helm would also take a URL, and run a plugin for it
                 pass
         except OSError as error:
             raise SourceError(f"--helm-values {file}: {error.strerror or error}".lower()) from error
@@ -149,7 +149,7 @@ def _link_out(chart: str) -> str:
     for directory, directories, names in os.walk(chart):
         for name in (*directories, *names):
             path = f"{directory}/{name}"
-            if os.path.islink(path) and not os.path.realpath(path).startswith(inside):  # noqa: PTH114 - as elsewhere
+            if os.path.islink(path) and not os.path.realpath(path).startswith(inside):
                 return path
     return ""
 

@@ -121,7 +121,7 @@ def held_interrupts() -> Iterator[Callable[[], None]]:
 
 def _limit_memory(pid: int) -> None:
     """Limit the memory of a process and of its future children."""
-    import resource  # noqa: PLC0415 - Windows has no such module
+    import resource  # Windows has no such module
 
     if not hasattr(resource, "prlimit"):  # Linux only
         return
@@ -134,8 +134,8 @@ def _limit_memory(pid: int) -> None:
 def _output(process: subprocess.Popen[bytes], tell: Callable[[int], None]) -> tuple[bytes, bytes]:
     """Read standard output and standard error until both end."""
     start = monotonic()
-    assert process.stdout is not None  # noqa: S101 - it is a pipe
-    assert process.stderr is not None  # noqa: S101
+    assert process.stdout is not None  # it is a pipe
+    assert process.stderr is not None
     read = {process.stdout.fileno(): bytearray(), process.stderr.fileno(): bytearray()}
     with selectors.DefaultSelector() as waiting:
         for descriptor in read:

@@ -87,7 +87,7 @@ def counted(findings: Iterable[Finding], directory: str | None = None) -> Counte
 
 def directory_of(file: str) -> str:
     """Return the directory of a baseline."""
-    return os.path.dirname(os.path.abspath(file))  # noqa: PTH100, PTH120 - pathlib takes longer to import
+    return os.path.dirname(os.path.abspath(file))
 
 
 def read(file: str) -> Known:
@@ -104,7 +104,7 @@ def read(file: str) -> Known:
         raise BaselineError(f"{file}: {(error.strerror or str(error)).lower()}{hint}") from error
     if len(data) > MAX_BYTES:
         raise BaselineError(f"{file}: larger than {MAX_BYTES // (1024 * 1024)} MiB")
-    import json  # noqa: PLC0415 - needed only with a baseline
+    import json  # needed only with a baseline
 
     try:
         loaded = json.loads(data)
@@ -143,7 +143,7 @@ def entry(fingerprint: Fingerprint, count: int) -> dict[str, Any]:
 
 def lines(counts: Mapping[Fingerprint, int]) -> Iterator[str]:
     """Write a baseline."""
-    import json  # noqa: PLC0415 - as above
+    import json
 
     yield "{"
     yield f'  "version": {VERSION},'

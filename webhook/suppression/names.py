@@ -39,7 +39,7 @@ def names_in(text: str) -> list[str]:
 @lru_cache(maxsize=4096)
 def is_known(name: str) -> bool:
     """Tell whether a name can name a rule; names of policies are not checked."""
-    from webhook.explain.names import has_match, is_rule  # noqa: PLC0415 - needed only to name rules
+    from webhook.explain.names import has_match, is_rule  # needed only to name rules
 
     if len(name) > _MAX:
         return False
@@ -48,7 +48,7 @@ def is_known(name: str) -> bool:
 
 def suggestion(name: str) -> str:
     """Suggest the intended rule for an unknown name."""
-    from webhook.explain.names import rule_names  # noqa: PLC0415 - needed for mistakes only
+    from webhook.explain.names import rule_names  # needed for mistakes only
 
     near = nearest(name, rule_names()) if len(name) <= _LONGEST else ""
     return f"did you mean {near}?" if near else "`draguard explain` lists the rules"

@@ -63,7 +63,7 @@ class Revision:
 
     def __init__(self, revision: str, path: str) -> None:
         start = os.path.realpath(path)
-        top = repository(start if os.path.isdir(start) else os.path.dirname(start))  # noqa: PTH112, PTH120 - as everywhere
+        top = repository(start if os.path.isdir(start) else os.path.dirname(start))
         if top is None:
             raise RevisionError(f"{path} is not in a git repository")
         self.top, self.revision = top, revision
@@ -115,7 +115,7 @@ class Revision:
         """Return the contents that a file has now; None if their size is none of some."""
         full = f"{self.top}/{path}"
         try:
-            if os.path.islink(full) or (size := os.stat(full).st_size) not in sizes:  # noqa: PTH114, PTH116 - as above
+            if os.path.islink(full) or (size := os.stat(full).st_size) not in sizes:
                 return None
             with open(full, "rb", opener=open_regular) as file:
                 data = file.read(size + 1)
@@ -163,8 +163,8 @@ class Revision:
             if not _OUTSIDE.isdisjoint(path.split("/")):
                 raise RevisionError(f"invalid file name: {path}")
             full = f"{target}/{path}"
-            os.makedirs(os.path.dirname(full), exist_ok=True)  # noqa: PTH103, PTH120 - as everywhere
-            with open(full, "xb") as file:  # noqa: PTH123 - as above
+            os.makedirs(os.path.dirname(full), exist_ok=True)
+            with open(full, "xb") as file:
                 file.write(contents[blob.name])
 
     def _contents(self, names: Iterable[str]) -> dict[str, bytes]:
@@ -239,8 +239,8 @@ def _named(data: bytes, like: str) -> str:
 
 def _git(top: str, *arguments: str, given: bytes = b"") -> bytes:
     """Run git; its output is limited, as trees that share their content may list endless files."""
-    import subprocess  # noqa: PLC0415 - needed only to compare revisions
-    from tempfile import TemporaryFile  # noqa: PLC0415 - as above
+    import subprocess  # needed only to compare revisions
+    from tempfile import TemporaryFile
 
     try:
         with TemporaryFile() as names, TemporaryFile() as errors:
@@ -266,7 +266,7 @@ def _git(top: str, *arguments: str, given: bytes = b"") -> bytes:
 
 def _answered(process: Popen[bytes]) -> bytes:
     """Return the output of a process, up to the limit; end it if there is more, or after some time."""
-    from threading import Timer  # noqa: PLC0415 - needed only to compare revisions
+    from threading import Timer  # needed only to compare revisions
 
     timer = Timer(SECONDS, process.kill)
     timer.start()

@@ -71,7 +71,7 @@ def as_template(obj: JSONObject, value: Any, steps: Steps, *, is_mixed: bool, is
 
 def _pod_spec(value: JSONObject) -> JSONObject:
     """Return the fields of a pod spec; if containers come from a runtime, a placeholder stands for them."""
-    from webhook.api.core.podspec import PodSpec  # noqa: PLC0415 - few kinds need it
+    from webhook.api.core.podspec import PodSpec  # few kinds need it
 
     spec = {name: field for name, field in value.items() if name in PodSpec.fields}
     if spec.get("resourceClaims") and "containers" not in spec:

@@ -299,7 +299,7 @@ def repeated_owner(meta: View) -> Iterator[Problem]:
 
 def _compared(owners: Iterable[View]) -> Iterator[tuple[View, bool]]:
     """Tell of each owner reference whether it is the first of its like."""
-    import json  # noqa: PLC0415 - few objects have several owners
+    import json  # few objects have several owners
 
     seen = set()
     for owner in owners:

@@ -28,8 +28,8 @@ _NOT_COMPARED = (
 
 def cel_derived_attribute(expression: str, target: Target) -> Iterator[Problem]:
     """A CEL expression over ``device`` whose result can be an attribute's value, and that does not cost too much."""
-    from webhook.cel.kubernetes.devices import MAX_COST  # noqa: PLC0415 - few objects derive attributes
-    from webhook.cel.kubernetes.refusals import TOO_COMPLEX  # noqa: PLC0415 - as above
+    from webhook.cel.kubernetes.devices import MAX_COST  # few objects derive attributes
+    from webhook.cel.kubernetes.refusals import TOO_COMPLEX
 
     if _is_too_long(expression):
         yield too_long(Path(), EXPRESSION_MAX_BYTES, target.release)
@@ -56,7 +56,7 @@ def _is_too_long(expression: str) -> bool:
 
 
 def _cost(expression: str, target: Target) -> Refusal | int:
-    from webhook.cel.kubernetes.devices import cost_of_derived_attribute  # noqa: PLC0415 - as above
+    from webhook.cel.kubernetes.devices import cost_of_derived_attribute
 
     return cost_of_derived_attribute(expression, target.release, target.gates, stored=target.stored)
 
@@ -126,7 +126,7 @@ def has_derived(devices: Mapping[str, Any]) -> bool:
 
 def too_expensive(devices: View) -> Iterator[Problem]:
     """Report derived attributes that are too expensive together."""
-    from webhook.cel.kubernetes.devices import MAX_COST  # noqa: PLC0415 - as above
+    from webhook.cel.kubernetes.devices import MAX_COST
 
     holders = [each for request in devices.requests for each in (request.exactly, *(request.firstAvailable or ()))]
     expressions = [derived.expression for each in holders if each for derived in each.derivedAttributes]

@@ -57,7 +57,7 @@ class RawObject(Anything):
 
 def raw_size(value: Any) -> int:
     """Count the bytes of a value as Go writes JSON: ``<``, ``>`` and ``&`` take six each."""
-    import json  # noqa: PLC0415 - few objects have parameters
+    import json  # few objects have parameters
 
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     escaped = sum(map(text.count, "<>&")) * 5 + sum(map(text.count, "\u2028\u2029")) * 3
@@ -65,7 +65,7 @@ def raw_size(value: Any) -> int:
 
 
 def _canonical(value: Any) -> Any:
-    import json  # noqa: PLC0415 - as above
+    import json
 
     # In Python 1, 1.0 and True are equal.
     return None if value is None else json.dumps(value, sort_keys=True)

@@ -130,7 +130,7 @@ class Inference:
         made[type_] = found
         return found
 
-    def _agree(self, first: Type, second: Type) -> bool:  # noqa: C901, PLR0911  # the order of the rules is cel-go's
+    def _agree(self, first: Type, second: Type) -> bool:  # noqa: C901, PLR0911 - the order of the rules is cel-go's
         if first is second:
             return True
         if second.kind is Kind.PARAMETER:

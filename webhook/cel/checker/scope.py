@@ -128,8 +128,8 @@ class Scope:
         """
         extended = copy.copy(self)
         if options:
-            extended._change(options)  # noqa: SLF001  # it is in the making
-        extended._add((*libraries, Library("variables", variables=variables or {})))  # noqa: SLF001  # as above
+            extended._change(options)  # noqa: SLF001 - it is in the making
+        extended._add((*libraries, Library("variables", variables=variables or {})))  # noqa: SLF001 - as above
         return extended
 
     def _change(self, options: dict[str, Any]) -> None:

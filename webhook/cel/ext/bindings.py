@@ -21,7 +21,7 @@ def binding(build: Builder, name: str, value: Expression, body: Expression) -> E
         variable="#unused",
         accumulator=name,
         initial=value,
-        condition=build.literal(False),  # noqa: FBT003  # the constant itself
+        condition=build.literal(False),  # noqa: FBT003 - the constant itself
         step=build.ident(name),
         result=body,
     )

@@ -39,18 +39,18 @@ def _quantifier(quantify: Callable[..., Expression]) -> Expander:
 
 
 def _filter(arguments: list[Expression]) -> Expression | None:
-    return arguments[2] if len(arguments) == 4 else None  # noqa: PLR2004  # two variables, filter, transform
+    return arguments[2] if len(arguments) == 4 else None  # noqa: PLR2004 - two variables, filter, transform
 
 
 def _transform_list(build: Builder, target: Expression | None, arguments: list[Expression]) -> Expression:
-    assert target is not None  # noqa: S101  # a member macro has one
+    assert target is not None  # a member macro has one
     names = _variables(arguments)
     return macros.collect(build, target, arguments[-1], _filter(arguments), **names)
 
 
 def _map_transform(shape: str) -> Expander:
     def expand(build: Builder, target: Expression | None, arguments: list[Expression]) -> Expression:
-        assert target is not None  # noqa: S101  # a member macro has one
+        assert target is not None  # a member macro has one
         names = _variables(arguments)
         transform = arguments[-1]
         parts = [transform]
@@ -65,7 +65,7 @@ def _map_transform(shape: str) -> Expander:
             target,
             *parts,
             initial=build.map(),
-            condition=build.literal(True),  # noqa: FBT003  # the constant itself
+            condition=build.literal(True),  # noqa: FBT003 - the constant itself
             step=step,
             result=build.accumulator(),
             **names,

@@ -101,7 +101,7 @@ def _precision(text: str, at: int) -> tuple[int | None, int]:
         raise _FormatError(
             f'{prefix}error while converting precision to integer: strconv.Atoi: parsing "": invalid syntax'
         )
-    precision = int(digits) if len(digits) < 5 else _MAX_PRECISION + 1  # noqa: PLR2004  # already too many
+    precision = int(digits) if len(digits) < 5 else _MAX_PRECISION + 1  # noqa: PLR2004 - already too many
     if precision > _MAX_PRECISION:
         raise _FormatError(f"{prefix}precision {digits} exceeds maximum allowed precision {_MAX_PRECISION}")
     return precision, end
@@ -229,7 +229,7 @@ def _infinite(number: float) -> str:
     return "" if math.isfinite(number) else "Infinity" if number > 0 else "-Infinity"
 
 
-def _scalar(value: Value) -> str:  # noqa: PLR0911  # one return for each type
+def _scalar(value: Value) -> str:  # noqa: PLR0911 - one return for each type
     if value is None:
         return "null"
     if type(value) is str:
@@ -267,7 +267,7 @@ class _WithLocale(Formatter):
             raise _FormatError(f"no formatting function for map key of type {type_of(key).name}")
         return self._nested(key)
 
-    def _nested(self, value: Value) -> str:  # noqa: PLR0911  # one return for each type
+    def _nested(self, value: Value) -> str:  # noqa: PLR0911 - one return for each type
         if type(value) is str:
             return json.dumps(value, ensure_ascii=False)
         if type(value) is bytes:
@@ -292,7 +292,7 @@ class _WithLocale(Formatter):
             return f"{number:,.{places}f}"
         mantissa, exponent = f"{number:.{places}e}".split("e")
         power = exponent.removeprefix("+").translate(_SUPERSCRIPTS)
-        return f"{mantissa}{_NARROW_SPACE}×{_NARROW_SPACE}10{power}"  # noqa: RUF001  # as the locale has it
+        return f"{mantissa}{_NARROW_SPACE}×{_NARROW_SPACE}10{power}"  # noqa: RUF001 - as the locale has it
 
     def _number(self, letter: str, value: Value) -> float:
         if type(value) is float:

@@ -119,7 +119,7 @@ def _distinct(values: list[Value]) -> list[Value]:
 def _sort_by(build: Builder, target: Expression | None, arguments: list[Expression]) -> Expression:
     allowed = (ast.ListExpression, ast.Select, ast.Ident, ast.Comprehension, ast.Call)
     if not isinstance(target, allowed):
-        assert target is not None  # noqa: S101  # a member macro has one
+        assert target is not None  # a member macro has one
         raise MacroError(
             target, "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
         )

@@ -57,7 +57,7 @@ def _unwrap(values: list[Value]) -> list[Value]:
 
 def _mapping(name: str, *, flat: bool) -> Expander:
     def expand(build: Builder, target: Expression | None, arguments: list[Expression]) -> Expression:
-        assert target is not None  # noqa: S101  # a member macro has one
+        assert target is not None  # a member macro has one
         variable = arguments[0]
         if not isinstance(variable, ast.Ident):
             raise MacroError(variable, f"{name}() variable name must be a simple identifier")

@@ -135,7 +135,7 @@ def _on_target(
     def with_target(
         size_of: SizeOf, _: str, target: EstimatedNode | None, arguments: Sequence[EstimatedNode]
     ) -> CallEstimate:
-        assert target is not None  # noqa: S101  # see above
+        assert target is not None
         return estimate(size_of, target, arguments)
 
     return with_target

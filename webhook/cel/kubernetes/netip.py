@@ -107,7 +107,7 @@ def _longest_zeros(fields: list[int]) -> tuple[int, int]:
     return (best, length) if length > 1 else (0, 0)
 
 
-class _Refused(ValueError):  # noqa: N818  # caught where it is raised
+class _Refused(ValueError):  # noqa: N818 - caught where it is raised
     """The error of an address, and the text from which it starts."""
 
     def __init__(self, message: str, at: str = "") -> None:

@@ -125,7 +125,7 @@ def _uint64(text: str) -> int:
     raise ValueError(f"strconv.ParseUint: parsing {quoted(text)}: value out of range")
 
 
-def _parse_normalized(text: str, normalize: bool) -> Semver:  # noqa: FBT001  # an argument of the expression
+def _parse_normalized(text: str, normalize: bool) -> Semver:  # noqa: FBT001 - an argument of the expression
     return parse(_normalized(text) if normalize else text)
 
 

@@ -59,7 +59,7 @@ def _verdict(expression: str, release: Release, gates: frozenset[str], *, stored
         return uncompiled(error, expression, release)
     if plain_tree(expression, release):
         return True
-    from webhook.cel.kubernetes.devices import compile_selector  # noqa: PLC0415 - slow to import
+    from webhook.cel.kubernetes.devices import compile_selector  # slow to import
 
     found = compile_selector(expression, release, gates, stored=stored)
     return found if isinstance(found, Refusal) else not found.is_too_complex or TOO_COMPLEX

@@ -236,7 +236,7 @@ class _Reader(Stack):
         text, at = self._text, start + 2
         if not text.startswith("{", at):
             digits = text[at : at + 2]
-            if len(digits) < 2 or not _HEXADECIMAL.issuperset(digits):  # noqa: PLR2004  # two digits
+            if len(digits) < 2 or not _HEXADECIMAL.issuperset(digits):  # noqa: PLR2004 - two digits
                 self._fail(_ESCAPE, start, at + 2)
             self._at = at + 2
             return int(digits, 16)
@@ -354,13 +354,13 @@ def _is_cased(code: int) -> bool:
 
 def _are_cases(codes: set[int]) -> bool:
     """Whether two characters differ only in case."""
-    if len(codes) != 2:  # noqa: PLR2004  # upper and lower
+    if len(codes) != 2:  # noqa: PLR2004 - upper and lower
         return False
     one, other = map(chr, codes)
     return one.lower() == other or other.lower() == one
 
 
-def _in_re2(body: str, is_negated: bool, *, negative: bool, in_class: bool) -> str:  # noqa: FBT001  # a part of what was found
+def _in_re2(body: str, is_negated: bool, *, negative: bool, in_class: bool) -> str:  # noqa: FBT001 - a part of what was found
     negative = negative is not is_negated
     if body.startswith("\\p{") and body.count("\\") == 1:
         return f"\\P{body[2:]}" if negative else body

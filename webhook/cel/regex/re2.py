@@ -160,7 +160,7 @@ def compile_pattern(pattern: str) -> Pattern:
 
 
 def _compile(text: str) -> _Compiled:
-    import re2  # type: ignore[import-untyped]  # noqa: PLC0415  # a native module that many expressions never need
+    import re2  # type: ignore[import-untyped]  # a native module that many expressions never need
 
     options = re2.Options()
     options.log_errors = False

@@ -145,10 +145,10 @@ class Stack:
     def _swap(self) -> bool:
         """Puts the part on top below the bar beneath it, where parts that match one character are joined."""
         stack = self._stack
-        if len(stack) < 2 or stack[-2].kind != BAR:  # noqa: PLR2004  # a bar, and what is above it
+        if len(stack) < 2 or stack[-2].kind != BAR:  # noqa: PLR2004 - a bar, and what is above it
             return False
         last = stack[-1]
-        if len(stack) > 2 and _is_class(last) and _is_class(stack[-3]):  # noqa: PLR2004  # and what is beneath
+        if len(stack) > 2 and _is_class(last) and _is_class(stack[-3]):  # noqa: PLR2004 - and what is beneath
             stack[-3].weight += last.weight
             stack[-3].kind = CLASS
             stack.pop()
@@ -169,7 +169,7 @@ class Stack:
     def _close(self) -> None:
         self._concatenate()
         self._alternate()
-        if len(self._stack) < 2 or self._stack[-2].kind != OPEN:  # noqa: PLR2004  # a group and what is in it
+        if len(self._stack) < 2 or self._stack[-2].kind != OPEN:  # noqa: PLR2004 - a group and what is in it
             self._fail("unexpected )", 0)
         part = self._stack.pop()
         group = self._stack.pop()

@@ -51,7 +51,7 @@ def _each(writer: Writer, nodes: Sequence[Expression], add: Callable[[Expression
 
     for group, is_apart in writer.groups(nodes):
         if is_apart:
-            writer.raise_failure(writer.apart(lambda: writer.guarded(lambda: group_of(group), caught=True)))  # noqa: B023  # called at once
+            writer.raise_failure(writer.apart(lambda: writer.guarded(lambda: group_of(group), caught=True)))  # noqa: B023 - called at once
         else:
             add(group[0])
 

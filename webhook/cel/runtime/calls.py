@@ -220,7 +220,7 @@ def callable_of(function: str, overloads: tuple[Overload, ...], arity: int) -> C
 
     if arity == 1:
         return unary
-    return binary if arity == 2 else other  # noqa: PLR2004  # the most frequent arities
+    return binary if arity == 2 else other  # noqa: PLR2004 - the most frequent arities
 
 
 def charge(overloads: Sequence[Overload], by_name: CallCost | None) -> int | CostFunction:
@@ -326,7 +326,7 @@ def emit_call(writer: Writer, node: ast.Call, *, caught: bool) -> Operand:
         return writer.raise_failure(_emit_made(writer, function, operands, overloads, cost))
 
     dispatches = len(overloads) > 1 and function not in _OPERATORS
-    if dispatches or len(arguments) > 2 or function is PLANNED or any(each.stops_early for each in overloads):  # noqa: PLR2004  # see above
+    if dispatches or len(arguments) > 2 or function is PLANNED or any(each.stops_early for each in overloads):  # noqa: PLR2004 - see above
         return writer.guarded(make, caught=caught)
     if isinstance(cost, int):
         writer.spend(cost)

@@ -65,7 +65,7 @@ def _compile(analyses: Iterable[Analysis], make: Callable[[], Generator]) -> Any
         names = {"__builtins__": BUILTINS, **generator.constants}
         for source in generator.functions:
             work(source.count("\n") * _WORK_OF_LINE)
-            exec(compile(source, "<cel>", "exec"), names)  # noqa: S102  # written by `Generator`
+            exec(compile(source, "<cel>", "exec"), names)  # noqa: S102 - written by `Generator`
     except BudgetExceededError as error:
         stopped(0, error)
         raise

@@ -125,7 +125,7 @@ class Analysis:
             found = self._known[node] = self._find(node)
         return found
 
-    def _find(self, node: Expression) -> Value:  # noqa: PLR0911  # one return for each kind of node
+    def _find(self, node: Expression) -> Value:  # noqa: PLR0911 - one return for each kind of node
         if isinstance(node, (ast.Ident, ast.Select)):
             return self._type_name(node)
         if not self.scope.options.fold_constants:
@@ -156,7 +156,7 @@ class Analysis:
             if entry.optional or key is NOT_CONSTANT or value is NOT_CONSTANT:
                 return NOT_CONSTANT
             try:
-                builder.put(key, value, False)  # noqa: FBT003  # none is optional here
+                builder.put(key, value, False)  # noqa: FBT003 - none is optional here
             except EvaluationError:
                 return NOT_CONSTANT
         return builder.made

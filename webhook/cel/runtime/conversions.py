@@ -167,7 +167,7 @@ def double_to_string(value: float) -> str:
         return "+Inf" if value > 0 else "-Inf"
     digits, exponent = digits_of(value)
     point = len(digits) + exponent - 1
-    if value == 0 or -4 <= point < _EXPONENT_FROM:  # noqa: PLR2004  # %g
+    if value == 0 or -4 <= point < _EXPONENT_FROM:  # noqa: PLR2004 - %g
         return positional(value)
     mantissa = digits.rstrip("0")
     fraction = f".{mantissa[1:]}" if len(mantissa) > 1 else ""

@@ -129,7 +129,7 @@ class Generator(Writer):
             return self.emit(node)
         return self.apart(write) if self._is_apart(node) else write()
 
-    def _attribute(self, node: Expression, *, caught: bool) -> Operand:  # noqa: ARG002  # errors are values
+    def _attribute(self, node: Expression, *, caught: bool) -> Operand:  # noqa: ARG002 - errors are values
         chain = self._chain(node)
         operand = emit_chain(self, chain, own_cost=chain.own_cost)
         if not chain.links and is_optional(node.type):
@@ -153,7 +153,7 @@ class Generator(Writer):
         steps: list[ast.Select | ast.Call] = []
         start = self._start(node)
         while start is None:
-            assert isinstance(node, (ast.Select, ast.Call))  # noqa: S101  # else it is a start
+            assert isinstance(node, (ast.Select, ast.Call))  # else it is a start
             steps.append(node)
             node = node.operand if isinstance(node, ast.Select) else node.arguments[0]
             start = self._start(node)
@@ -212,7 +212,7 @@ class Generator(Writer):
 
     # -- calls
 
-    def _call(self, node: ast.Call, *, caught: bool) -> Operand:  # noqa: PLR0911  # one branch for each special function
+    def _call(self, node: ast.Call, *, caught: bool) -> Operand:  # noqa: PLR0911 - one branch for each special function
         if not self._is_checked:
             self._unqualify(node)
         if self._is_attribute(node):
@@ -291,14 +291,14 @@ class Generator(Writer):
                 return emit_list(self, node)
             if isinstance(node, ast.MapExpression):
                 return emit_map(self, node)
-            assert isinstance(node, ast.StructExpression)  # noqa: S101  # there are no others
+            assert isinstance(node, ast.StructExpression)  # there are no others
             return emit_struct(self, node, struct_of(node, self.scope).construct)
 
         return self.guarded(build, caught=caught)
 
     # -- comprehensions
 
-    def _twice(self, node: ast.Shared, *, caught: bool) -> Operand:  # noqa: ARG002  # errors are values
+    def _twice(self, node: ast.Shared, *, caught: bool) -> Operand:  # noqa: ARG002 - errors are values
         """Both uses call one function, as names mean the same; nesting doubles the calls, so the clock is checked."""
 
         def body() -> Operand:
@@ -311,7 +311,7 @@ class Generator(Writer):
         name, taken, operand = known
         return Operand(self.call(name, taken), operand.cls, operand.fails)
 
-    def _comprehension(self, node: ast.Comprehension, *, caught: bool) -> Operand:  # noqa: ARG002  # errors are values
+    def _comprehension(self, node: ast.Comprehension, *, caught: bool) -> Operand:  # noqa: ARG002 - errors are values
         outer = self._locals
         try:
             if node.shape == "bind":

@@ -87,7 +87,7 @@ class JointGenerator(Generator):
             root = analysis.checked.root
             self._room -= analysis.weights[root]
             operand = self.emit(root) if self._room >= 0 else self.apart(partial(self.emit, root))
-        return operand  # noqa: RET504  # a block may swallow errors, for all that mypy knows
+        return operand  # noqa: RET504 - a block may swallow errors, for all that mypy knows
 
     @contextmanager
     def _about(self, analysis: Analysis) -> Iterator[None]:

@@ -38,7 +38,7 @@ _ANSWERING: Final = PLAIN_CLASSES - {Optional}
 def emit_terms(writer: Writer, node: ast.Call, *, stop: bool) -> Operand:
     """Writes `a && b && …` or `a || b || …`: `stop` if any term is `stop`, else the first error, else the opposite."""
     terms = node.arguments
-    if len(terms) == 2:  # noqa: PLR2004  # the most frequent by far
+    if len(terms) == 2:  # noqa: PLR2004 - the most frequent by far
         return _emit_pair(writer, terms[0], terms[1], stop=stop)
     return _emit_chain(writer, terms, stop=stop)
 

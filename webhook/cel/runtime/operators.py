@@ -75,7 +75,7 @@ def to_double(number: float) -> float:
 # -- equality
 
 
-def equal(first: Value, second: Value, *, otherwise: bool = False) -> bool:  # noqa: PLR0911  # one for each kind
+def equal(first: Value, second: Value, *, otherwise: bool = False) -> bool:  # noqa: PLR0911 - one for each kind
     """`first == second`: numbers of different types compare by value, other values of different types are unequal.
 
     Args:
@@ -112,7 +112,7 @@ def _equal_lists(first: list[Value], second: list[Value]) -> bool:
     if len(first) != len(second):
         return False
     work(1 + len(first) // _COMPARED)
-    for one, other in zip(first, second, strict=True):  # noqa: SIM110  # `all` would need C stack for every level
+    for one, other in zip(first, second, strict=True):  # noqa: SIM110 - `all` would need C stack for every level
         if not equal(one, other, otherwise=True):
             return False
     return True
@@ -298,7 +298,7 @@ def _comparison(compare: Callable[[Value, Value], bool], name: str) -> Callable[
     def comparison(first: Value, second: Value) -> bool:
         cls, other = type(first), type(second)
         if cls in _NUMBERS and other in _NUMBERS:
-            if first != first or second != second:  # noqa: PLR0124  # NaN is what differs from itself
+            if first != first or second != second:  # noqa: PLR0124 - NaN is what differs from itself
                 raise EvaluationError("NaN values cannot be ordered")
             if cls is not other and (cls is float or other is float):
                 return compare(to_double(first), to_double(second))

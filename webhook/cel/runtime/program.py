@@ -61,7 +61,7 @@ class Program:
             BudgetExceededError: The evaluation was more work than the budget in force allows.
         """
         try:
-            from webhook.cel.runtime.compiler import compile_expression  # noqa: PLC0415  # most are only checked
+            from webhook.cel.runtime.compiler import compile_expression  # most are only checked
 
             evaluate: Evaluate = compile_expression(self.analysis, specialised=self._specialised)
         except RecursionError:
@@ -115,7 +115,7 @@ class Joint:
             DeadlineExceededError: The evaluation passed the meter's deadline, or the budget's.
             BudgetExceededError: It was more work than the budget in force allows.
         """
-        from webhook.cel.runtime.compiler import compile_joint  # noqa: PLC0415  # most are only checked
+        from webhook.cel.runtime.compiler import compile_joint  # most are only checked
 
         evaluate: EvaluateJoint = compile_joint(self._conditions, self._checks, self._variables, self._skipped)
         return evaluate

@@ -82,7 +82,7 @@ def parse_timestamp(text: str) -> Timestamp | None:
     offset = 0
     if found[8] != "Z":
         hours, minutes = int(found[8][1:3]), int(found[8][4:])
-        if hours > _MAX_OFFSET_HOURS or minutes >= 60:  # noqa: PLR2004  # minutes of an hour
+        if hours > _MAX_OFFSET_HOURS or minutes >= 60:  # noqa: PLR2004 - minutes of an hour
             return None
         offset = (hours * 60 + minutes) * (-60 if found[8][0] == "-" else 60)
     if year == 0:
@@ -114,7 +114,7 @@ def _zone(name: str) -> dt.tzinfo:
         return dt.timezone(dt.timedelta(minutes=-minutes if found[1] == "-" else minutes))
     if name in {"", "UTC", "Local"}:
         return dt.UTC
-    from zoneinfo import ZoneInfo  # noqa: PLC0415  # it takes 0.3 MB, and few expressions name a zone
+    from zoneinfo import ZoneInfo  # it takes 0.3 MB, and few expressions name a zone
 
     return ZoneInfo(name)
 

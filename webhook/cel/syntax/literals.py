@@ -30,8 +30,8 @@ def parse_uint(text: str) -> UInt | None:
 def _integer(text: str) -> int | None:
     digits = text.lstrip("-")
     base = 16 if digits.startswith("0x") else 10
-    significant = (digits[2:] if base > 10 else digits).lstrip("0")  # noqa: PLR2004  # ten is ten
-    if len(significant) > 20:  # noqa: PLR2004  # more digits than 64 bits can have
+    significant = (digits[2:] if base > 10 else digits).lstrip("0")  # noqa: PLR2004 - ten is ten
+    if len(significant) > 20:  # noqa: PLR2004 - more digits than 64 bits can have
         return None
     value = int(significant or "0", base)
     return -value if text.startswith("-") else value
@@ -81,7 +81,7 @@ def parse_bytes(text: str) -> bytes:
 def _body(text: str) -> tuple[str, bool]:
     raw = text[0] in "rR"
     quoted = (text[1:] if raw else text).replace("\r\n", "\n").replace("\r", "\n")
-    quotes = 3 if len(quoted) >= 6 and quoted[:3] in {'"""', "'''"} else 1  # noqa: PLR2004  # two triple quotes
+    quotes = 3 if len(quoted) >= 6 and quoted[:3] in {'"""', "'''"} else 1  # noqa: PLR2004 - two triple quotes
     return quoted[quotes:-quotes], raw
 
 

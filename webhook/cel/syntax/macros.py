@@ -129,7 +129,7 @@ def quantify_all(build: Builder, target: Expression, predicate: Expression, **va
         "all",
         target,
         predicate,
-        initial=build.literal(True),  # noqa: FBT003  # the constant itself
+        initial=build.literal(True),  # noqa: FBT003 - the constant itself
         condition=build.call("@not_strictly_false", build.accumulator()),
         step=build.call("_&&_", build.accumulator(), predicate),
         result=build.accumulator(),
@@ -143,7 +143,7 @@ def quantify_exists(build: Builder, target: Expression, predicate: Expression, *
         "exists",
         target,
         predicate,
-        initial=build.literal(False),  # noqa: FBT003  # the constant itself
+        initial=build.literal(False),  # noqa: FBT003 - the constant itself
         condition=build.call("@not_strictly_false", build.call("!_", build.accumulator())),
         step=build.call("_||_", build.accumulator(), predicate),
         result=build.accumulator(),
@@ -159,7 +159,7 @@ def quantify_one(build: Builder, target: Expression, predicate: Expression, **va
         target,
         predicate,
         initial=build.literal(0),
-        condition=build.literal(True),  # noqa: FBT003  # the constant itself
+        condition=build.literal(True),  # noqa: FBT003 - the constant itself
         step=build.call("_?_:_", predicate, counted, build.accumulator()),
         result=build.call("_==_", build.accumulator(), build.literal(1)),
         **variables,
@@ -180,7 +180,7 @@ def collect(
         target,
         *parts,
         initial=build.list(),
-        condition=build.literal(True),  # noqa: FBT003  # the constant itself
+        condition=build.literal(True),  # noqa: FBT003 - the constant itself
         step=step,
         result=build.accumulator(),
         **variables,
@@ -195,14 +195,14 @@ def _quantifier(quantify: Callable[..., Expression]) -> Expander:
 
 
 def _map(build: Builder, target: Expression | None, arguments: list[Expression]) -> Expression:
-    assert target is not None  # noqa: S101  # a member macro has one
+    assert target is not None  # a member macro has one
     name = variable(arguments[0], _IDENTIFIER)
-    predicate = arguments[1] if len(arguments) == 3 else None  # noqa: PLR2004  # map(x, predicate, transform)
+    predicate = arguments[1] if len(arguments) == 3 else None  # noqa: PLR2004 - map(x, predicate, transform)
     return collect(build, target, arguments[-1], predicate, variable=name)
 
 
 def _filter(build: Builder, target: Expression | None, arguments: list[Expression]) -> Expression:
-    assert target is not None  # noqa: S101  # a member macro has one
+    assert target is not None  # a member macro has one
     name = variable(arguments[0], _IDENTIFIER)
     return collect(build, target, arguments[0], arguments[1], variable=name)
 

@@ -129,7 +129,7 @@ class _Parser:
         """The node, with a height above those of its parts."""
         height = 0
         for part in parts:
-            if part.height > height:  # noqa: PLR1730  # a call of `max` would take longer than all the rest
+            if part.height > height:  # noqa: PLR1730 - a call of `max` would take longer than all the rest
                 height = part.height
         node.height = height = height + by
         if height > limits.MAX_DEPTH:

@@ -122,12 +122,12 @@ class BoolKey:
 
     __slots__ = ("value",)
 
-    def __init__(self, value: bool) -> None:  # noqa: FBT001  # the value itself
+    def __init__(self, value: bool) -> None:  # noqa: FBT001 - the value itself
         self.value = value
 
 
-TRUE_KEY: Final = BoolKey(True)  # noqa: FBT003  # the value itself
-FALSE_KEY: Final = BoolKey(False)  # noqa: FBT003  # the value itself
+TRUE_KEY: Final = BoolKey(True)  # noqa: FBT003 - the value itself
+FALSE_KEY: Final = BoolKey(False)  # noqa: FBT003 - the value itself
 
 
 def to_key(value: Value) -> Value:

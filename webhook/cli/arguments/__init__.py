@@ -45,7 +45,7 @@ class Version(argparse.Action):
         _option: str | None = None,
     ) -> None:
         """Print the version and exit."""
-        from webhook.cli.version import run  # noqa: PLC0415 - commands are imported only when they run
+        from webhook.cli.version import run  # commands are imported only when they run
 
         parser.exit(run())
 

@@ -42,7 +42,7 @@ class Help(argparse.RawDescriptionHelpFormatter):
         super().add_usage(usage or " ".join(["%(prog)s", *parts]), (), groups, prefix)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        from textwrap import fill  # noqa: PLC0415 - needed only for help
+        from textwrap import fill  # needed only for help
 
         paragraphs = text.strip("\n").split("\n\n")
         return "\n\n".join(
@@ -249,8 +249,8 @@ def namespace(text: str) -> str:
     Raises:
         ArgumentTypeError: No namespace can have this name.
     """
-    from webhook.api.versions import NEWEST  # noqa: PLC0415 - help needs no names
-    from webhook.formats import dns_label  # noqa: PLC0415 - as above
+    from webhook.api.versions import NEWEST  # help needs no names
+    from webhook.formats import dns_label
 
     if faults := dns_label(text, NEWEST):
         raise argparse.ArgumentTypeError(f"{text!r} is not a namespace: {faults[0]}")

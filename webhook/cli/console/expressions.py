@@ -76,7 +76,7 @@ def located(problem: Problem, document: Document, kubernetes: str = "") -> Findi
         finding = finding._replace(problem=problem._replace(hint=_COMMENT_HINT, fix=None))
         problem = finding.problem
     if not problem.hint and _LOCATED.search(problem.message):
-        from webhook.references.selectorhints import syntax  # noqa: PLC0415 - needed only for wrong expressions
+        from webhook.references.selectorhints import syntax  # needed only for wrong expressions
 
         if advice := syntax(problem.message, value):
             finding = finding._replace(problem=problem._replace(hint=advice.hint))

@@ -116,9 +116,9 @@ def check_regular(name: str) -> None:
     Raises:
         OSError: It is a symbolic link, or no regular file.
     """
-    if os.path.islink(name):  # noqa: PTH114 - names are text here
+    if os.path.islink(name):
         raise OSError(0, f"a symbolic link: name the file that it leads to, {os.path.realpath(name)}")
-    if not os.path.isfile(name):  # noqa: PTH113 - as above
+    if not os.path.isfile(name):
         raise OSError(0, "no regular file")
 
 
@@ -157,7 +157,7 @@ def check_replaceable(name: str) -> None:
         PermissionError: The file must not be replaced.
     """
     try:
-        status = os.stat(name)  # noqa: PTH116 - names are text here
+        status = os.stat(name)
     except FileNotFoundError:
         return
     if not status.st_mode & _SOME_MAY or not os.access(name, os.W_OK):  # root may write all files

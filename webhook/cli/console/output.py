@@ -38,14 +38,14 @@ def check_outputs(arguments: Namespace) -> None:
         seen.add(output.file)
         if output.file:
             check_links(output.file, f"--output {output.format}={output.file}")
-        directory = os.path.dirname(output.file) or "."  # noqa: PTH120 - pathlib takes longer to import than this takes
-        if output.file and not os.path.isdir(directory):  # noqa: PTH112 - as above
+        directory = os.path.dirname(output.file) or "."
+        if output.file and not os.path.isdir(directory):
             raise UsageError(
                 f"--output {output.format}={output.file}: directory {directory} does not exist: create it first"
             )
-        if os.path.isdir(output.file):  # noqa: PTH112 - as above
+        if os.path.isdir(output.file):
             raise UsageError(f"--output {output.format}={output.file}: this is a directory: name a file in it")
-        if output.file and not os.access(output.file if os.path.exists(output.file) else directory, os.W_OK):  # noqa: PTH110 - as above
+        if output.file and not os.access(output.file if os.path.exists(output.file) else directory, os.W_OK):
             raise UsageError(
                 f"--output {output.format}={output.file}: permission denied: name a file that you may write"
             )
@@ -61,7 +61,7 @@ def check_links(file: str, option: str) -> None:
     Raises:
         UsageError: A link does.
     """
-    from webhook.cli.console.files import check_inside  # noqa: PLC0415 - needed only to write files
+    from webhook.cli.console.files import check_inside  # needed only to write files
 
     try:
         check_inside(file)
@@ -74,7 +74,7 @@ def show(report: Report, arguments: Namespace) -> int:
     # Files are complete before a reader of standard output continues.
     for output in sorted(_outputs(arguments), key=lambda each: not each.file):
         if output.file:
-            from webhook.cli.console.files import write  # noqa: PLC0415 - needed only to write files
+            from webhook.cli.console.files import write  # needed only to write files
 
             write(output.file, make(output.format, Style(quiet=arguments.quiet)).lines(report))
         else:
@@ -98,7 +98,7 @@ def _columns() -> int:
     """Return the width of the terminal; 0 if output goes elsewhere, so that each finding stays on one line."""
     if not sys.stdout.isatty():
         return 0
-    from shutil import get_terminal_size  # noqa: PLC0415 - needed only for terminals
+    from shutil import get_terminal_size  # needed only for terminals
 
     return max(get_terminal_size().columns, _NARROWEST)
 

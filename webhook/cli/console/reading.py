@@ -143,14 +143,14 @@ def note_left_out(selection: Selection, *, quiet: bool, renders: bool = True, op
         option: The option that names the files; empty for the paths of the command.
     """
     if selection.left_out and not quiet:
-        from webhook.report.summary import not_read  # noqa: PLC0415 - seldom needed
+        from webhook.report.summary import not_read  # seldom needed
 
         about = f"{option}: " if option else ""
         print(f"{about}{not_read(selection.left_out, renders=renders)}", file=sys.stderr)
 
 
 def _note(remark: str) -> None:
-    from webhook.cli.console.lines import show_lines  # noqa: PLC0415 - few commands render
+    from webhook.cli.console.lines import show_lines  # few commands render
 
     show_lines([remark], sys.stderr)
 

@@ -17,7 +17,7 @@ def show_structured(value: Any, form: str) -> None:
     if form == "json":
         text = as_json(value, indent=2)
     else:
-        from webhook.documents.dump import dump  # noqa: PLC0415 - JSON does not need it
+        from webhook.documents.dump import dump  # JSON does not need it
 
         text = dump([value]).removesuffix("\n")
     print(text)

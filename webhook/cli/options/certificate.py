@@ -34,7 +34,7 @@ def managing(arguments: Namespace) -> Iterator[Manager | None]:
     if not arguments.manage_certificate:
         yield None
         return
-    from webhook.cluster import ClusterError  # noqa: PLC0415 - needed only to manage certificates
+    from webhook.cluster import ClusterError  # needed only to manage certificates
 
     try:
         manager = manager_of(arguments, Path(arguments.manage_directory))
@@ -61,7 +61,7 @@ def manager_of(arguments: Namespace, directory: Path | None) -> Manager:
     Raises:
         UsageError: An option is missing or malformed.
     """
-    from webhook.cluster import ClusterError, Manager, ManagerOptions  # noqa: PLC0415 - as above
+    from webhook.cluster import ClusterError, Manager, ManagerOptions
 
     try:
         return Manager(

@@ -73,7 +73,7 @@ def _check_patterns(arguments: Namespace) -> None:
 
 
 def _check_rules(named: Collection[str]) -> None:
-    from webhook.explain.names import is_rule, rule_names  # noqa: PLC0415 - takes longer than all the rest
+    from webhook.explain.names import is_rule, rule_names  # takes longer than all the rest
 
     for name in named:
         if not is_rule(name):

@@ -87,7 +87,7 @@ class Namespaces:
         labels = self.labels_around(obj) if problem.rule in ADMIN_RULES and problem.level == ERROR else None
         if not labels:
             return problem
-        from webhook.api.dra.resourceclaim import admin_label_meant  # noqa: PLC0415 - few claims have admin access
+        from webhook.api.dra.resourceclaim import admin_label_meant  # few claims have admin access
 
         meant = admin_label_meant(labels, release_of(release))
         return problem._replace(hint=f"the namespace has {meant}") if meant else problem

@@ -309,6 +309,6 @@ def _hinted(finding: policyset.Finding) -> Problem:
     problem = finding.problem
     if problem.level != ERROR or problem.hint:
         return problem
-    from webhook.references.hints import hint_of  # noqa: PLC0415 - most policies are fine
+    from webhook.references.hints import hint_of  # most policies are fine
 
     return problem._replace(hint=hint_of(problem, finding.given.object).hint)

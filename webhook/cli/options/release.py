@@ -76,7 +76,7 @@ def _of_file(path: str | None) -> str | None:
     if path is None:
         return None
     try:
-        with open(path, encoding="ascii") as file:  # noqa: PTH123 - importing pathlib takes longer than judging a file
+        with open(path, encoding="ascii") as file:
             return _known(file.read(_LONGEST_VERSION).strip(), path)
     except FileNotFoundError:
         _warn("%s does not exist: objects are judged by the newest release that knows them", path)
@@ -87,7 +87,7 @@ def _of_file(path: str | None) -> str | None:
 
 
 def _warn(text: str, *values: object) -> None:
-    import logging  # noqa: PLC0415 - without a note it is not needed
+    import logging  # without a note it is not needed
 
     logging.getLogger(__name__).warning(text, *values)
 

@@ -41,7 +41,7 @@ def options(arguments: Namespace, tell: Callable[[str], None] | None = None) -> 
     if not arguments.policies:
         check_policies(answering.enforcement.policies, ())
         return answering
-    from webhook.cli.options.policies import sound_policies  # noqa: PLC0415 - needed only with policies
+    from webhook.cli.options.policies import sound_policies  # needed only with policies
 
     policies = sound_policies(arguments, stated, tell, answering.enforcement.strongest)
     check_policies(answering.enforcement.policies, {policy.name for policy in policies.set.policies})
@@ -54,10 +54,10 @@ def _surroundings(arguments: Namespace, answering: admission.ReviewOptions) -> S
     Raises:
         UsageError: A file cannot be read, or an object in it cannot be used.
     """
-    from webhook.cli.options.cluster import read_cluster  # noqa: PLC0415 - needed only with a snapshot
-    from webhook.references.cluster import Surroundings  # noqa: PLC0415
-    from webhook.report.model import Report  # noqa: PLC0415
-    from webhook.report.text import as_text  # noqa: PLC0415
+    from webhook.cli.options.cluster import read_cluster  # needed only with a snapshot
+    from webhook.references.cluster import Surroundings
+    from webhook.report.model import Report
+    from webhook.report.text import as_text
 
     report = Report()
     inventory = read_cluster(arguments.cluster, report)

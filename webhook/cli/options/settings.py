@@ -120,7 +120,7 @@ def _expect_known(parser: argparse.ArgumentParser) -> None:
     if not unknown:
         return
     known = [_variable(action) for action in _options(parser)]
-    from webhook.spelling import nearest  # noqa: PLC0415 - few set variables
+    from webhook.spelling import nearest  # few set variables
 
     for name in sorted(unknown.difference(known)):
         if near := nearest(name.removeprefix(PREFIX), (each.removeprefix(PREFIX) for each in known)):
@@ -156,7 +156,7 @@ def _converted(action: argparse.Action, text: str) -> Any:
 
 
 def _configuration(file: str) -> Configuration:
-    from webhook.configuration.reading import ConfigurationError, load  # noqa: PLC0415 - needed only with a file
+    from webhook.configuration.reading import ConfigurationError, load  # needed only with a file
 
     try:
         return load(file)
@@ -165,14 +165,14 @@ def _configuration(file: str) -> Configuration:
 
 
 def _found(arguments: argparse.Namespace) -> str | None:
-    from webhook.configuration.finding import find  # noqa: PLC0415 - other commands have no such file
+    from webhook.configuration.finding import find  # other commands have no such file
 
     return find(next(iter(arguments.paths), "."))
 
 
 def _fill(arguments: argparse.Namespace, configuration: Configuration, sources: dict[str, str]) -> None:
     """Apply the configuration file to options that have no value of higher precedence."""
-    from webhook.configuration.keys import OPTIONS  # noqa: PLC0415 - as above
+    from webhook.configuration.keys import OPTIONS
 
     for name, option in OPTIONS.items():
         if name not in configuration.values or option not in arguments:

@@ -40,7 +40,7 @@ def suppressions(arguments: Namespace, paths: Sequence[str]) -> Suppressions:
         UsageError: A rule does not exist, or the baseline cannot be used.
     """
     directory = baseline.directory_of(arguments.write_baseline or ".")
-    if not os.path.isdir(directory):  # noqa: PTH112 - pathlib takes longer to import
+    if not os.path.isdir(directory):
         raise UsageError(
             f"--write-baseline {arguments.write_baseline}: directory {directory} does not exist: create it first"
         )
@@ -169,7 +169,7 @@ def _matters(arguments: Namespace, paths: Iterable[str]) -> Callable[[str], bool
 
     @cache
     def matters(rule: str) -> bool:
-        from webhook.explain.names import needs, rule_names  # noqa: PLC0415 - only a suppression that is not used asks
+        from webhook.explain.names import needs, rule_names  # only a suppression that is not used asks
 
         if rule.startswith(POLICY):
             return given["policies"]
@@ -180,7 +180,7 @@ def _matters(arguments: Namespace, paths: Iterable[str]) -> Callable[[str], bool
 
 def _is_around(path: str, directory: str | None) -> bool:
     """Tell whether a path is a directory that holds another one."""
-    if directory is None or not os.path.isdir(path):  # noqa: PTH112 - pathlib takes longer to import
+    if directory is None or not os.path.isdir(path):
         return False
     real = os.path.realpath(path)
     return os.path.commonpath([real, os.path.realpath(directory)]) == real
@@ -199,7 +199,7 @@ def suppress(report: Report, suppressed: Suppressions, arguments: Namespace) -> 
     if any(not finding.line for finding in report.findings):
         report.remarks.append(f"{file} is not written, as not all inputs could be read")
         return
-    from webhook.cli.console.files import write  # noqa: PLC0415 - needed only to write files
+    from webhook.cli.console.files import write  # needed only to write files
 
     directory = baseline.directory_of(file)
     counts = baseline.counted(report.findings, directory)

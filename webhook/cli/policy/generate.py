@@ -63,8 +63,8 @@ def _check(option: str, name: str, known: Collection[str]) -> None:
 
 def _listed() -> Iterator[str]:
     """List every rule about objects: whether CEL can express it, and if not, why."""
-    from webhook.explain.places import kinds, rules  # noqa: PLC0415 - collecting all rules takes long
-    from webhook.references import every_rule  # noqa: PLC0415
+    from webhook.explain.places import kinds, rules  # collecting all rules takes long
+    from webhook.references import every_rule
 
     width = max(map(len, CHECKS))
     yield "Rules that CEL can state:"

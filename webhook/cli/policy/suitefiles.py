@@ -28,7 +28,7 @@ class SuiteFiles:
     """
 
     def __init__(self, suite: Document) -> None:
-        self._directory = os.path.dirname(suite.source)  # noqa: PTH120 - names are shown as given
+        self._directory = os.path.dirname(suite.source)
         self.data: JSONObject = dict(suite.data)
         faults = Faults()
         if isinstance(objects := self.data.get("objects"), dict):
@@ -77,10 +77,10 @@ class SuiteFiles:
         return {"context": found}
 
     def _read(self, name: str, where: Path) -> Iterator[Document]:
-        if os.path.isabs(name):  # noqa: PTH117 - as above
+        if os.path.isabs(name):
             raise SuiteError(where, f"{name}: give a name relative to the suite")
-        file = os.path.normpath(os.path.join(self._directory, name))  # noqa: PTH118 - as above
-        if not os.path.isfile(file) and not os.path.isdir(file):  # noqa: PTH112, PTH113 - as above
+        file = os.path.normpath(os.path.join(self._directory, name))
+        if not os.path.isfile(file) and not os.path.isdir(file):
             raise SuiteError(where, f"file {file} does not exist")
         for document in read([file]):
             if isinstance(document, Unreadable):

@@ -40,7 +40,7 @@ def run(arguments: Namespace) -> int:
     paths = paths_of(arguments) or [os.curdir]
     if not arguments.watch:
         return _run(arguments, paths)
-    from webhook.cli.policy.watching import watch  # noqa: PLC0415 - few watch
+    from webhook.cli.policy.watching import watch  # few watch
 
     return watch(lambda: _run(arguments, paths), paths, quiet=arguments.quiet)
 
@@ -214,18 +214,18 @@ _real = os.path.realpath
 
 
 def _directory(file: str) -> str:
-    return os.path.dirname(file)  # noqa: PTH120 - names are shown as given
+    return os.path.dirname(file)
 
 
 def _manifests(directory: str, paths: Iterable[str]) -> list[str]:
     """List the manifests of a directory, without subdirectories, and without links that leave the named paths."""
     try:
-        names = sorted(os.listdir(directory or "."))  # noqa: PTH208 - names are shown as given
+        names = sorted(os.listdir(directory or "."))
     except OSError:  # gone since it was read, or its name is not text
         return []
-    found = (os.path.join(directory, name) for name in names if name.endswith(SUFFIXES))  # noqa: PTH118 - as above
+    found = (os.path.join(directory, name) for name in names if name.endswith(SUFFIXES))
     trees = Trees([*paths, directory or "."])
-    return [path for path in found if os.path.isfile(path) and trees.real(path)]  # noqa: PTH113 - as above
+    return [path for path in found if os.path.isfile(path) and trees.real(path)]
 
 
 def _add(

@@ -28,7 +28,7 @@ def watch(do: Callable[[], object], paths: Iterable[str], *, quiet: bool) -> NoR
         KeyboardInterrupt: The user ends it.
     """
     named = [each for each in paths if each != STDIN]
-    beside = [os.path.dirname(each) or "." for each in named if os.path.isfile(each)]  # noqa: PTH113, PTH120 - as found
+    beside = [os.path.dirname(each) or "." for each in named if os.path.isfile(each)]
     while True:
         before = _state([*named, *beside])
         do()
@@ -46,7 +46,7 @@ def _state(paths: Iterable[str]) -> dict[str, tuple[int, int]]:
         if isinstance(file, Unreadable):
             continue
         try:
-            status = os.stat(file)  # noqa: PTH116 - as found
+            status = os.stat(file)
         except OSError:  # gone meanwhile
             continue
         found[file] = (status.st_mtime_ns, status.st_size)

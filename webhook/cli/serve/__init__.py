@@ -77,7 +77,7 @@ def _serve(arguments: Namespace) -> int:
             heavy = server.Heavy(forks)
             metered = None
             if arguments.monitoring_port is not None:
-                from webhook.server.monitoring.metrics import Metrics  # noqa: PLC0415 - needed only when metered
+                from webhook.server.monitoring.metrics import Metrics  # needed only when metered
 
                 release = answering.value.kubernetes
                 metrics = Metrics(certificate, answering, release, lambda: heavy.ended, version=__version__)
@@ -204,7 +204,7 @@ def _from_files(arguments: Namespace, clients: server.Clients | None) -> server.
 
 def _made_on_the_fly(host: str, clients: server.Clients | None) -> tuple[server.Certificate, Callable[[str], None]]:
     """Make a certificate, and a function that prints its authority once the server listens."""
-    from webhook.certificates import certs  # noqa: PLC0415 - cryptography is loaded only to make certificates
+    from webhook.certificates import certs  # cryptography is loaded only to make certificates
 
     try:
         pair = certs.ephemeral([*certs.DEFAULT_NAMES, host])

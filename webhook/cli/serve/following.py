@@ -35,7 +35,7 @@ def reloaded_options(arguments: Namespace) -> Reloaded[ReviewOptions]:
         if version:
             yield version
         if named:
-            from webhook.documents import find  # noqa: PLC0415 - needed only with policies
+            from webhook.documents import find  # needed only with policies
 
             yield from (path for path in find(named) if isinstance(path, str))
 

@@ -134,7 +134,7 @@ def run(arguments: Namespace) -> int:
 def _refuse(report: Report, texts: Mapping[str, Sequence[str]] | None = None) -> int:
     """Print findings, located in what was rendered, and return the exit code; 0 if none is an error."""
     if texts:
-        from webhook.cli.console.places import Places  # noqa: PLC0415 - most manifests are files
+        from webhook.cli.console.places import Places  # most manifests are files
 
         Places(texts).place(report)
     for line in as_text(report.findings):
@@ -187,7 +187,7 @@ def _of_others(obj: JSONObject) -> list[JSONObject]:
     """Return the pod templates of another project's workload, each assumed to make one pod."""
     if find(obj.get("apiVersion"), obj.get("kind")):
         return []
-    from webhook.workloads import pods_in  # noqa: PLC0415 - most objects are of Kubernetes itself
+    from webhook.workloads import pods_in  # most objects are of Kubernetes itself
 
     made = [pods.manifest for pods in pods_in(obj)]
     for number, each in enumerate(made if len(made) > 1 else ()):

@@ -37,7 +37,7 @@ def run(arguments: Namespace) -> int:
     """Print the findings and a summary."""
     check_outputs(arguments)
     if arguments.fix or arguments.diff or arguments.unsafe_fixes:
-        from webhook.cli.validate import fixing  # noqa: PLC0415 - needed only to fix files
+        from webhook.cli.validate import fixing  # needed only to fix files
 
         return fixing.run(arguments, judged)
     return show(judged(arguments), arguments)
@@ -93,7 +93,7 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
     suppress(report, suppressed, arguments)
     manifests.place(report)
     if arguments.policies:
-        from webhook.cli.options.policies import each_once  # noqa: PLC0415 - needed only with policies
+        from webhook.cli.options.policies import each_once  # needed only with policies
 
         report.findings = each_once(report.findings)
     report.releases = [f"1.{release_of(each)}" for each in versions if each]
@@ -104,7 +104,7 @@ def _merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report
     """Merge the findings for several releases."""
     if not reports[1:]:
         return reports[0]
-    from webhook.report.matrix import merged  # noqa: PLC0415 - as above
+    from webhook.report.matrix import merged
 
     return merged(reports, versions)
 
@@ -152,7 +152,7 @@ def _old_state(arguments: Namespace, manifests: Manifests, stated: str | None, r
             return Deployed(arguments.old, report, options.for_earlier(options.values))
         except SourceError as error:
             raise UsageError(f"--old: {error}") from error
-    from webhook.suppression.revision import Revision, RevisionError  # noqa: PLC0415 - needed only to compare
+    from webhook.suppression.revision import Revision, RevisionError  # needed only to compare
 
     paths = manifests.paths
     try:

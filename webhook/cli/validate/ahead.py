@@ -170,7 +170,7 @@ def _keys(data: Any) -> Keys | None:
     """Return the keys of a claim; None for other objects."""
     if not isinstance(data, dict) or not is_claim(data):
         return None
-    from webhook.references.keys import keys_of  # noqa: PLC0415 - not all manifests are claims
+    from webhook.references.keys import keys_of  # not all manifests are claims
 
     return keys_of(data)
 

@@ -31,6 +31,6 @@ def with_possible_fix(finding: Finding, document: Document) -> Finding:
 @lru_cache(maxsize=1)
 def _planner(document: Document) -> Planner:
     """Return the planner of a document; findings come document by document."""
-    from webhook.fixing.planning import Planner  # noqa: PLC0415 - few documents have anchors
+    from webhook.fixing.planning import Planner  # few documents have anchors
 
     return Planner({document.source: document.whole_text}, [document])

@@ -62,7 +62,7 @@ def run(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report]) 
     changed = {file: text for file, text in mended.texts.items() if text != texts[file]}
     line = _line(mended, len(changed), len(report.findings), would=arguments.diff)
     if arguments.diff:
-        from webhook.cli.console.diff import unified  # noqa: PLC0415 - needed only for --diff
+        from webhook.cli.console.diff import unified  # needed only for --diff
 
         sys.stdout.writelines(line for file, text in changed.items() for line in unified(file, texts[file], text))
         show_lines([line, *mended.unapplied, *files.refused], sys.stderr)
@@ -105,7 +105,7 @@ def _mended(
     texts: dict[str, str],
 ) -> tuple[_Mended, Report]:
     """Fix files, and return the remaining findings."""
-    from webhook.fixing.rounds import Fixing, State, gone  # noqa: PLC0415 - needed only for findings with fixes
+    from webhook.fixing.rounds import Fixing, State, gone  # needed only for findings with fixes
 
     def judge(changed: dict[str, str]) -> State:
         nonlocal report
@@ -132,7 +132,7 @@ def _mended(
 
 def _in_old_text(finding: Finding, texts: dict[str, str], mended: dict[str, str]) -> Finding:
     """Return a finding of the mended files with the line of the file as it is."""
-    from webhook.cli.console.diff import line_before  # noqa: PLC0415 - needed only for --diff
+    from webhook.cli.console.diff import line_before  # needed only for --diff
 
     before, after = texts.get(finding.file, ""), mended.get(finding.file, "")
     return finding if before == after else finding._replace(line=line_before(before, after, finding.line))
@@ -194,7 +194,7 @@ class _Files:
             names: The files.
             wanted: The files to write.
         """
-        from webhook.cli.console.files import check_replaceable  # noqa: PLC0415 - needed only to write files
+        from webhook.cli.console.files import check_replaceable  # needed only to write files
 
         texts: dict[str, str] = {}
         for name in dict.fromkeys(names):
@@ -219,7 +219,7 @@ class _Files:
                 if _bytes_of(name) != self._bytes[name]:
                     self.refused.append(f"not fixed: {name}: it has changed since it was read: try again")
                     continue
-                from webhook.cli.console.files import write_bytes  # noqa: PLC0415 - only what is fixed is written
+                from webhook.cli.console.files import write_bytes  # only what is fixed is written
 
                 write_bytes(name, self._encoded(name, text))
             except OSError as error:
@@ -245,10 +245,10 @@ def _bytes_of(name: str) -> bytes:
     Raises:
         OSError: It cannot be read, or is not a regular file.
     """
-    from webhook.cli.console.files import check_regular  # noqa: PLC0415 - needed only to write files
+    from webhook.cli.console.files import check_regular  # needed only to write files
 
     check_regular(name)
-    with open(name, "rb") as file:  # noqa: PTH123 - names are text here
+    with open(name, "rb") as file:
         return file.read()
 
 

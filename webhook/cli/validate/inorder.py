@@ -47,7 +47,7 @@ def _sender(arguments: Namespace, stated: str | None, namespaces: Namespaces, re
     """Load the policies, if there are any, and the Namespaces beside them; report their problems."""
     if not arguments.policies:
         return None
-    from webhook.cli.options.policies import load_policies, sender  # noqa: PLC0415 - needed only with policies
+    from webhook.cli.options.policies import load_policies, sender  # needed only with policies
 
     policies = load_policies(arguments, stated, namespaces=namespaces.stated)
     check_policies(arguments, [each.name for each in policies.set.policies])
@@ -258,7 +258,7 @@ class _InOrder:
 
     def _without_type(self, document: Document) -> Sequence[Finding]:
         if self._untyped is None:
-            from webhook.cli.validate.untyped import Untyped  # noqa: PLC0415 - most documents are objects
+            from webhook.cli.validate.untyped import Untyped  # most documents are objects
 
             self._untyped = Untyped()
         return self._untyped.find(document, self._stated)
@@ -349,7 +349,7 @@ class _Releases:
 
 
 def _directory(file: str) -> str:
-    return os.path.dirname(file)  # noqa: PTH120 - pathlib takes longer to import than all this takes
+    return os.path.dirname(file)
 
 
 _NONE = (NEWEST, OLDEST)

@@ -112,7 +112,7 @@ class Judge:
         version, kind = obj.get("apiVersion"), obj.get("kind")
         if (served := find(version, kind)) or not isinstance(version, str) or "." not in version:
             return served
-        from webhook.workloads import lost, pods_in  # noqa: PLC0415 - most objects are of Kubernetes itself
+        from webhook.workloads import lost, pods_in  # most objects are of Kubernetes itself
 
         is_about_claims = any(
             not is_pod_without_claims(pods.manifest) for pods in pods_in(obj, self.pod_locations)
@@ -183,7 +183,7 @@ class Judge:
         """Judge an object of a known kind."""
         outcome, problems = self._review(document, release)
         if not document.has_plain_keys:
-            from webhook.cli.validate.misread import misread_keys  # noqa: PLC0415 - most manifests are simple
+            from webhook.cli.validate.misread import misread_keys  # most manifests are simple
 
             problems += misread_keys(document)
         if not problems and outcome.change is None:  # as for most objects
@@ -214,7 +214,7 @@ class Judge:
         before, problems = self.old.of(document)
         has_old_status = False
         if before is not None and document.data.get("kind") == "ResourceSlice":
-            from webhook.cli.validate.generations import lowered  # noqa: PLC0415 - few slices are compared
+            from webhook.cli.validate.generations import lowered  # few slices are compared
 
             problems += lowered(document.data, before)
         if before is not None and not self.old.is_stored:
@@ -256,7 +256,7 @@ class Judge:
         """Leave out a fix that cannot be applied, unless `--fix` tries it and reports the reason."""
         if self.tries_fixes or finding.problem.fix is None:
             return finding
-        from webhook.cli.validate.fixable import with_possible_fix  # noqa: PLC0415 - few findings have fixes
+        from webhook.cli.validate.fixable import with_possible_fix  # few findings have fixes
 
         return with_possible_fix(finding, document)
 
@@ -264,7 +264,7 @@ class Judge:
         """Describe the changes within an immutable field, which the API server shows as a whole."""
         if not finding.problem.message.endswith("field is immutable"):
             return finding
-        from webhook.cli.validate.changes import changed  # noqa: PLC0415 - needed only for changes of immutable fields
+        from webhook.cli.validate.changes import changed  # needed only for changes of immutable fields
 
         return finding._replace(brief=changed(finding.problem, self.old.of(document)[0], obj, finding.kubernetes))
 
@@ -272,7 +272,7 @@ class Judge:
     def _of_policies(outcome: Outcome, document: Document) -> list[Finding]:
         if outcome.change is None:
             return []
-        from webhook.cli.options.policies import found_by_mutating, found_by_validating  # noqa: PLC0415 - as in _sender
+        from webhook.cli.options.policies import found_by_mutating, found_by_validating  # as in _sender
 
         findings = found_by_mutating(outcome.change, document)
         if outcome.verdict:
@@ -291,7 +291,7 @@ def _hinted(problem: Problem, obj: Any, document: Document) -> Problem:
         return problem._replace(hint=f"{problem.hint}; {how}")
     if not problem.lacks_advice:
         return problem
-    from webhook.references.hints import hinted  # noqa: PLC0415 - most objects are fine
+    from webhook.references.hints import hinted  # most objects are fine
 
     return hinted(problem, obj)
 
@@ -312,7 +312,7 @@ def _worded(problem: Problem, document: Document) -> Problem:
     """Put a hint into the words of the file's language."""
     if not problem.hint or not document.source.endswith(JSON):
         return problem
-    from webhook.documents.jsonwords import in_json  # noqa: PLC0415 - most manifests are YAML
+    from webhook.documents.jsonwords import in_json  # most manifests are YAML
 
     return problem._replace(hint=in_json(problem.hint))
 
@@ -321,7 +321,7 @@ def _converted(obj: Any) -> str:
     """Explain how to convert an object to a served version; empty if its version was never served."""
     if find(obj.get("apiVersion"), obj.get("kind")) is None or not obj["apiVersion"].startswith(f"{GROUP}/"):
         return ""
-    from webhook.migration.classic import without_counterpart  # noqa: PLC0415 - only old objects are moved
+    from webhook.migration.classic import without_counterpart  # only old objects are moved
 
     return without_counterpart(obj) or "draguard convert --write converts it (give it the same --kubernetes-version)"
 
@@ -329,7 +329,7 @@ def _converted(obj: Any) -> str:
 def _placed(problem: Problem, document: Document, release: str) -> Finding:
     """Locate a problem in its file; in a CEL selector, at its character."""
     if problem.path and problem.path[-1] == "expression":
-        from webhook.cli.console.expressions import located  # noqa: PLC0415 - needed only for wrong expressions
+        from webhook.cli.console.expressions import located  # needed only for wrong expressions
 
         return located(problem, document, release)
     return found(problem, document, release)

@@ -76,7 +76,7 @@ class Manifests:
     def place(self, report: Report) -> None:
         """Locate findings of rendered objects in templates and resource files."""
         if self._texts:
-            from webhook.cli.console.places import Places  # noqa: PLC0415 - most manifests are files
+            from webhook.cli.console.places import Places  # most manifests are files
 
             Places(self._texts).place(report)
 
@@ -132,7 +132,7 @@ class Manifests:
         jobs: int | None = self._arguments.jobs
         if self._rendered or jobs == 1 or STDIN in self.paths or (jobs is None and self._are_few()):
             return None
-        from webhook.cli.validate import ahead  # noqa: PLC0415 - needed only for many files
+        from webhook.cli.validate import ahead  # needed only for many files
 
         if self._shared is None:
             self._shared = ahead.Shared(self.paths, self._selection, jobs)

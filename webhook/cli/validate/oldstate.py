@@ -115,7 +115,7 @@ class AtRevision:
 
     def __init__(self, revision: Revision, paths: Sequence[str], stdin_name: str = "") -> None:
         self._revision, self._paths = revision, paths
-        self._stdin = revision.path_of(os.path.abspath(stdin_name)) if stdin_name else None  # noqa: PTH100 - as below
+        self._stdin = revision.path_of(os.path.abspath(stdin_name)) if stdin_name else None
         self._spelled = {os.path.realpath(path): path for path in paths}
         self._documents: dict[str, list[Document | Unreadable]] = {}
         changed = revision.changed | ({self._stdin} if self._stdin else set())
@@ -136,7 +136,7 @@ class AtRevision:
         paths = dict.fromkeys(filter(is_rendered, self._paths))
         if not paths:
             return
-        from webhook.cli.validate.rendered import rendered_at  # noqa: PLC0415 - most manifests are files
+        from webhook.cli.validate.rendered import rendered_at  # most manifests are files
 
         self._renderings = {
             prefix_of(path): _Rendering(documents)
@@ -199,7 +199,7 @@ class AtRevision:
 
     def has(self, file: str) -> bool:
         """Tell whether a file is the same in the revision."""
-        path = self._revision.path_of(os.path.abspath(file))  # noqa: PTH100 - pathlib takes longer to import
+        path = self._revision.path_of(os.path.abspath(file))
         return path is not None and self._is_unchanged(path)
 
     def _of(self, document: Document, about: Identity) -> Document | None:
@@ -251,7 +251,7 @@ class AtRevision:
         path, document = was
         if path not in self._now:
             file = f"{self._revision.top}/{path}"
-            documents = read([file]) if os.path.isfile(file) else ()  # noqa: PTH113 - pathlib takes longer to import
+            documents = read([file]) if os.path.isfile(file) else ()
             self._now[path] = {_key(identity(each.data)) for each in documents if isinstance(each, Document)}
         return _key(identity(document.data)) not in self._now[path]
 
@@ -291,7 +291,7 @@ def _in_version_of(about: Identity, old: Any) -> tuple[Any, list[Problem]]:
     """Return an old state in the version of the present object, or the problem that there is none."""
     if old["apiVersion"] == about.api_version:
         return old, []
-    from webhook.api.conversion import ConversionError, convert  # noqa: PLC0415 - few change their version
+    from webhook.api.conversion import ConversionError, convert  # few change their version
 
     try:
         return convert(old, about.api_version), []

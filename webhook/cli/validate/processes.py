@@ -67,7 +67,7 @@ def can_fork() -> bool:
     if not sys.platform.startswith("linux"):
         return False
     try:
-        return len(os.listdir("/proc/self/task")) == 1  # noqa: PTH208 - pathlib takes longer to import
+        return len(os.listdir("/proc/self/task")) == 1
     except OSError:
         return False
 
@@ -90,7 +90,7 @@ def _quota(top: str = _CGROUPS) -> int:
 
 
 def _words(file: str) -> list[str]:
-    with open(file, encoding="ascii") as opened:  # noqa: PTH123 - as above
+    with open(file, encoding="ascii") as opened:
         return opened.read().split()
 
 
@@ -126,8 +126,8 @@ def spread(work: Callable[[T], R], pieces: Sequence[T], processes: int, name: Ca
         ChildProcessError: A process died; the text names the cause and the piece.
         Exception: An exception that ``work`` raised.
     """
-    import pickle  # noqa: PLC0415 - needed only with several processes
-    from select import poll  # noqa: PLC0415 - as above
+    import pickle  # needed only with several processes
+    from select import poll
 
     taking, giving = os.pipe()
     workers: dict[int, _Worker] = {}
@@ -176,7 +176,7 @@ class _RemoteError(Exception):
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
     """Let SIGINT and SIGTERM wait."""
-    from signal import SIG_BLOCK, SIG_SETMASK, SIGINT, SIGTERM, pthread_sigmask  # noqa: PLC0415 - as above
+    from signal import SIG_BLOCK, SIG_SETMASK, SIGINT, SIGTERM, pthread_sigmask
 
     before = pthread_sigmask(SIG_BLOCK, {SIGINT, SIGTERM})
     try:
@@ -186,8 +186,8 @@ def _uninterrupted() -> Iterator[None]:
 
 
 def _forked(work: Callable[[T], R], pieces: Sequence[T], taking: int, giving: int, others: Sequence[int]) -> _Worker:
-    from fcntl import F_SETPIPE_SZ, fcntl  # noqa: PLC0415 - as above
-    from signal import SIG_DFL, SIG_UNBLOCK, SIGINT, SIGTERM, pthread_sigmask, signal  # noqa: PLC0415 - as above
+    from fcntl import F_SETPIPE_SZ, fcntl
+    from signal import SIG_DFL, SIG_UNBLOCK, SIGINT, SIGTERM, pthread_sigmask, signal
 
     results, writing = os.pipe()
     with suppress(OSError):  # the pipe is as large as allowed
@@ -211,7 +211,7 @@ def _forked(work: Callable[[T], R], pieces: Sequence[T], taking: int, giving: in
 
 def _work(work: Callable[[T], R], pieces: Sequence[T], taking: int, writing: int) -> None:
     """Work until no pieces are left, or the reading process has ended."""
-    import pickle  # noqa: PLC0415 - as above
+    import pickle
 
     while ticket := os.read(taking, _TICKET):
         number = int.from_bytes(ticket, "big")
@@ -227,8 +227,8 @@ def _work(work: Callable[[T], R], pieces: Sequence[T], taking: int, writing: int
 
 
 def _pickled_error(error: Exception) -> bytes:
-    import pickle  # noqa: PLC0415 - as above
-    import traceback  # noqa: PLC0415 - needed for mistakes only
+    import pickle
+    import traceback  # needed for mistakes only
 
     trace = "".join(traceback.format_exception(error))
     try:
@@ -285,7 +285,7 @@ def _unpack(worker: _Worker, chunk: bytes, done: dict[int, tuple[int, bytearray]
 
 
 def _complain(status: int, name: str) -> NoReturn:
-    from signal import SIGKILL  # noqa: PLC0415 - as above
+    from signal import SIGKILL
 
     why = f"by signal {-status}" if status < 0 else f"with status {status}"
     if status == -SIGKILL:
@@ -296,7 +296,7 @@ def _complain(status: int, name: str) -> NoReturn:
 
 
 def _end(worker: _Worker) -> None:
-    from signal import SIGKILL  # noqa: PLC0415 - as above
+    from signal import SIGKILL
 
     os.close(worker.results)
     with suppress(ProcessLookupError):  # already ended

@@ -134,7 +134,7 @@ class References:
         if not isinstance(obj, dict) or id(document) in self._documents:
             return
         if findings and any(finding.problem.rule == GATE_OFF for finding in findings):
-            from webhook.api.judgement import stored  # noqa: PLC0415 - few objects have fields that are dropped
+            from webhook.api.judgement import stored  # few objects have fields that are dropped
 
             obj = stored(obj, kubernetes=release, feature_gates=self._gates)
         if self._namespace != DEFAULT_NAMESPACE:
@@ -142,7 +142,7 @@ class References:
         if not taken:
             self._note_name(obj, document.source)
             self._partly[id(document)] = document
-            from webhook.cli.validate.refused import spoiled  # noqa: PLC0415 - most objects are fine
+            from webhook.cli.validate.refused import spoiled  # most objects are fine
 
             errors = None if findings is None else spoiled(findings)
             if errors is None:
@@ -170,7 +170,7 @@ class References:
         """Tell whether an object of another project makes pods; record the templates that are made for it."""
         if find(obj.get("apiVersion"), obj.get("kind")):
             return False
-        from webhook.workloads import made_templates, pods_in  # noqa: PLC0415 - most objects are of Kubernetes itself
+        from webhook.workloads import made_templates, pods_in  # most objects are of Kubernetes itself
 
         for name in made_templates(obj):
             self._note(file, "ResourceClaimTemplate", name, namespace_of(obj))
@@ -265,7 +265,7 @@ class References:
 
     def _located(self, problems: Sequence[Problem], given: _Noted, skipped: Unlooked) -> Iterator[Finding]:
         """Locate problems; collect those that depend on objects of a kind that is not beside the manifest."""
-        from webhook.references.rules import MEANT, RULES  # noqa: PLC0415 - only here once all manifests are read
+        from webhook.references.rules import MEANT, RULES  # only here once all manifests are read
 
         file, neighbours = given.document.source, self._neighbours
         for problem in problems:
@@ -281,13 +281,13 @@ class References:
         """Leave out a fix that cannot be applied, unless `--fix` tries it and reports the reason."""
         if self.tries_fixes or finding.problem.fix is None:
             return finding
-        from webhook.cli.validate.fixable import with_possible_fix  # noqa: PLC0415 - few findings have fixes
+        from webhook.cli.validate.fixable import with_possible_fix  # few findings have fixes
 
         return with_possible_fix(finding, document)
 
     def _found(self, given: _Noted, context: Any) -> Found:
         """Look up the references of a manifest; return problems with their places in it."""
-        from webhook.references import Found  # noqa: PLC0415 - as above
+        from webhook.references import Found
 
         data, problems = given.document.data, list[Problem]()
         skipped: Counter[Lookup] = Counter()
@@ -298,7 +298,7 @@ class References:
             for (needed, path), count in seen.items():
                 skipped[needed, _as_written(data, place(path)) if path else path] += count
         if given.errors:
-            from webhook.cli.validate.refused import holds  # noqa: PLC0415 - as above
+            from webhook.cli.validate.refused import holds
 
             return Found([each for each in problems if holds(each.path, given.errors)], Counter())
         return Found(problems, skipped)
@@ -307,7 +307,7 @@ class References:
         self, obj: JSONObject, kind: str, context: Any, skipped: Counter[Lookup], *, only_of_fields: bool
     ) -> list[Problem]:
         """Look up the references of an object; without devices once matching selectors has taken too much work."""
-        from webhook.references import look  # noqa: PLC0415 - as above
+        from webhook.references import look
 
         seen: Counter[Lookup] = Counter()
         try:
@@ -338,7 +338,7 @@ class References:
 
 
 def _plain(given: _Noted, context: Any) -> Plain:
-    from webhook.references.constants import plain_in  # noqa: PLC0415 - most objects have no selectors
+    from webhook.references.constants import plain_in  # most objects have no selectors
 
     return plain_in(newest(given.obj), context)
 
@@ -362,9 +362,9 @@ def _context(
     stated: Mapping[str, bool] | None,
     profiles: Mapping[str, Profile] | None,
 ) -> Any:
-    from webhook.api import gates  # noqa: PLC0415
-    from webhook.api.versions import release_of  # noqa: PLC0415
-    from webhook.references import Context  # noqa: PLC0415
+    from webhook.api import gates
+    from webhook.api.versions import release_of
+    from webhook.references import Context
 
     minor = release_of(release)
     on = gates.enabled(minor, gates.settable(stated, minor) if stated else None)
@@ -375,7 +375,7 @@ def _context(
 
 def _placed(problem: Problem, given: _Noted) -> Finding:
     if problem.path and problem.path[-1] == "expression":
-        from webhook.cli.console.expressions import located  # noqa: PLC0415 - needed only for wrong expressions
+        from webhook.cli.console.expressions import located  # needed only for wrong expressions
 
         return located(problem, given.document, given.release)
     return found(problem, given.document, given.release)
@@ -383,7 +383,7 @@ def _placed(problem: Problem, given: _Noted) -> Finding:
 
 def _views(obj: JSONObject, locations: Locations | None) -> Iterator[tuple[JSONObject, str, Callable[[Path], Path]]]:
     """Return the views of an object for rules, with their places: the object in the newest version, or its pods."""
-    from webhook.references.views import pod_view  # noqa: PLC0415 - only here once all manifests are read
+    from webhook.references.views import pod_view  # only here once all manifests are read
 
     about = identity(obj)
     steps = pod_template(obj)
@@ -391,7 +391,7 @@ def _views(obj: JSONObject, locations: Locations | None) -> Iterator[tuple[JSONO
         yield newest(obj), about.kind, Path
         return
     if steps is None:
-        from webhook.workloads import pods_in  # noqa: PLC0415 - most objects are of Kubernetes itself
+        from webhook.workloads import pods_in  # most objects are of Kubernetes itself
 
         for pods in pods_in(obj, locations):
             yield pod_view(obj, pods.manifest["template"]), "Pod", partial(_placed_in, pods)

@@ -119,13 +119,13 @@ def _compile(text: str, scope: Scope, wanted: tuple[Type, ...]) -> CompiledExpre
     try:
         checked = environment.check(text)
         if wanted and checked.type not in wanted:
-            from webhook.policy.manifest.hints import hint_of_type  # noqa: PLC0415 - most expressions are right
+            from webhook.policy.manifest.hints import hint_of_type  # most expressions are right
 
             text = _wrong_type(checked.type, wanted, scope.release)
             return Failure(text, hint=hint_of_type(checked.type, wanted))
         return CompiledExpression(environment.program(checked), checked, environment)
     except CompileError as error:
-        from webhook.policy.manifest.hints import hint_of  # noqa: PLC0415 - as above
+        from webhook.policy.manifest.hints import hint_of
 
         return Failure(f"compilation failed: {error}", hint=hint_of(error, environment))
     except ProgramError as error:

@@ -89,7 +89,7 @@ def validate_policy(obj: dict[str, Any], release: Release = NEWEST, *, beyond_de
         return list(problems)
     found = _undecodable(misfits, struct)
     if beyond_decoding:
-        from webhook.api.beyond import beyond  # noqa: PLC0415 - most policies can be decoded
+        from webhook.api.beyond import beyond  # most policies can be decoded
 
         found += beyond(struct, obj, None, misfits, lambda _obj, _misfits, rest: rest)
     return found
@@ -97,8 +97,8 @@ def validate_policy(obj: dict[str, Any], release: Release = NEWEST, *, beyond_de
 
 def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct) -> list[Problem]:
     """List the values that the decoder refuses, with suggestions for the first unknown fields."""
-    from webhook.api.judgement import SOUGHT  # noqa: PLC0415 - most policies can be decoded
-    from webhook.schema.suggest import suggestion  # noqa: PLC0415 - as above
+    from webhook.api.judgement import SOUGHT  # most policies can be decoded
+    from webhook.schema.suggest import suggestion
 
     problems = [misfit.problem() for misfit in misfits]
     unknown = [index for index, problem in enumerate(problems) if problem.rule == UNKNOWN_FIELD]

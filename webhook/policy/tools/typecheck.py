@@ -165,7 +165,7 @@ def _environment(kind: Kind, policy: Policy, release: Release) -> Environment:
 def _typed(api_version: str, kind: str) -> tuple[Type, Library]:
     """Declare the types of a known kind."""
     root = schema_of(api_version, kind)
-    assert root is not None  # noqa: S101 - only known kinds are checked
+    assert root is not None  # only known kinds are checked
     declared: dict[str, StructType] = {}
     type_ = _declare(root, f"{api_version}.{kind}", declared)
     return type_, Library(kind, structs=tuple(declared.values()))
@@ -175,7 +175,7 @@ def _typed(api_version: str, kind: str) -> tuple[Type, Library]:
 def _makeable(api_version: str, kind: str) -> Library:
     """Declare the types that a mutation of a known kind can make: ``Object``, ``Object.spec`` and so on."""
     root = schema_of(api_version, kind)
-    assert root is not None  # noqa: S101 - as above
+    assert root is not None
     return Library(f"changes of {kind}", structs=tuple(_makeable_below(root, "Object")))
 
 

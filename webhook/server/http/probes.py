@@ -79,6 +79,6 @@ def _preferred(accept: str) -> str:
 
 
 def _overview() -> Flask:
-    from webhook.server.http.overview import make_overview  # noqa: PLC0415 - 6 MB, for the few who look
+    from webhook.server.http.overview import make_overview  # 6 MB, for the few who look
 
     return make_overview()

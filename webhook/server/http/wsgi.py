@@ -26,7 +26,7 @@ def of_wsgi(make: Callable[[], WSGIApplication]) -> Callable[[Request], Page]:
     make_once = cache(make)
 
     def answer(request: Request) -> Page:
-        from werkzeug import Response  # noqa: PLC0415 - 2 MB
+        from werkzeug import Response  # 2 MB
 
         response = Response.from_app(make_once(), _environ(request), buffered=True)
         return Page(response.status_code, response.get_data(), response.headers["Content-Type"].encode("latin-1"))

@@ -29,7 +29,7 @@ def of_process() -> Iterator[Family]:
         booted = next(line for line in _MACHINE.read_text(encoding="ascii").splitlines() if line.startswith("btime "))
         started = int(booted.split()[1]) + int(fields[_STARTED]) / os.sysconf("SC_CLK_TCK")
         resident = int(fields[_RESIDENT]) * resource.getpagesize()
-        files = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - no paths are needed
+        files = len(os.listdir("/proc/self/fd"))
         most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         yield gauge("process_virtual_memory_bytes", "Virtual memory size in bytes.", int(fields[_VIRTUAL]))
         yield gauge("process_resident_memory_bytes", "Resident memory size in bytes.", resident)

@@ -16,7 +16,7 @@ def return_freed_memory() -> None:
     By default, glibc keeps blocks as large as any that was freed: 500 long answers, read or not, leave 200 MB in pieces
     into which nothing else fits.
     """
-    import ctypes  # noqa: PLC0415 - needed only to serve
+    import ctypes  # needed only to serve
 
     with suppress(OSError, AttributeError):  # another C library has no such setting
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE)

@@ -109,7 +109,7 @@ class Reloaded(Generic[T]):
         newest = 0.0
         for path in self._files():
             try:
-                found = os.stat(path)  # noqa: PTH116 - names need not be UTF-8
+                found = os.stat(path)  # names need not be UTF-8
             except OSError as error:
                 stamps.append((path, error.errno))
                 continue

@@ -152,7 +152,7 @@ def _as_file(content: bytes) -> Iterator[str]:
             file = os.fdopen(os.memfd_create("draguard"), "wb")
             path = f"/proc/self/fd/{file.fileno()}"
         else:
-            import tempfile  # noqa: PLC0415 - with its imports it takes 0.4 MB
+            import tempfile  # with its imports it takes 0.4 MB
 
             file = tempfile.NamedTemporaryFile(prefix="draguard-")  # noqa: SIM115 - closed below
             path = file.name
