@@ -6,28 +6,17 @@ not validated, and fields that the strategy drops or keeps are not checked.
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from webhook import formats
 from webhook.api import gates, warnings
-from webhook.api.core.meta import (
-    CHECKED_LAST,
-    PREFIX_IN_PATH,
-    repeated_owner,
-)
-from webhook.api.versions import (
-    NEWEST,
-    VERSIONS,
-    find,
-    others_with,
-    release_of,
-    target,
-)
+from webhook.api.core.meta import CHECKED_LAST, PREFIX_IN_PATH
+from webhook.api.versions import NEWEST, VERSIONS, find, others_with, release_of, target
 from webhook.budget import REVIEW, Budget, enter, leave
 from webhook.limits import MOST_FINDINGS
-from webhook.problem import BAD_REQUEST, ERROR, Advice, Path, Problem, invalid, quoted, refused
+from webhook.problem import BAD_REQUEST, ERROR, Advice, Path, Problem, quoted, refused
 from webhook.release import releases
 from webhook.schema import (
     CREATE,
@@ -39,21 +28,19 @@ from webhook.schema import (
     CompiledStruct,
     Often,
     compile_struct,
+    examined,
+    often,
 )
 from webhook.schema.decoding import apart, refuses
-from webhook.schema.fields import name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from webhook.api.core.meta import Object
     from webhook.release import Release
     from webhook.schema.decoding import Misfit
 
     Gates = frozenset[tuple[str, bool]]
-
-_SUPERSEDED_SINCE = 37
-"""From Kubernetes 1.37 a handwritten finding goes only if a declarative one says the same."""
 
 SOUGHT = 100
 """For how many unknown fields of an object suggestions are made; each takes a while."""
@@ -94,7 +81,7 @@ def judge(
     struct, found_in_kind = _plan_submitted(version, name, release, operation, stated, admin_namespace=admin)
     token = enter(Budget(REVIEW, is_offline=True))
     try:
-        if old is None and _often(struct).is_fine(obj):
+        if old is None and often(struct).is_fine(obj):
             found = []
         else:
             misfits, problems = _walked(struct, obj, old)
@@ -167,8 +154,8 @@ def judge_admitted(
         return []
     operation = UPDATE_STATUS if subresource == STATUS else CREATE if old is None else UPDATE
     stated = None if feature_gates is None else frozenset(feature_gates.items())
-    struct, often, older = _plan(version, name, operation, kubernetes, stated)
-    if old is None and often.is_fine(obj):
+    struct, quick, older = _plan(version, name, operation, kubernetes, stated)
+    if old is None and quick.is_fine(obj):
         return []
     misfits, problems = _walked(struct, obj, old)
     if misfits:
@@ -191,7 +178,7 @@ def _plan(
     declared = _is_declared(served_kind.type, release, named)
     known = target(api_version, release, operation, gates_on, admin_namespace=True, enough=ENOUGH, declarative=declared)
     struct = compile_struct(served_kind.type, known)
-    return struct, _often(struct), () if stated else tuple(reversed(releases(served_kind.since, release - 1)))
+    return struct, often(struct), () if stated else tuple(reversed(releases(served_kind.since, release - 1)))
 
 
 _TOO_DEEP = refused(BAD_REQUEST, Path(), "the object is nested too deeply").named("too-deep")
@@ -220,22 +207,14 @@ def stored(
     stated = frozenset(feature_gates.items()) if feature_gates else None
     version, name = obj["apiVersion"], obj["kind"]
     struct, _ = _plan_submitted(version, name, release or kind.until, CREATE, stated, admin_namespace=None)
-    kept = _without(obj, (misfit for misfit in _apart(struct, obj)[0] if misfit.rule == GATE_OFF))
+    kept = _without(obj, (misfit for misfit in examined(struct, obj)[0] if misfit.rule == GATE_OFF))
     drops_status = subresource != STATUS and any(warnings.status_dropped(struct, kept))
     return _less(kept, (STATUS,), {}) if drops_status else kept
 
 
 def _walked(struct: CompiledStruct, obj: dict[str, Any], old: object) -> tuple[Sequence[Misfit], Sequence[Problem]]:
     """Decode an object, and validate it if it is new; an update is validated once it is prepared."""
-    return apart(struct.walk(obj)) if old is None else _apart(struct.decoding, obj)
-
-
-_often = cache(Often)
-
-
-def _apart(struct: CompiledStruct, value: dict[str, Any]) -> tuple[Sequence[Misfit], Sequence[Problem]]:
-    """Return the findings in a value; most values take no walk."""
-    return ((), ()) if _often(struct).is_fine(value) else apart(struct.walk(value))
+    return apart(struct.walk(obj)) if old is None else examined(struct.decoding, obj)
 
 
 def _judged(
@@ -282,7 +261,7 @@ def _new(
     if dropped:
         found = [*warnings.gates_off(dropped, obj, struct.target), *found]
         obj = _without(obj, dropped)
-        problems = _validated(struct, obj)
+        problems = examined(struct, obj)[1]
     return _arranged(_in_turn([*found, *problems]), struct, obj)
 
 
@@ -295,16 +274,18 @@ def _in_turn(found: list[Problem]) -> list[Problem]:
 
 def _updated(struct: CompiledStruct, obj: dict[str, Any], old: object, dropped: Sequence[Misfit]) -> list[Problem]:
     """Judge an update of a decodable object."""
+    from webhook.api import updates  # most objects are new
+
     # The stored object may have fields of a later release; undecodable fields cannot have been stored.
-    stored = _apart(struct.decoding, old)[0] if isinstance(old, dict) else ()
+    stored = examined(struct.decoding, old)[0] if isinstance(old, dict) else ()
     if not isinstance(old, dict) or refuses(stored):
         return [refused(BAD_REQUEST, Path(), "the old object is not a stored object of this kind").named("old-object")]
     in_use = {misfit.gates for misfit in stored if misfit.rule == GATE_OFF}
     dropped = [misfit for misfit in dropped if misfit.gates not in in_use]
     warned = warnings.gates_off(dropped, obj, struct.target)
     obj = _without(obj, dropped)
-    found = [*warned, *_compared(struct, obj, old)]
-    return _arranged(_ratcheted(struct, found, obj, old), struct, obj)
+    found = [*warned, *updates.compared(struct, obj, old)]
+    return _arranged(updates.ratcheted(found, struct, obj, old), struct, obj)
 
 
 def _arranged(found: list[Problem], struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
@@ -317,42 +298,6 @@ def _arranged(found: list[Problem], struct: CompiledStruct, obj: dict[str, Any])
     from webhook.api import declarative  # needed only for findings
 
     return declarative.arranged(spelled, struct, obj)
-
-
-def _ratcheted(
-    struct: CompiledStruct, found: list[Problem], obj: dict[str, Any], before: dict[str, Any]
-) -> list[Problem]:
-    """Leave out findings of declarative rules about values that an update does not change.
-
-    From Kubernetes 1.37 on a handwritten rule reports these instead, if there is one: only a declarative finding
-    supersedes it.
-    """
-    if not found or not struct.target.declarative:
-        return found
-    from webhook.api import declarative  # needed only for findings
-
-    if not (late := declarative.unchanged(found, struct, obj, before)):
-        return found
-    left_out = set(map(id, late))
-    rest = [problem for problem in found if id(problem) not in left_out]
-    if struct.target.release < _SUPERSEDED_SINCE:
-        return rest
-    known = struct.target
-    handwritten = compile_struct(
-        struct.type,
-        target(
-            obj["apiVersion"],
-            known.release,
-            known.operation,
-            known.gates,
-            known.admin_namespace,
-            enough=known.enough,
-        ),
-    )
-    paths = {problem.path for problem in late}
-    reported = {(problem.path, problem.message) for problem in rest}
-    superseded = (each for each in _compared(handwritten, obj, before) if each.path in paths)
-    return rest + [each for each in superseded if (each.path, each.message) not in reported]
 
 
 def _spelled(problem: Problem, struct: CompiledStruct) -> Problem:
@@ -403,61 +348,10 @@ def _less(value: Any, path: Sequence[str | int], leaves: Mapping[str, Any]) -> A
     return {**leaves, **copy}
 
 
-def _compared(struct: CompiledStruct, obj: dict[str, Any], before: dict[str, Any]) -> list[Problem]:
-    from webhook.api.preconditions import is_unconditional, preconditions  # of updates only
-
-    refusals = preconditions(obj, before, namespaced=_kind(struct).namespaced)
-    if is_unconditional(obj, before) and not _kind(struct).unconditional_update:
-        path = Path(("metadata", "resourceVersion"))
-        return [*refusals, invalid(path, 0, "must be specified for an update").named("resource-version")]
-    refusals += warnings.not_touched(struct, obj, before)
-    if struct.target.operation == UPDATE_STATUS:
-        refusals += _repeated_owners(struct, obj)
-    obj = _prepared(struct, obj, before)
-    changes = struct.change(obj, before) if struct.change else ()
-    return [*refusals, *_validated(struct, obj), *changes]
-
-
-def _repeated_owners(struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
-    """Find the owner references that repeat others, before an update of the status discards them all."""
-    metadata = struct.fields["metadata"].struct
-    if metadata is None or "ownerReferences" not in _kept_by_status(struct) or not (submitted := obj.get("metadata")):
-        return []
-    found = repeated_owner(compile_struct(metadata.type, struct.target).view(submitted))
-    return [problem.under("metadata").named(name_of(repeated_owner)) for problem in found]
-
-
-def _kept_by_status(struct: CompiledStruct) -> frozenset[str]:
-    return struct.target.pick(_kind(struct).kept_by_status) or frozenset()
-
-
-def _kind(struct: CompiledStruct) -> type[Object]:
-    return cast("type[Object]", struct.type)
-
-
-def _validated(struct: CompiledStruct, obj: dict[str, Any]) -> Sequence[Problem]:
-    return _apart(struct, obj)[1]
-
-
-def _prepared(struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
-    """Keep the fields that an update cannot change, as PrepareForUpdate does."""
-    prepared = _keeping({"status"} if struct.target.operation == UPDATE else {"spec"}, obj, old)
-    if struct.target.operation == UPDATE_STATUS and (kept := _kept_by_status(struct)):
-        prepared["metadata"] = _keeping(kept, obj.get("metadata") or {}, old.get("metadata") or {})
-    return _kind(struct).prepare(prepared, old, struct.target)
-
-
-def _keeping(names: Collection[str], new: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
-    """Return new fields, but for some the old ones."""
-    return {name: value for name, value in new.items() if name not in names} | {
-        name: value for name, value in old.items() if name in names
-    }
-
-
 def _namespace_refusals(struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
     """Find a namespace that cannot exist, as NamespaceLifecycle does before validation; no plan accepts one."""
     namespace = (obj.get("metadata") or {}).get("namespace")
-    if not namespace or not _kind(struct).namespaced:
+    if not namespace or not cast("type[Object]", struct.type).namespaced:
         return []
     if not (details := formats.dns_label(namespace, struct.target.release)):
         return []

@@ -12,7 +12,7 @@ from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, WRONG_TYPE
 from webhook.schema.fields import ANY, CHANGED, IMMUTABLE, ITSELF, NEW, STORED, Default, Field, StructFields
 from webhook.schema.known import remember
 from webhook.schema.nested import Inlined, Nested
-from webhook.schema.often import Often
+from webhook.schema.often import Often, examined, often
 from webhook.schema.scalars import Anything, Bool, Int, Parsed, Text
 from webhook.schema.target import CREATE, MAIN, OLDEST, STATUS, UPDATE, UPDATE_STATUS, Target
 from webhook.schema.view import View
@@ -55,7 +55,9 @@ __all__ = [
     "compile_struct",
     "declared",
     "exactly_one",
+    "examined",
     "implied",
+    "often",
     "remember",
     "transition",
 ]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from webhook.schema.decoding import apart
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from webhook.problem import Problem
     from webhook.schema.compiled import CompiledStruct
+    from webhook.schema.decoding import Misfit
 
 PLANNED_AFTER: Final = 16
 """How many values of a type take walks before a plan is made."""
@@ -34,3 +39,12 @@ class Often:
 
             self.is_fine = planned(self._struct)
         return False
+
+
+often = cache(Often)
+"""Returns what recognizes a type's valid values, the same for all callers."""
+
+
+def examined(struct: CompiledStruct, value: object) -> tuple[Sequence[Misfit], Sequence[Problem]]:
+    """Return the findings in a value, from decoding and from validation; most values take no walk."""
+    return ((), ()) if often(struct).is_fine(value) else apart(struct.walk(value))
