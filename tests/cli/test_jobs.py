@@ -269,7 +269,7 @@ def test_a_number_of_processes_is_one_to_64(number: str) -> None:
 
 
 def test_a_file_that_changes_while_it_is_read_is_an_error(tmp_path: Path) -> None:
-    from webhook.documents.files import find_files  # noqa: PLC0415
+    from webhook.documents.search import find_files  # noqa: PLC0415
     from webhook.documents.shares import Packer, Reader, Unpacker, shares, sized  # noqa: PLC0415
 
     file = tmp_path / "claim.yaml"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from webhook.documents.files import top_of
 from webhook.documents.git import repository
+from webhook.documents.search import top_of
 from webhook.documents.selection import CONFIGURATION_FILES
 from webhook.documents.source import STDIN
 

@@ -7,7 +7,8 @@ back.
 
 from __future__ import annotations
 
-from webhook.documents.files import find, read
+from webhook.documents.files import read
+from webhook.documents.search import find
 from webhook.documents.selection import Selection
 from webhook.documents.source import STDIN, STDIN_NAME, Position, Unreadable
 from webhook.documents.stream import Document, parse

@@ -10,8 +10,9 @@ import os
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.documents.files import Found, find_files, load, read_found
+from webhook.documents.files import load, read_found
 from webhook.documents.limits import MAX_BYTES
+from webhook.documents.search import Found, find_files
 from webhook.documents.source import Source, Unreadable
 from webhook.documents.stream import Document, Origin, decoded, is_row, parse_part
 from webhook.records import NamedTuple

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import NEWEST, VERSIONS
-from webhook.documents.files import bare
+from webhook.documents.search import bare
 from webhook.documents.selection import KUSTOMIZATIONS
 from webhook.records import NamedTuple
 

@@ -11,7 +11,7 @@ from shutil import which
 from typing import TYPE_CHECKING, Final
 
 from webhook.documents import Document, Selection, Unreadable, parse
-from webhook.documents.files import bare
+from webhook.documents.search import bare
 from webhook.documents.stream import SOURCE
 from webhook.sources.bases import outside
 from webhook.sources.capabilities import as_served

@@ -16,7 +16,7 @@ from webhook.cli.options.release import kubernetes
 from webhook.cli.options.suppressing import suppress, suppressions
 from webhook.cli.policy.suitefiles import SuiteFiles
 from webhook.documents import STDIN_NAME, Document, Selection, Unreadable, read
-from webhook.documents.files import Trees
+from webhook.documents.search import Trees
 from webhook.documents.selection import SUFFIXES
 from webhook.engine.cases import SuiteError
 from webhook.engine.suites import run_suite

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from webhook.cli.console.reading import note_left_out, with_manifests
 from webhook.documents import STDIN_NAME, Document, Selection, Unreadable, read
-from webhook.documents.files import bare
+from webhook.documents.search import bare
 from webhook.engine.manifests import NOT_COMPARED, not_compared
 from webhook.findings import NOTE, identity, unread
 from webhook.problem import Path, Problem

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from webhook.documents import Document, Unreadable
-from webhook.documents.files import bare
+from webhook.documents.search import bare
 from webhook.documents.selection import KUSTOMIZATIONS
 from webhook.engine.manifests import NOT_COMPARED
 from webhook.findings import Finding
