@@ -162,7 +162,8 @@ class TestObjects:
         stored["metadata"]["resourceVersion"] = "1"
         (found,) = validate({**stored, "spec": {}}, old=stored)
         assert found.message.endswith("field is immutable")
-        assert found.hint == "delete the object and create it again"
+        assert found.hint.startswith("changed: spec: {")
+        assert found.hint.endswith(" → {}; delete the object and create it again")
 
 
 class TestSelectors:

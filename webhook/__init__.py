@@ -96,17 +96,25 @@ def validate(
                 feature_gates=feature_gates,
                 namespace_labels=namespace_labels,
             )
-            problems = _hinted(outcome.problems, each)
+            problems = _hinted(outcome.problems, each, old, kubernetes)
         found += [problem.below(within, within) for problem in problems] if within else problems
     return found
 
 
-def _hinted(problems: list[Problem], obj: Any) -> list[Problem]:
+def _hinted(problems: list[Problem], obj: Any, old: Any, kubernetes: str | None) -> list[Problem]:
     if not any(each.lacks_advice for each in problems):
         return problems
     from webhook.references.hints import hinted
 
-    return [hinted(each, obj) if each.lacks_advice else each for each in problems]
+    found = [hinted(each, obj) if each.lacks_advice else each for each in problems]
+    if old is None or not any(each.is_of_change for each in found):
+        return found
+    from webhook.engine.changes import changed
+
+    texts = (changed(each, old, obj, kubernetes) if each.is_of_change else "" for each in found)
+    return [
+        each._replace(hint="; ".join(filter(None, (text, each.hint)))) for each, text in zip(found, texts, strict=True)
+    ]
 
 
 def check_files(

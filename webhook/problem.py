@@ -151,6 +151,11 @@ class Problem(NamedTuple):
         is_refusal = self.level == ERROR or self.reason.startswith("FieldValue")
         return is_refusal and self.hint in {"", ONCE_DECODED}
 
+    @property
+    def is_of_change(self) -> bool:
+        """Whether it refuses every change of a field, which may be large."""
+        return self.message.endswith("field is immutable")
+
     def under(self, step: str | int) -> Problem:
         """Return the same finding as seen from one level above."""
         return self.below((step,), (step,))

@@ -15,15 +15,21 @@ from tests.policy.examples import binding, mutating, policy
 from tests.workloads.test_workloads import job
 from webhook.admission import MODES, Call, Enforcement, ReviewOptions, answer
 from webhook.admission.responses import MAX_WARNING_BYTES
+from webhook.engine.prescheduled import RewriteOptions
 from webhook.policy.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webhook.admission import Endpoint, Record
+    from webhook.admission.enforcement import Mode
 
 LONG = with_spec(resourceClassName="x" * 300)
 TORN: dict[str, Any] = {**POD, "spec": {**POD["spec"], "nodeSelector": {"kubernetes.io/hostname": "node-2"}}}
+CLAIMLESS: dict[str, Any] = {
+    **POD,
+    "spec": {"nodeName": "node-1", "containers": [{"name": "c", "image": "i"}]},
+}
 JOBS: dict[str, Any] = {
     "kind": {"group": "batch", "version": "v1", "kind": "Job"},
     "resource": {"group": "batch", "version": "v1", "resource": "jobs"},
@@ -48,6 +54,44 @@ def result(
 def rule_of(record: Record) -> str:
     (found,) = record.found
     return found.rule
+
+
+class TestBypassingTheScheduler:
+    """A pod that still names its node when it is validated: the mutating webhook has not rewritten it."""
+
+    REFUSAL = "Forbidden: bypasses the scheduler, which alone allocates resource claims, so the pod can"
+
+    def test_such_a_pod_is_admitted_unless_its_rule_has_a_mode(self) -> None:
+        for enforcement in (Enforcement(), Enforcement(rules={"attribute-values": "deny"})):
+            assert result(POD, enforcement)[0] == {"uid": asked(POD)["request"]["uid"], "allowed": True}
+
+    @pytest.mark.parametrize("mode", MODES)
+    def test_its_rule_has_the_effect_of_its_mode(self, mode: Mode) -> None:
+        response, record = result(POD, Enforcement(mode="warn", rules={"prescheduled": mode}))
+        assert rule_of(record) == "prescheduled"
+        assert response["allowed"] is (mode != "deny")
+        assert self.REFUSAL in json.dumps(response)
+
+    @pytest.mark.parametrize(
+        ("obj", "request_"),
+        [
+            ({**POD, "spec": {**POD["spec"], "nodeName": ""}}, {}),
+            (CLAIMLESS, {}),
+            (POD, {"operation": "UPDATE", "oldObject": POD}),
+            (POD, {"userInfo": {"username": "system:node:node-1", "groups": ["system:nodes"]}}),
+        ],
+        ids=["not bound", "no claims", "update", "its own node"],
+    )
+    def test_other_pods_are_admitted(self, obj: dict[str, Any], request_: dict[str, Any]) -> None:
+        assert result(obj, Enforcement(rules={"prescheduled": "deny"}), **request_)[0]["allowed"]
+
+    def test_a_pod_without_claims_is_refused_where_all_are_rewritten(self) -> None:
+        options = ReviewOptions(
+            enforcement=Enforcement(rules={"prescheduled": "deny"}), prescheduled=RewriteOptions(pods="all")
+        )
+        done = answer(json.dumps(asked(CLAIMLESS)).encode(), Call("validate"), options)
+        message = json.loads(done.body)["response"]["status"]["message"]
+        assert message.endswith("spec.nodeName: Forbidden: bypasses the scheduler")
 
 
 class TestModes:

@@ -187,6 +187,21 @@ def test_constants_that_a_field_never_has_are_found(rule: dict[str, Any], expres
     assert meant in (problem.hint or problem.message)
 
 
+def test_variables_stand_for_the_fields_that_they_name() -> None:
+    variables = [
+        {"name": "asked", "expression": "request"},
+        {"name": "operation", "expression": "variables.asked.operation"},
+        {"name": "other", "expression": "object.kind + 's'"},
+    ]
+    validations = [{"expression": "variables.operation == 'Create' || variables.other == 'Pods'"}]
+    result = check_policies(
+        [policy(rules=[PODS | {"operations": ["CREATE"]}], variables=variables, validations=validations), binding()]
+    )
+    (problem,) = (each.problem for each in result.findings)
+    assert (problem.rule, problem.hint) == ("impossible-value", 'did you mean "CREATE"?')
+    assert problem.message == 'request.operation is never "Create": the policy\'s rules match only "CREATE"'
+
+
 @pytest.mark.parametrize(
     ("rule", "expression"),
     [

@@ -113,7 +113,8 @@ def test_what_a_patch_has_written_is_shown(path: Path, overlay: Path) -> None:
     assert f"rendered from {overlay}/kustomization.yml as `allocationMod: All`\n" in out
 
 
-def test_simulate_locates_refusals_as_validate_does(path: Path, overlay: Path) -> None:
+@pytest.mark.parametrize("command", ["simulate", "match"])
+def test_refusals_are_located_as_validate_does(command: str, path: Path, overlay: Path) -> None:
     program(path, "kustomize", PRINTS)
     (overlay / "kustomization.yml").write_text("resources: [claim.yaml]\n", encoding="utf-8")
     (overlay / "claim.yaml").write_text(BASE, encoding="utf-8")
@@ -121,7 +122,7 @@ def test_simulate_locates_refusals_as_validate_does(path: Path, overlay: Path) -
     assert place.startswith(f"{overlay}/claim.yaml:")
     cluster = overlay.parent / "cluster.yaml"
     cluster.write_text("{apiVersion: v1, kind: Node, metadata: {name: a}}", encoding="utf-8")
-    assert draguard("simulate", overlay, "--cluster", cluster).err.startswith(place)
+    assert draguard(command, overlay, "--cluster", cluster).err.startswith(place)
 
 
 @pytest.mark.parametrize("field", ["patches: [{path: ../p.yaml}]", "patchesStrategicMerge: [../p.yaml]"])

@@ -91,10 +91,13 @@ def test_a_line_that_is_indented_anew_keeps_its_column() -> None:
         ("a: {n: {{ .Values.n }}, foo: {m: 1}}", "more", "{{ .Values.n }}, foo: {m: 1}}"),
         ("a: {n: {{ .Values.n }}, o: {{ .Values.o }}}", "more", "{{ .Values.n }}, o: {{ .Values.o }}}"),
         ("a: {n: {{ .Values.n }}, o: {{ .Values.o }}}", "foo", "a: {n: {{ .Values.n }}, o: {{ .Values.o }}}"),
-        ("a: {n: {{ .Values.n }}, foo: {foo: 1}}", "foo", "{{ .Values.n }}, foo: {foo: 1}}"),
+        ("a: {n: {{ .Values.n }}, foo: {foo: 1}}", "foo", "foo: {foo: 1}}"),
+        ("a: {n: {{ .Values.n }}, foo: {foo: {{ .Values.o }}}}", "1", "{{ .Values.o }}}}"),
+        ("a: {n: {{ .Values.n }}, foo: {foo: {{ .Values.o }}}}", "more", "{{ .Values.n }}, foo"),
+        ("a: {n: {{- /* none */ -}} more, foo: {foo: {{ .Values.o -}} }}", "1", "{{ .Values.o -}}"),
     ],
 )
-def test_a_word_after_an_action_is_found_if_it_is_there_once(template: str, word: str, place: str) -> None:
+def test_places_among_and_behind_actions_are_found(template: str, word: str, place: str) -> None:
     rendered = "a: {n: more, foo: {foo: 1}}"
     found = locate(template, rendered, 1, rendered.index(word) + 1)
     assert found == Place(1, template.index(place) + 1, template)

@@ -151,6 +151,8 @@ def _validated(case: _Case) -> Response:
     found = reviews.judged(request, kubernetes=options.kubernetes, feature_gates=options.feature_gates)
     if options.surroundings is not None:
         found = [*found, *_around(request, options.surroundings, found)]
+    if prescheduled.RULE in options.enforcement.rules and (bypass := reviews.bypassing(request, options.prescheduled)):
+        found = [*found, bypass]  # without a mode of its own, the mutating webhook is trusted to have rewritten it
     refusals, warned, audited = _enforced(found, case) if found else _NOTHING
     if refusals:
         return with_remarks(refused(refusals, request, request.get("object")), warned, noted(audited))

@@ -18,11 +18,11 @@ from webhook.cel.kubernetes.refusals import Refusal
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.expressions import located_in_option
 from webhook.cli.console.lines import colored, show_lines
-from webhook.cli.console.output import OWN_FAILURE, UNREAD, code_of, wants_colors
+from webhook.cli.console.output import OWN_FAILURE, UNREAD, wants_colors
 from webhook.cli.console.reading import read_sources
 from webhook.cli.console.structured import show_structured
 from webhook.cli.options.cluster import DETAILS, malformed, not_found, read_cluster
-from webhook.cli.options.refused import Refused
+from webhook.cli.options.refused import Refused, show_refusals
 from webhook.cli.options.release import feature_gates, kubernetes
 from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet, Query, Row, rows, shortened
 from webhook.deviceselectors.parts import parts_of
@@ -87,12 +87,11 @@ def run(arguments: Namespace) -> int:
         raise UsageError("nothing to match: give manifests of claims, templates or classes, or -e with a selector")
     report = Report()
     inventory = read_cluster(arguments.cluster, report, quiet=arguments.quiet)
-    documents = read_sources(arguments, arguments.paths, release)
+    texts: dict[str, list[str]] = {}
+    documents = read_sources(arguments, arguments.paths, release, texts=texts)
     given = _objects(documents, Refused(documents, inventory, stated, gates), inventory, report)
-    for line in as_text(report.findings):
-        print(line, file=sys.stderr)
-    if report.errors:
-        return code_of(report.findings)
+    if code := show_refusals(report, texts):
+        return code
     slices = inventory.all("ResourceSlice")
     if not slices:
         raise UsageError(not_found("ResourceSlices", arguments.cluster))

@@ -151,9 +151,8 @@ def never_runs(obj: Any) -> list[Problem]:
     if isinstance(change, Problem):
         return [change._replace(level=WARNING)]
     path = Path((*(pod_template(obj) or ()), "spec", "nodeName"))
-    message = "bypasses the scheduler, which alone allocates resource claims, so the pod can never run"
     hint = "`draguard mutate` makes it a constraint that the scheduler obeys"
-    return [Problem(WARNING, "prescheduled", "NeverRuns", path, message, hint)]
+    return [Problem(WARNING, prescheduled.RULE, "NeverRuns", path, prescheduled.NEVER_RUNS, hint)]
 
 
 def not_compared(old: Mapping[str, Any], api_version: str, resource: str) -> Problem:

@@ -36,6 +36,12 @@ _MAX_TERMS: Final = 1_000
 """The maximum number of terms that get the node's name: a patch of 0.6 MiB; such a pod seldom has two terms."""
 
 
+RULE: Final = "prescheduled"
+"""The rule that pods with claims do not name their node."""
+NEVER_RUNS: Final = "bypasses the scheduler, which alone allocates resource claims, so the pod can never run"
+"""What is wrong with ``spec.nodeName`` of a pod with claims."""
+
+
 class RewriteOptions(NamedTuple):
     """Which pre-scheduled pods are rewritten, and how.
 

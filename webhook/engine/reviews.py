@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from webhook.api.judgement import judge_admitted
 from webhook.engine import prescheduled
+from webhook.problem import Path, forbidden
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,3 +53,18 @@ def rewritten(request: Mapping[str, Any], obj: Any, options: prescheduled.Rewrit
     if not is_pod or request["operation"] != "CREATE" or request.get("subResource"):
         return None
     return prescheduled.rewrite(obj, options, user=request.get("userInfo"))
+
+
+def bypassing(request: Mapping[str, Any], options: prescheduled.RewriteOptions) -> Problem | None:
+    """Return the refusal of a new pod that bypasses the scheduler, as nothing has rewritten it; None for other objects.
+
+    Args:
+        request: The request of an AdmissionReview.
+        options: Which pods are rewritten.
+    """
+    obj = request.get("object")
+    if rewritten(request, obj, options) is None:
+        return None
+    has_claims = rewritten(request, obj, options._replace(pods="claims")) is not None
+    detail = prescheduled.NEVER_RUNS if has_claims else "bypasses the scheduler"
+    return forbidden(Path(("spec", "nodeName")), detail).named(prescheduled.RULE)

@@ -1,8 +1,8 @@
 """Maps rendered lines to the lines of a chart's template, which users can change.
 
 Helm does not tell where a line comes from. So the two texts are aligned: lines without actions (``{{ … }}``) are the
-same in both, other lines up to the first action; after it, a word is found if it is there once. The output of an
-action is mapped to the action.
+same in both, and so is the text between actions of a line. The output of an action is mapped to the action, or to a
+word in it that is there once.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _ACTION: Final = "{{"
+_OUTPUT: Final = re.compile(r"(?:\s*\{\{-|\{\{).*?(?:-\}\}\s*|\}\})")
+"""An action, with the white space that it removes."""
 _KEY: Final = re.compile(r"(?:- +)*(?:[\"']?[\w./-]+[\"']?:|-(?= ))")
 _WORD: Final = re.compile(r"[\w./-]+|\S")
 _CONTROL: Final = re.compile(r"\{\{-?\s*(?:if|else|end|with|range|define|block|\$\w+\s*:?=|/\*)")
@@ -67,16 +69,38 @@ def locate(template: str, rendered: str, line: int, column: int) -> Place | None
 
 def _offset(source: str, written: str, at: int) -> int:
     """Return the offset in a template's line for one in its output; that of the only action, or 0, if it is unknown."""
-    literal, action, more = source.partition(_ACTION)
     if _start(source) != _start(written) or at <= 0:
         return 0
-    if at <= len(literal) and written.startswith(literal):
-        return at
+    actions = list(_OUTPUT.finditer(source))
+    offset, is_text = _counterpart(source, actions, written, at)
+    if is_text:
+        return offset
     word = _WORD.match(written, at)
     places = [each.start() for each in _WORD.finditer(source) if word and each[0] == word[0]]
     if len(places) == 1:
         return places[0]
-    return len(literal) if action and _ACTION not in more else 0
+    return source.index(_ACTION) if offset < 0 and len(actions) == 1 else max(offset, 0)
+
+
+def _counterpart(source: str, actions: Sequence[re.Match[str]], written: str, at: int) -> tuple[int, bool]:
+    """Return the offset in a template's line of the text or action that wrote an offset of its output; -1 if unknown.
+
+    Returns:
+        The offset, and whether it is one of the text between actions, which is the same in both.
+    """
+    done = begin = writer = 0
+    for end, action in [*((each.start(), each) for each in actions), (len(source), None)]:
+        text = source[begin:end]
+        place = written.find(text, done) if action else len(written) - len(text)
+        if place < done or not written.startswith(text, place) or (begin == 0 and place):
+            return (writer if at == done else -1), False
+        if at < place:
+            return writer, False
+        if at < place + len(text):
+            return begin + at - place, True
+        if action:
+            done, begin, writer = place + len(text), action.end(), source.index(_ACTION, end)
+    return writer, False
 
 
 @lru_cache(maxsize=16)

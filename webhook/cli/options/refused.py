@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from webhook.api.claimed import is_pod_without_claims
 from webhook.cli.console.expressions import located
+from webhook.cli.console.output import code_of
 from webhook.cli.options.namespaces import Namespaces
 from webhook.documents import Document
 from webhook.engine.manifests import review
 from webhook.limits import MOST_FINDINGS
 from webhook.problem import ERROR
 from webhook.references.hints import hint_of
+from webhook.report.text import as_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from webhook.documents import Unreadable
     from webhook.findings import Finding
     from webhook.inventory import Inventory
+    from webhook.report.model import Report
 
 
 class Refused:
@@ -73,3 +77,19 @@ class Refused:
             if problem.level == ERROR:
                 hint = problem.hint or hint_of(problem, obj).hint
                 yield located(problem._replace(hint=hint), document, self._release)
+
+
+def show_refusals(report: Report, texts: Mapping[str, Sequence[str]] | None = None) -> int:
+    """Print findings on stderr, located in what was rendered; return the exit code, 0 if none is an error.
+
+    Args:
+        report: The findings.
+        texts: The rendered texts, by the file of the template or the kustomization.
+    """
+    if report.findings and texts:
+        from webhook.cli.console.places import Places  # most manifests are files
+
+        Places(texts).place(report)
+    for line in as_text(report.findings):
+        print(line, file=sys.stderr)
+    return code_of(report.findings) if report.errors else 0

@@ -14,12 +14,12 @@ from webhook.api.versions import find
 from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.lines import show_lines
-from webhook.cli.console.output import OWN_FAILURE, code_of, wants_colors
+from webhook.cli.console.output import OWN_FAILURE, wants_colors
 from webhook.cli.console.progress import counting
 from webhook.cli.console.reading import read_sources
 from webhook.cli.console.structured import show_structured
 from webhook.cli.options.cluster import DETAILS, malformed, not_found, read_cluster
-from webhook.cli.options.refused import Refused
+from webhook.cli.options.refused import Refused, show_refusals
 from webhook.cli.options.release import feature_gates, kubernetes
 from webhook.cli.simulate.names import take_names
 from webhook.cli.simulate.report import Text, gets_devices
@@ -32,7 +32,6 @@ from webhook.records import NamedTuple
 from webhook.references.pending import References
 from webhook.references.rules import listed
 from webhook.report.model import Report
-from webhook.report.text import as_text
 from webhook.simulation import Cluster, Scheduler, Settings
 from webhook.simulation.answers import NOT_SIMULATED, Answers
 from webhook.simulation.cluster import DEFAULT_RELEASE
@@ -44,7 +43,7 @@ from webhook.spelling import nearest
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from contextlib import AbstractContextManager
 
     from webhook.documents import Document
@@ -97,7 +96,7 @@ def run(arguments: Namespace) -> int:
     report = Report()
     inventory = read_cluster(arguments.cluster, report, quiet=arguments.quiet)
     if report.errors and not (inventory.all("Node") or inventory.all("Pod")):
-        return _refuse(report)
+        return show_refusals(report)
     named = take_names(arguments, inventory)
     texts: dict[str, list[str]] = {}
     documents = read_sources(arguments, arguments.paths, stated, namespace, texts)
@@ -108,7 +107,7 @@ def run(arguments: Namespace) -> int:
         return stored(in_namespace(obj, namespace), kubernetes=stated, feature_gates=gates)
 
     workloads = _workloads(documents, as_stored, refused, inventory, report)
-    if report.findings and (code := _refuse(report, texts)):
+    if code := show_refusals(report, texts):
         return code
     _note_suspended(workloads, arguments)
     if arguments.fit:
@@ -129,17 +128,6 @@ def run(arguments: Namespace) -> int:
     if arguments.fit:
         return _fit(scheduler, [pods.every[index] for index in pods.reported], result, limit, arguments)
     return _schedule(scheduler, pods, result, limit, arguments)
-
-
-def _refuse(report: Report, texts: Mapping[str, Sequence[str]] | None = None) -> int:
-    """Print findings, located in what was rendered, and return the exit code; 0 if none is an error."""
-    if texts:
-        from webhook.cli.console.places import Places  # most manifests are files
-
-        Places(texts).place(report)
-    for line in as_text(report.findings):
-        print(line, file=sys.stderr)
-    return code_of(report.findings) if report.errors else 0
 
 
 def _workloads(

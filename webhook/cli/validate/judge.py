@@ -262,11 +262,12 @@ class Judge:
 
     def _brief(self, finding: Finding, document: Document, obj: Any) -> Finding:
         """Describe the changes within an immutable field, which the API server shows as a whole."""
-        if not finding.problem.message.endswith("field is immutable"):
+        if not finding.problem.is_of_change:
             return finding
-        from webhook.cli.validate.changes import changed  # needed only for changes of immutable fields
+        from webhook.engine.changes import changed  # needed only for changes of immutable fields
 
-        return finding._replace(brief=changed(finding.problem, self.old.of(document)[0], obj, finding.kubernetes))
+        changes = changed(finding.problem, self.old.of(document)[0], obj, finding.kubernetes)
+        return finding._replace(brief=f"field is immutable; {changes}" if changes else "")
 
     @staticmethod
     def _of_policies(outcome: Outcome, document: Document) -> list[Finding]:

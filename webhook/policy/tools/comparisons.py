@@ -91,11 +91,12 @@ def comparison_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Ite
     def values_of(field: str) -> set[str | None]:
         return set(map(_FIELDS[field], matched))
 
+    aliases = _aliases(programs)
     for path, expression in with_paths(policy, programs):
         if not isinstance(expression.compiled, CompiledExpression):
             continue
         before = expression.text.index(expression.compiled.checked.text)
-        for field, constant in _compared(expression.compiled.checked.root):
+        for field, constant in _compared(expression.compiled.checked.root, aliases):
             values = values_of(field)
             if None not in values and constant.value not in values:
                 known = sorted(each for each in values if each is not None)
@@ -136,14 +137,30 @@ def _stated(text: str) -> str | None:
     return None if text == _ALL else text
 
 
-def _compared(root: Expression) -> list[tuple[str, Literal]]:
+def _aliases(programs: Programs) -> dict[str, str]:
+    """Return the fields for which variables of the policy stand, such as ``variables.kind`` for ``object.kind``."""
+    found: dict[str, str] = {}
+    for name, expression in programs.variables.items():  # each can use those before it
+        if isinstance(expression.compiled, CompiledExpression):
+            found[f"variables.{name}"] = _resolved(_field(expression.compiled.checked.root), found)
+    return found
+
+
+def _resolved(field: str, aliases: Mapping[str, str]) -> str:
+    """Replace a variable of the policy by the field for which it stands."""
+    steps = field.split(".")
+    holder = ".".join(steps[:2])
+    return ".".join([aliases.get(holder, holder), *steps[2:]])
+
+
+def _compared(root: Expression, aliases: Mapping[str, str]) -> list[tuple[str, Literal]]:
     """Return the fields that an expression compares with texts, and these texts, in their order in the expression."""
     found = [
         (field, constant)
         for call in within(root)
         if isinstance(call, Call) and call.target is None
         for side, constants in _sides(call)
-        if (field := _field(side)) in _FIELDS
+        if (field := _resolved(_field(side), aliases)) in _FIELDS
         for constant in constants
         if isinstance(constant, Literal) and isinstance(constant.value, str) and constant.value
     ]

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from webhook.problem import Problem
 
-IMMUTABLE: Final = "field is immutable"
 _MOST: Final = 5
 _LONGEST: Final = 80
 _BEFORE: Final = 20
@@ -29,22 +28,23 @@ class _Absent:
 _ABSENT: Final = _Absent()
 
 
-def changed(problem: Problem, old: Any, new: Any, kubernetes: str) -> str:
+def changed(problem: Problem, old: Any, new: Any, kubernetes: str | None) -> str:
     """Describe the changes of an update within an immutable field.
 
     Args:
         problem: The finding that a field is immutable.
         old: The stored object.
         new: The updated object.
-        kubernetes: The release that it was judged by, such as ``1.36``.
+        kubernetes: The release that it was judged by, such as ``1.36``; None for the newest that serves the version.
 
     Returns:
-        A text to replace the finding's message; empty if the changes are unknown.
+        What has changed, such as ``changed: spec.a: 1 → 2``; empty if unknown.
     """
     known = find(new.get("apiVersion"), new.get("kind"))
     if known is None or not isinstance(old, dict):
         return ""
-    struct = compile_struct(known.type, target(new["apiVersion"], release_of(kubernetes), UPDATE))
+    release = release_of(kubernetes) if kubernetes else known.until
+    struct = compile_struct(known.type, target(new["apiVersion"], release, UPDATE))
     # Defaults that the server has set do not count as changes.
     before, after = (at(struct.canonical(each), problem.path, _ABSENT) for each in (old, new))
     texts = []
@@ -55,7 +55,7 @@ def changed(problem: Problem, old: Any, new: Any, kubernetes: str) -> str:
     if not texts:
         return ""
     more = [f"and {len(texts) - _MOST} more"] if len(texts) > _MOST else []
-    return f"{IMMUTABLE}; changed: {', '.join([*texts[:_MOST], *more])}"
+    return f"changed: {', '.join([*texts[:_MOST], *more])}"
 
 
 def _differences(old: Any, new: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any, Any]]:
