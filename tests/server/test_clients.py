@@ -6,7 +6,7 @@ import base64
 import logging
 import socket
 import ssl
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING
@@ -86,6 +86,25 @@ def answer(served: Served, trust: ssl.SSLContext, request: bytes = GET) -> bytes
     return b""
 
 
+def stopped(served: Served, trust: ssl.SSLContext) -> socket.socket:
+    """Connect, and send the client's certificate, but not the message after it, which ends the handshake."""
+    plain = socket.create_connection((served.host, served.port), timeout=SOON)
+    received, to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
+    handshake = trust.wrap_bio(received, to_send, server_hostname=served.host)
+    while True:
+        try:
+            handshake.do_handshake()
+        except ssl.SSLWantReadError:
+            plain.sendall(to_send.read())
+            received.write(plain.recv(1 << 16))
+        else:
+            break
+    change, flight = 6, to_send.read()
+    certificate = int.from_bytes(flight[change + 3 : change + 5])
+    plain.sendall(flight[: change + 5 + certificate])
+    return plain
+
+
 class TestAuthorities:
     @VERSIONS
     def test_a_client_of_one_is_answered(self, guarded: Guarded, version: ssl.TLSVersion) -> None:
@@ -104,6 +123,14 @@ class TestAuthorities:
             assert answer(served, trust) == b""
             assert eventually(lambda: "a TLS handshake failed: the client has no certificate, which" in caplog.text)
         assert guarded.certificate.failed_handshakes == 1
+
+    def test_few_clients_may_stop_in_their_last_messages(self, guarded: Guarded) -> None:
+        with guarded.serving(Limits(finishing=2)) as served, ExitStack() as stack:
+            trust = guarded.identity().present(served.trust())
+            begun = [stack.enter_context(stopped(served, trust)) for _ in range(3)]
+            assert [each.recv(1) for each in begun[:2]] == [b"", b""]
+            assert statuses(answer(served, trust)) == [200]
+            assert eventually(lambda: len(served.server.port.finishing) == 0)
 
     @VERSIONS
     def test_a_client_with_very_many_authorities_is_refused_before_they_are_read(

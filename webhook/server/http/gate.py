@@ -58,7 +58,7 @@ class Gate(asyncio.BufferedProtocol):
         if self._is_ready:
             self._above.connection_lost(exc)
         else:
-            self._port.crowd.leave(self)
+            self._leave()
         del self._above, self._raw  # which may know this gate
 
     def abort(self) -> None:
@@ -106,6 +106,8 @@ class Gate(asyncio.BufferedProtocol):
             except ssl.SSLWantReadError:
                 if self._records.is_complete:
                     self._records.count_barren()
+                    if self._records.has_sealed and not self._is_ready:
+                        self._port.finishing.enter(self)
                 continue
             held += got
             if len(room) - held < _RECORD:
@@ -120,8 +122,12 @@ class Gate(asyncio.BufferedProtocol):
         self._tls.do_handshake()
         self._deadline.cancel()
         self._is_ready = True
-        self._port.crowd.leave(self)
+        self._leave()
         self._above.connection_made(cast("asyncio.Transport", self))
+
+    def _leave(self) -> None:
+        self._port.crowd.leave(self)
+        self._port.finishing.leave(self)
 
     def eof_received(self) -> None:
         """Close the connection, as the client has."""

@@ -25,6 +25,9 @@ class Limits:
         requests: Sent over a connection before the first is answered.
         connections: Open at a time, as far as the process may open files.
         connections_per_address: Open at a time from one address.
+        finishing: Connections whose client has sent a part of its last messages of the handshake, encrypted in TLS 1.3:
+            OpenSSL makes room for 130 KB where a client states that its certificates are that long. API servers send
+            these messages together. Of one address half as many.
         unread_bytes: Of answers that clients have not read, over all connections.
     """
 
@@ -41,4 +44,5 @@ class Limits:
     requests: int = 100
     connections: int = 1000
     connections_per_address: int = 500
+    finishing: int = 128
     unread_bytes: int = 1 << 26

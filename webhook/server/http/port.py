@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final, Protocol
 
+from webhook.server.http.crowd import Crowd
 from webhook.server.http.heads import Heads
 from webhook.server.http.intake import Intake, Reader
 
 if TYPE_CHECKING:
-    from webhook.server.http.crowd import Crowd
     from webhook.server.http.limits import Limits
     from webhook.server.http.pages import Pages
     from webhook.server.tls.clients import Clients
@@ -43,6 +43,8 @@ class Port:
         self.app = app
         self.limits = limits
         self.crowd = crowd
+        self.finishing = Crowd(limits.finishing, limits.finishing // 2, 0)
+        """The connections with the last messages of a handshake begun; the longest idle of them goes first."""
         self.clients = clients
         self.request_bytes = 2 * app.bodies.limit + limits.header_bytes
         """The longest request as sent: header and body, which the framing of chunks may double."""

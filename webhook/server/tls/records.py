@@ -12,8 +12,8 @@ _BARREN: Final = 64
 
 _BARREN_BYTES: Final = 1 << 14
 """Their bytes: a certificate with its authorities has some thousand. OpenSSL takes 6 ms for these, 30 for 100 KB."""
-_CHANGE, _HANDSHAKE = 20, 22
-"""The types of records that announce encryption, and of those with messages of the handshake."""
+_CHANGE, _HANDSHAKE, _DATA = 20, 22, 23
+"""The types of records that announce encryption, of those with messages of the handshake, and of encrypted ones."""
 _FINISHED: Final = 64
 """The longest record that may end the handshake of a resumed session, encrypted; it takes 40 bytes."""
 _KEY_EXCHANGE: Final = 16
@@ -35,6 +35,8 @@ class Records:
         self._messages = _Messages()
         self._has_changed = self._has_messages = self._is_finished = False
         self._barren = self._barren_bytes = 0
+        self.has_sealed = False
+        """Whether there were records whose content only OpenSSL can read; of TLS 1.2 they follow the handshake."""
 
     @property
     def is_complete(self) -> bool:
@@ -65,6 +67,7 @@ class Records:
 
     def _begin(self, kind: int) -> None:
         self._has_changed |= kind == _CHANGE
+        self.has_sealed |= kind == _DATA
         is_handshake = kind == _HANDSHAKE
         self._is_finished = is_handshake and self._has_changed and self._length <= _FINISHED
         self._has_messages = is_handshake and not self._is_finished
