@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from webhook.problem import ERROR, Key, Path, Problem
 from webhook.schema.declarations import Declared, Struct, declared
 from webhook.schema.decoding import EMBEDDED_SINCE, Misfit, apart, gated_field, refuses, under, unknown_field, within
-from webhook.schema.fields import ITSELF, NEW, NOTHING, STORED, Default
-from webhook.schema.target import UPDATE, UPDATE_STATUS
+from webhook.schema.fields import ITSELF, NEW, NOTHING, STORED, Default, decoding_later
+from webhook.schema.target import CREATE, UPDATE, UPDATE_STATUS
 from webhook.schema.view import view_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from webhook.schema.decoding import Finding
-    from webhook.schema.fields import Change, CompiledField, Spelled, StructFields, Walk
+    from webhook.schema.fields import Change, CompiledField, Field, Spelled, StructFields, Walk
     from webhook.schema.target import Target
     from webhook.schema.view import View
 
@@ -29,46 +29,74 @@ ROOT = "/"
 
 
 class CompiledStruct:
-    """A type compiled for one target; ``change`` is None where there is nothing to find."""
+    """A type compiled for one target."""
 
     def __init__(self, type_: type[Struct], target: Target) -> None:
         self.type, self.target = type_, target
-        self.names = owner, package = type_.go_name or type_.__name__, type_.package or target.version
-        known = {
-            name: field.stated(target) for name, field in type_.fields.items() if target.has(field.since, field.until)
+        self.names = type_.go_name or type_.__name__, type_.package or target.version
+        self._opaque: dict[str, Walk] = {}
+
+    # What follows is made on first use: most objects have few of the structs that their type has.
+
+    @cached_property
+    def stated(self) -> dict[str, Field]:
+        """The declarations of the fields, as of the target."""
+        target = self.target
+        return {
+            name: field.stated(target)
+            for name, field in self.type.fields.items()
+            if target.has(field.since, field.until)
         }
-        self.stated = known
-        self.fields: dict[str, CompiledField] = {
-            name: field.compile(target, owner, package) for name, field in known.items()
-        }
-        self.inline = frozenset(name for name, field in known.items() if field.inline)
-        self.conditional: dict[str, Default] = {
-            name: default
-            for name, field in known.items()
-            if isinstance(default := target.pick(getattr(field, "default", None)), Default)
-        }
-        self.wire: dict[str, CompiledField] = {
-            name: field for name, field in self.fields.items() if not known[name].inline
-        }
-        self.gated = {
+
+    @cached_property
+    def fields(self) -> dict[str, CompiledField]:
+        """The fields by their names in the class."""
+        return {name: field.compile(self.target, *self.names) for name, field in self.stated.items()}
+
+    @cached_property
+    def inline(self) -> frozenset[str]:
+        """The fields that are inlined."""
+        return frozenset(name for name, field in self.stated.items() if field.inline)
+
+    @cached_property
+    def conditional(self) -> dict[str, Default]:
+        """The defaults that depend on other fields."""
+        defaults = {name: self.target.pick(getattr(field, "default", None)) for name, field in self.stated.items()}
+        return {name: default for name, default in defaults.items() if isinstance(default, Default)}
+
+    @cached_property
+    def wire(self) -> dict[str, CompiledField]:
+        """The fields by their names on the wire, including those of inlined structs."""
+        found = {name: field for name, field in self.fields.items() if name not in self.inline}
+        for inner in self._inner():
+            found |= inner.wire
+        return found
+
+    @cached_property
+    def gated(self) -> dict[str, list[str]]:
+        """The feature gates that are off, by the names of the fields that need them."""
+        target = self.target
+        found = {
             name: off
-            for name, field in known.items()
+            for name, field in self.stated.items()
             if (off := [gate for gate in field.gates(target) if gate not in target.gates])
         }
-        for name in self.inline:
-            inner = self.fields[name].struct
-            if inner:
-                self.wire |= inner.wire
-                self.gated |= inner.gated
-        self._walk_fields()
-        self._opaque: dict[str, Walk] = {}
-        self._several = self._rules_of_several()
-        self.walk = self.walking(_no_struct)
-        self.change = self._changer()
-        self.rechecks: bool = any(
+        for inner in self._inner():
+            found |= inner.gated
+        return found
+
+    @cached_property
+    def rechecks(self) -> bool:
+        """Whether an update validates any field in a special way."""
+        return self.target.operation != CREATE and any(
             self._recheck(name) or (field.struct is not None and field.struct.rechecks)
             for name, field in self.fields.items()
         )
+
+    @cached_property
+    def walk(self) -> Walk:
+        """Returns the findings in a struct."""
+        return self.walking(_no_struct)
 
     @property
     def decoding(self) -> CompiledStruct:
@@ -162,12 +190,13 @@ class CompiledStruct:
             otherwise: The findings in a value that is not a struct.
         """
         decode = self._decode_opaque if self.target.thorough else None
-        walks, inlined, opaque, find_several = self._walks, self._inlined, self.type.opaque, self._several
+        opaque = self.type.opaque
         most_unknown = self.target.enough if self.target.strict else 0
 
         def walk(value: Any) -> Sequence[Finding]:
             if type(value) is not dict:
                 return otherwise(value)
+            walks, inlined = self._walks
             found: list[Found] = []
             for name, each in value.items():
                 if (walk_field := walks.get(name)) is None:
@@ -184,6 +213,7 @@ class CompiledStruct:
                 found += _found_in(inlined, value)
             if found:
                 return self._concluded(value, found)
+            find_several = self._several
             return NOTHING if find_several is None else find_several(value, None)
 
         return walk
@@ -212,30 +242,34 @@ class CompiledStruct:
         of_rules = NOTHING if self._several is None or refuses(misfits) else self._several(value, problems)
         return [*misfits, *(each for name in self.fields for each in problems.get(name, ())), *of_rules]
 
-    def _walk_fields(self) -> None:
-        """Make the walks through fields, and through inlined structs, which take the whole value."""
-        self._walks: dict[str, Walk] = {}
-        self._inlined: list[tuple[str, Walk]] = []
+    @cached_property
+    def _walks(self) -> tuple[dict[str, Walk], list[tuple[str, Walk]]]:
+        """The walks through fields, and through inlined structs, which take the whole value."""
+        walks: dict[str, Walk] = {}
+        inlined: list[tuple[str, Walk]] = []
         for name, field in self.fields.items():
             walk = field.walk
             if not self.checks(name):
-                walk = _decoding(partial(self._compile, name, self.target.decoding))
+                walk = decoding_later(partial(self._compile, name, self.target.decoding))
             walk = self._within(name, walk)
             if name in self.inline:
-                self._inlined.append((name, walk))
-            elif name in self.gated:
-                self._walks[name] = _gated(walk, self.gated[name])
+                inlined.append((name, walk))
             else:
-                self._walks[name] = walk
-        self._walks |= dict.fromkeys(self.wire.keys() - self._walks.keys(), _no_findings)
+                walks[name] = _gated(walk, self.gated[name]) if name in self.gated else walk
+        return walks | dict.fromkeys(self.wire.keys() - walks.keys(), _no_findings), inlined
+
+    def _inner(self) -> list[StructFields]:
+        """List the structs that are inlined."""
+        return [inner for name in self.inline if (inner := self.fields[name].struct)]
 
     @cached_property
     def absent(self) -> list[Found]:
         """The findings for each absent field; computed on first use, as this may take long."""
-        return [(name, under(walk(None), name)) for name, walk in self._walks.items() if walk(None)]
+        return [(name, under(walk(None), name)) for name, walk in self._walks[0].items() if walk(None)]
 
-    def _rules_of_several(self) -> Several | None:  # noqa: C901 - as in walking
-        """Make the closure that applies the rules about several fields, which may mute findings about single ones."""
+    @cached_property
+    def _several(self) -> Several | None:  # noqa: C901 - as in walking
+        """Applies the rules about several fields, which may mute findings about single ones."""
         unions = [(union.members & self.wire.keys(), union) for union in self.rules("unions")]
         rules = [(rule.given, rule.rule, rule) for rule in self.rules("checks")]
         if not unions and not rules:
@@ -282,7 +316,11 @@ class CompiledStruct:
     def _named(self, rule: Declared, problems: Iterable[Problem]) -> list[Problem]:
         return [problem.named(rule.name) for problem in islice(problems, self.target.enough)]
 
-    def _changer(self) -> Change | None:
+    @cached_property
+    def change(self) -> Change | None:
+        """Returns the findings in a new and an old struct; None where there is nothing to find."""
+        if self.target.operation == CREATE:
+            return None
         fields = [
             (name, name in self.inline, compare)
             for name, field in self.fields.items()
@@ -359,12 +397,6 @@ def _gated(walk: Walk, gates: Iterable[str]) -> Walk:
         return findings if value is None else [*findings, gated_field(gates)]
 
     return walk_gated
-
-
-def _decoding(compile_field: Callable[[], CompiledField]) -> Walk:
-    """Return the walk that only decodes a field, compiled on first use: most objects lack the field."""
-    compiled = cache(compile_field)
-    return lambda value: NOTHING if value is None else compiled().walk(value)
 
 
 def _no_struct(value: object) -> Sequence[Finding]:

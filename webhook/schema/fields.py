@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from webhook.problem import Path, Problem, invalid
@@ -98,19 +99,34 @@ class StructFields(Protocol):
     type: Any
     """The struct's class."""
     target: Target
-    fields: dict[str, CompiledField]
-    """The fields by their names in the class."""
-    wire: dict[str, CompiledField]
-    """The fields by their names on the wire, including those of inlined structs."""
-    stated: dict[str, Field]
-    """The declarations, as of the target."""
-    gated: dict[str, list[str]]
-    """The feature gates that are off, by the names of the fields that need them."""
-    inline: frozenset[str]
-    conditional: dict[str, Default]
-    """The defaults that depend on other fields."""
-    rechecks: bool
-    """Whether an update validates any field in a special way."""
+
+    @property
+    def fields(self) -> dict[str, CompiledField]:
+        """The fields by their names in the class."""
+
+    @property
+    def wire(self) -> dict[str, CompiledField]:
+        """The fields by their names on the wire, including those of inlined structs."""
+
+    @property
+    def stated(self) -> dict[str, Field]:
+        """The declarations, as of the target."""
+
+    @property
+    def gated(self) -> dict[str, list[str]]:
+        """The feature gates that are off, by the names of the fields that need them."""
+
+    @property
+    def inline(self) -> frozenset[str]:
+        """The fields that are inlined."""
+
+    @property
+    def conditional(self) -> dict[str, Default]:
+        """The defaults that depend on other fields."""
+
+    @property
+    def rechecks(self) -> bool:
+        """Whether an update validates any field in a special way."""
 
     def canonical(self, value: dict[str, Any]) -> dict[str, Any]:
         """Return the value in the form for comparing old and new."""
@@ -229,6 +245,12 @@ class Field:
             return (invalid(Path(), shown, "field is immutable").named(IMMUTABLE),)
 
         return change
+
+
+def decoding_later(compile_field: Callable[[], CompiledField]) -> Walk:
+    """Return the walk that only decodes a field, compiled on first use: most objects lack the field."""
+    compiled = cache(compile_field)
+    return lambda value: NOTHING if value is None else compiled().walk(value)
 
 
 def name_of(function: Callable[..., Any]) -> str:

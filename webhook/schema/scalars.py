@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from webhook.problem import Path, Problem, invalid, not_supported, null, required, too_long, too_many_characters
 from webhook.schema.decoding import Misfit, unparsable, wrong_type
-from webhook.schema.fields import EMPTY, NOTHING, CompiledField, Default, Field, most, name_of
+from webhook.schema.fields import EMPTY, NOTHING, CompiledField, Default, Field, decoding_later, most, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -434,7 +434,9 @@ class Anything(Field):
         """Compile closures that find only the decoder's refusals, if the shape is known."""
         shape = self.shape if target.thorough else None
         return CompiledField(
-            walk=shape.compile(target.decoding, owner, package).walk if shape else lambda _: NOTHING,
+            walk=decoding_later(partial(shape.compile, target.decoding, owner, package))
+            if shape
+            else lambda _: NOTHING,
             change=self._frozen(lambda value: value),
             canonical=lambda value: value,
             view=lambda value, _: value,
