@@ -21,6 +21,8 @@ _MAKERS: Final = {
 }
 _BY_KIND: Final = {(api_version.rpartition("/")[0], kind): served for (api_version, kind), served in _MAKERS.items()}
 _KINDS: Final = frozenset(kind for _, kind in _BY_KIND)
+_WITH_POD_SPEC: Final = frozenset({"Pod", "PodTemplateSpec"})
+"""The types that hold the specification of a pod, by name: workloads and pods do not need each other's types."""
 
 
 def makes_pods(api_version: object, kind: object) -> bool:
@@ -61,12 +63,9 @@ def pod_template(obj: object) -> Steps | None:
 @cache
 def _steps(group: str, kind: str) -> Steps:
     """Find the nearest pod, or template of one, in a kind."""
-    from webhook.api.core.pod import Pod  # only an object that makes pods needs the types
-    from webhook.api.core.workloads import PodTemplateSpec
-
     pending: list[tuple[Steps, type[Struct]]] = [((), _BY_KIND[group, kind].type)]
     for steps, each in pending:
-        if each in {Pod, PodTemplateSpec}:
+        if each.__name__ in _WITH_POD_SPEC:
             return steps
         pending += [((*steps, name), field.type) for name, field in each.fields.items() if isinstance(field, Nested)]
     raise AssertionError(kind)

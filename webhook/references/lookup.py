@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.inventory import CLAIMS, devices_path
@@ -25,15 +26,24 @@ _SELECTING: Final = frozenset({*CLAIMS, "DeviceClass"})
 
 _OF_CONSTRAINTS: Final = ("constraints",)
 """The modules with rules about constraints, which few claims have."""
-_OF_OTHERS: Final = ("counters", "pods", "slices", "taints")
-"""Those about pods, slices and taints, which a claim or class does not need."""
+_OF_OTHERS: Final[Mapping[str, Sequence[str]]] = {
+    "ResourceSlice": ("counters", "slices"),
+    "Pod": ("pods",),
+    "PodGroup": ("pods",),
+    "DeviceTaintRule": ("taints",),
+}
+"""Those about the other kinds, which a claim or class does not need."""
 _OF_SELECTORS: Final = ("attributes", "selectors")
 """Those about selectors; they import the CEL engine, which most objects do not need."""
 _OF_DEVICES: Final = ("devices", "allocation")
 """Those about published devices; they import the allocator."""
 _ALWAYS: Final = ("claims", "classes", "parameters", "typos")
 """Those about what nearly every object has."""
-_ORDER: Final = _ALWAYS + _OF_CONSTRAINTS + _OF_OTHERS + _OF_SELECTORS + _OF_DEVICES
+_ORDER: Final = (
+    *(_ALWAYS + _OF_CONSTRAINTS),
+    *dict.fromkeys(chain.from_iterable(_OF_OTHERS.values())),
+    *(_OF_SELECTORS + _OF_DEVICES),
+)
 """All modules with rules: those come first that explain more, such as what devices lack, before their number."""
 
 
@@ -96,7 +106,7 @@ def _declare_rules(obj: JSONObject, kind: str, context: Context) -> None:
         every_rule()
         return
     if kind not in _SELECTING:
-        _declare(_OF_OTHERS)
+        _declare(_OF_OTHERS.get(kind, ()))
         return
     if items(obj, *devices_path(obj), "constraints"):
         _declare(_OF_CONSTRAINTS)

@@ -92,7 +92,7 @@ class Struct:
     def __init_subclass__(cls) -> None:
         """Collect the fields, those of base classes first."""
         cls.checks, cls.unions, cls.transitions = [], [], []
-        declared = [vars(base).items() for base in reversed(cls.__mro__)]
+        declared = [vars(base).items() for base in cls.__mro__[-3::-1]]  # without this class and `object`
         # A field whose name has another meaning in Python ends with an underscore, as in PEP 8.
         cls.fields = {
             name.removesuffix("_"): value for items in declared for name, value in items if isinstance(value, Field)
