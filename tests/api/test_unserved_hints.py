@@ -17,7 +17,13 @@ POD = {"spec": {"containers": [{"name": "c", "image": "i", "resources": {"claims
     [
         (VERSION | {"knd": "ResourceClaim"}, "kind: kind not set", "knd", 'did you mean "kind" in place of "knd"?'),
         (VERSION | {"Kind": "ResourceClaim"}, "kind: kind not set", "Kind", 'did you mean "kind" in place of "Kind"?'),
-        (VERSION, "kind: kind not set", "kind", ""),
+        (
+            VERSION,
+            "kind: kind not set",
+            "kind",
+            "add kind: DeviceClass or DeviceTaintRule or ResourceClaim or ResourceClaimTemplate or ResourceSlice",
+        ),
+        ({"apiVersion": "apps/v1"}, "kind: kind not set", "kind", ""),
         (
             KIND | {"apiversion": "resource.k8s.io/v1"},
             "apiVersion: apiVersion not set",

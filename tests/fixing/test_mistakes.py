@@ -13,6 +13,8 @@ from tests.command import draguard
 if TYPE_CHECKING:
     from pathlib import Path
 
+ALL_OF_THEM = '- cel:\n      expression: device.driver == "gpu.example.com" # all of them\n'
+ALL_ABOVE = '- expression: device.driver == "gpu.example.com" # all of them\n    cel:\n'
 CLUSTER = """\
 apiVersion: resource.k8s.io/v1
 kind: DeviceClass
@@ -152,6 +154,9 @@ FIXED = [
     ),
     ("the beginning of a value", "ExactCount", "Exact"),
     ("an expression for a map", "cel:\n      expression: device", "cel: device"),
+    ("an expression for a selector", "- cel:\n      expression: device", "- device"),
+    ("an expression beside cel", "- cel:\n      expression: device", "- cel:\n    expression: device"),
+    ("an expression above cel", ALL_OF_THEM, ALL_ABOVE),
     ("the name of a claim for a map", "- name: gpu\n            request: gpu", "- gpu"),
     ("a capacity for a map", "memory: {value: 80Gi}", "memory: 80Gi"),
     ("an attribute for a map", "model: {string: A100}", "model: A100"),

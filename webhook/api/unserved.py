@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.api.versions import KINDS, NEWEST, Served, misnamed, moved, served
+from webhook.api.versions import GROUP, KINDS, NEWEST, VERSIONS, Served, misnamed, moved, served
 from webhook.problem import BAD_REQUEST, ERROR, Fix, Path, Problem, refused
 from webhook.release import span
 from webhook.schema import OLDEST
@@ -51,6 +51,9 @@ def _not_set(field: str, obj: dict[str, Any]) -> Problem:
     if written := nearest(field, others):
         hint, fix = f'did you mean "{field}" in place of "{written}"?', Fix("rename", field, safe=False)
         return problem._replace(path=Path((written,)), spelled=Path((field,)), hint=hint, fix=fix)
+    version = obj.get("apiVersion")
+    if field == "kind" and isinstance(version, str) and version.startswith(f"{GROUP}/") and version in VERSIONS:
+        return problem._replace(hint=f"add kind: {' or '.join(sorted(VERSIONS[version].kinds))}")
     versions = served(str(obj.get("kind")), NEWEST) if field == "apiVersion" else ()
     return problem._replace(hint=f"add apiVersion: {versions[0]}") if versions else problem
 

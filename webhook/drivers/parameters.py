@@ -79,7 +79,8 @@ def check_parameters(profile: Profile, value: Any) -> Iterator[Fault]:
 
 def _of_kind(walk: _Walk, stated: Schema, kinds: Mapping[str, Schema], value: dict[str, Any]) -> Iterator[Fault]:
     if not {"apiVersion", "kind"} & value.keys():
-        yield Fault((), "apiVersion and kind are missing", f"write apiVersion: {stated['apiVersion']}")
+        hint = f"write apiVersion: {stated['apiVersion']} and kind: {' or '.join(sorted(kinds))}"
+        yield Fault((), "apiVersion and kind are missing", hint)
         return
     faults = [*_is("apiVersion", value, [stated["apiVersion"]]), *_is("kind", value, sorted(kinds))]
     yield from faults

@@ -58,7 +58,7 @@ def wrapped(text: str, node: Node, field: str, *, is_json: bool) -> Edit | None:
     Args:
         text: The file's text.
         node: The value.
-        field: The map's field; empty for a list.
+        field: The map's field, or the path to it through new maps; empty for a list.
         is_json: Whether the text is JSON.
     """
     is_block = not node.style and (node.entries is not None or node.items is not None)
@@ -67,8 +67,11 @@ def wrapped(text: str, node: Node, field: str, *, is_json: bool) -> Edit | None:
     inner = text[node.start : node.end]
     if not node.style and not is_json and not _reads_alike(inner):
         inner = _whole(node.value, "'", in_braces=True)
-    name = json.dumps(field) if is_json else field
-    return Edit(node.start, node.end, f"{{{name}: {inner}}}" if field else f"[{inner}]")
+    if not field:
+        return Edit(node.start, node.end, f"[{inner}]")
+    for name in reversed(field.split(".")):
+        inner = f"{{{json.dumps(name) if is_json else name}: {inner}}}"
+    return Edit(node.start, node.end, inner)
 
 
 def key(node: Node, name: str) -> Edit:

@@ -75,12 +75,14 @@ def _row(entries: Sequence[Entry], moved: Sequence[Entry]) -> int:
 
 
 def _joined(text: str, entries: Sequence[Entry], moved: Sequence[Entry], target: Entry) -> list[Edit] | None:
-    """Move entries to the end of an existing map."""
+    """Move entries to the end of an existing map, or below a field without a value."""
     inner = target.value
-    if not inner.is_whole or not inner.entries or inner.style:
+    is_absent = inner.entries is None and inner.items is None and inner.start >= inner.end
+    if not inner.is_whole or inner.style or not (inner.entries or is_absent):
         return None
-    column = inner.entries[0].key.start - line_start(text, inner.entries[0].key.start)
-    here = _next_line(text, inner.end)
+    first = inner.entries[0].key.start if inner.entries else target.key.start
+    column = first - line_start(text, first) + (len(STEP) if is_absent else 0)
+    here = _next_line(text, target.key.end if is_absent else inner.end)
     edits = []
     for each in moved:
         start, end = _lines_of(text, entries, each)

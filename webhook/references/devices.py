@@ -255,8 +255,15 @@ def _replaced(expression: str, written: str, meant: str) -> Fix | None:
     pattern = rf"""(?<![\w."']){re.escape(written)}(?![\w."'])"""
     if written.startswith('"'):
         pattern = rf"""(["']){re.escape(written[1:-1])}\1"""
-    mended, count = re.subn(pattern, lambda _: meant, expression)
+    mended, count = re.subn(pattern, lambda found: _in_quotes_of(found[0], meant), expression)
     return Fix("replace", mended, safe=False) if count == 1 else None
+
+
+def _in_quotes_of(written: str, meant: str) -> str:
+    """Return a constant in the quotes of the one that it replaces, if it has quotes and needs no escapes."""
+    inner = meant[1:-1]
+    is_simple = written[0] in "\"'" and meant.startswith('"') and not {*inner} & {"'", '"', "\\"}
+    return f"{written[0]}{inner}{written[0]}" if is_simple else meant
 
 
 def _letters(value: str) -> str:

@@ -173,6 +173,9 @@ _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
     "cel-selector": selectorhints.hint_of,
     "attribute-of-a-domain": _domain,
     "one-source": _source,
+    "one-way-to-select-nodes": lambda *_: Advice(
+        "nodeName for the devices of one node, nodeSelector for those of some nodes, allNodes: true for those of all"
+    ),
     "quantity": _quantity,
     "semver": _version,
     "json-object": lambda problem, obj: Advice(

@@ -78,7 +78,7 @@ class Nested(Field):
             meant = self.type.shorthand.get(type(value), "")
             is_clear = len(set(self.type.shorthand.values())) == 1
             fix = Fix("wrap", meant, safe=is_clear) if meant else None
-            hint = f"write a map: {{{meant}: …}}" if meant else f"write a map, with {_some(struct.wire)}"
+            hint = f"write a map: {_in_braces(meant)}" if meant else f"write a map, with {_some(struct.wire)}"
             return wrong_type(value, owner, go_type, advice=Advice(hint, fix))
 
         def canonical(value: Any) -> Any:
@@ -146,6 +146,14 @@ class Inlined(Nested):
             canonical=lambda value: compiled.canonical(part(value)),
             view=lambda value, place: struct.view(part(value), place),
         )
+
+
+def _in_braces(steps: str) -> str:
+    """Show the map that holds a value below some fields, such as ``{cel: {expression: …}}``."""
+    shown = "…"
+    for step in reversed(steps.split(".")):
+        shown = f"{{{step}: {shown}}}"
+    return shown
 
 
 def _some(fields: Iterable[str]) -> str:

@@ -58,12 +58,13 @@ def suggestion(root: StructFields, path: Path) -> Advice:
         return Advice(f"{history}; {_did_you_mean(within)}" if within else history, fix)
     moved, box = struct.type.moved and f"in this version, {struct.type.moved}", struct.type.unboxed
     moved = moved or (_SET_BY_SERVER if name == STATUS else "")
-    place = "" if name in {box, STATUS} else _joined(struct, name) or _nearest(around, name) or _entry(struct, name)
+    joined, found = _joined(struct, name), _nearest(around, name)
+    place = "" if name in {box, STATUS} else joined or found or _entry(struct, name)
     if not place:
         return Advice(moved, Fix("unwrap") if name == box else None)
     if box and (excluded := _excluded(around, path, place)):
         return Advice(excluded)
-    return Advice(_did_you_mean(place), _nested(around[-1], place, name))
+    return Advice(_did_you_mean(place, found if place == joined else ""), _nested(around[-1], place, name))
 
 
 def _excluded(around: Sequence[_Struct], path: Path, place: str) -> str:
@@ -147,8 +148,8 @@ def has(root: StructFields, path: Path) -> bool:
     return True
 
 
-def _did_you_mean(name: str) -> str:
-    return f'did you mean "{name}"?'
+def _did_you_mean(name: str, other: str = "") -> str:
+    return f'did you mean "{name}" or "{other}"?' if other else f'did you mean "{name}"?'
 
 
 def _around(root: StructFields, steps: tuple[str | int, ...]) -> Iterator[_Struct]:

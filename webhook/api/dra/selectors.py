@@ -64,6 +64,8 @@ class CELDeviceSelector(Struct):
 class DeviceSelector(Struct):
     """A condition that a device must meet."""
 
+    shorthand: ClassVar = {str: "cel.expression"}
+
     cel = Nested(CELDeviceSelector, "A condition in CEL.", pointer=True, required=True)
 
 

@@ -15,6 +15,7 @@ from webhook.findings import Finding, found
 from webhook.fixing.scalars import count
 from webhook.problem import at
 from webhook.report.summary import counted
+from webhook.schema.decoding import UNKNOWN_FIELD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +67,7 @@ def located(problem: Problem, document: Document, kubernetes: str = "") -> Findi
         kubernetes: The release that it is about, such as ``1.30``.
     """
     finding = found(problem, document, kubernetes)
-    if not problem.path or problem.path[-1] not in _EXPRESSIONS:
+    if not problem.path or problem.path[-1] not in _EXPRESSIONS or problem.rule == UNKNOWN_FIELD:
         return finding
     value = _text_at(document.data, problem.path)
     if _TAGGED.match(document.line(finding.line), finding.column - 1):
