@@ -91,17 +91,7 @@ def review(
     change = sender.change(obj, old, subresource, kubernetes=kubernetes if known else None) if sender else None
     allowed = change is not None and change.mutation.verdict.allowed
     sent = change.manifest if change and allowed else obj
-    if rules and known:
-        problems = judge(
-            sent,
-            old,
-            kubernetes=kubernetes,
-            subresource=subresource,
-            feature_gates=feature_gates,
-            namespace_labels=namespace_labels,
-            beyond_decoding=beyond_decoding,
-        )
-    elif rules:
+    if rules:
         judged = partial(
             judge,
             kubernetes=kubernetes,
@@ -109,13 +99,13 @@ def review(
             namespace_labels=namespace_labels,
             beyond_decoding=beyond_decoding,
         )
-        problems = _in_pods(obj, pod_locations, judged)
+        problems = judged(sent, old, subresource=subresource) if known else _in_pods(obj, pod_locations, judged)
     is_scheduled = old is not None if is_scheduled is None else is_scheduled
     names_node = rules and not is_scheduled and makes_pods(obj.get("apiVersion"), obj.get("kind"))
     warnings = never_runs(sent) if names_node else ()
-    if sender is None or change is None or not allowed or any(each.reason in NOT_DECODED for each in problems):
-        return Outcome(sent, problems, change, warnings=warnings)
-    return Outcome(sent, problems, change, sender.validate(change), warnings)
+    is_validated = allowed and not any(each.reason in NOT_DECODED for each in problems)
+    verdict = sender.validate(change) if sender and change and is_validated else None
+    return Outcome(sent, problems, change, verdict, warnings)
 
 
 def _misspelt(obj: dict[str, Any], kubernetes: str | None) -> list[Problem]:
