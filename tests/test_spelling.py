@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.steps import counting
-from webhook.spelling import mistyped, near, nearest
+from webhook.spelling import did_you_mean, mistyped, near, nearest
 
 FRIENDS = (
     ("requsets", "requests"),
@@ -120,3 +120,9 @@ def test_a_slip_of_the_fingers_in_a_long_word_is_hardly_another_name(written: st
 )
 def test_any_other_name_may_be_a_driver_of_its_own(written: str) -> None:
     assert not mistyped(written, ["gpu.nvidia.com"])
+
+
+def test_the_nearest_name_is_asked_for() -> None:
+    assert did_you_mean("cuont", ["count", "mode"]) == "did you mean count?"
+    assert did_you_mean("cuont", ["count", "mode"], quotes='"') == 'did you mean "count"?'
+    assert did_you_mean("xyz", ["count", "mode"], "choose from count, mode") == "choose from count, mode"

@@ -20,7 +20,7 @@ from webhook.objects import items, name_of
 from webhook.report.model import Report
 from webhook.report.summary import counted
 from webhook.report.text import as_text
-from webhook.spelling import nearest
+from webhook.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -44,8 +44,7 @@ def _show(name: str | None) -> int:
             print(f"{each:{width}}  {profile.about if profile else ''}")
         return 0
     if name not in built_in():
-        near = nearest(name, built_in())
-        hint = f"did you mean {near}?" if near else "`draguard driver show` lists the known drivers"
+        hint = did_you_mean(name, built_in(), "`draguard driver show` lists the known drivers")
         raise UsageError(f"unknown driver {name}; {hint}")
     sys.stdout.write(text_of(name))
     return 0

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from webhook.records import NamedTuple
-from webhook.spelling import nearest
+from webhook.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -91,8 +91,7 @@ class Word:
         """Check that it is one of the words."""
         if value in self.words or (value is False and OFF in self.words):
             return
-        near = nearest(value, self.words) if isinstance(value, str) else ""
-        hint = f"did you mean {near}?" if near else ""
+        hint = did_you_mean(value, self.words) if isinstance(value, str) else ""
         yield Fault(path, f"{json.dumps(value)} is not one of {', '.join(self.words)}", hint)
 
     def schema(self) -> dict[str, Any]:
@@ -257,5 +256,4 @@ class Record:
 
 
 def _suggestion(name: str, known: Mapping[str, Key]) -> str:
-    near = nearest(name, known)
-    return f"did you mean {near}?" if near else f"the keys are {', '.join(known)}"
+    return did_you_mean(name, known, f"the keys are {', '.join(known)}")

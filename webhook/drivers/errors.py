@@ -6,7 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.records import NamedTuple
-from webhook.spelling import nearest
+from webhook.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -148,5 +148,4 @@ def meant(name: Any, known: Collection[str], what: str = "known") -> str:
         known: The known names.
         what: What they are, in the plural.
     """
-    near = nearest(str(name), known)
-    return f"did you mean {near}?" if near else f"{what} are {', '.join(sorted(known))}"
+    return did_you_mean(str(name), known, f"{what} are {', '.join(sorted(known))}")

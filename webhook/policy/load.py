@@ -14,7 +14,7 @@ from webhook.policy.manifest.model import DENY, MUTATING, VALIDATING, Binding, P
 from webhook.policy.manifest.programs import compile_policy
 from webhook.policy.manifest.versions import is_policy, serving, validate_policy
 from webhook.problem import ERROR, WARNING, Path, Problem, quoted
-from webhook.spelling import nearest
+from webhook.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -169,8 +169,8 @@ def _policy_meant(binding: Binding, policies: Iterable[Name]) -> str:
     others = [kind for kind, name in policies if name == binding.policy]
     if others:
         return f"it is a {others[0]}: bind it by a {others[0]}Binding"
-    near = nearest(binding.policy, (name for kind, name in policies if kind == binding.kind))
-    return f'did you mean "{near}"?' if near else ""
+    of_kind = (name for kind, name in policies if kind == binding.kind)
+    return did_you_mean(binding.policy, of_kind, quotes='"')
 
 
 def _finding(given: Given, rule: str, path: Path, message: str, hint: str = "") -> Finding:

@@ -13,7 +13,7 @@ from webhook.patterns import Pattern
 from webhook.problem import Advice, Fix
 from webhook.references.requests import drivers_of
 from webhook.references.rules import NOTE, finding, in_place, listed, rule
-from webhook.spelling import nearest
+from webhook.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -244,13 +244,12 @@ def extended_resource_unknown(pod: JSONObject, context: Context) -> Iterator[Pro
             for name in container_requests(container):
                 if not is_extended(name) or provided.has(name) or name in of_nodes:
                     continue
-                near = nearest(name, [*known, *implicit, *of_nodes])
-                if nodes or near:
+                hint = did_you_mean(name, [*known, *implicit, *of_nodes], quotes='"')
+                if nodes or hint:
                     where = "limits" if name in mapping(container, "resources", "limits") else "requests"
                     path = ("spec", containers, index, "resources", where, name)
                     message = f'no device class provides the extended resource "{name}"'
                     message += ", and no node has it" if nodes else ""
-                    hint = f'did you mean "{near}"?' if near else ""
                     yield finding(path, message, hint)
 
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from webhook.later import Module
-from webhook.spelling import nearest
+from webhook.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -50,8 +50,7 @@ def suggestion(name: str) -> str:
     """Suggest the intended rule for an unknown name."""
     from webhook.explain.names import rule_names  # needed for mistakes only
 
-    near = nearest(name, rule_names()) if len(name) <= _LONGEST else ""
-    return f"did you mean {near}?" if near else "`draguard explain` lists the rules"
+    return did_you_mean(name, rule_names() if len(name) <= _LONGEST else (), "`draguard explain` lists the rules")
 
 
 def check(names: Iterable[str]) -> None:

@@ -6,7 +6,7 @@ import argparse
 
 from webhook.records import NamedTuple
 from webhook.report import FORMATS
-from webhook.spelling import nearest
+from webhook.spelling import did_you_mean
 
 
 class Output(NamedTuple):
@@ -53,8 +53,7 @@ def reports(parser: argparse.ArgumentParser) -> None:
 def _output(value: str) -> Output:
     name, equals, file = value.partition("=")
     if name not in FORMATS:
-        near = nearest(name, FORMATS)
-        hint = f"did you mean {near}?" if near else f"choose from {', '.join(FORMATS)}"
+        hint = did_you_mean(name, FORMATS, f"choose from {', '.join(FORMATS)}")
         raise argparse.ArgumentTypeError(f"unsupported format {name!r}: {hint}")
     if equals and not file:
         raise argparse.ArgumentTypeError(f"{value}: name the file, such as {name}=report")

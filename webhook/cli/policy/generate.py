@@ -10,7 +10,7 @@ from webhook.cli.options.policies import release
 from webhook.cli.options.release import kubernetes
 from webhook.documents.dump import dump
 from webhook.policy.generate import CHECKS, LIMITS, MUTATING_SINCE, OLDEST, generate
-from webhook.spelling import nearest
+from webhook.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -56,9 +56,8 @@ def _limit(text: str) -> tuple[str, int]:
 
 def _check(option: str, name: str, known: Collection[str]) -> None:
     if name not in known:
-        near = nearest(name, known)
-        help_ = f"did you mean {near}?" if near else f"choose from {', '.join(known)}"
-        raise UsageError(f"{option}: CEL policies cannot state {name}; {help_}")
+        hint = did_you_mean(name, known, f"choose from {', '.join(known)}")
+        raise UsageError(f"{option}: CEL policies cannot state {name}; {hint}")
 
 
 def _listed() -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.cel import CompileError
 from webhook.cel.types import base as types
-from webhook.spelling import nearest
+from webhook.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -43,10 +43,10 @@ def hint_of(error: CompileError, environment: Environment) -> str:
             functions = (name for name in environment.functions if name.isidentifier())
             macros = (name for name, _, _ in environment.macros)
             known = (*environment.variables, *functions, *macros, *environment.structs)
-            return _did_you_mean(match[1], known)
+            return _another(match[1], known)
         if match := _UNDEFINED.match(issue.message):
             before, is_made = error.text[: issue.offset], error.text.startswith(":", issue.offset)
-            return _did_you_mean(match[1], (_fields_of_literal if is_made else _fields)(before, environment))
+            return _another(match[1], (_fields_of_literal if is_made else _fields)(before, environment))
         if (match := _TWO_SIDES.match(issue.message)) and match[1] != match[2]:
             return _SAME_TYPE
     return ""
@@ -78,9 +78,9 @@ def _fields_of_literal(before: str, environment: Environment) -> Iterator[str]:
         yield from each.fields
 
 
-def _did_you_mean(name: str, known: Iterable[str]) -> str:
-    near = nearest(name, (each for each in known if each != name))
-    return f'did you mean "{near}"?' if near else ""
+def _another(name: str, known: Iterable[str]) -> str:
+    """Suggest another name than the written one, which may be known elsewhere."""
+    return did_you_mean(name, (each for each in known if each != name), quotes='"')
 
 
 def hint_of_type(found: Type, wanted: Iterable[Type]) -> str:

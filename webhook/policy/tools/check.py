@@ -20,7 +20,7 @@ from webhook.policy.tools.literals import literal_warnings
 from webhook.policy.tools.typecheck import type_warnings
 from webhook.problem import ERROR, NOT_DECODED, WARNING, Path, Problem, at, quoted
 from webhook.records import NamedTuple
-from webhook.spelling import nearest
+from webhook.spelling import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -159,7 +159,7 @@ def _unknown_resources(rule: Rule, path: Path, kinds: Kinds) -> Iterator[Problem
         at_name = path / "resources" / position
         if subresource not in {"", "*", *SUBRESOURCES}:
             message = f"subresource {quoted(subresource)} does not exist in {groups}: the rule matches nothing"
-            yield _warning("unknown-resource", at_name, message, _meant(subresource, SUBRESOURCES))
+            yield _warning("unknown-resource", at_name, message, did_you_mean(subresource, SUBRESOURCES, quotes='"'))
         if name == "*":
             continue
         found = [kind for group in rule.groups if (kind := kinds.kind_of(Resource(group, "", name)))]
@@ -223,17 +223,13 @@ def _group_meant(group: str, kinds: Kinds) -> str:
         return 'that is a version; the core group is ""'
     if group == "core":
         return 'write ""'
-    return _meant(group, kinds.groups)
-
-
-def _meant(name: str, known: Iterable[str]) -> str:
-    near = nearest(name, known)
-    return f'did you mean "{near}"?' if near else ""
+    return did_you_mean(group, kinds.groups, quotes='"')
 
 
 def _resource_meant(name: str, rule: Rule, kinds: Kinds) -> str:
     """Suggest a resource: a similar one of these groups, or one of this name in other groups."""
-    if hint := _meant(name, (each for group in rule.groups for each in kinds.resources(group))):
+    of_groups = (each for group in rule.groups for each in kinds.resources(group))
+    if hint := did_you_mean(name, of_groups, quotes='"'):
         return hint
     elsewhere = [quoted(group) for group in kinds.groups if name in kinds.resources(group)]
     return f"{name} are in the API group {' and '.join(elsewhere)}" if elsewhere else ""
@@ -257,7 +253,8 @@ def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
         yield _warning("unserved-version", path / "apiVersion", message, f"it serves {', '.join(versions)}")
     else:
         message = f"kind {quoted(kind.kind)} does not exist in {kind.api_version}: the policy always fails"
-        yield _warning("unknown-resource", path / "kind", message, _meant(kind.kind, kinds.names(kind.group)))
+        hint = did_you_mean(kind.kind, kinds.names(kind.group), quotes='"')
+        yield _warning("unknown-resource", path / "kind", message, hint)
 
 
 def _constants(policy: Policy, programs: Programs) -> Iterator[Problem]:

@@ -18,7 +18,7 @@ from webhook.policy.manifest.programs import with_paths
 from webhook.policy.tools.typecheck import TypeWarning
 from webhook.problem import quoted
 from webhook.records import NamedTuple
-from webhook.spelling import nearest
+from webhook.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -100,9 +100,9 @@ def comparison_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Ite
             values = values_of(field)
             if None not in values and constant.value not in values:
                 known = sorted(each for each in values if each is not None)
-                near = nearest(constant.value, known)
                 text = f"{field} is never {quoted(constant.value)}: the policy's rules match only {_listed(known)}"
-                yield TypeWarning(path, text, f'did you mean "{near}"?' if near else "", before + constant.offset)
+                hint = did_you_mean(constant.value, known, quotes='"')
+                yield TypeWarning(path, text, hint, before + constant.offset)
 
 
 def _matched(rule: Rule, kinds: Kinds) -> Iterator[_Matched]:

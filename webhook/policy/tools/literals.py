@@ -17,7 +17,7 @@ from webhook.policy.tools.typecheck import TypeWarning, kinds_to_check
 from webhook.problem import quoted
 from webhook.records import NamedTuple
 from webhook.schema.derive.shape import BOOLEAN, INTEGER, STRING, ListOf, MapOf, Scalar, Structure
-from webhook.spelling import nearest
+from webhook.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -81,7 +81,7 @@ def _faults(structs: Iterable[StructExpression], schema: Structure | None) -> It
 def _of_operation(field: str, value: Any, offset: int) -> Iterator[_Fault]:
     if field == "op" and value not in OPERATIONS:
         text = f"op must be one of {', '.join(OPERATIONS)}, but is {quoted(value)}"
-        yield _Fault(offset, text, _did_you_mean(value, OPERATIONS))
+        yield _Fault(offset, text, did_you_mean(value, OPERATIONS, quotes='"'))
 
 
 def _start(path: Expression) -> tuple[str, int] | None:
@@ -106,7 +106,7 @@ def _of_path(path: str, offset: int, schema: Structure) -> Iterator[_Fault]:
             known, shape = shape, shape.field(name)
             if shape is None:
                 text = f"{known.name} has no field {quoted(name)}: the path {quoted(path)} cannot work"
-                yield _Fault(offset, text, _did_you_mean(name, (each for each, _ in known.fields())))
+                yield _Fault(offset, text, did_you_mean(name, (each for each, _ in known.fields()), quotes='"'))
         else:
             shape = shape.item if isinstance(shape, ListOf | MapOf) else None
 
@@ -133,8 +133,3 @@ def _item(shape: Shape | None) -> Shape | None:
     while isinstance(shape, ListOf):
         shape = shape.item
     return shape
-
-
-def _did_you_mean(name: str, known: Iterable[str]) -> str:
-    near = nearest(name, known)
-    return f'did you mean "{near}"?' if near else ""
