@@ -1,0 +1,1 @@
+"""Tests of charts and kustomizations."""
