@@ -464,11 +464,11 @@ class TestGitHub:
         assert len(lines) == 4
 
     def test_junit_moves_no_cursor(self) -> None:
-        text = shown("junit", report(finding("\x1b[2J\x9b\x7f", file="\x9d.yaml")))
+        text = shown("junit", report(finding("\x1b[2J\x9b\x7f\u202e", file="\x9d.yaml")))
         assert all(each == "\n" or each.isprintable() for each in text)
 
     def test_nothing_in_a_file_commands_the_terminal(self) -> None:
-        lines = shown("github", report(finding("\x1b[2J\x9b\t\n", file="\x1b.yaml"))).splitlines()
+        lines = shown("github", report(finding("\x1b[2J\x9b\t\n\u202e", file="\x1b.yaml"))).splitlines()
         assert len(lines) == 2
         assert all(map(str.isprintable, lines))
 

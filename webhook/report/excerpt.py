@@ -161,6 +161,11 @@ def printable(text: str) -> str:
     )
 
 
+def printable_lines(text: str) -> str:
+    """Escape unprintable characters but line ends."""
+    return text if text.isprintable() else "\n".join(map(printable, text.split("\n")))
+
+
 def uncommanded(text: str) -> str:
     """Escape what the runners of CI systems take for a command.
 

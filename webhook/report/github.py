@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from webhook.report import Format
-from webhook.report.excerpt import end_column, full_text, line_of, relative, uncommanded
+from webhook.report.excerpt import end_column, full_text, line_of, printable_lines, relative, uncommanded
 from webhook.report.summary import noted, summary
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _COMMANDS: Final = {"error": "error", "warning": "warning", "note": "notice"}
 _CONTROLS: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
 """The log interprets escape sequences; those of manifests are escaped."""
-_DATA: Final = _CONTROLS | {ord("%"): "%25", ord("\r"): "%0D", ord("\n"): "%0A", ord("\t"): "\\t"}
-_PROPERTY: Final = _DATA | {ord(":"): "%3A", ord(","): "%2C"}
+_DATA: Final = {ord("%"): "%25", ord("\n"): "%0A"}
+_PROPERTY: Final = _CONTROLS | _DATA | {ord("\r"): "%0D", ord(":"): "%3A", ord(","): "%2C"}
 
 
 class GitHub(Format):
@@ -30,7 +30,7 @@ class GitHub(Format):
     def lines(self, report: Report) -> Iterator[str]:
         """Return the commands, a line each."""
         yield from map(_command, report.findings)
-        yield from (f"::notice::{line.translate(_DATA)}" for line in noted(report))
+        yield from (f"::notice::{_data(line)}" for line in noted(report))
         if not self.style.quiet:
             yield uncommanded(summary(report))
 
@@ -41,4 +41,8 @@ def _command(finding: Finding) -> str:
         place |= {"line": line, "col": finding.column, "endColumn": end_column(finding)}
     place["title"] = f"draguard: {finding.problem.rule}"
     properties = ",".join(f"{name}={str(value).translate(_PROPERTY)}" for name, value in place.items())
-    return f"::{_COMMANDS[finding.problem.level]} {properties}::{full_text(finding).translate(_DATA)}"
+    return f"::{_COMMANDS[finding.problem.level]} {properties}::{_data(full_text(finding))}"
+
+
+def _data(text: str) -> str:
+    return printable_lines(text).translate(_DATA)

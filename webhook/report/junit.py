@@ -9,13 +9,12 @@ policies and suites themselves.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from webhook.problem import ERROR
 from webhook.records import NamedTuple
 from webhook.report import Format
-from webhook.report.excerpt import as_markup, full_text, line_of, place_of
+from webhook.report.excerpt import as_markup, full_text, line_of, place_of, printable_lines
 from webhook.report.summary import noted
 
 if TYPE_CHECKING:
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 
     from webhook.findings import Finding, Identity
     from webhook.report.model import Report, Tested
-
-_NO_XML = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class _Case(NamedTuple):
@@ -173,5 +170,5 @@ def _attributes(**values: str | int) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Escape a text for XML; characters that XML lacks, or that control a terminal, become question marks."""
-    return as_markup(_NO_XML.sub("?", text)).replace("\n", "&#10;").replace("\t", "&#9;").replace("\r", "&#13;")
+    """Escape a text for XML, and the characters that XML lacks."""
+    return as_markup(printable_lines(text)).replace("\n", "&#10;")
