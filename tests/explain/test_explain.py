@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +13,7 @@ from tests.examples import examples
 from webhook import validate
 from webhook.api.versions import VERSIONS
 from webhook.documents import Document, parse
+from webhook.explain.answers import explain_answer
 from webhook.explain.counterparts import counterpart, counterparts
 from webhook.explain.places import Place, children, kinds, rules
 from webhook.explain.query import UnknownNameError, explain
@@ -434,6 +436,80 @@ class TestUnknownNames:
         except UnknownNameError as error:
             result = str(error)
         assert result
+
+
+ANSWERS = [
+    (
+        'The ResourceClaim "gpu" is invalid: spec.devices.requests[0].exactly.count: Invalid value: 0',
+        ["FIELD:       spec.devices.requests.exactly.count  <int64>"],
+    ),
+    (
+        'The Pod "p" is invalid: \n* spec.containers[0].resources.claims[0]: Not found\n* spec.nodeName: Forbidden',
+        ["FIELD:       spec.containers.resources.claims  <[]ResourceClaim>", "FIELD:       spec.nodeName  <string>"],
+    ),
+    (
+        (
+            'admission webhook "w.io" denied the request: DeviceClass.resource.k8s.io "c" is invalid: '
+            "[spec.config: Too many, spec.selectors: Too many]"
+        ),
+        ["FIELD:       spec.config  <[]DeviceClassConfiguration>", "FIELD:       spec.selectors  <[]DeviceSelector>"],
+    ),
+    (
+        (
+            'ResourceClaim in version "v1beta1" cannot be handled as a ResourceClaim: strict decoding error: '
+            'unknown field "spec.devices.request", unknown field "spec.controller"'
+        ),
+        [
+            "ResourceClaim.spec.devices has no field request: did you mean ResourceClaim.spec.devices.requests?",
+            (
+                "ResourceClaim.spec has no field controller: it has devices; that is a path of v1alpha3, and v1beta1 "
+                "has nothing like it"
+            ),
+        ],
+    ),
+    (
+        (
+            'ResourceClaim in version "v1" cannot be handled as a ResourceClaim: json: cannot unmarshal string into '
+            "Go struct field ExactDeviceRequest.spec.devices.requests.exactly.count of type int64"
+        ),
+        ["FIELD:       spec.devices.requests.exactly.count  <int64>"],
+    ),
+    (
+        'resource mapping not found for name: "a": no matches for kind "ResourceClass" in version "resource.k8s.io/v1"',
+        ["KIND:        ResourceClass"],
+    ),
+]
+
+
+class TestAnswers:
+    @pytest.mark.parametrize(("answer", "about"), ANSWERS)
+    def test_what_a_refusal_is_about_is_described(self, answer: str, about: list[str]) -> None:
+        done = draguard("explain", answer)
+        lines = done.out.splitlines()
+        assert [line for line in lines if line.startswith(("FIELD:", "ResourceClaim.")) or line in about] == about
+        assert lines[-1] == "`draguard validate` shows where a manifest is wrong, and what was probably meant"
+        assert done.code == 0
+
+    @pytest.mark.parametrize(
+        ("answer", "command"),
+        [
+            ("0/3 nodes are available: 3 cannot allocate all claims.", "draguard simulate"),
+            ("ValidatingAdmissionPolicy 'a' with binding 'b' denied request: c", "draguard validate --policies"),
+        ],
+    )
+    def test_the_command_that_explains_another_answer_is_named(self, answer: str, command: str) -> None:
+        assert f"`{command}" in draguard("explain", answer).out
+
+    def test_any_other_text_is_a_usage_error(self) -> None:
+        done = draguard("explain", "no idea what this is")
+        assert (done.code, done.out) == (2, "")
+        assert "no idea what this is is neither a name nor an answer of the API server" in done.err
+
+    @given(st.text())
+    def test_any_answer_is_explained_or_refused(self, text: str) -> None:
+        for head in ("", 'A "b" is invalid: spec.', 'Pod in version "v1" cannot be handled as a P: unknown field "'):
+            with suppress(UnknownNameError):
+                assert explain_answer(f"{head}{text}")
 
 
 class TestCommand:

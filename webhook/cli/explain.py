@@ -16,12 +16,17 @@ def run(arguments: Namespace) -> int:
     """Print the documentation; an unknown name is a usage error."""
     stated = kubernetes(arguments)
     try:
-        text = explain(
-            arguments.name,
-            api_version=arguments.api_version,
-            kubernetes=stated,
-            recursive=arguments.recursive,
-        )
+        if " " in arguments.name:
+            from webhook.explain.answers import explain_answer  # most queries are names
+
+            text = explain_answer(arguments.name, kubernetes=stated)
+        else:
+            text = explain(
+                arguments.name,
+                api_version=arguments.api_version,
+                kubernetes=stated,
+                recursive=arguments.recursive,
+            )
     except UnknownNameError as error:
         raise UsageError(str(error)) from error
     print(text)

@@ -123,6 +123,7 @@ examples:
   draguard explain reserved-only-while-allocated            a rule
   draguard explain DRAAdminAccess                           a feature gate
   draguard explain v1beta1                                  the kinds of an API version
+  draguard explain "$(kubectl apply -f claim.yaml 2>&1)"    what the API server has refused
 """
 
 
@@ -243,8 +244,8 @@ def explain(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default="",
         metavar="KIND[.FIELD]|RULE|GATE",
-        help="a kind, a field as findings spell it after its kind, a rule, a feature gate, an API version or a driver "
-        "(default: list kinds and rules)",
+        help="a kind, a field as findings spell it after its kind, a rule, a feature gate, an API version, a driver, "
+        "or, in quotes, what kubectl has printed of a refusal (default: list kinds and rules)",
     )
     parser.add_argument("--recursive", action="store_true", help="print the fields of fields, too, with their types")
     parser.add_argument("--kubernetes-version", metavar="VERSION", help="describe only this release (default: all)")

@@ -1,0 +1,73 @@
+"""Finds what an answer of Kubernetes is about, as kubectl and events print it: fields, a kind, or another command."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from webhook.explain.query import UnknownNameError, explain
+from webhook.problem import cut
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_INVALID: Final = re.compile(r'\b(\w+)(?:\.[\w.-]+)? "[^"]*" is invalid:\s')
+_FIELD: Final = re.compile(r"(?:\[|, |: |\* |\A)((?:metadata|spec|status|webhooks)[^\s:,]*): ")
+_NOT_DECODED: Final = re.compile(r'\b(\w+) in version "([\w./-]+)" cannot be handled as a ')
+_IN_GO: Final = re.compile(r'unknown field "([^"]+)"|Go struct field \w+\.([\w.]+) of type ')
+_NO_MATCH: Final = re.compile(r'no matches for kind "(\w+)" in version "([^"]*)"')
+_OTHERS: Final = (
+    (
+        re.compile(r"(\w+AdmissionPolicy) '?([\w.-]+)'? with binding"),
+        r"\1 \2 of the cluster says this: `draguard validate --policies POLICIES MANIFESTS` shows the expression",
+    ),
+    (
+        re.compile(r"cannot allocate all claims|nodes are available|resource ?claim .*not (?:allocated|reserved)"),
+        "The scheduler says this: `draguard simulate --cluster CLUSTER` explains for each node which devices lack",
+    ),
+)
+"""Answers that are not about a field, and who explains them."""
+_MOST: Final = 5
+"""The most fields of one answer that are described."""
+_LONGEST: Final = 4096
+"""The characters of an answer that are read: it may quote a whole object."""
+_END: Final = "`draguard validate` shows where a manifest is wrong, and what was probably meant"
+
+
+def explain_answer(answer: str, *, kubernetes: str | None = None) -> str:
+    """Describe what an answer of Kubernetes is about.
+
+    Args:
+        answer: The answer, such as ``The ResourceClaim "gpu" is invalid: spec.devices.requests: Required value``.
+        kubernetes: The release whose fields and rules are shown; None for all releases.
+
+    Raises:
+        UnknownNameError: It names no field and no kind.
+        ValueError: ``kubernetes`` is not a known version.
+    """
+    answer = answer[:_LONGEST]
+    for pattern, says in _OTHERS:
+        if found := pattern.search(answer):
+            return found.expand(says)
+    parts = []
+    for name, api_version in dict.fromkeys(_subjects(answer)):
+        try:
+            parts.append(explain(name, api_version=api_version, kubernetes=kubernetes))
+        except UnknownNameError as error:
+            parts.append(str(error))
+    if not parts:
+        what = "neither a name nor an answer of the API server that names a field"
+        raise UnknownNameError(f"{cut(answer, 80)} is {what}: {_END}")
+    return "\n\n".join([*parts[:_MOST], _END])
+
+
+def _subjects(answer: str) -> Iterator[tuple[str, str | None]]:
+    """Yield the fields or the kind that an answer is about, each with its API version, if that is stated."""
+    if found := _INVALID.search(answer):
+        for path in _FIELD.findall(answer[found.end() :]):
+            yield f"{found[1]}.{path}", None
+    elif found := _NOT_DECODED.search(answer):
+        for unknown, wrong in _IN_GO.findall(answer):
+            yield f"{found[1]}.{unknown or wrong}", found[2]
+    elif found := _NO_MATCH.search(answer):
+        yield found[1], None
