@@ -49,6 +49,12 @@ def test_a_manifest_with_a_misspelt_field(command: str, cluster: Path, tmp_path:
 
 
 @pytest.mark.parametrize("command", ["simulate", "match"])
+def test_errors_in_a_manifest_that_cannot_be_decoded_have_hints(command: str, cluster: Path, tmp_path: Path) -> None:
+    manifests = file(tmp_path / "manifests.yaml", claim(count="two", deviceClassName="Gpu_X"))
+    assert 'help: did you mean "gpu-x"?' in draguard(command, manifests, "--cluster", cluster).err
+
+
+@pytest.mark.parametrize("command", ["simulate", "match"])
 def test_an_error_in_a_selector_is_shown_at_its_character(command: str, cluster: Path, tmp_path: Path) -> None:
     selectors = [{"cel": {"expression": "device.driver == 7"}}]
     manifests = file(tmp_path / "manifests.yaml", claim(selectors=selectors), pod(claims={"gpu": "c"}))

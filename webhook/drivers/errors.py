@@ -125,19 +125,24 @@ def malformed_items(where: Place, value: Mapping[Any, Any], form: Form) -> Itera
             yield (where / name).mistake(f"must be {form.words}")
 
 
-def unknown_keys(where: Place, value: Any, known: Collection[str]) -> Iterator[Mistake]:
+def unknown_keys(
+    where: Place, value: Any, known: Collection[str], elsewhere: Mapping[str, str] | None = None
+) -> Iterator[Mistake]:
     """List the mistakes of a value that is an object with known keys only.
 
     Args:
         where: Its place.
         value: The value.
         known: The keys that it may have.
+        elsewhere: Keys that belong elsewhere, and where.
     """
     if not isinstance(value, dict):
         yield where.mistake("must be a map")
         return
     for key in sorted(map(str, value.keys() - set(known))):
-        yield where.mistake(f"unknown key {key}; {meant(key, known, 'keys')}", key)
+        place = (elsewhere or {}).get(key)
+        hint = f"it stands below {place}" if place else meant(key, known, "keys")
+        yield where.mistake(f"unknown key {key}; {hint}", key)
 
 
 def meant(name: Any, known: Collection[str], what: str = "known") -> str:

@@ -169,7 +169,7 @@ def _is_small(value: Any) -> bool:
 
 def _mistakes(value: Any) -> Iterator[Mistake]:
     root = Place()
-    yield from unknown_keys(root, value, _KEYS)
+    yield from unknown_keys(root, value, _KEYS, dict.fromkeys(_DEVICE_FORMS, "devices.KIND"))
     if not isinstance(value, dict):
         return
     if not isinstance(value.get("driver"), str) or not value["driver"]:

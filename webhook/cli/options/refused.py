@@ -14,7 +14,7 @@ from webhook.documents import Document
 from webhook.engine.manifests import review
 from webhook.limits import MOST_FINDINGS
 from webhook.problem import ERROR
-from webhook.references.hints import hint_of
+from webhook.references.hints import hinted
 from webhook.report.text import as_text
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ class Refused:
         )
         for problem in outcome.problems:
             if problem.level == ERROR:
-                hint = problem.hint or hint_of(problem, obj).hint
-                yield located(problem._replace(hint=hint), document, self._release)
+                advised = hinted(problem, obj) if problem.lacks_advice else problem
+                yield located(advised, document, self._release)
 
 
 def show_refusals(report: Report, texts: Mapping[str, Sequence[str]] | None = None) -> int:
