@@ -167,6 +167,7 @@ NOT_UPDATABLE = (
 )
 TERMS = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
 NODES = {"key": "zone", "operator": "In", "values": ["a"]}
+NODE = {"key": "metadata.name", "operator": "In", "values": ["node-1"]}
 MORE_NODES = {"key": "disk", "operator": "Exists"}
 
 
@@ -286,7 +287,7 @@ def test_containers_cannot_be_added_or_removed() -> None:
     pod = changed(
         STORED,
         ("spec.containers", [*STORED["spec"]["containers"], {"name": "serve", "image": "server:1"}]),
-        ("spec.activeDeadlineSeconds", -1),
+        ("spec.activeDeadlineSeconds", 1),
     )
 
     assert said(validate(pod, STORED)) == ["spec.containers: Forbidden: pod updates may not add or remove containers"]
@@ -299,10 +300,14 @@ def test_containers_cannot_be_added_or_removed() -> None:
     ("old", "new", "expected"),
     [
         (60, 30, []),
-        (60, 0, []),
+        (60, 0, ["Invalid value: 0: must be between 1 and 2147483647, inclusive"]),
         (60, 61, ["Invalid value: 61: must be less than or equal to previous value"]),
-        (None, -1, ["Invalid value: -1: must be between 0 and 2147483647, inclusive"]),
-        (None, 2**31, ["Invalid value: 2147483648: must be between 0 and 2147483647, inclusive"]),
+        (None, -1, [f"Invalid value: -1: must be between {least} and 2147483647, inclusive" for least in (1, 0)]),
+        (
+            None,
+            2**31,
+            [f"Invalid value: 2147483648: must be between {least} and 2147483647, inclusive" for least in (1, 0)],
+        ),
         (60, None, ["Invalid value: null: must not update from a positive integer to nil value"]),
     ],
 )
@@ -315,7 +320,15 @@ def test_a_deadline_is_set_or_made_earlier(old: int | None, new: int | None, exp
 def test_after_a_deadline_that_is_refused_nothing_else_is_looked_at() -> None:
     change = ("spec.hostIPC", True)
 
-    assert len(validate(changed(STORED, change, ("spec.activeDeadlineSeconds", -1)), STORED)) == 1
+    assert (
+        len(
+            validate(
+                changed(STORED, change, ("spec.activeDeadlineSeconds", 2)),
+                changed(STORED, ("spec.activeDeadlineSeconds", 1)),
+            )
+        )
+        == 1
+    )
 
 
 def test_tolerations_cannot_be_removed_or_changed() -> None:
@@ -349,7 +362,7 @@ def test_a_negative_grace_period_can_be_mended() -> None:
         [("spec.schedulingGates", None)],
         [("spec.nodeSelector.zone", "a")],
         [("spec.affinity", node_affinity({"matchExpressions": [NODES]}, {}))],
-        [("spec.affinity", node_affinity()), ("spec.nodeSelector.zone", "a")],
+        [("spec.affinity", {"nodeAffinity": {}}), ("spec.nodeSelector.zone", "a")],
     ],
 )
 def test_node_selectors_of_a_gated_pod_can_be_narrowed(changes: list[tuple[str, Any]]) -> None:
@@ -399,7 +412,7 @@ def test_nothing_else_of_a_gated_pod_can_change(changes: list[tuple[str, Any]], 
     ("terms", "expected"),
     [
         ([{"matchExpressions": [NODES, MORE_NODES]}, {}], ""),
-        ([{"matchExpressions": [NODES], "matchFields": [NODES]}, {}], ""),
+        ([{"matchExpressions": [NODES], "matchFields": [NODE]}, {}], ""),
         ([{"matchExpressions": [NODES]}], ": no additions/deletions to non-empty NodeSelectorTerms list are allowed"),
         ([{"matchExpressions": [MORE_NODES]}, {}], "[0]: only additions are allowed (no mutations or deletions)"),
         ([{}, {}], "[0]: only additions are allowed (no mutations or deletions)"),

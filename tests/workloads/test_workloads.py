@@ -16,6 +16,7 @@ JOB: dict[str, Any] = {
     "spec": {
         "template": {
             "spec": {
+                "restartPolicy": "Never",
                 "containers": [{"name": "train", "image": "trainer:1", "resources": {"claims": [{"name": "gpu"}]}}],
                 "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}],
             }
@@ -38,7 +39,9 @@ def job(*, made_from: str = "one-gpu", used: Any = (), image: str = "trainer:1",
 
 def of_apps(made: Any, kind: str) -> Any:
     """Make another workload of a job."""
-    return {**made, "apiVersion": "apps/v1", "kind": kind, "spec": {"template": made["spec"]["template"]}}
+    result = {**made, "apiVersion": "apps/v1", "kind": kind, "spec": {"template": made["spec"]["template"]}}
+    del result["spec"]["template"]["spec"]["restartPolicy"]
+    return result
 
 
 @pytest.mark.parametrize(

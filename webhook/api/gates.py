@@ -66,6 +66,7 @@ GATES: Mapping[str, Mapping[int, Stage | None]] = {
     "DRAWorkloadResourceClaims": {36: _ALPHA, 37: _BETA_OFF},
     "GenericWorkload": {35: _ALPHA, 37: _BETA_OFF},
     "PodLevelResources": {32: _ALPHA, 34: _BETA},
+    "TaintTolerationComparisonOperators": {35: _ALPHA},
 }
 """The stage of each gate from a release on; None from the release that no longer has it."""
 

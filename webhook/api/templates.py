@@ -65,7 +65,7 @@ def _steps(group: str, kind: str) -> Steps:
     """Find the nearest pod, or template of one, in a kind."""
     pending: list[tuple[Steps, type[Struct]]] = [((), _BY_KIND[group, kind].type)]
     for steps, each in pending:
-        if each.__name__ in _WITH_POD_SPEC:
+        if (each.go_name or each.__name__) in _WITH_POD_SPEC:
             return steps
         pending += [((*steps, name), field.type) for name, field in each.fields.items() if isinstance(field, Nested)]
     raise AssertionError(kind)

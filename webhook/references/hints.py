@@ -54,7 +54,7 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
         names = _quoted(match[2])
         lower = {each.lower(): each for each in names}
         near = lower.get(nearest(match[1].lower(), lower)) or nearest(match[1], names)
-        return _rename(near) if near else Advice()
+        return _rename(near) if near and near != match[1] else Advice()  # a listed value may lack its gate
     if _NO_NAME.search(problem.message):
         return _respelt(at(obj, problem.path), problem.path[-1])
     return Advice()

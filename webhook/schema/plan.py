@@ -13,7 +13,7 @@ from functools import cache, partial
 from itertools import chain
 from operator import attrgetter
 from types import GenericAlias
-from typing import TYPE_CHECKING, Annotated, Any, Final, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
 from msgspec import Meta, MsgspecError, convert, defstruct
 
@@ -301,6 +301,8 @@ def _text(field: Text, compiled: CompiledField, target: Target) -> _Planned:
     tests = list(field.tests(target)) if target.validates else []
     if not tests and field.required:
         return _Planned(Annotated[str, Meta(min_length=1)])
+    if len(tests) == 1 and (values := target.pick(field.one_of)):
+        return _Planned(Literal[tuple(each for each in ("", *values) if not compiled.walk(each))])
     if len(tests) == len(field.formats) == 1:
         return _Planned(_NAME, *_of_format(field.formats[0], target.release))
     if len(tests) == 1 and (limit := target.pick(field.max_length) or field.max_bytes):

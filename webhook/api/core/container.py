@@ -94,7 +94,7 @@ class Container(V1Struct):
 
     name = Text("The container's name, unique in the pod.", format=formats.dns_label, required=True, written=True)
     image = Text("The image that it runs.", required=True, usual=_usual_image)
-    imagePullPolicy = Text("When to pull the image.", go="PullPolicy")
+    imagePullPolicy = Text("When to pull the image.", go="PullPolicy", one_of=("Always", "IfNotPresent", "Never"))
     command = Array(Text(), "What it runs, in place of the image's entry point.")
     args = Array(Text(), "The arguments of that.")
     workingDir = Text("Where it runs that.")
@@ -108,7 +108,12 @@ class Container(V1Struct):
         "Which exits it is restarted after.", since=34, shape=Array(unjudged("ContainerRestartRule"))
     )
     terminationMessagePath = Text("The file with its last words.", default="/dev/termination-log")
-    terminationMessagePolicy = Text("Where its last words come from.", go="TerminationMessagePolicy", default="File")
+    terminationMessagePolicy = Text(
+        "Where its last words come from.",
+        go="TerminationMessagePolicy",
+        default="File",
+        one_of=("File", "FallbackToLogsOnError"),
+    )
     stdin = Bool("Whether it gets a standard input.")
     stdinOnce = Bool("Whether its standard input closes with the first client.")
     tty = Bool("Whether it gets a terminal.")

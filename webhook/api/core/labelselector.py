@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webhook import formats
+from webhook.api.core.meta import wrong_labels
 from webhook.api.core.values import V1Struct
 from webhook.problem import forbidden, invalid, of_own_type, required
 from webhook.schema import Array, Map, Nested, Text, check
@@ -39,11 +40,7 @@ class LabelSelector(V1Struct):
 @check(LabelSelector)
 def match_labels(selector: View) -> Iterator[Problem]:
     """Keys of labels are qualified names, values are short names."""
-    for key, value in selector.matchLabels.items():
-        for detail in formats.label_key(key, selector.release):
-            yield invalid(selector / "matchLabels", key, detail)
-        for detail in formats.label_value(value or "", selector.release):
-            yield invalid(selector / "matchLabels", value or "", detail)
+    yield from wrong_labels(selector.matchLabels, selector / "matchLabels", selector.release)
 
 
 @check(LabelSelectorRequirement)

@@ -133,10 +133,11 @@ def _known_labels(_release: Release) -> set[tuple[str, str]]:
     return set()
 
 
-def _plain_labels(meta: Any, target: Target) -> bool:
-    known, labels = _known_labels(target.release), meta.labels
+def are_plain_labels(labels: Mapping[str, str], release: Release) -> bool:
+    """Tell quickly whether labels are valid and short."""
+    known = _known_labels(release)
     return known.issuperset(labels.items()) or all(
-        _is_plain_label(key, value, target.release, known) for key, value in labels.items()
+        _is_plain_label(key, value, release, known) for key, value in labels.items()
     )
 
 
@@ -148,15 +149,19 @@ def _is_plain_label(key: str, value: str, release: Release, known: set[tuple[str
     return True
 
 
-@check(ObjectMeta, given=["labels"], fine=_plain_labels)
+def wrong_labels(labels: Mapping[str, str | None], path: Path, release: Release) -> Iterator[Problem]:
+    """Find labels with invalid keys or values (ValidateLabels)."""
+    for key, value in labels.items():
+        for detail in formats.label_key(key, release):
+            yield invalid(path, key, detail)
+        for detail in formats.label_value(value or "", release):
+            yield invalid(path, value or "", detail)
+
+
+@check(ObjectMeta, given=["labels"], fine=lambda meta, target: are_plain_labels(meta.labels, target.release))
 def label_syntax(meta: View) -> Iterator[Problem]:
     """Keys of labels are qualified names, values are short names."""
-    release = meta.release
-    for key, value in meta.labels.items():
-        for detail in formats.label_key(key, release):
-            yield invalid(meta / "labels", key, detail)
-        for detail in formats.label_value(value or "", release):
-            yield invalid(meta / "labels", value or "", detail)
+    yield from wrong_labels(meta.labels, meta / "labels", meta.release)
 
 
 @lru_cache(_REMEMBERED)

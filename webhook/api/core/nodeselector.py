@@ -5,7 +5,7 @@ Rules follow ``pkg/apis/core/validation/validation.go`` (ValidateNodeSelector).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook import formats
 from webhook.api.core.values import V1Struct
@@ -16,65 +16,79 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webhook.problem import Problem
-    from webhook.schema import View
+    from webhook.schema import Target, View
 
 
 class Requirement(V1Struct):
-    """A condition on a node's labels or fields; not judged, as in pods."""
+    """A condition on a node's labels, whose values may be such as no label has."""
 
     go_name = "NodeSelectorRequirement"
 
-    key = Text("The label's key.", written=True)
+    key = Text("The label's key.", format=formats.label_key, always=True, written=True)
     operator = Text("In, NotIn, Exists, DoesNotExist, Gt or Lt.", go="NodeSelectorOperator", written=True)
     values = Array(Text(), "What the operator compares the label with.")
-
-
-class Term(V1Struct):
-    """Conditions that a node must all meet; an empty term matches no node; not judged, as in pods."""
-
-    go_name = "NodeSelectorTerm"
-    atomic = True
-
-    matchExpressions = Array(Nested(Requirement), "Conditions on labels.")
-    matchFields = Array(Nested(Requirement), "Conditions on fields.")
-
-
-class Selector(V1Struct):
-    """Terms of which a node must meet one; not judged, as in pods."""
-
-    go_name = "NodeSelector"
-    atomic = True
-
-    nodeSelectorTerms = Array(Nested(Term), "The terms, one of which must match.", written=True)
 
 
 class NodeSelectorRequirement(Requirement):
     """A condition on a node's labels."""
 
-    key = Requirement.key.but(formats=(formats.label_key,), always=True)
+
+class RequiredRequirement(Requirement):
+    """A condition on the labels of a node that a pod must run on."""
 
 
-class NodeFieldRequirement(Requirement):
+class NodeFieldRequirement(V1Struct):
     """A condition on a node's fields, of which only the name can be matched."""
 
-    key = Requirement.key.but(doc="The field: metadata.name.")
+    go_name = "NodeSelectorRequirement"
+
+    key = Text("The field: metadata.name.", written=True)
     operator = Requirement.operator.but(doc="In or NotIn.")
     values = Requirement.values.but(doc="One node name.")
+
+
+class Term(V1Struct):
+    """Conditions that a node must all meet; an empty term matches no node."""
+
+    go_name = "NodeSelectorTerm"
+    atomic = True
+
+    matchExpressions = Array(Nested(Requirement), "Conditions on labels.")
+    matchFields = Array(Nested(NodeFieldRequirement), "Conditions on fields.")
 
 
 class NodeSelectorTerm(Term):
     """Conditions that a node must all meet; an empty term matches no node."""
 
     matchExpressions = Term.matchExpressions.but(item=Nested(NodeSelectorRequirement))
-    matchFields = Term.matchFields.but(item=Nested(NodeFieldRequirement))
 
 
-class NodeSelector(Selector):
+class RequiredTerm(Term):
+    """Conditions that a node must all meet for a pod to run on it; an empty term matches no node."""
+
+    matchExpressions = Term.matchExpressions.but(item=Nested(RequiredRequirement))
+
+
+class NodeSelector(V1Struct):
     """Terms of which a node must meet one."""
 
-    nodeSelectorTerms = Selector.nodeSelectorTerms.but(
-        item=Nested(NodeSelectorTerm), required=True, required_detail="must have at least one node selector term"
+    atomic = True
+
+    nodeSelectorTerms = Array(
+        Nested(NodeSelectorTerm),
+        "The terms, one of which must match.",
+        required=True,
+        required_detail="must have at least one node selector term",
+        written=True,
     )
+
+
+class RequiredNodeSelector(NodeSelector):
+    """Terms of which a node must meet one for a pod to run on it."""
+
+    go_name = "NodeSelector"
+
+    nodeSelectorTerms = NodeSelector.nodeSelectorTerms.but(item=Nested(RequiredTerm))
 
 
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
@@ -88,7 +102,14 @@ def _no_operator(requirement: View, known: Sequence[str]) -> Problem:
     return problem._replace(hint=f'did you mean "{near}"?', fix=Fix("replace", near)) if near else problem
 
 
-@check(NodeSelectorRequirement)
+def _has_fitting_values(requirement: Any, _: Target) -> bool:
+    operator, count = requirement.operator, len(requirement.values or ())
+    if operator in {"In", "NotIn"}:
+        return count > 0
+    return count == 0 if operator in {"Exists", "DoesNotExist"} else operator in {"Gt", "Lt"} and count == 1
+
+
+@check(Requirement, fine=_has_fitting_values)
 def values_for_operator(requirement: View) -> Iterator[Problem]:
     """In and NotIn need values, Gt and Lt exactly one, Exists and DoesNotExist none."""
     operator, path = requirement.operator, requirement / "values"
@@ -105,7 +126,12 @@ def values_for_operator(requirement: View) -> Iterator[Problem]:
         yield _no_operator(requirement, _OPERATORS)
 
 
-@check(NodeSelectorRequirement, since=32, given=["values"])
+def _are_labels(requirement: Any, target: Target) -> bool:
+    return not any(formats.label_value(value, target.release) for value in requirement.values)
+
+
+@check(NodeSelectorRequirement, since=32, given=["values"], fine=_are_labels)
+@check(RequiredRequirement, since=33, given=["values"], fine=_are_labels)
 def label_values(requirement: View) -> Iterator[Problem]:
     """The values must be valid for labels; others would never match."""
     for index, value in enumerate(requirement.values):

@@ -15,10 +15,24 @@ from webhook.api.core.container import (
     ResourceList,
     ResourceRequirements,
 )
-from webhook.api.core.nodeselector import Selector
+from webhook.api.core.meta import are_plain_labels, wrong_labels
+from webhook.api.core.placement import Affinity, PodSchedulingGate, Toleration
 from webhook.api.core.values import V1Struct, unjudged
 from webhook.problem import Path, duplicate, forbidden, invalid, not_found, required
-from webhook.schema import Anything, Array, Bool, Default, Int, Map, Nested, Text, check, exactly_one, remember
+from webhook.schema import (
+    CHANGED,
+    OLDEST,
+    Array,
+    Bool,
+    Default,
+    Int,
+    Map,
+    Nested,
+    Text,
+    check,
+    exactly_one,
+    remember,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -66,46 +80,6 @@ def one_source(claim: View, given: Sequence[str]) -> Iterator[Problem]:
     yield invalid(claim.path, claim.submitted, detail)
 
 
-# Where the pod may run
-
-
-class Toleration(V1Struct):
-    """A taint of nodes that the pod tolerates."""
-
-    key = Text("The taint; all of them if empty.")
-    operator = Text("Exists or Equal.", go="TolerationOperator")
-    value = Text("The taint's value, for Equal.")
-    effect = Text("The taint's effect; any if empty.", go="TaintEffect")
-    tolerationSeconds = Int("How long the pod stays on a node with a NoExecute taint.", pointer=True)
-
-
-class PodSchedulingGate(V1Struct):
-    """Something that must be done before the pod is scheduled."""
-
-    name = Text("Who will remove the gate.", written=True)
-
-
-class NodeAffinity(V1Struct):
-    """Nodes that the pod must or should run on."""
-
-    requiredDuringSchedulingIgnoredDuringExecution = Nested(Selector, "The nodes it must run on.", pointer=True)
-    preferredDuringSchedulingIgnoredDuringExecution = Anything(
-        "The nodes it should run on.", shape=Array(unjudged("PreferredSchedulingTerm"))
-    )
-
-
-class Affinity(V1Struct):
-    """The nodes on which the pod must or should run."""
-
-    package = "v1"
-    opaque: ClassVar = {
-        "podAffinity": unjudged("PodAffinity"),
-        "podAntiAffinity": unjudged("PodAntiAffinity"),
-    }
-
-    nodeAffinity = Nested(NodeAffinity, "On which nodes.", pointer=True)
-
-
 # Groups of pods
 
 
@@ -131,6 +105,8 @@ def one_group(group: View) -> Iterator[Problem]:
 
 
 # The whole
+
+_DEADLINES: Final = f"must be between 1 and {2**31 - 1}, inclusive"
 
 
 class PodSpec(V1Struct):
@@ -175,27 +151,49 @@ class PodSpec(V1Struct):
         PodSchedulingGroup, "The pods it is scheduled with.", pointer=True, since=36, gate="GenericWorkload"
     )
     schedulingGates = Array(
-        Nested(PodSchedulingGate), "What must be done before it is scheduled.", list_map_keys=["name"]
+        Nested(PodSchedulingGate),
+        "What must be done before it is scheduled.",
+        unique="name",
+        at_item=True,
+        list_map_keys=["name"],
     )
     schedulerName = Text("Who schedules it.", default="default-scheduler")
-    nodeName = Text("The node that it was scheduled to.")
+    nodeName = Text("The node that it was scheduled to.", format=formats.dns_subdomain)
     nodeSelector = Map(Text(), "The labels that a node must have.", is_atomic=True)
-    affinity = Nested(Affinity, "Where it wants to run.", pointer=True)
-    tolerations = Array(Nested(Toleration), "The taints it puts up with.")
-    priorityClassName = Text("How important it is, by name.")
+    affinity = Nested(Affinity, "Where it wants to run.", pointer=True, rechecked={OLDEST: CHANGED})
+    tolerations = Array(Nested(Toleration), "The taints it puts up with.", rechecked={OLDEST: CHANGED})
+    priorityClassName = Text("How important it is, by name.", format=formats.dns_subdomain)
     priority = Int("How important it is.", go="int32", pointer=True)
-    preemptionPolicy = Text("Whether it drives others out.", go="PreemptionPolicy", pointer=True)
-    runtimeClassName = Text("What runs its containers.", pointer=True)
-    serviceAccountName = Text("The service account that it uses.")
+    preemptionPolicy = Text(
+        "Whether it drives others out.",
+        go="PreemptionPolicy",
+        pointer=True,
+        required_if_given=True,
+        one_of=("PreemptLowerPriority", "Never"),
+    )
+    runtimeClassName = Text("What runs its containers.", format=formats.dns_subdomain, pointer=True)
+    serviceAccountName = Text("The service account that it uses.", format=formats.dns_subdomain)
     serviceAccount = Text("The former name of that.")
     automountServiceAccountToken = Bool("Whether it gets a token to act with.", pointer=True)
-    restartPolicy = Text("When its containers are restarted.", go="RestartPolicy", default="Always")
-    activeDeadlineSeconds = Int("How long it may run.", pointer=True)
+    restartPolicy = Text(
+        "When its containers are restarted.",
+        go="RestartPolicy",
+        default="Always",
+        one_of=("Always", "OnFailure", "Never"),
+    )
+    activeDeadlineSeconds = Int(
+        "How long it may run.", pointer=True, minimum=(1, _DEADLINES), maximum=(2**31 - 1, _DEADLINES)
+    )
     terminationGracePeriodSeconds = Int("How long it may take to stop.", pointer=True, default=30)
-    dnsPolicy = Text("How it resolves DNS names.", go="DNSPolicy", default="ClusterFirst")
-    hostname = Text("Its host name.")
+    dnsPolicy = Text(
+        "How it resolves DNS names.",
+        go="DNSPolicy",
+        default="ClusterFirst",
+        one_of=("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"),
+    )
+    hostname = Text("Its host name.", format=formats.dns_label)
     hostnameOverride = Text("Its host name, whatever its name.", pointer=True, since=34)
-    subdomain = Text("The domain of its host name.")
+    subdomain = Text("The domain of its host name.", format=formats.dns_label)
     setHostnameAsFQDN = Bool("Whether its host name has the domain.", pointer=True)
     enableServiceLinks = Bool("Whether it gets environment variables for services.", pointer=True)
     hostNetwork = Bool("Whether it uses the node's network.")
@@ -297,6 +295,16 @@ def container_claims(spec: View) -> Iterator[Problem]:
                 before = claims
             if left <= 0:
                 return
+
+
+def _selects_plain_labels(spec: Any, target: Target) -> bool:
+    return are_plain_labels(spec.nodeSelector, target.release)
+
+
+@check(PodSpec, given=["nodeSelector"], fine=_selects_plain_labels)
+def node_labels(spec: View) -> Iterator[Problem]:
+    """A pod selects nodes by labels: keys are qualified names, values are short names."""
+    yield from wrong_labels(spec.nodeSelector, spec / "nodeSelector", spec.release)
 
 
 @check(PodSpec, since=32, given=["resources"])

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from webhook.api.core.labelselector import LabelSelector
 from webhook.api.core.meta import ObjectMeta
-from webhook.api.core.nodeselector import Term
 from webhook.api.core.values import IntOrString, Quantity, Time, V1Struct, alike
 from webhook.schema import Array, Bool, Default, Field, Int, Map, Nested, Struct, Text
 
@@ -198,9 +197,6 @@ TopologySpreadConstraint = struct(
     matchLabelKeys=STRINGS,
     **alike(WRITTEN, "topologyKey whenUnsatisfiable"),
     **alike(OPTIONAL_STRING, "nodeAffinityPolicy nodeTaintsPolicy"),
-)
-PreferredSchedulingTerm = struct(
-    "PreferredSchedulingTerm", weight=Int(go="int32", written=True), preference=Nested(Term)
 )
 PodAffinityTerm = struct(
     "PodAffinityTerm",

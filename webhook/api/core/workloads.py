@@ -6,12 +6,12 @@ Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodTemplateSpec
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from webhook.api.core.meta import CountedObject, ObjectMeta
 from webhook.api.core.podspec import CONTAINER_LISTS, PodSpec
 from webhook.api.core.values import V1Struct, unjudged
-from webhook.problem import forbidden, invalid
+from webhook.problem import forbidden, invalid, not_supported, of_own_type, quoted, required
 from webhook.schema import (
     UPDATE,
     Anything,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webhook.problem import Problem
-    from webhook.schema import View
+    from webhook.schema import Target, View
 
 
 REPLICAS = Int(go="int32", pointer=True, default=1)
@@ -70,14 +70,23 @@ class Templated(V1Struct):
     template = Nested(PodTemplateSpec, "What the pods look like.")
 
 
+class Controlled(Templated):
+    """The desired state of a controller that replaces its pods, whatever their end."""
+
+    pods_of: ClassVar[str]
+    """What the API server calls the controller."""
+
+
 class PodTemplate(CountedObject):
     """A template for pods, for other programs to use."""
 
     template = Nested(PodTemplateSpec, "What the pods look like.")
 
 
-class ReplicationControllerSpec(Templated):
+class ReplicationControllerSpec(Controlled):
     """A template of pods, and their number."""
+
+    pods_of = "ReplicationController"
 
     opaque: ClassVar = dict[str, Field](replicas=REPLICAS, minReadySeconds=READY, selector=Map(Text(), is_atomic=True))
 
@@ -90,8 +99,10 @@ class ReplicationController(Workload):
     spec = Nested(ReplicationControllerSpec, "Pods, and how many.")
 
 
-class ReplicaSetSpec(Templated):
+class ReplicaSetSpec(Controlled):
     """A template of pods, and their number."""
+
+    pods_of = "ReplicaSet"
 
     opaque: ClassVar = dict[str, Field](replicas=REPLICAS, minReadySeconds=READY, selector=SELECTOR)
 
@@ -102,8 +113,10 @@ class ReplicaSet(Workload):
     spec = Nested(ReplicaSetSpec, "Pods, and how many.")
 
 
-class DeploymentSpec(Templated):
+class DeploymentSpec(Controlled):
     """A template of pods, their number, and how to replace them."""
+
+    pods_of = "ReplicaSet"
 
     opaque: ClassVar = dict[str, Field](
         replicas=REPLICAS,
@@ -122,8 +135,27 @@ class Deployment(Workload):
     spec = Nested(DeploymentSpec, "Pods, how many, and how to replace them.")
 
 
-class StatefulSetSpec(Templated):
+class StatefulPodSpec(PodSpec):
+    """The containers of a pod, and their requirements; its host name is that of the pod in the set."""
+
+    go_name = "PodSpec"
+
+    hostname = PodSpec.hostname.but(formats=())
+    subdomain = PodSpec.subdomain.but(formats=())
+
+
+class StatefulPodTemplateSpec(PodTemplateSpec):
+    """The metadata and the spec of the pods."""
+
+    go_name = "PodTemplateSpec"
+
+    spec = Nested(StatefulPodSpec, "What the pods run, and what that needs.")
+
+
+class StatefulSetSpec(Controlled):
     """A template of pods, their number, and their volumes."""
+
+    pods_of = "StatefulSet"
 
     opaque: ClassVar = dict[str, Field](
         replicas=REPLICAS,
@@ -140,6 +172,8 @@ class StatefulSetSpec(Templated):
         ordinals=unjudged("StatefulSetOrdinals"),
     )
 
+    template = Nested(StatefulPodTemplateSpec, "What the pods look like.")
+
 
 class StatefulSet(Workload):
     """Keeps a number of pods running, each with its own name and volumes."""
@@ -147,8 +181,10 @@ class StatefulSet(Workload):
     spec = Nested(StatefulSetSpec, "Pods, how many, and their volumes.")
 
 
-class DaemonSetSpec(Templated):
+class DaemonSetSpec(Controlled):
     """A template of pods, one for each node."""
+
+    pods_of = "DaemonSet"
 
     opaque: ClassVar = dict[str, Field](
         selector=SELECTOR,
@@ -221,6 +257,46 @@ class CronJob(Workload):
     """Starts jobs on a schedule."""
 
     spec = Nested(CronJobSpec, "Jobs, and when to start them.")
+
+
+def _are_replaced(controlled: Any, _: Target) -> bool:
+    spec = controlled.template and controlled.template.spec
+    return not spec or (spec.restartPolicy in {None, "", "Always"} and spec.activeDeadlineSeconds is None)
+
+
+@check(Controlled, fine=_are_replaced)
+def pods_without_end(controlled: View) -> Iterator[Problem]:
+    """Pods of controllers run until they are deleted: their containers are always restarted, and have no deadline."""
+    template = controlled.template
+    if not template:
+        return
+    path, spec = template / "spec", template.spec
+    if spec.restartPolicy != "Always":
+        yield not_supported(path / "restartPolicy", spec.restartPolicy, ["Always"], controlled.release)
+    if spec.activeDeadlineSeconds is not None:
+        detail = f"activeDeadlineSeconds in {controlled.type.pods_of} is not Supported"
+        yield forbidden(path / "activeDeadlineSeconds", detail)
+
+
+_ENDING: Final = ("OnFailure", "Never")
+
+
+def _end(job: Any, _: Target) -> bool:
+    spec = job.template and job.template.spec
+    return bool(spec) and spec.restartPolicy in (_ENDING if job.podFailurePolicy is None else _ENDING[1:])
+
+
+@check(JobSpec, fine=_end)
+def pods_that_end(job: View) -> Iterator[Problem]:
+    """Pods of jobs run to their end: state the restart policy, OnFailure or Never, as the default is Always."""
+    policy, path = job.template.spec.restartPolicy, job / "template" / "spec" / "restartPolicy"
+    if policy == "Always":
+        yield required(path, "valid values: " + ", ".join(map(quoted, _ENDING)))
+    elif policy not in _ENDING:
+        yield not_supported(path, policy, _ENDING, job.release)
+    elif policy != "Never" and job.submitted.get("podFailurePolicy") is not None:
+        shown = of_own_type(policy, job.release)
+        yield invalid(path, shown, 'only "Never" is supported when podFailurePolicy is specified')
 
 
 @transition(Job, on=[UPDATE])

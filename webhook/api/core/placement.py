@@ -1,0 +1,157 @@
+"""Where a pod may run, and when it may be scheduled: tolerations, node affinity, scheduling gates.
+
+Rules follow ``pkg/apis/core/validation/validation.go`` (ValidateTolerations, validateNodeAffinity,
+validateSchedulingGates).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from webhook import formats
+from webhook.api.core.nodeselector import RequiredNodeSelector, Term
+from webhook.api.core.values import V1Struct, unjudged
+from webhook.patterns import Pattern
+from webhook.problem import invalid, not_supported, of_own_type, quoted
+from webhook.schema import Array, Int, Nested, Text, check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webhook.problem import Problem
+    from webhook.schema import Target, View
+
+
+class Toleration(V1Struct):
+    """A taint of nodes that the pod tolerates."""
+
+    key = Text("The taint; all of them if empty.", format=formats.label_key)
+    operator = Text("Exists or Equal; Lt or Gt compare numbers.", go="TolerationOperator")
+    value = Text("The taint's value, for all operators but Exists.", usual=formats.label_value)
+    effect = Text(
+        "The taint's effect; any if empty.",
+        go="TaintEffect",
+        one_of=("NoSchedule", "PreferNoSchedule", "NoExecute"),
+    )
+    tolerationSeconds = Int("How long the pod stays on a node with a NoExecute taint.", pointer=True)
+
+
+_OPERATORS: Final = ("Equal", "Exists")
+_COMPARING: Final = ("Lt", "Gt")
+_COMPARING_SINCE: Final = 35
+_SHOWS_VALUE_SINCE: Final = 32
+
+
+_PLAIN: Final = (
+    "({tolerationSeconds} is None or {effect} == 'NoExecute') and "
+    "(not {value} if {operator} == 'Exists' else {key} and {operator} in (None, '', 'Equal'))"
+)
+
+
+@check(Toleration, fine=_PLAIN)
+def value_to_tolerate(toleration: View) -> Iterator[Problem]:
+    """The operator Exists takes no value, and only Exists no key; tolerationSeconds are for the effect NoExecute.
+
+    Lt and Gt compare numbers, from Kubernetes 1.35 on and with the feature gate TaintTolerationComparisonOperators.
+    """
+    release, operator, value = toleration.release, toleration.operator, toleration.value
+    path = toleration / "operator"
+    if not toleration.key and operator != "Exists":
+        detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+        yield invalid(path, of_own_type(operator, release), detail)
+    if toleration.tolerationSeconds is not None and toleration.effect != "NoExecute":
+        effect, detail = toleration.effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"
+        yield invalid(toleration / "effect", of_own_type(effect, release), detail)
+    if operator in {"", "Equal"}:
+        if details := formats.label_value(value, release):
+            yield invalid(path, value, ";".join(details))
+    elif operator == "Exists":
+        if value:
+            shown = value if release >= _SHOWS_VALUE_SINCE else toleration.submitted
+            yield invalid(path, shown, "value must be empty when `operator` is 'Exists'")
+    elif operator in _COMPARING and release >= _COMPARING_SINCE:
+        yield from _number(toleration)
+    else:
+        yield not_supported(path, operator, _OPERATORS, release)
+
+
+def _number(toleration: View) -> Iterator[Problem]:
+    """Find what keeps a value from being compared as a number."""
+    if not toleration.enabled("TaintTolerationComparisonOperators"):
+        supported = (*_OPERATORS, *_COMPARING)
+        yield not_supported(toleration / "operator", toleration.operator, supported, toleration.release)
+        return
+    path, value = toleration / "value", toleration.value
+    if not _decimal_pattern.fullmatch(value):
+        yield invalid(path, value, _NO_DECIMAL if value else "must be non-empty")
+    if error := _unparsable(value):
+        yield invalid(path, value, f"strconv.ParseInt: parsing {quoted(value)}: {error}")
+
+
+_NO_DECIMAL: Final = "must be a valid decimal integer in canonical form"
+_decimal_pattern = Pattern("0|-?[1-9][0-9]*+")
+_number_pattern = Pattern("[+-]?0*+([0-9]*+)")
+_DIGITS: Final = 19
+"""The most digits of an int64."""
+
+
+def _unparsable(value: str) -> str:
+    """Return the error of Go's ``strconv.ParseInt``; empty if there is none."""
+    number = _number_pattern.fullmatch(value)
+    if number is None or not value.lstrip("+-"):
+        return "invalid syntax"
+    is_small = len(number[1]) <= _DIGITS and -(1 << 63) <= int(value) < 1 << 63
+    return "" if is_small else "value out of range"
+
+
+class PodSchedulingGate(V1Struct):
+    """Something that must be done before the pod is scheduled."""
+
+    name = Text("Who will remove the gate.", written=True)
+
+
+def _has_name(gate: Any, target: Target) -> bool:
+    return not formats.label_key(gate.name, target.release)
+
+
+@check(PodSchedulingGate, fine=_has_name)
+def gate_name(gate: View) -> Iterator[Problem]:
+    """The name of a scheduling gate is a qualified name, such as example.com/quota."""
+    for detail in formats.label_key(gate.name, gate.release):
+        yield invalid(gate.path, gate.name, detail)
+
+
+# Nodes
+
+_WEIGHTS: Final = "must be in the range 1-100"
+
+
+class PreferredSchedulingTerm(V1Struct):
+    """Nodes that the pod should run on, and how much."""
+
+    weight = Int(
+        "How much it should, from 1 to 100.", go="int32", minimum=(1, _WEIGHTS), maximum=(100, _WEIGHTS), written=True
+    )
+    preference = Nested(Term, "Which nodes.")
+
+
+class NodeAffinity(V1Struct):
+    """Nodes that the pod must or should run on."""
+
+    requiredDuringSchedulingIgnoredDuringExecution = Nested(
+        RequiredNodeSelector, "The nodes it must run on.", pointer=True
+    )
+    preferredDuringSchedulingIgnoredDuringExecution = Array(
+        Nested(PreferredSchedulingTerm), "The nodes it should run on."
+    )
+
+
+class Affinity(V1Struct):
+    """The nodes on which the pod must or should run."""
+
+    opaque: ClassVar = {
+        "podAffinity": unjudged("PodAffinity"),
+        "podAntiAffinity": unjudged("PodAntiAffinity"),
+    }
+
+    nodeAffinity = Nested(NodeAffinity, "On which nodes.", pointer=True)
