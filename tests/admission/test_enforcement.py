@@ -91,7 +91,7 @@ class TestBypassingTheScheduler:
         )
         done = answer(json.dumps(asked(CLAIMLESS)).encode(), Call("validate"), options)
         message = json.loads(done.body)["response"]["status"]["message"]
-        assert message.endswith("spec.nodeName: Forbidden: bypasses the scheduler")
+        assert message.endswith("Forbidden: bypasses the scheduler; name the node in a nodeSelector instead")
 
 
 class TestModes:

@@ -67,4 +67,6 @@ def bypassing(request: Mapping[str, Any], options: prescheduled.RewriteOptions) 
         return None
     has_claims = rewritten(request, obj, options._replace(pods="claims")) is not None
     detail = prescheduled.NEVER_RUNS if has_claims else "bypasses the scheduler"
-    return forbidden(Path(("spec", "nodeName")), detail).named(prescheduled.RULE)
+    return forbidden(Path(("spec", "nodeName")), f"{detail}; name the node in a nodeSelector instead").named(
+        prescheduled.RULE
+    )
