@@ -393,3 +393,16 @@ def test_an_update_of_the_status_may_change_labels_but_not_owners() -> None:
     for kubernetes in ("1.33", "1.36"):
         (problem,) = validate(new, POD, kubernetes=kubernetes, subresource="status")
         assert (problem.field, problem.message[:20]) == ("metadata.labels", 'Invalid value: "b ":')
+
+
+@pytest.mark.parametrize(
+    ("value", "errors"), [("-" + "0" * 5000 + "1", []), ("1" * 5000, ["value out of range"]), ("+", ["invalid syntax"])]
+)
+def test_tolerated_numbers_have_any_length(value: str, errors: list[str]) -> None:
+    tolerations = [{"key": "memory", "operator": "Lt", "value": value}]
+    pod = POD | {"spec": POD["spec"] | {"tolerations": tolerations}}
+
+    found = validate(pod, kubernetes="1.36", feature_gates={"TaintTolerationComparisonOperators": True})
+
+    parsed = [each.message.rpartition(": ")[2] for each in found if "strconv.ParseInt" in each.message]
+    assert parsed == errors

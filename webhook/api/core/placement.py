@@ -90,7 +90,7 @@ def _number(toleration: View) -> Iterator[Problem]:
 
 _NO_DECIMAL: Final = "must be a valid decimal integer in canonical form"
 _decimal_pattern = Pattern("0|-?[1-9][0-9]*+")
-_number_pattern = Pattern("[+-]?0*+([0-9]*+)")
+_number_pattern = Pattern("([+-]?)0*+([0-9]*+)")
 _DIGITS: Final = 19
 """The most digits of an int64."""
 
@@ -100,7 +100,8 @@ def _unparsable(value: str) -> str:
     number = _number_pattern.fullmatch(value)
     if number is None or not value.lstrip("+-"):
         return "invalid syntax"
-    is_small = len(number[1]) <= _DIGITS and -(1 << 63) <= int(value) < 1 << 63
+    sign, digits = number.groups()
+    is_small = len(digits) <= _DIGITS and -(1 << 63) <= int(f"{sign}0{digits}") < 1 << 63
     return "" if is_small else "value out of range"
 
 
