@@ -68,6 +68,12 @@ class TestExpressions:
             ("device.driver == 'a", "a string is not closed: the closing quote is missing"),
             ("(device.driver == 'a'", "a parenthesis is not closed"),
             ("device.driver == 'a')", "there is one ) too many"),
+            ("device.driver in ['a', 'b'", "a bracket is not closed: a ] is missing"),
+            ("device.attributes['a.b'.foo == 'c'", "a bracket is not closed: a ] is missing"),
+            (
+                "device.driver LIKE 'a%'",
+                'CEL has no LIKE: write …startsWith("A"), …contains("A"), or …matches("^A")',
+            ),
             ("device.drive == 'a'", "did you mean driver?"),
             (
                 "device.foo == 1",

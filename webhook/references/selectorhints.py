@@ -50,6 +50,16 @@ _SYNTAX: Final[tuple[tuple[re.Pattern[str], str, tuple[str, str]], ...]] = (
     ),
     (re.compile(r"missing '\)' at|expecting '?\)"), "a parenthesis is not closed", _NO_REPLACEMENT),
     (
+        re.compile(r"missing '\]' at|'<EOF>' expecting \{?'\]'"),
+        "a bracket is not closed: a ] is missing",
+        _NO_REPLACEMENT,
+    ),
+    (
+        re.compile(r"(?:mismatched|extraneous) input '(?i:like)' expecting"),
+        'CEL has no LIKE: write …startsWith("A"), …contains("A"), or …matches("^A")',
+        _NO_REPLACEMENT,
+    ),
+    (
         re.compile(r"extraneous input '\)'|mismatched input '\)' expecting <EOF>"),
         "there is one ) too many",
         _NO_REPLACEMENT,
