@@ -141,6 +141,7 @@ NO_LIST = "error: internal error: interface conversion: {} is not traits.Lister:
         ("object.map[object.nil]", "error: invalid qualifier type: <nil>"),
         ("[null].map(x, object.map[x])", "error: invalid qualifier type: types.Null"),
         ("object[optional.of('a')]", "error: invalid qualifier type: *types.Optional"),
+        ("object.map[?optional.none()]", "error: invalid qualifier type: *types.Optional"),
         # common/types/list.go, IndexOrError.
         ("object.list[1.5]", "error: unsupported index value 1.5 in list"),
         ("object.list[18446744073709551615u]", "error: unsupported index value 18446744073709551615 in list"),

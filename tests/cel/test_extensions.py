@@ -135,6 +135,9 @@ def error_of(text: str, environment: Environment = EVERYTHING, **bindings: Any) 
         ("timestamp('2026-01-02T03:04:05Z').getHours('America/New_York')", 22),
         ("timestamp('2026-01-02T03:04:05Z').getHours('+05:30') + timestamp(0).getMinutes('-00:30')", 8 + 30),
         ("timestamp(0).getMilliseconds('') + timestamp(0).getHours('UTC')", 0),
+        ("timestamp(0).getHours('99:99') + timestamp(0).getMinutes('+5:-3')", 4 + 57),
+        ("timestamp('0001-01-01T00:00:00Z').getFullYear('-200000:00')", -22),
+        ("timestamp(0).getHours('9223372036854775807:9')", 23),
     ],
 )  # fmt: skip
 def test_values(text: str, value: Any) -> None:
@@ -186,7 +189,11 @@ def test_values(text: str, value: Any) -> None:
         ("math.abs(-9223372036854775808)", "integer overflow"),
         ("math.bitShiftLeft(1, -1)", "math.bitShiftLeft() negative offset: -1"),
         ("timestamp(0).getHours('Nowhere')", "unknown time zone Nowhere"),
-        ("timestamp(0).getHours('99:99')", "unknown time zone 99:99"),
+        ("timestamp(0).getHours('a:0')", 'strconv.Atoi: parsing "a": invalid syntax'),
+        ("timestamp(0).getHours('0:')", 'strconv.Atoi: parsing "": invalid syntax'),
+        ("timestamp(0).getHours('9223372036854775808:0')",
+         'strconv.Atoi: parsing "9223372036854775808": value out of range'),
+        ("timestamp(0) - duration('-9223372036854775808ns')", "integer overflow"),
         ("timestamp('9999-12-31T23:59:59Z') + duration('1s')", "timestamp overflow"),
         ("timestamp('0000-01-01T00:00:00Z' + '')", "timestamp overflow"),
         ("duration('2562047h') + duration('2562047h')", "integer overflow"),

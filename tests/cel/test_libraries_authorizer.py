@@ -42,7 +42,10 @@ BINDINGS: dict[str, Any] = {
         ('authorizer.requestResource.check("broken").error()', "out of order"),
         ('authorizer.requestResource.check("get").errored()', False),
         ('authorizer.requestResource.check("get").error()', ""),
-        ('authorizer == authorizer.serviceAccount("ns", "sa")', False),
+        ("authorizer == authorizer", "error: no such overload"),
+        ("authorizer != authorizer", True),
+        ('authorizer.path("/x") == authorizer.path("/x")', "error: no such overload"),
+        ('authorizer.path("/x").check("get") == null', False),
     ],
 )
 def test_questions_come_to(expression: str, expected: object) -> None:

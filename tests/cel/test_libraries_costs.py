@@ -97,3 +97,8 @@ def test_integers_cost_and_come_to_the_same_whether_they_are_known_to_be_some(nu
         except EvaluationError as error:
             results.append((str(error), meter.cost))
     assert results[0] == results[1]
+
+
+def test_inequality_costs_by_size_where_equality_has_a_cost_of_its_own() -> None:
+    assert spent("ip('::1') != ip('::2')") == spent("ip('::1') == ip('::2')") + 1
+    assert spent("cidr('::/0') != cidr('::/1')") == spent("cidr('::/0') == cidr('::/1')") - 1

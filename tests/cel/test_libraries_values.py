@@ -120,6 +120,8 @@ def test_a_version_equals_itself_and_nothing_less(parts: tuple[int, int, int, li
         ("[].max()", "error: max called on empty list"),
         ("[1, 2, 2].isSorted() && [].isSorted() && !([2, 1].isSorted())", True),
         ('[dyn(1), dyn("a"), dyn(0)].isSorted()', True),
+        ("[dyn(2), dyn(1), dyn(null)].isSorted()", False),
+        ("[dyn(1), dyn(null)].max()", "error: no such overload"),
         ("[1, 2, 2].indexOf(2) * 10 + [1, 2, 2].lastIndexOf(2)", 12),
         ("[1].indexOf(2) + [1].lastIndexOf(2)", -2),
         ('"hello".indexOf("l") * 10 + "hello".lastIndexOf("l")', 23),

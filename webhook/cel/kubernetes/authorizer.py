@@ -54,6 +54,10 @@ class Decision:
         self.reason = reason
         self.error = error
 
+    def cel_takes(self, _: object) -> bool:
+        """No value is allowed on the right of `==` (library/authz.go, receiverOnlyObjectVal.Equal)."""
+        return False
+
 
 class PathCheck(NamedTuple):
     """A check of a path that is not a resource, `/healthz`."""
@@ -62,6 +66,10 @@ class PathCheck(NamedTuple):
     path: str
     verb: str = ""
     cel_type: Type = PATH_CHECK
+
+    def cel_takes(self, _: object) -> bool:
+        """No value is allowed on the right of `==`."""
+        return False
 
 
 class ResourceCheck(NamedTuple):
@@ -77,6 +85,10 @@ class ResourceCheck(NamedTuple):
     label_selector: str = ""
     verb: str = ""
     cel_type: Type = RESOURCE_CHECK
+
+    def cel_takes(self, _: object) -> bool:
+        """No value is allowed on the right of `==`."""
+        return False
 
 
 class Authorize(Protocol):
@@ -98,11 +110,19 @@ class AuthorizerValue(NamedTuple):
     authorize: Authorize
     cel_type: Type = AUTHORIZER
 
+    def cel_takes(self, _: object) -> bool:
+        """No value is allowed on the right of `==`."""
+        return False
+
 
 class _GroupCheck(NamedTuple):
     authorizer: AuthorizerValue
     group: str
     cel_type: Type = GROUP_CHECK
+
+    def cel_takes(self, _: object) -> bool:
+        """No value is allowed on the right of `==`."""
+        return False
 
 
 def _path(authorizer: AuthorizerValue, path: str) -> PathCheck:

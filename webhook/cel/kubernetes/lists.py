@@ -25,7 +25,7 @@ from webhook.cel.types.base import (
 from webhook.cel.types.values import Duration, UInt, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _NAMES: Final = {
     INT: "int", UINT: "uint", DOUBLE: "double", BOOL: "bool",
@@ -36,25 +36,27 @@ _A: Final = parameter("A")
 
 
 def _precedes(one: Value, other: Value) -> bool:
-    """Whether a value is less than another; of values of different types, none is.
-
-    Raises:
-        EvaluationError: The first value is not comparable.
-    """
-    _must_compare(one)
+    """Whether a comparable value is less than another; of values of different types, none is."""
     try:
         return less(one, other)
     except EvaluationError:
         return False
 
 
-def _must_compare(value: Value) -> None:
-    if type(value) not in COMPARABLE:
-        raise no_such_overload()
+def _comparable(values: list[Value]) -> Iterator[Value]:
+    """Yields the values.
+
+    Raises:
+        EvaluationError: The next value is not comparable.
+    """
+    for value in values:
+        if type(value) not in COMPARABLE:
+            raise no_such_overload()
+        yield value
 
 
 def _is_sorted(values: list[Value]) -> bool:
-    return not any(_precedes(after, before) for before, after in pairwise(values))
+    return not any(_precedes(after, before) for before, after in pairwise(_comparable(values)))
 
 
 def _sum_from(zero: Value) -> Callable[[list[Value]], Value]:
@@ -71,7 +73,7 @@ def _least(values: list[Value]) -> Value:
     if not values:
         raise EvaluationError("min called on empty list")
     least = values[0]
-    for value in values:
+    for value in _comparable(values):
         if _precedes(value, least):
             least = value
     return least
@@ -81,7 +83,7 @@ def _greatest(values: list[Value]) -> Value:
     if not values:
         raise EvaluationError("max called on empty list")
     greatest = values[0]
-    for value in values:
+    for value in _comparable(values):
         if _precedes(greatest, value):
             greatest = value
     return greatest

@@ -161,10 +161,10 @@ def _computed_step(writer: Writer, start: Operand, link: Link) -> Operand:
     return writer.settled(Operand(result))
 
 
-def _is_of_variable(node: Expression) -> bool:
+def _is_of_variable(node: Expression | None) -> bool:
     """Whether a chain starts from a variable of the environment."""
     while isinstance(node, (ast.Select, ast.Call)) and getattr(node, "resolved", None) is None:
-        node = node.operand if isinstance(node, ast.Select) else next(node.children())
+        node = node.operand if isinstance(node, ast.Select) else next(node.children(), None)
     return str(getattr(node, "resolved", "")).startswith(".")
 
 

@@ -15,9 +15,11 @@ from webhook.patterns import Pattern
 
 _INTEGER: Final = Pattern(r"[+-]?[0-9]+")
 _DIGITS: Final = Pattern(r"[0-9]+")
+_DECIMALS: Final = "[0-9]+(?:_[0-9]+)*"
+_HEXADECIMALS: Final = "[0-9a-f]+(?:_[0-9a-f]+)*"
 _DOUBLE: Final = Pattern(
-    r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?|nan"
-    r"|0x(?:[0-9a-f]+(?:\.[0-9a-f]*)?|\.[0-9a-f]+)p[+-]?[0-9]+)",
+    rf"[+-]?(?:(?:{_DECIMALS}(?:\.(?:{_DECIMALS})?)?|\.{_DECIMALS})(?:e[+-]?{_DECIMALS})?|inf(?:inity)?|nan"
+    rf"|0x(?:_?{_HEXADECIMALS}(?:\.(?:{_HEXADECIMALS})?)?|\.{_HEXADECIMALS})p[+-]?{_DECIMALS})",
     re.IGNORECASE,
 )
 _BOOLS: Final = {
@@ -100,7 +102,7 @@ def string_to_double(text: str) -> float:
 
 def _hexadecimal(text: str) -> float:
     try:
-        return float.fromhex(text)
+        return float.fromhex(text.replace("_", ""))
     except OverflowError:
         fail("string", "double")
 

@@ -183,8 +183,8 @@ def undecided(first: Value, second: Value) -> EvaluationError:
     return not_bool(second if type(first) is bool else first)
 
 
-def _smaller(first: Value, second: Value) -> int:
-    own: int | None = getattr(first, "cel_equality_cost", None)
+def _comparison_cost(first: Value, second: Value, *, negated: bool) -> int:
+    own: int | None = None if negated else getattr(first, "cel_equality_cost", None)
     return traversal(min(size_of(first), size_of(second))) if own is None else own
 
 
@@ -193,7 +193,7 @@ def same(meter: Meter, left: int, mark: int, first: Value, second: Value, negate
     cls, other = type(first), type(second)
     if cls in _SCALARS and other in _SCALARS:
         return left - 1, mark, equal(first, second) is not negated
-    left -= _smaller(first, second)
+    left -= _comparison_cost(first, second, negated=negated)
     if cls is EvaluationError:
         return left, mark, first
     if other is EvaluationError:
@@ -219,7 +219,7 @@ def same_by_name(
     """Like `same`, where the environment sets the cost."""
     _, mark, result = same(meter, left, mark, first, second, negated)
     cost = by_name("not_equals" if negated else "equals", (first, second), result)
-    return left - (_smaller(first, second) if cost is None else cost), mark, result
+    return left - (_comparison_cost(first, second, negated=negated) if cost is None else cost), mark, result
 
 
 def member(

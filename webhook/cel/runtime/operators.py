@@ -204,7 +204,7 @@ def subtract(first: Value, second: Value) -> Value:
         if cls is Duration or cls is Timestamp:
             return Duration(_int(first.nanos - second.nanos))
     elif cls is Timestamp and other is Duration:
-        return Timestamp(first.nanos - second.nanos, first.offset)
+        return Timestamp(first.nanos + _int(-second.nanos), first.offset)  # Go negates the duration
     raise _refusal(first, "_-_")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.decimals import positional
 from webhook.cel.types.values import INT_MAX, INT_MIN, NANOS, Duration, Timestamp
+from webhook.escapes import GO_ESCAPES
 from webhook.later import Module
 from webhook.patterns import Pattern
 
@@ -22,6 +23,10 @@ _DAY: Final = 86_400
 _CYCLE_YEARS: Final = 400
 _CYCLE_DAYS: Final = 146_097
 """The period after which dates fall on the same days of the week again."""
+_SECOND_YEAR: Final = -62_104_060_800
+"""The start of year 2, in seconds since 1970."""
+_LAST_YEAR: Final = 253_370_764_800
+"""The start of year 9999."""
 _UNITS: Final = {
     "ns": 1,
     "us": 1000,
@@ -34,7 +39,7 @@ _UNITS: Final = {
 }  # Go reads both signs for micro
 _DURATION_PART: Final = Pattern(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")  # see above
 _TIMESTAMP: Final = Pattern(r"(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)", re.ASCII)
-_OFFSET: Final = Pattern(r"([+-]?)(\d{1,2}):(\d{1,2})", re.ASCII)
+_INTEGER: Final = Pattern(r"[+-]?[0-9]+")
 _MAX_OFFSET_HOURS: Final = 24
 _MAX_DIGITS: Final = 30
 _MAX_FRACTION: Final = 18
@@ -108,10 +113,6 @@ def format_timestamp(timestamp: Timestamp) -> str:
 
 @lru_cache(maxsize=256)
 def _zone(name: str) -> dt.tzinfo:
-    found = _OFFSET.fullmatch(name)
-    if found is not None:
-        minutes = int(found[2]) * 60 + int(found[3])
-        return dt.timezone(dt.timedelta(minutes=-minutes if found[1] == "-" else minutes))
     if name in {"", "UTC", "Local"}:
         return dt.UTC
     from zoneinfo import ZoneInfo  # it takes 0.3 MB, and few expressions name a zone
@@ -119,18 +120,43 @@ def _zone(name: str) -> dt.tzinfo:
     return ZoneInfo(name)
 
 
+def _offset(zone: str) -> int:
+    """The seconds that an offset such as `-5:30` stands for, of any size (cel-go common/types/timestamp.go, timeZone).
+
+    Raises:
+        EvaluationError: The hours or minutes are not numbers.
+    """
+    hours, minutes = map(_integer, zone.split(":", 1))
+    total = hours * 60 + (-minutes if zone.startswith("-") else minutes)
+    nanos = (total * 60 * NANOS - INT_MIN) % 2**64 + INT_MIN  # as Go's durations overflow
+    return int(nanos / NANOS)
+
+
+def _integer(text: str) -> int:
+    reason = "invalid syntax"
+    if _INTEGER.fullmatch(text):
+        digits = text.lstrip("+-").lstrip("0") or "0"
+        value = int(digits[:_MAX_DIGITS]) * (-1 if text.startswith("-") else 1)
+        if INT_MIN <= value <= INT_MAX:
+            return value
+        reason = "value out of range"
+    raise EvaluationError(f'strconv.Atoi: parsing "{text.translate(GO_ESCAPES)}": {reason}')
+
+
 def _local(timestamp: Timestamp, zone: str) -> tuple[dt.datetime, int]:
     """The date and time in a zone, and the years to add: Python has neither a year 0 nor a year 10000."""
-    moment = _epoch() + dt.timedelta(seconds=timestamp.nanos // NANOS)
-    try:
-        known = _zone(zone)
-    except (KeyError, ValueError, OSError):  # no such zone is a KeyError
-        raise EvaluationError(f"unknown time zone {zone}") from None
-    if moment.year == 1:
-        return (moment + dt.timedelta(days=_CYCLE_DAYS)).astimezone(known), -_CYCLE_YEARS
-    if moment.year == dt.MAXYEAR:
-        return (moment - dt.timedelta(days=_CYCLE_DAYS)).astimezone(known), _CYCLE_YEARS
-    return moment.astimezone(known), 0
+    seconds = timestamp.nanos // NANOS
+    known: dt.tzinfo = dt.UTC
+    if ":" in zone:
+        seconds += _offset(zone)
+    else:
+        try:
+            known = _zone(zone)
+        except (KeyError, ValueError, OSError):  # no such zone is a KeyError
+            raise EvaluationError(f"unknown time zone {zone}") from None
+    years = _CYCLE_YEARS if seconds < _SECOND_YEAR else -_CYCLE_YEARS if seconds >= _LAST_YEAR else 0
+    moment = _epoch() + dt.timedelta(days=years // _CYCLE_YEARS * _CYCLE_DAYS, seconds=seconds)
+    return moment.astimezone(known), -years
 
 
 def accessor(part: Callable[[dt.datetime], int]) -> Callable[..., int]:
