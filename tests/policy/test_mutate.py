@@ -304,6 +304,28 @@ def test_values_of_patches_become_json() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("value", "message", "number"),
+    [
+        ("double('NaN')", "Value", "NaN"),
+        ("[double('inf')]", "Value", "+Inf"),
+        ("Object{a: double('-inf')}", "Struct", "-Inf"),
+    ],
+)
+def test_infinite_numbers_are_not_json(value: str, message: str, number: str) -> None:
+    verdict = made(mutating("m", f"[JSONPatch{{op: 'add', path: '/spec', value: {value}}}]"))
+    said = f"*structpb.{message}: proto: google.protobuf.Value.number_value: invalid {number} value"
+    assert verdict.message.endswith(f"{NO_JSON}json: error calling MarshalJSON for type {said}")
+
+
+@pytest.mark.parametrize("value", ["[Object{a: 1}]", "{'a': optional.of(Object{a: 1})}"])
+def test_objects_in_lists_and_maps_end_the_request(value: str) -> None:
+    policy = mutating("m", f"[JSONPatch{{op: 'add', path: '/spec/a', value: {value}}}]", failurePolicy="Ignore")
+    verdict = made(policy)
+    assert not verdict.allowed
+    assert verdict.message.startswith("Internal error occurred: the API server panics at an Object in a list or map")
+
+
 def test_null_is_not_a_value() -> None:
     assert (
         "nodeName"

@@ -6,13 +6,16 @@ Follows apiserver ``pkg/cel/mutation/dynamic/objects.go`` and ``policy/mutating/
 from __future__ import annotations
 
 import base64
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import work
 from webhook.cel import EvaluationError
+from webhook.cel.runtime.conversions import double_to_string
 from webhook.cel.runtime.temporal import format_duration, format_timestamp
 from webhook.cel.types.base import Type
 from webhook.cel.types.values import BoolKey, Duration, Optional, Struct, Timestamp, UInt
+from webhook.policy.change.decoding import DecodingError
 from webhook.policy.change.gotext import Foreign, go_type
 
 if TYPE_CHECKING:
@@ -132,6 +135,7 @@ def to_json(value: Any, natives: Natives) -> Any:
 
     Raises:
         EvaluationError: The value has no form in JSON.
+        DecodingError: An object stands in a list or map.
     """
     try:
         return _json(value, natives)
@@ -150,7 +154,8 @@ def _json(value: Any, natives: Natives) -> Any:  # noqa: PLR0911 - a return for 
     if cls is list or cls is dict:
         return _container(value, natives)
     if isinstance(value, float):
-        return int(value) if value.is_integer() and abs(value) < _PLAIN else value
+        number = _finite(value, "Value")
+        return int(number) if number.is_integer() and abs(number) < _PLAIN else number
     if isinstance(value, int):
         return int(value) if abs(value) <= _MAX_EXACT else str(int(value))
     if isinstance(value, bytes):
@@ -180,6 +185,8 @@ def _proto(value: Any) -> Any:
         return [_proto(each) for each in value]
     if isinstance(value, dict):
         return {key: _proto(each) for key, each in value.items()}
+    if isinstance(value, float):
+        return _finite(value, "Struct")
     if not isinstance(value, Foreign):
         return value
     if isinstance(value.value, bytes):
@@ -189,11 +196,31 @@ def _proto(value: Any) -> Any:
     raise EvaluationError(f"proto: invalid type: {go_type(value)}")
 
 
+def _finite(value: float, message: str) -> float:
+    if math.isfinite(value):
+        return value
+    raise EvaluationError(
+        f"json: error calling MarshalJSON for type *structpb.{message}: proto: google.protobuf.Value.number_value: "
+        f"invalid {double_to_string(value)} value"
+    )
+
+
 def _container(value: list[Any] | dict[Any, Any], natives: Natives) -> Any:
     work(1 + len(value))  # repeatedly doubled values would become JSON without end
     if isinstance(value, list):
-        return [_json(each, natives) for each in value]
-    return {_json_key(key): _json(each, natives) for key, each in value.items()}
+        return [_element(each, natives) for each in value]
+    return {_json_key(key): _element(each, natives) for key, each in value.items()}
+
+
+def _element(value: Any, natives: Natives) -> Any:
+    while isinstance(value, Optional) and value.present:
+        value = value.value
+    if type(value) is Struct:
+        raise DecodingError(_PANIC)
+    return _json(value, natives)
+
+
+_PANIC: Final = "the API server panics at an Object in a list or map of a JSON Patch's value; use maps instead"
 
 
 def _json_key(key: Any) -> str:
