@@ -19,14 +19,20 @@ if TYPE_CHECKING:
     from webhook.schema import Target, View
 
 
-class Requirement(V1Struct):
-    """A condition on a node's labels, whose values may be such as no label has."""
+class Condition(V1Struct):
+    """A condition on a node's labels or fields."""
 
     go_name = "NodeSelectorRequirement"
 
-    key = Text("The label's key.", format=formats.label_key, always=True, written=True)
+    key = Text("The label's key.", written=True)
     operator = Text("In, NotIn, Exists, DoesNotExist, Gt or Lt.", go="NodeSelectorOperator", written=True)
     values = Array(Text(), "What the operator compares the label with.")
+
+
+class Requirement(Condition):
+    """A condition on a node's labels, whose values may be such as no label has."""
+
+    key = Condition.key.but(formats=(formats.label_key,), always=True)
 
 
 class NodeSelectorRequirement(Requirement):
@@ -37,14 +43,12 @@ class RequiredRequirement(Requirement):
     """A condition on the labels of a node that a pod must run on."""
 
 
-class NodeFieldRequirement(V1Struct):
+class NodeFieldRequirement(Condition):
     """A condition on a node's fields, of which only the name can be matched."""
 
-    go_name = "NodeSelectorRequirement"
-
-    key = Text("The field: metadata.name.", written=True)
-    operator = Requirement.operator.but(doc="In or NotIn.")
-    values = Requirement.values.but(doc="One node name.")
+    key = Condition.key.but(doc="The field: metadata.name.")
+    operator = Condition.operator.but(doc="In or NotIn.")
+    values = Condition.values.but(doc="One node name.")
 
 
 class Term(V1Struct):

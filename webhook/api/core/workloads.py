@@ -1,7 +1,7 @@
-"""Workload kinds, validated only for the resource claims of their pod templates.
+"""Workload kinds: the templates of their pods, and the restart policies that these need.
 
-Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodTemplateSpec) and, for what may not change,
-``pkg/apis/batch/validation/validation.go`` (ValidateJobSpecUpdate).
+Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodTemplateSpec) and ``validation.go`` in
+``pkg/apis/apps/validation`` and ``pkg/apis/batch/validation``.
 """
 
 from __future__ import annotations
