@@ -10,6 +10,8 @@ from tests.policy.examples import CLAIM, POD
 from webhook.api.core.others import KINDS
 from webhook.api.shapes import schema_of
 from webhook.api.versions import VERSIONS
+from webhook.cel.types.values import UInt
+from webhook.policy.change.gotext import Foreign
 from webhook.policy.change.merge import MergeError, apply
 from webhook.schema.derive.shape import Structure
 
@@ -146,6 +148,17 @@ def test_what_would_be_replaced_as_a_whole_is_refused(configuration: dict[str, A
                 '.spec.containers[name="a"].ports[containerPort="x",protocol="TCP"].containerPort: expected '
                 "numeric (int or float), got string"
             ),
+        ),
+        (
+            {"spec": {"containers": [{"name": {"a": [1, "b"]}}]}},
+            (
+                '.spec.containers[name=a=[1,"b"]].name: expected string, got &value.valueUnstructured{Value:'
+                'map[string]interface {}{"a":[]interface {}{1, "b"}}}'
+            ),
+        ),
+        (
+            {"metadata": {"finalizers": [Foreign(UInt(1))]}},
+            ".metadata.finalizers[={{undefined}}]: expected string, got &value.valueUnstructured{Value:0x1}",
         ),
     ],
 )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.objects import text
 from webhook.policy.change.gotext import Foreign, go_type, plain, sharp
 from webhook.policy.manifest.kinds import kind_of
-from webhook.problem import quoted, shown
+from webhook.problem import Verbatim, quoted, shown
 from webhook.schema.derive.shape import (
     ATOMIC,
     BOOLEAN,
@@ -205,7 +205,14 @@ def _scalar_error(value: Any, kind: str) -> str:
 
 
 def _text(value: Any) -> str:
-    return quoted(value) if isinstance(value, str) else shown(value)
+    """Spell a value as ``value.ToString`` does."""
+    if isinstance(value, Foreign):
+        return "{{undefined}}"
+    if isinstance(value, list):
+        return f"[{','.join(map(_text, value))}]"
+    if isinstance(value, dict):
+        return "".join(f"{name}={_text(each)}" for name, each in sorted(value.items()))
+    return quoted(value) if type(value) is str else shown(value)
 
 
 def _key_of(item: Any, shape: ListOf) -> tuple[Any, ...]:
@@ -220,7 +227,7 @@ def _key_of(item: Any, shape: ListOf) -> tuple[Any, ...]:
     if not isinstance(item, dict):
         raise MergeError("associative list with keys may not have non-map elements")
     parts = (item.get(name, default) for name, default in shape.keys)
-    return tuple(_text(part) if isinstance(part, list | dict) else part for part in parts)
+    return tuple(Verbatim(_text(part)) if isinstance(part, list | dict) else part for part in parts)
 
 
 def _key_text(key: tuple[Any, ...], shape: ListOf) -> str:
