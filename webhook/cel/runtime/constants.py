@@ -12,7 +12,7 @@ from webhook.cel.errors import EvaluationError, ProgramError
 from webhook.cel.regex import re2 as regex
 from webhook.cel.runtime.aggregates import MapBuilder
 from webhook.cel.runtime.attributes import KEYS, no_key
-from webhook.cel.runtime.calls import PATTERN_AT, callable_of, overloads_of
+from webhook.cel.runtime.dispatch import PATTERN_AT, callable_of, overloads_of
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.runtime.writer import NOT_CONSTANT
 from webhook.cel.syntax import ast

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final
 from webhook.cel.runtime import folds
 from webhook.cel.runtime.aggregates import emit_list, emit_map, emit_struct
 from webhook.cel.runtime.attributes import Chain, Link, emit_chain, emit_presence
-from webhook.cel.runtime.calls import charge, emit_call, emit_choice, overloads_of
+from webhook.cel.runtime.calls import emit_call, emit_choice
 from webhook.cel.runtime.constants import LARGE, Analysis, is_in_list, struct_of
+from webhook.cel.runtime.dispatch import charge, overloads_of
 from webhook.cel.runtime.logic import (
     emit_equality,
     emit_membership,
