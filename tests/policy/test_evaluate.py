@@ -289,6 +289,11 @@ def test_policies_see_the_version_that_they_ask_for() -> None:
     assert validate(request_of(old, kinds=Kinds()), policies).allowed
 
 
+def test_audit_annotations_have_no_authorizer() -> None:
+    annotations = [{"key": "k", "valueExpression": "authorizer.path('/x').check('get').reason()"}]
+    assert said(judged("true", auditAnnotations=annotations)).endswith("no such attribute(s): authorizer")
+
+
 def test_the_authorizer_knows_rules_and_superusers() -> None:
     asks = "authorizer.group('').resource('pods').namespace('default').check('break').allowed()"
     policies = load([policy(validations=[{"expression": asks}]), binding()])

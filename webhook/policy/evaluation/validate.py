@@ -149,7 +149,7 @@ def _evaluate(session: Session, invocation: Invocation) -> _Result:
         decisions = _validations(invocation, bindings, session.meter)
         if not policy.annotations:
             return _Result(decisions)
-        whole = {**bindings, "namespaceObject": session.namespace}
+        whole = {**_without_authorizer(bindings), "namespaceObject": session.namespace}
         return _Result(decisions, *_annotations(invocation, whole, session.meter))
     except OutOfBudgetError as error:
         return _Result([_failed(invocation, str(error))])
@@ -169,14 +169,18 @@ def _failed(invocation: Invocation, message: str, validation: Validation | None 
     )
 
 
+def _without_authorizer(bindings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what messages and audit annotations see; of the two, only annotations may name it (validator.go)."""
+    return {name: each for name, each in bindings.items() if not name.startswith("authorizer")}
+
+
 def _validations(invocation: Invocation, bindings: Mapping[str, Any], meter: Meter) -> Sequence[Decision]:
     policy, programs = invocation.hook.policy, invocation.hook.programs
     evaluation = Evaluation(bindings, programs.variables, POLICY_LIMIT, meter)
     outcomes = [evaluation.evaluate(each) for each in programs.validations]
     if outcomes.count(TRUE) == len(outcomes) and evaluation.is_certain(len(programs.messages)):
         return invocation.passed
-    without_authorizer = {name: each for name, each in bindings.items() if not name.startswith("authorizer")}
-    speaker = Evaluation(without_authorizer, programs.variables, evaluation.budget, meter)
+    speaker = Evaluation(_without_authorizer(bindings), programs.variables, evaluation.budget, meter)
     try:
         messages = [speaker.evaluate(each) if each else None for each in programs.messages]
     except OutOfBudgetError as error:
