@@ -478,3 +478,10 @@ def test_a_selector_that_takes_too_much_work_is_not_said_to_fail(monkeypatch: py
     monkeypatch.setattr("webhook.cli.validate.references._WORK", 10_000)
     assert findings(device_class(selector)) == []
     assert [each["rule"] for each in findings(device_class("1 / 0 == 1"))] == ["selector-constant"]
+
+
+def test_a_selector_whose_type_doubles_again_and_again_ends_its_own_check_only() -> None:
+    names = [f"v{number}" for number in range(70)]
+    bound = (f"cel.bind({name}, {{{before}: {before}}}, " for before, name in zip(["1", *names], names, strict=False))
+    found = findings(device_class(f"{''.join(bound)}v69 + 1{')' * 70}"))
+    assert [each["rule"] for each in found] == ["cel-selector"]
