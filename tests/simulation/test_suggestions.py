@@ -306,17 +306,42 @@ class TestPairs:
             "if the pod tolerates dedicated=ml:NoSchedule and with count 2 in request r": 1,
         }
 
+    def test_a_change_of_the_pod_and_one_of_the_cluster(self) -> None:
+        updated = devices("a", 2)
+        updated["spec"]["pool"]["resourceSliceCount"] = 2
+        objects = [node("a"), device_class(), updated, claim(count=3)]
+        assert suggested(objects, pod(claims={"gpu": "c"})) == {
+            "with count 2 in request r and once pool gpu.example.com/a with 2 devices is complete": 1
+        }
+
+
+class TestClustersThatDiffer:
+    def test_they_use_the_devices_that_pods_have_got_meanwhile(self) -> None:
+        listed = claim("listed")
+        listed["spec"]["devices"]["requests"] = [
+            {"name": "r", "firstAvailable": [{"name": "s", "deviceClassName": "gpu"}]}
+        ]
+        pods = [pod("first", {"gpu": "listed"}), pod("second", {"gpu": "c"}), pod("third", {"gpu": "listed"})]
+        objects = [node("a"), device_class(), devices("a"), claim(), listed]
+        first, second, third = simulate(objects, pods, feature_gates={"DRAPrioritizedList": False})
+        gate = "with the feature gate DRAPrioritizedList"
+        assert gate in [each["change"] for each in first["why"]["help"]]
+        assert second["node"] == "a"
+        assert gate not in [each["change"] for each in third["why"]["help"]]
+
 
 class TestBounds:
     def test_it_is_said_how_many_changes_were_tried_in_vain(self) -> None:
         wanted = claim(selectors=[selector("false")])
         (answer,) = simulate([node("a"), device_class(), wanted], [pod(claims={"gpu": "c"})])
-        assert (answer["why"]["help"], answer["why"]["tried"]) == ([], 1)
+        assert (answer["why"]["help"], answer["why"]["tried"]) == ([], 4)
 
     def test_questions_come_to_an_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
         objects = [node("a", {"taints": [DEDICATED]}), tainted("b", "x")]
         monkeypatch.setattr("webhook.simulation.suggestions._FILTERED_MAX", 1)
-        assert suggested(objects, pod()) == {"if the pod tolerates dedicated=ml:NoSchedule": 1}
+        (answer,) = simulate(objects, [pod()])
+        assert [each["change"] for each in answer["why"]["help"]] == ["if the pod tolerates dedicated=ml:NoSchedule"]
+        assert not answer["why"]["allTried"]
 
     def test_nodes_that_are_left_untried_may_be_opened_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("webhook.simulation.later.NODES_MAX", 2)

@@ -59,7 +59,8 @@ class Allocator:
 
     Args:
         classes: DeviceClasses.
-        slices: ResourceSlices, in any order; an iterator may yield them one by one, they are not kept.
+        slices: ResourceSlices, in any order; an iterator may yield them one by one, they are not kept. Or a catalog of
+            them, with the taints of rules.
         allocated: ResourceClaims; those with an allocation use devices, others are ignored.
         taint_rules: DeviceTaintRules; their taints are added to the devices that they select.
         features: The features that are on; `Features.of` derives them from feature gates.
@@ -76,7 +77,7 @@ class Allocator:
     def __init__(
         self,
         classes: Iterable[JSONObject],
-        slices: Iterable[JSONObject],
+        slices: Iterable[JSONObject] | Catalog,
         allocated: Iterable[JSONObject] = (),
         taint_rules: Iterable[JSONObject] = (),
         *,
@@ -89,7 +90,7 @@ class Allocator:
         self.features = features
         self._variant = implementation(features, release, implementations, patch)
         self._classes = {each["metadata"]["name"]: each for each in classes}
-        self.catalog = Catalog(slices, taint_rules)
+        self.catalog = slices if isinstance(slices, Catalog) else Catalog(slices, taint_rules)
         """The slices, with the taints of rules."""
         self._selectors = Selectors(release, features, with_lists=with_lists)
         self._usage = Usage(with_shares=features.ConsumableCapacity)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from webhook.objects import JSONObject
+    from webhook.simulation.cluster import Cluster
     from webhook.simulation.verdicts import Needs
 
 
@@ -36,6 +37,7 @@ class Change(NamedTuple):
         closer: Returns changes that do no more than is needed, the smallest first; takes the nodes that this one opens.
         selects_less: Whether it drops a selector, so that devices of any sort may come.
         parts: What it does to the thing, if it does several things at once.
+        cluster: The cluster that it leads to; None if it changes the pod, or releases a claim.
     """
 
     text: str
@@ -47,6 +49,7 @@ class Change(NamedTuple):
     closer: Callable[[Collection[int]], Iterable[Change]] = _none
     selects_less: bool = False
     parts: frozenset[object] = frozenset()
+    cluster: Cluster | None = None
 
     def exceeds(self, other: Change) -> bool:
         """Tell whether it does all that another change does, and more."""

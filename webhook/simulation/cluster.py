@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from copy import copy
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation import Allocator, Features
+from webhook.allocation.devices import Catalog
 from webhook.api import gates
 from webhook.api.versions import NEWEST, patch_of, release_of
 from webhook.deviceselectors.fleet import shortened
@@ -122,33 +124,19 @@ class Cluster:
 
     def __init__(self, inventory: Inventory, settings: Settings) -> None:
         self.inventory = inventory
-        self.settings = settings
-        self.extended = ExtendedResources(
-            inventory.all("DeviceClass"), settings.release, is_on=settings.has_extended_resources
-        )
         self.nodes = [NodeState(each) for each in inventory.all("Node")]
         self.names = [node.name for node in self.nodes]
         self.index = {node.name: index for index, node in enumerate(self.nodes)}
-        self.node_allocatable = None
-        if "DRANodeAllocatableResources" in settings.gates:
-            self.node_allocatable = NodeAllocatable(inventory.all("ResourceSlice"))
         self._now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         self.progress: Callable[[], None] = _nothing
         """Called before each check of a node."""
         self.log: list[int] = []
         """The nodes that changed, one after another."""
         self._homes = _homes(inventory.all("ResourceSlice"), self.index)
-        claims = inventory.all("ResourceClaim")
-        self.allocator = Allocator(
-            inventory.all("DeviceClass"),
-            inventory.all("ResourceSlice"),
-            [each for each in claims if allocation_of(each)],
-            taint_rules=inventory.all("DeviceTaintRule") if not settings.taint_rules_ignored else (),
-            features=Features.of(settings.gates, settings.release),
-            release=settings.release,
-            patch=settings.patch,
-            with_lists="DRAListTypeAttributes" in settings.gates,
-        )
+        self.variants: dict[str, Cluster] = {}
+        """Clusters that :meth:`variant` has made, by name: they use the devices that this one does."""
+        self._sources: tuple[list[JSONObject], list[JSONObject]] | None = None
+        self._configure(settings)
         self.copies: set[tuple[str, str]] = set()
         """The pods that exist only to count how many fit, by namespace and name."""
         self.namespaces_of_pods = {namespace_of(pod) for pod in inventory.running()}
@@ -158,6 +146,40 @@ class Cluster:
         for pod in inventory.running():
             if (home := self.index.get(text(pod, "spec", "nodeName"))) is not None:
                 self._add(pod, Demand.of(pod), home)
+
+    def _configure(self, settings: Settings) -> None:
+        """Make all that depends on the settings, and on objects that scheduling does not change."""
+        inventory = self.inventory
+        classes, slices = inventory.all("DeviceClass"), inventory.all("ResourceSlice")
+        self.settings = settings
+        self.extended = ExtendedResources(classes, settings.release, is_on=settings.has_extended_resources)
+        with_resources = "DRANodeAllocatableResources" in settings.gates
+        self.node_allocatable = NodeAllocatable(slices) if with_resources else None
+        sources = slices, [] if settings.taint_rules_ignored else inventory.all("DeviceTaintRule")
+        if sources != self._sources:
+            self._sources, self._catalog = sources, Catalog(*sources)
+        self.allocator = Allocator(
+            classes,
+            self._catalog,
+            filter(allocation_of, inventory.all("ResourceClaim")),
+            features=Features.of(settings.gates, settings.release),
+            release=settings.release,
+            patch=settings.patch,
+            with_lists="DRAListTypeAttributes" in settings.gates,
+        )
+
+    def variant(self, settings: Settings) -> Cluster:
+        """Return a cluster with the present objects and other settings, which shares its nodes with this one.
+
+        Args:
+            settings: The scheduler.
+
+        Raises:
+            ValueError: No allocator of the release supports the feature gates.
+        """
+        made = copy(self)
+        made._configure(settings)  # noqa: SLF001 - of the same class
+        return made
 
     @cached_property
     def of_unknown_size(self) -> str:
@@ -252,11 +274,13 @@ class Cluster:
         return changed
 
     def _use(self, claim: JSONObject) -> None:
-        self.allocator.add(claim)
+        for each in (self, *self.variants.values()):
+            each.allocator.add(claim)
         self._touch(claim)
 
     def _release(self, claim: JSONObject) -> None:
-        self.allocator.remove(claim)
+        for each in (self, *self.variants.values()):
+            each.allocator.remove(claim)
         self._touch(claim)
 
     def _touch(self, claim: JSONObject) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import suppress
 from copy import deepcopy
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
 from webhook.deviceselectors.parts import parts_of
@@ -11,18 +12,17 @@ from webhook.deviceselectors.reads import drivers
 from webhook.inventory.claims import allocation_of
 from webhook.objects import items, mapping, name_of, namespace_of, text
 from webhook.simulation import binding
-from webhook.simulation.cluster import Cluster
+from webhook.simulation.change import Change
 from webhook.simulation.ofpools import completed
 from webhook.simulation.rejections import requests
 from webhook.simulation.taints import Taint, taint_of
-from webhook.simulation.verdicts import Round, Verdicts
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from webhook.objects import JSONObject
-    from webhook.simulation.cluster import Settings
+    from webhook.simulation.cluster import Cluster, Settings
     from webhook.simulation.ofpools import PoolId
     from webhook.simulation.rejections import Group
     from webhook.simulation.verdicts import Needs
@@ -45,41 +45,75 @@ _POOLS_MAX: Final = 3
 """The number of incomplete pools that are named."""
 _RULES_MAX: Final = 3
 """The number of DeviceTaintRules whose deletion is tried, each alone."""
+_VARIANTS_MAX: Final = 16
+"""The number of changed clusters that are kept."""
+_WAIT: Final = 5
+"""The cost of a cluster update: more than that of any change of a pod."""
+RELEASE: Final = "release"
+"""What updates change: only the first that helps is of interest."""
 
 
-def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator[tuple[str, int]]:
-    """Return the changes that help, with the number of nodes that each opens.
+class Later:
+    """The changes to a cluster; each leads to a cluster that is made once for all pods.
 
     Args:
         cluster: The cluster.
-        needs: The needs of the pod.
-        groups: How nodes refuse the pod.
     """
-    if len(cluster.nodes) > NODES_MAX:
-        return
-    yield from _of_scheduler(cluster, needs)
-    pools = completed(cluster.inventory.all("ResourceSlice"))
-    if pools and (nodes := _with(cluster, needs, [each for slices in pools.values() for each in slices])):
-        yield f"once {_named(pools)} complete", nodes
-    for device_class, driver in _respelt(cluster, needs, groups):
-        if nodes := _with(cluster, needs, [device_class]):
-            yield f"if DeviceClass {name_of(device_class)} selects driver {driver}", nodes
-    for rule in _rules(cluster, groups)[:_RULES_MAX]:
-        with _without_rule(cluster, rule) as later:
-            if nodes := _fitting(cluster, later, needs):
-                yield f"once DeviceTaintRule {name_of(rule)} is deleted", nodes
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def changes(self, needs: Needs, groups: Sequence[Group]) -> Iterator[Change]:
+        """Return the changes that may help a pod.
+
+        Args:
+            needs: The needs of the pod.
+            groups: How nodes refuse the pod.
+        """
+        cluster = self._cluster
+        if len(cluster.nodes) > NODES_MAX:
+            return
+        for what, about, settings in _schedulers(cluster):
+            with suppress(ValueError):  # no allocator supports the gates
+                yield self._change(what, about, partial(cluster.variant, settings))
+        if pools := self._completed:
+            slices = [each for several in pools.values() for each in several]
+            yield self._change(f"once {_named(pools)} complete", "pools", partial(_with, cluster, slices))
+        for device_class, driver in _respelt(cluster, needs, groups):
+            what = f"if DeviceClass {name_of(device_class)} selects driver {driver}"
+            yield self._change(what, what, partial(_with, cluster, [device_class]))
+        for rule in _rules(cluster, groups)[:_RULES_MAX]:
+            what = f"once DeviceTaintRule {name_of(rule)} is deleted"
+            yield self._change(what, what, partial(_without_rule, cluster, rule))
+
+    @cached_property
+    def _completed(self) -> dict[PoolId, list[JSONObject]]:
+        return completed(self._cluster.inventory.all("ResourceSlice"))
+
+    def _change(self, what: str, about: str, make: Callable[[], Cluster]) -> Change:
+        """Return a change with the cluster that it leads to, which is kept for other pods.
+
+        Raises:
+            ValueError: There is none.
+        """
+        variants = self._cluster.variants
+        made = variants.pop(what, None) or make()
+        if len(variants) >= _VARIANTS_MAX:
+            del variants[next(iter(variants))]
+        variants[what] = made
+        return Change(what, _WAIT, about, cluster=made)
 
 
-def _of_scheduler(cluster: Cluster, needs: Needs) -> Iterator[tuple[str, int]]:
-    """Return the feature gates that help, each alone, and the next release that does."""
+def _schedulers(cluster: Cluster) -> Iterator[tuple[str, str, Settings]]:
+    """Return other settings of the scheduler: with one more feature gate, and of the later releases."""
     for gate in _OPENING:
-        settings = cluster.settings.with_gate(gate)
-        if settings and (nodes := _with_settings(cluster, settings, needs)):
-            yield f"with the feature gate {gate}", nodes
+        if settings := cluster.settings.with_gate(gate):
+            yield f"with the feature gate {gate}", gate, settings
     for settings in cluster.settings.later:
-        if nodes := _on_release(cluster, settings, needs):
-            yield f"on Kubernetes {settings}", nodes
-            break
+        ignores_more = settings.taint_rules_ignored and not cluster.settings.taint_rules_ignored
+        # One that ignores taints which someone has set is no help.
+        if not (ignores_more and cluster.inventory.knows("DeviceTaintRule")):
+            yield f"on Kubernetes {settings}", RELEASE, settings
 
 
 def _named(pools: dict[PoolId, list[JSONObject]]) -> str:
@@ -89,26 +123,6 @@ def _named(pools: dict[PoolId, list[JSONObject]]) -> str:
     what = f"pool {names}" if len(pools) == 1 else f"{len(pools)} pools ({names}{more})"
     verb = "is" if len(pools) == 1 else "are"
     return f"{what} with {count} devices {verb}" if count > 1 else f"{what} {verb}"
-
-
-def _on_release(cluster: Cluster, settings: Settings, needs: Needs) -> int:
-    """Count the nodes that would accept the pod with a later release's scheduler."""
-    if settings.taint_rules_ignored and not cluster.settings.taint_rules_ignored and _has_rules(cluster):
-        return 0  # it would help only by ignoring taints that someone has set
-    return _with_settings(cluster, settings, needs)
-
-
-def _with_settings(cluster: Cluster, settings: Settings, needs: Needs) -> int:
-    """Count the nodes that would accept the pod with another release or other feature gates."""
-    try:
-        newer = Cluster(cluster.inventory, settings)
-    except ValueError:
-        return 0
-    return _fitting(cluster, newer, needs)
-
-
-def _has_rules(cluster: Cluster) -> bool:
-    return cluster.inventory.knows("DeviceTaintRule")
 
 
 def _respelt(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator[tuple[JSONObject, str]]:
@@ -128,18 +142,17 @@ def _respelt(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterato
                     yield changed, meant
 
 
-def _with(cluster: Cluster, needs: Needs, objects: Sequence[JSONObject]) -> int:
-    """Count the nodes that would accept the pod with other objects in place of those of the same names."""
+def _with(cluster: Cluster, objects: Sequence[JSONObject]) -> Cluster:
+    """Make a cluster with other objects in place of those of the same names."""
     inventory = cluster.inventory
     before = [inventory.find(text(each, "kind"), name_of(each)) or each for each in objects]
     for each in objects:
         inventory.put(each)
     try:
-        later = Cluster(inventory, cluster.settings)
+        return cluster.variant(cluster.settings)
     finally:
         for each in before:
             inventory.put(each)
-    return _fitting(cluster, later, needs)
 
 
 def _rules(cluster: Cluster, groups: Sequence[Group]) -> list[JSONObject]:
@@ -152,25 +165,16 @@ def _rules(cluster: Cluster, groups: Sequence[Group]) -> list[JSONObject]:
     return [each for each in rules if taint_of(mapping(each, "spec", "taint")) in taints]
 
 
-@contextmanager
-def _without_rule(cluster: Cluster, rule: JSONObject) -> Iterator[Cluster]:
+def _without_rule(cluster: Cluster, rule: JSONObject) -> Cluster:
     """Make a cluster without a DeviceTaintRule."""
     inventory, every = cluster.inventory, cluster.inventory.all("DeviceTaintRule")
     inventory.discard("DeviceTaintRule", name_of(rule))
     try:
-        yield Cluster(inventory, cluster.settings)
+        return cluster.variant(cluster.settings)
     finally:
         for each in every:  # in their order
             inventory.discard("DeviceTaintRule", name_of(each))
             inventory.put(each)
-
-
-def _fitting(cluster: Cluster, other: Cluster, needs: Needs) -> int:
-    """Count the nodes of another cluster that would accept the pod; its nodes are as full as those of the first."""
-    other.nodes = cluster.nodes
-    verdicts = Verdicts(other)
-    verdicts.update(Round(other, needs))
-    return 0 if verdicts.errors or not are_reservable(needs, other.settings) else len(verdicts.fitting)
 
 
 def are_reservable(needs: Needs, settings: Settings) -> bool:

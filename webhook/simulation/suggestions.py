@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from itertools import combinations, islice
 from time import monotonic
 from typing import TYPE_CHECKING, Final
@@ -31,8 +32,6 @@ _FILTERED_MAX: Final = 100_000
 """The number of checks of nodes for one pod, all changes together."""
 _SECONDS: Final = 10.0
 """The time in which changes are tried for one pod."""
-_WAIT: Final = 5
-"""The cost of a cluster update: more than that of any change of a pod."""
 
 
 class Suggestion(NamedTuple):
@@ -100,6 +99,7 @@ class Suggestions:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        self._later = later.Later(cluster)
         self._filtered = self._tried = 0
 
     def of(self, needs: Needs, groups: Sequence[Group], error: str) -> Advice:
@@ -111,26 +111,39 @@ class Suggestions:
             error: The error that made the scheduler give up on it; empty without one.
         """
         self._filtered = self._tried = 0
-        best: list[tuple[tuple[bool, int], Suggestion]] = []
+        best: list[_Found] = []
         try:
             with limited(Budget(deadline=_deadline())):
-                for each in self._of_pod(needs, groups, error):
-                    suggestion = Suggestion(each.text, each.nodes, each.at_least)
-                    best.append((each.cost, suggestion))
-                for text, nodes in later.changes(self._cluster, needs, groups):
-                    best.append(((False, _WAIT), Suggestion(text, nodes)))
+                for each in self._every(needs, groups, error):
+                    best.append(each)  # noqa: PERF402 - those found until the deadline count
         except DeadlineExceededError:
             is_complete = False
         else:
             is_complete = True
-        best.sort(key=lambda each: (each[0], -each[1].nodes))
-        return Advice([each for _, each in best], self._tried, is_complete)
+        best.sort(key=lambda each: (each.cost, -each.nodes))
+        found = [Suggestion(each.text, each.nodes, each.at_least) for each in best]
+        return Advice(found, self._tried, is_complete)
 
-    def _of_pod(self, needs: Needs, groups: Sequence[Group], error: str) -> Iterator[_Found]:
-        """Try changes to the pod, its claims and those of others: each alone; if none helps, in pairs.
+    def _every(self, needs: Needs, groups: Sequence[Group], error: str) -> Iterator[_Found]:
+        """Try changes to the pod, then those to the cluster; if none of these helps, one of each together."""
+        helps = False
+        changes = self._of_pod(needs, groups, error)
+        for found in self._alone_or_paired(needs, changes):
+            helps = True
+            yield found
+        updates = list(self._later.changes(needs, groups))
+        updated = False
+        for update in updates:
+            if not (updated and update.about == later.RELEASE):
+                for found in self._try(needs, (update,)):
+                    helps = True
+                    updated = updated or update.about == later.RELEASE
+                    yield found
+        if not helps:
+            yield from self._paired(needs, [(change, update) for update in updates for change in changes])
 
-        If only the loss of a selector helps, pairs that keep all selectors are tried, too.
-        """
+    def _of_pod(self, needs: Needs, groups: Sequence[Group], error: str) -> list[Change]:
+        """Return the changes to a pod, its claims and those of others, the smallest first."""
         cluster = self._cluster
         wants_devices = needs.claims or any(group.requests for group in groups)
         every = [
@@ -139,7 +152,13 @@ class Suggestions:
             *ofnodes.changes(needs.demand, cluster.nodes[: later.NODES_MAX], cluster.extended.has),
             *(releases.changes(cluster, needs, groups) if wants_devices else ()),
         ]
-        changes = sorted(every, key=lambda each: each.size)[:_TRIED_MAX]
+        return sorted(every, key=lambda each: each.size)[:_TRIED_MAX]
+
+    def _alone_or_paired(self, needs: Needs, changes: Sequence[Change]) -> Iterator[_Found]:
+        """Try each change alone; if none helps, in pairs.
+
+        If only the loss of a selector helps, pairs that keep all selectors are tried, too.
+        """
         alone: list[_Found] = []
         for change in changes:
             self._tried += 1
@@ -147,13 +166,17 @@ class Suggestions:
                 if not any(found.exceeds(other) for other in alone):
                     alone.append(found)
                     yield found
-        if any(not each.selects_less for each in alone):
-            return
-        different = [pair for pair in combinations(changes, 2) if pair[0].about != pair[1].about]
+        if all(each.selects_less for each in alone):
+            for found in self._paired(needs, combinations(changes, 2)):
+                if not (alone and found.selects_less):
+                    yield found
+
+    def _paired(self, needs: Needs, pairs: Iterable[tuple[Change, Change]]) -> Iterator[_Found]:
+        """Try pairs of changes of different things, the smallest first."""
+        different = [pair for pair in pairs if pair[0].about != pair[1].about]
         for pair in sorted(different, key=lambda pair: pair[0].size + pair[1].size)[:_PAIRED_MAX]:
             self._tried += 1
-            together = islice(self._try(needs, pair), 1)
-            yield from (found for found in together if not (alone and found.selects_less))
+            yield from islice(self._try(needs, pair), 1)
 
     def _try(self, needs: Needs, changes: tuple[Change, ...]) -> Iterator[_Found]:
         """Try changes together: with the smallest that help in place of each, and that open as many nodes."""
@@ -185,21 +208,24 @@ class Suggestions:
         """Return the nodes that would accept the pod."""
         for change in changes:
             needs = change.edit(needs)
-        fitting = self._fitting(needs, [change.released for change in changes if change.released is not None])
-        return _concerned(changes, fitting)
+        cluster = next((change.cluster for change in changes if change.cluster is not None), self._cluster)
+        with ExitStack() as gone:
+            for change in changes:
+                if change.released is not None:
+                    gone.enter_context(self._cluster.without(change.released))
+            return _concerned(changes, self._fitting(needs, cluster))
 
     def _untried(self, needs: Needs) -> Sequence[int]:
         """Return the nodes on which changes are not tried."""
         return Verdicts(self._cluster, named(needs.demand.spec)).nodes[later.NODES_MAX :]
 
-    def _fitting(self, needs: Needs, released: Sequence[JSONObject]) -> list[int]:
-        if released:
-            with self._cluster.without(released[0]):
-                return self._fitting(needs, released[1:])
-        if self._filtered > _FILTERED_MAX or not later.are_reservable(needs, self._cluster.settings):
+    def _fitting(self, needs: Needs, cluster: Cluster) -> list[int]:
+        if self._filtered > _FILTERED_MAX:
+            raise DeadlineExceededError
+        if not later.are_reservable(needs, cluster.settings):
             return []
-        verdicts = Verdicts(self._cluster, named(needs.demand.spec))
-        verdicts.update(Round(self._cluster, needs), at_most=later.NODES_MAX)
+        verdicts = Verdicts(cluster, named(needs.demand.spec))
+        verdicts.update(Round(cluster, needs), at_most=later.NODES_MAX)
         self._filtered += len(verdicts.by_node)
         return [] if verdicts.errors else list(verdicts.fitting)
 
