@@ -946,7 +946,7 @@ class TestTest:
         done = draguard("policy", "test", "--output", "junit", folder)
         suites = {each.get("name"): each for each in ET.fromstring(done.out)}  # noqa: S314 - our own output
         _, failed = suites[f"{folder}/tests.yaml"]
-        assert (failed.get("name"), failed.get("line")) == ('<&"?>', "11")
+        assert (failed.get("name"), failed.get("line")) == ('<&"\\x07>', "11")
         assert failed[0].get("message") == 'message: expected "worse", got "bad name"'
         assert suites[f"{folder}/tests.yaml"].get("failures") == "1"
         assert [len(each) for each in suites["coverage"]] == [0, 1]
