@@ -108,6 +108,21 @@ class TestArgoWorkflows:
         (problem,) = problems_of("argoproj.io/v1alpha1", "WorkflowTemplate", body)
         assert problem.field == f"{where}.resourceClaims[0].resourceClaimName"
 
+    @pytest.mark.parametrize(
+        "more",
+        [
+            {"podSpecPatch": "resourceClaims: [{name: gpu, resourceClaimName: gpus}]"},
+            {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "{{inputs.parameters.claim}}"}]},
+            {"sidecars": [{"name": "b", "resources": {"limits": {"memory": "{{inputs.parameters.memory}}"}}}]},
+        ],
+    )
+    def test_claims_that_only_a_running_workflow_knows_are_not_judged(self, more: dict[str, Any]) -> None:
+        template = {"name": "a", "container": {"resources": {"claims": [{"name": "gpu"}]}}}
+        body = {"spec": {"templates": [template]}}
+        assert problems_of("argoproj.io/v1alpha1", "Workflow", body)
+        body = {"spec": {"templates": [template | more]}}
+        assert not problems_of("argoproj.io/v1alpha1", "Workflow", body)
+
     def test_a_cron_workflow_has_a_workflow_in_it(self) -> None:
         templates = [{"name": "a", "container": {"resources": {"claims": [{"name": "gpu"}]}}}]
         body = {"spec": {"workflowSpec": {"templates": templates}}}

@@ -8,13 +8,18 @@ from webhook.problem import WARNING, Path, Problem
 from webhook.workloads.embedded import PodsIn, every_object, manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from webhook.objects import JSONObject
     from webhook.workloads.embedded import Steps
 
+    Container = tuple[Steps, JSONObject]
+    """A container, and its path."""
+
 _CONTAINERS: Final = ("template", "spec", "containers")
 _CLAIMS: Final = ("template", "spec", "resourceClaims")
+_PARAMETER: Final = "{{"
+"""Begins what Argo replaces by a value once the workflow runs."""
 
 
 def _mapping(value: Any, *names: str) -> JSONObject:
@@ -38,7 +43,11 @@ def _workflow(obj: JSONObject) -> Iterator[PodsIn]:
         found = ((claims, steps) for holder, steps in stated if (claims := _items(holder, "resourceClaims")))
         claims, whose = next(found, ([], here))
         containers = list(_containers(template, here))
-        if not isinstance(template, dict) or not containers:
+        if (
+            not isinstance(template, dict)
+            or not containers
+            or _are_open(claims, containers, (holder for holder, _ in stated))
+        ):
             continue
         named = [{"name": f"c{number}", **_known(each)} for number, (_, each) in enumerate(containers)]
         places: list[tuple[Steps, Steps]] = []
@@ -47,7 +56,16 @@ def _workflow(obj: JSONObject) -> Iterator[PodsIn]:
         yield PodsIn(manifest(obj, {"spec": {"containers": named, "resourceClaims": claims}}), tuple(places))
 
 
-def _containers(template: Any, at: Steps) -> Iterator[tuple[Steps, JSONObject]]:
+def _are_open(claims: list[Any], containers: Sequence[Container], holders: Iterable[Any]) -> bool:
+    """Tell whether only a running workflow knows the resources of a pod: they come from a patch or parameters."""
+    patches = (_mapping(each).get("podSpecPatch") for each in holders)
+    if any(isinstance(each, str) and "resourceClaims" in each for each in patches):
+        return True
+    stated = every_object([claims, *(_mapping(each, "resources") for _, each in containers)])
+    return any(isinstance(value, str) and _PARAMETER in value for _, each in stated for value in each.values())
+
+
+def _containers(template: Any, at: Steps) -> Iterator[Container]:
     for name in ("container", "script"):
         if found := _mapping(template, name):
             yield (*at, name), found
