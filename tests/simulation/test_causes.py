@@ -140,16 +140,19 @@ def test_devices_of_the_class_in_an_incomplete_pool() -> None:
 
 def test_counters_without_their_feature_gate() -> None:
     consumed = [{"counterSet": "s", "counters": {"memory": {"value": "1Gi"}}}]
-    parts, sets = clusters.devices("a", consumesCounters=consumed), clusters.devices("a", 0)
+    parts, sets = clusters.devices("a", 2, consumesCounters=consumed), clusters.devices("a", 0)
     parts["spec"]["pool"]["resourceSliceCount"] = sets["spec"]["pool"]["resourceSliceCount"] = 2
     sets["metadata"]["name"] = "sets"
     sets["spec"]["sharedCounters"] = [{"name": "s", "counters": {"memory": {"value": "4Gi"}}}]
-    objects = [clusters.device_class(), clusters.node("a"), parts, sets, asking()]
+    parts["spec"]["devices"][1]["attributes"] = {"model": {"string": "A100"}}
+    held = clusters.allocated("held", "a", "d0", "old")  # draws on the same counters, which is not the reason
+    objects = [clusters.device_class(), clusters.node("a"), parts, sets, held, asking(selectors=of_model("A100"))]
     (answer,) = simulate(objects, [clusters.pod(claims={"gpu": "c"})], kubernetes="1.35")
     assert answer["why"]["reason"] == (
-        "no node has a device with enough counters left for request r: "
+        'no node has a device with model = "A100" with enough counters left for request r: '
         "devices consume counters, and the DRAPartitionableDevices feature is disabled"
     )
+    assert answer["why"]["nodes"][0]["requests"][0]["heldBy"] == []
 
 
 def test_values_that_differ_only_in_their_type() -> None:

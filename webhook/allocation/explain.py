@@ -265,7 +265,7 @@ class Funnel:
         device, holders = self._view.devices[index], self._view.usage_of(index).holders
         if stage in {IN_USE, CAPACITY}:
             return tuple(holders.get(device.name, ()))
-        if stage != COUNTERS or not holders:
+        if stage != COUNTERS or not holders or not self._view.variant.features.PartitionableDevices:
             return ()
         pool, sets = self._view.pools[self._view.pool_of[index]], _counter_sets(device)
         alike = [
