@@ -270,7 +270,7 @@ STORIES: Final = {
     "all devices, and one is in use": Story(
         [gpus(), allocated("held", "a"), claim(allocationMode="All")],
         "default/held",
-        "with allocationMode ExactCount in place of All in request r",
+        "with count 1 in place of allocationMode All in request r",
         requesting(allocationMode="ExactCount", count=1),
     ),
     "all devices are in use": Story(
@@ -342,7 +342,7 @@ STORIES: Final = {
     "all devices are wanted, and one is tainted": Story(
         [gpus_with([], [TAINT]), claim(allocationMode="All")],
         "taint broken:NoSchedule is not tolerated",
-        "with allocationMode ExactCount in place of All in request r",
+        "with count 1 in place of allocationMode All in request r",
         requesting(allocationMode="ExactCount", count=1),
     ),
     "an extended resource is in use": Story(

@@ -545,7 +545,7 @@ class TestHelp:
     def test_all_devices(self) -> None:
         objects = [*GPU, *NODES, allocated("used", "a"), allocated("other", "b"), claim(allocationMode="All")]
         (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
-        assert answer["why"]["help"][0]["change"] == "with allocationMode ExactCount in place of All in request r"
+        assert answer["why"]["help"][0]["change"] == "with count 1 in place of allocationMode All in request r"
 
 
 class TestBadInput:

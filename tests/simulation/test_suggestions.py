@@ -86,6 +86,18 @@ class TestReleases:
             "once claim default/held is released (pod old, older)": 1
         }
 
+    def test_those_of_the_same_workload_take_no_place(self) -> None:
+        owned = {"ownerReferences": [{"kind": "ReplicaSet", "name": "web", "uid": "web", "controller": True}]}
+        running = [pod(f"web{n}", {"gpu": f"own{n}"}, nodeName="a") for n in range(8)]
+        own = [allocated(f"own{n}", "a", f"d{n}", f"web{n}") for n in range(8)]
+        wanted = pod(claims={"gpu": "c"})
+        for each in (*running, wanted):
+            each["metadata"] |= owned
+        objects = [node("a"), node("b"), device_class(), devices("a", 8), devices("b"), *own, *running, claim()]
+        assert suggested([*objects, allocated("held", "b", "d0", "old")], wanted) == {
+            "once claim default/held is released (pod old, not found)": 1
+        }
+
     def test_a_pod_with_two_claims_goes_once(self) -> None:
         held = [allocated(f"held{number}", "a", f"d{number}", "old") for number in range(2)]
         running = {**pod("old", {"a": "held0", "b": "held1"}, {"cpu": "3"}, nodeName="a"), "apiVersion": "v1"}
@@ -168,6 +180,39 @@ class TestTaintsOfDevices:
             "if request r tolerates y:NoSchedule": 1,
             "if request r tolerates x:NoSchedule and y:NoSchedule": 2,
         }
+
+    @pytest.mark.parametrize(
+        ("tolerations", "first"),
+        [
+            ([], "if request r tolerates upkeep:NoSchedule"),
+            (
+                [{"key": "broken", "operator": "Exists", "effect": "NoSchedule"}],
+                "if request r tolerates broken:NoExecute",
+            ),
+        ],
+    )
+    def test_the_taint_that_is_nearly_tolerated_or_evicts_no_pods_comes_first(
+        self, tolerations: list[JSONObject], first: str
+    ) -> None:
+        taints = [{"key": "broken", "effect": "NoExecute"}], [{"key": "upkeep", "effect": "NoSchedule"}]
+        objects = [
+            device_class(),
+            node("a"),
+            node("b"),
+            *(devices(n, taints=t) for n, t in zip("ab", taints, strict=True)),
+        ]
+        assert next(iter(suggested([*objects, claim(tolerations=tolerations)], pod(claims={"gpu": "c"})))) == first
+
+
+class TestAllDevices:
+    def test_as_many_as_nodes_have_left(self) -> None:
+        held = [allocated("one", "a"), *(allocated(f"two{n}", "b", f"d{n}") for n in range(2))]
+        objects = [device_class(), devices("a", 4), devices("b", 4), node("a"), node("b"), *held]
+        found = suggested([*objects, claim(allocationMode="All")], pod(claims={"gpu": "c"}))
+        assert list(found.items())[:2] == [
+            ("with count 3 in place of allocationMode All in request r", 1),
+            ("with count 2 in place of allocationMode All in request r", 2),
+        ]
 
 
 class TestFeatureGates:

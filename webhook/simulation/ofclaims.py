@@ -118,7 +118,7 @@ class _Request:
         self._index, self._name = place
         self._asks = asks
         self._title = title
-        self._taints = _taints(answers)
+        self._taints = _taints(answers, items(asks, "tolerations"))
         self._lacking: Mapping[str, Sequence[str]] = _lacking(answers)
         self._lacking_capacity: Mapping[str, Sequence[str]] = _lacking(
             [each for each in answers if each["enough"] < _least(each) <= each["tolerated"]]
@@ -129,6 +129,8 @@ class _Request:
             min(filter(None, (each["enough"], each["constrained"], each["together"])), default=0) for each in answers
         }
         """How many devices nodes could give, each alone."""
+        self._most = max(map(_least, answers), default=1)
+        """How many devices it needs of some node."""
 
     def changes(self, error: str) -> Iterator[Change]:
         """Return the changes to the request.
@@ -139,9 +141,6 @@ class _Request:
         asks = self._asks
         for selector in items(asks, "selectors"):
             yield from self._of_selector(selector, error)
-        if text(asks, "allocationMode") == "All":
-            what = f"with allocationMode ExactCount in place of All in {self._title}"
-            yield self._change(what, 3, "count", _setting(allocationMode="ExactCount", count=1))
         yield from self._of_count()
         yield from self._of_capacity()
         for taints in self._taints:
@@ -250,24 +249,40 @@ class _Request:
     def _of_count(self) -> Iterator[Change]:
         """Lower the count to one, or as little as possible; if it is large, to what nodes have left, or by halves."""
         wanted: Any = self._asks.get("count") or 1
+        if text(self._asks, "allocationMode") == "All":
+            instead = " in place of allocationMode All"
+            fewer = [
+                self._with_count(self._most, each, instead) for each in sorted(self._had, reverse=True) if each > 1
+            ]
+            yield self._with_count(self._most, 1, instead)._replace(closer=lambda _: fewer)
         if wanted > 1:
             halves = {1 << bits for bits in range(wanted.bit_length())}
             counts = range(wanted) if wanted <= _COUNTS_MAX else {*self._had, wanted - 1, *halves}
             less = [self._with_count(wanted, each) for each in sorted(counts, reverse=True) if 1 < each < wanted]
             yield self._with_count(wanted, 1)._replace(closer=lambda _: less)
 
-    def _with_count(self, wanted: int, count: int) -> Change:
-        what = f"with count {count} in {self._title}"
-        return self._change(what, min(wanted - count, _FEWER) + 1, "count", _setting(count=count))
+    def _with_count(self, wanted: int, count: int, instead: str = "") -> Change:
+        what = f"with count {count}{instead} in {self._title}"
+        edit = _setting(allocationMode="ExactCount", count=count)
+        return self._change(what, min(wanted - count, _FEWER) + 1, "count", edit)
 
 
-def _taints(answers: Sequence[JSONObject]) -> list[list[Taint]]:
-    """Return the sets of taints that keep devices out, the smallest and most common first; and all of them together."""
+def _taints(answers: Sequence[JSONObject], tolerations: Sequence[JSONObject]) -> list[list[Taint]]:
+    """Return the sets of taints that keep devices out; and all of them together.
+
+    The smallest first: those whose keys are tolerated already, but not so; those that evict no pods; the most common.
+    """
     found: Counter[frozenset[Taint]] = Counter()
     for each in answers:
         for one in each["taints"]:
             found[frozenset(map(taint_of, one["taints"]))] += one["devices"]
-    several = sorted(found, key=lambda each: (len(each), -found[each], sorted(each)))[:_TAINTS_MAX]
+    keys = {text(each, "key") for each in tolerations}
+
+    def cost(taints: frozenset[Taint]) -> tuple[int, int, int, int, list[Taint]]:
+        new = sum(each.key not in keys for each in taints)
+        return len(taints), new, sum(each.effect == "NoExecute" for each in taints), -found[taints], sorted(taints)
+
+    several = sorted(found, key=cost)[:_TAINTS_MAX]
     every = frozenset[Taint]().union(*found)
     return [sorted(each) for each in dict.fromkeys([*several, *([every] if every else [])])]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from webhook.inventory.claims import allocation_of
@@ -11,7 +12,7 @@ from webhook.simulation.holders import COPY, holder, pods_of, used_by
 from webhook.simulation.running import owners_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from webhook.objects import JSONObject
     from webhook.simulation.cluster import Cluster
@@ -37,16 +38,21 @@ def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator
     }
     held = {one["claim"]: one["devices"] for g in groups for request in g.requests for one in request["heldBy"]}
     names = dict.fromkeys((*own, *held, *_on(cluster, {node for g in groups if g.resolvable for node in g.nodes})))
-    for name in list(names)[:_RELEASED_MAX]:
+    for name, claim in islice(_releasable(cluster, names, needs.pod), _RELEASED_MAX):
+        what = f"once claim {name}{_size(claim)} is released{used_by(holder(cluster, name, 0))}"
+        edit = in_claim(own[name], _deallocate) if name in own else same
+        yield Change(what, 4, f"claim {name}", edit, released=claim)
+
+
+def _releasable(cluster: Cluster, names: Iterable[str], pod: JSONObject) -> Iterator[tuple[str, JSONObject]]:
+    """Return the claims with devices, but for those of copies of a pod and of its own workload."""
+    for name in names:
         namespace, _, claim_name = name.partition("/")
         claim = cluster.claim(claim_name, namespace)
         if claim is not None and allocation_of(claim):
-            held_by = holder(cluster, name, 0)
-            if held_by["state"] == COPY or _is_of_same(cluster, claim, needs.pod):
-                continue
-            what = f"once claim {name}{_size(claim)} is released{used_by(held_by)}"
-            edit = in_claim(own[name], _deallocate) if name in own else same
-            yield Change(what, 4, f"claim {name}", edit, released=claim)
+            is_copy = holder(cluster, name, 0)["state"] == COPY
+            if not (is_copy or _is_of_same(cluster, claim, pod)):
+                yield name, claim
 
 
 def _is_of_same(cluster: Cluster, claim: JSONObject, pod: JSONObject) -> bool:
