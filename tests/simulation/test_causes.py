@@ -199,3 +199,54 @@ def test_of_several_exhausted_capacities_the_first_one_is_named() -> None:
 def test_a_pod_that_gets_its_devices_has_no_reason() -> None:
     (answer,) = simulate([clusters.device_class(), *on("a"), asking()], [clusters.pod(claims={"gpu": "c"})])
     assert (answer["node"], answer["why"]["reason"]) == ("a", "")
+
+
+def test_all_alternatives_are_named() -> None:
+    claim = asking()
+    alternatives = [
+        {"name": name, "deviceClassName": "gpu", "selectors": of_model(model), "count": count}
+        for name, model, count in (("big", "H100", 1), ("small", "A100", 2))
+    ]
+    claim["spec"]["devices"]["requests"] = [{"name": "r", "firstAvailable": alternatives}]
+    held = [clusters.allocated("held", "a"), clusters.allocated("other", "b")]
+    objects = [*on("a", model="H100"), *on("b", 2), *held, claim]
+    assert reason(*objects) == (
+        'no node has a free device with model = "H100" for request r/big: held by claim default/held, '
+        'nor 2 free devices with model = "A100" for request r/small: at most 1, held by claim default/other'
+    )
+
+
+def test_all_taints_are_named() -> None:
+    made = [clusters.devices(name, taints=[{**TAINT[0], "key": name}]) for name in "abcde"]
+    nodes = [clusters.node(name) for name in "abcde"]
+    for count, text in (
+        (1, "taint a:NoSchedule is"),
+        (5, "taint a:NoSchedule, b:NoSchedule, c:NoSchedule or 2 more is"),
+    ):
+        found = reason(*nodes[:count], *made[:count], asking())
+        assert found == f"no node has an untainted device for request r: {text} not tolerated"
+
+
+def test_taints_of_one_device() -> None:
+    both = clusters.devices("a", taints=[*TAINT, {"key": "xid", "value": "79", "effect": "NoExecute"}])
+    assert reason(clusters.node("a"), both, asking()).endswith(
+        "broken:NoSchedule and xid=79:NoExecute are not tolerated"
+    )
+
+
+def test_devices_that_no_request_can_use() -> None:
+    bound = clusters.devices("a", bindingConditions=["x"], bindingFailureConditions=["y"])
+    objects = [clusters.device_class(), clusters.node("a"), bound, asking()]
+    (answer,) = simulate(objects, [clusters.pod(claims={"gpu": "c"})], kubernetes="1.34")
+    assert answer["why"]["reason"] == (
+        "no node has a suitable device for request r: "
+        "it has binding conditions, and the feature gate DRADeviceBindingConditions is off"
+    )
+
+
+def test_nodes_with_the_same_cause_are_counted_together() -> None:
+    claim = asking()
+    (first,) = claim["spec"]["devices"]["requests"]
+    claim["spec"]["devices"]["requests"].append({**first, "name": "s"})
+    text = reason(*on("a"), *on("b", 2), clusters.allocated("held", "b"), claim)
+    assert text.startswith("2 nodes cannot meet all requests together: ")

@@ -285,10 +285,11 @@ class TestLabels:
         [
             ({"zone": "z3"}, "nodeSelector zone: z3, and the label is z1, z2"),
             ({"zone": "z1", "gpu": "yes"}, "nodeSelector gpu: yes, and the label is not there"),
+            ({"disk": "ssd"}, "nodeSelector disk: ssd, and the label is hdd or not there"),
         ],
     )
     def test_what_a_node_selector_does_not_select(self, selector_: JSONObject, detail: str) -> None:
-        nodes = [node("a", labels={"zone": "z1"}), node("b", labels={"zone": "z2"})]
+        nodes = [node("a", labels={"zone": "z1", "disk": "hdd"}), node("b", labels={"zone": "z2"})]
         (answer,) = simulate(nodes, [pod(nodeSelector=selector_)])
         ((only,),) = (group["details"] for group in answer["why"]["nodes"])
         assert only == detail

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from webhook.objects import JSONObject
 
@@ -86,29 +87,46 @@ def _of_devices(groups: Sequence[JSONObject], *, is_all: bool) -> list[str]:
     unmet = [{_key(each): found for each in group["requests"] if (found := shortfall_of(each))} for group in groups]
     common = set.intersection(*map(set, unmet))
     if common:
-        key = next(_key(each) for each in groups[0]["requests"] if _key(each) in common)
-        asked = [next(each for each in group["requests"] if _key(each) == key) for group in groups]
-        furthest = max(range(len(groups)), key=lambda index: (*unmet[index][key][:2], bool(asked[index]["lacking"])))
-        request = asked[furthest]
-        nodes = "no node has" if is_all else _which_lack(sum(len(each["nodes"]) for each in groups))
-        return [f"{nodes} {_lacking(request, unmet[furthest][key])}"]
-    return [_of_group(group, short) for group, short in zip(groups, unmet, strict=True)]
+        keys = [key for each in groups[0]["requests"] if (key := _key(each)) in common]
+        alternatives = [key for key in keys if _whole(key) == _whole(keys[0])][:_PHRASES_MAX]
+        texts = [_of_request(key, groups, unmet) for key in alternatives]
+        if is_all:
+            return [f"no node has {', nor '.join(texts)}"]
+        return [f"{_which_lack(sum(len(each['nodes']) for each in groups))} {', and '.join(texts)}"]
+    counts: Counter[tuple[Callable[[int], str], str]] = Counter()
+    for group, short in zip(groups, unmet, strict=True):
+        counts[_of_group(group, short)] += len(group["nodes"])
+    return [f"{who(count)} {what}" for (who, what), count in counts.items()]
 
 
-def _of_group(group: JSONObject, unmet: Mapping[tuple[str, str], Shortfall]) -> str:
-    """State what the nodes of a group lack for the first request that they cannot meet."""
+def _of_request(
+    key: tuple[str, str], groups: Sequence[JSONObject], unmet: Sequence[Mapping[tuple[str, str], Shortfall]]
+) -> str:
+    """State what all groups lack for a request, as on the nodes that come closest."""
+    asked = [next(each for each in group["requests"] if _key(each) == key) for group in groups]
+    furthest = max(range(len(groups)), key=lambda index: (*unmet[index][key][:2], bool(asked[index]["lacking"])))
+    return _lacking(asked[furthest], unmet[furthest][key])
+
+
+def _of_group(group: JSONObject, unmet: Mapping[tuple[str, str], Shortfall]) -> tuple[Callable[[int], str], str]:
+    """State what the nodes of a group lack for the first request that they cannot meet, after their number."""
     for request in group["requests"]:
         if short := unmet.get(_key(request)):
-            return f"{_which_lack(len(group['nodes']))} {_lacking(request, short)}"
+            return _which_lack, _lacking(request, short)
     brief = [each.partition(": ")[0] for each in group["details"]]  # without the devices of each request
     what = "all requests together"
     if len(group["requests"]) == 1:
         what = f"{group['requests'][0]['for']}: each device is available, but not so many together"
-    return ": ".join([f"{_counted(group)} cannot meet {what}", *brief[:1]])
+    return _which_cannot, ": ".join([f"meet {what}", *brief[:1]])
 
 
 def _key(request: JSONObject) -> tuple[str, str]:
     return request["claim"], request["request"]
+
+
+def _whole(key: tuple[str, str]) -> tuple[str, str]:
+    """Return the key of the request that an alternative belongs to."""
+    return key[0], key[1].partition("/")[0]
 
 
 def _lacking(request: JSONObject, short: Shortfall) -> str:
@@ -119,7 +137,7 @@ def _lacking(request: JSONObject, short: Shortfall) -> str:
     what = {
         "seen": noun,
         "ofClass": f"{noun} of the class",
-        "selected": f"{noun}{with_ or ' that the selectors match'}",
+        "selected": f"{noun}{with_}" if with_ else f"suitable {noun}",
         "free": f"free {noun}{with_}",
         "tolerated": f"untainted {noun}{with_}",
         "enough": f"{noun}{with_} with enough {request['short']} left",
@@ -140,7 +158,8 @@ def _lacking(request: JSONObject, short: Shortfall) -> str:
 
 def _of_nodes(group: JSONObject, *, is_all: bool) -> str:
     """State why nodes refuse a pod, its devices aside."""
-    nodes = f"all {_counted(group)}" if is_all and len(group["nodes"]) > 1 else _counted(group)
+    count = len(group["nodes"])
+    nodes = f"all {_counted(count)}" if is_all and count > 1 else _counted(count)
     if group["reasons"] == [_ELSEWHERE] and group["details"]:
         return "; ".join(group["details"])
     texts = [_of_reason(each, nodes) for each in group["reasons"]]
@@ -161,9 +180,12 @@ def _detailed(group: JSONObject) -> str:
 
 
 def _which_lack(count: int) -> str:
-    return "1 node lacks" if count == 1 else f"{count} nodes lack"
+    return f"{_counted(count)} {'lacks' if count == 1 else 'lack'}"
 
 
-def _counted(group: JSONObject) -> str:
-    count = len(group["nodes"])
+def _which_cannot(count: int) -> str:
+    return f"{_counted(count)} cannot"
+
+
+def _counted(count: int) -> str:
     return f"{count} node{'s' * (count != 1)}"

@@ -63,7 +63,8 @@ def _unselected(term: JSONObject, key: str, wanted: str, nodes: Sequence[NodeSta
     values = [mapping(each.node, "metadata", "labels").get(key) for each in nodes]
     known = sorted({str(each) for each in values if each is not None})
     more = f", … ({len(known)} values)" if len(known) > _VALUES_MAX else ""
-    there = f"is {', '.join(known[:_VALUES_MAX])}{more}" if known else "is not there"
+    missing = " or not there" if None in values else ""
+    there = f"is {', '.join(known[:_VALUES_MAX])}{more}{missing}" if known else "is not there"
     yield f"{wanted}, and the label {there}"
 
 

@@ -27,7 +27,7 @@ from webhook.records import NamedTuple
 from webhook.simulation.holders import Held, elsewhere
 from webhook.simulation.refusals import is_full, labels, shortages, taints
 from webhook.simulation.shortages import Shortages
-from webhook.simulation.taints import Taint, taint_of
+from webhook.simulation.taints import Taint, taint_of, untolerated
 from webhook.spelling import either
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ class Explainer:
                             found.held.add(name, self._held(name, reason), self._cluster.names[node])
         blame, values = _most_common(found.blames)
         constrained, together = funnel.constrained, funnel.together
-        because = found.lacking.text if blame.text == COUNTERS else blame.text
+        because = {COUNTERS: found.lacking.text, TAINT: untolerated(found.tainted)}.get(blame.text, blame.text)
         if not funnel.seen:
             because = "; ".join(filter(None, (_NO_DEVICES, self._cluster.of_other_nodes)))
         if found.elsewhere:
@@ -273,6 +273,8 @@ class Explainer:
         """Describe the obstacle to the use of a device."""
         if reason.stage in {SELECTOR, CLASS}:
             return self._met(reason, self._selectors(funnel, of_class=reason.stage == CLASS))
+        if reason.stage == TAINT:
+            return Blame(TAINT)  # one for all taints
         if not reason.lacks:
             return Blame(reason.text)
         lack = reason.lacks[0]

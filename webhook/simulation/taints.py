@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from webhook.objects import text
 from webhook.records import NamedTuple
+from webhook.spelling import either
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from webhook.objects import JSONObject
+
+_SETS_MAX: Final = 3
+"""The number of sets of taints that are named."""
 
 
 class Taint(NamedTuple):
@@ -37,3 +43,16 @@ class Taint(NamedTuple):
 def taint_of(taint: JSONObject) -> Taint:
     """Read a taint, as in the API."""
     return Taint(text(taint, "key"), text(taint, "value"), text(taint, "effect"))
+
+
+def untolerated(found: Mapping[frozenset[Taint], int]) -> str:
+    """Write which taints are not tolerated.
+
+    Args:
+        found: The number of devices that have exactly some taints; those of most devices are named first.
+    """
+    ordered = sorted(found, key=lambda each: (-found[each], sorted(each)))
+    named = [" and ".join(map(str, sorted(each))) for each in ordered[:_SETS_MAX]]
+    more = [f"{len(ordered) - _SETS_MAX} more"] if len(ordered) > _SETS_MAX else []
+    noun, verb = ("taints", "are") if any(len(each) > 1 for each in ordered) else ("taint", "is")
+    return f"{noun} {either([*named, *more])} {verb} not tolerated"
