@@ -26,7 +26,7 @@ from webhook.cel import Environment
 from webhook.cel.ext import OPTIONALS
 from webhook.cel.kubernetes.devices import compile_selector, selector_environment
 from webhook.cel.kubernetes.refusals import Refusal
-from webhook.cel.types.base import INT, map_of
+from webhook.cel.types.base import INT, Type, declared_name, map_of
 from webhook.engine.offline import evaluate
 from webhook.policy.load import load
 from webhook.release import Release
@@ -238,13 +238,40 @@ def test_work_grows_with_the_text_whatever_the_types(value: Callable[[str], str]
     assert taken[1] < 2.6 * taken[0]
 
 
-def test_a_type_is_one_object_and_shown_at_its_price() -> None:
+def doubled(count: int) -> Type:
+    """A map of maps of twice as many parts at each level."""
     type_ = INT
-    for _ in range(200):
+    for _ in range(count):
         type_ = map_of(type_, type_)
+    return type_
+
+
+def test_a_type_is_one_object_and_shown_at_its_price() -> None:
+    type_ = doubled(10)
     assert type_ is map_of(*type_.parameters)
-    with limited(Budget(REVIEW)), pytest.raises(BudgetExceededError):
+    with limited(Budget(1000)), pytest.raises(BudgetExceededError):
         str(type_)
+
+
+@pytest.mark.parametrize("write", [str, declared_name])
+@pytest.mark.parametrize("count", [14, 40, 200])
+def test_of_a_very_large_type_only_the_outermost_is_written(write: Callable[[Type], str], count: int) -> None:
+    assert write(doubled(count)) == "map(…)"
+    assert write(doubled(2)) == "map(map(int, int), map(int, int))"
+
+
+@pytest.mark.parametrize("count", [40, 60, 150])
+@pytest.mark.parametrize("value", ["{$: $}", "[{$: $}]", "{$: optional.of($)}", "[$].map(x, {x: x})"])
+def test_without_a_budget_an_error_of_a_very_large_type_is_short(value: str, count: int) -> None:
+    for end, said in (("true", "must evaluate to bool"), (f"n{count - 1} == 1", "no matching overload for '_==_'")):
+        expression = bindings(value, "1", count).replace("true)", f"n{count - 1})" if end == "true" else f"{end})")
+        with counting() as steps:
+            found = compile_selector(expression, Release(36), stored=True)
+        assert isinstance(found, Refusal)
+        assert said in found.detail
+        assert "(…)" in found.detail
+        assert len(found.detail) < 3 * len(expression)
+        assert steps() < 20_000 * count
 
 
 # -- the results of a review, and of a document

@@ -84,8 +84,7 @@ class Type:
         return found
 
     def __str__(self) -> str:
-        """The type as cel-go's error messages show it (checker/format.go)."""
-        work(self.parts)
+        """The type as cel-go's error messages show it (checker/format.go); of very large ones, only the outermost."""
         return _spelled(self, _SHOWN)
 
     __repr__ = __str__
@@ -93,6 +92,8 @@ class Type:
 
 _UNIQUE: Final[WeakValueDictionary[tuple[Kind, str, tuple[Type, ...], bool], Type]] = WeakValueDictionary()
 _LOCK: Final = allocate_lock()
+_MOST_SPELLED: Final = 1 << 14
+"""The most parts of a type that are written; without `cel.bind`, a selector of 10 KiB has no type of more."""
 _SHOWN = {
     Kind.ANY: "any",
     Kind.DURATION: "duration",
@@ -104,16 +105,24 @@ _SHOWN = {
 
 def declared_name(type_: Type) -> str:
     """The type as cel-go names it elsewhere (common/types/types.go, String): `google.protobuf.Duration`."""
-    work(type_.parts)
     return _spelled(type_, {})
 
 
 def _spelled(type_: Type, names: Mapping[Kind, str]) -> str:
     shown = names.get(type_.kind, type_.name)
+    if type_.parts > _MOST_SPELLED:  # cel-go writes them all, and runs out of memory
+        work(1)
+        return f"{shown}(…)"
+    work(type_.parts)
+    return _written(type_, names)
+
+
+def _written(type_: Type, names: Mapping[Kind, str]) -> str:
+    shown = names.get(type_.kind, type_.name)
     if type_.is_nullable:
         return f"wrapper({shown})"
     if type_.parameters:
-        return f"{shown}({', '.join([_spelled(each, names) for each in type_.parameters])})"
+        return f"{shown}({', '.join([_written(each, names) for each in type_.parameters])})"
     return shown
 
 
