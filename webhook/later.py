@@ -1,9 +1,25 @@
-"""Modules imported on first use: many of those that draguard may need are larger than the work at hand."""
+"""What is imported or computed on first use: most of what draguard may need is larger than the work at hand."""
 
 from __future__ import annotations
 
+import functools
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["Module", "cached_property"]
+
+if TYPE_CHECKING:
+    from functools import cached_property  # noqa: TID251 - type checkers know it
+else:
+
+    class cached_property(functools.cached_property):  # noqa: N801, TID251 - it stands for that
+        """The same without its lock, as from Python 3.12 on: all instances share it, so that threads wait for ever."""
+
+        def __get__(self, instance: Any, owner: type | None = None) -> Any:
+            """Compute the value; if threads do so at the same time, all get the first result."""
+            if instance is None:
+                return self
+            return vars(instance).setdefault(self.attrname, self.func(instance))
 
 
 class Module:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from fnmatch import translate
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from webhook.admission.requests import kind_of, user_of
 from webhook.api.templates import template_of
+from webhook.later import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

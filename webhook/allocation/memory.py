@@ -7,11 +7,11 @@ same devices free, up to exchanging equal ones, and constraints and counters in 
 from __future__ import annotations
 
 from bisect import bisect_left
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.constraints import Distinct, MatchLists
 from webhook.allocation.selecting import Fault
+from webhook.later import cached_property
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:

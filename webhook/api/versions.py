@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 import sys
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.later import cached_property
 from webhook.records import NamedTuple
 from webhook.release import Release, span
 from webhook.schema import CREATE, OLDEST, Array, Map, Nested, Target, compile_struct

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation import Features
@@ -20,6 +19,7 @@ from webhook.cel.errors import EvaluationError
 from webhook.deviceselectors.groups import Groups
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.witnesses import limits
+from webhook.later import cached_property
 from webhook.objects import text
 from webhook.records import NamedTuple
 

@@ -6,7 +6,6 @@ it saw and the one that it wanted: ``memory is 40Gi, wanted >= 80Gi``.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.cache import Cache
@@ -14,7 +13,7 @@ from webhook.cel.errors import CelError
 from webhook.cel.kubernetes.plain import plain_tree
 from webhook.cel.syntax.ast import Call, Comprehension, Expression, Ident, ListExpression, Literal, Select
 from webhook.cel.types.base import BOOL
-from webhook.later import Module
+from webhook.later import Module, cached_property
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:

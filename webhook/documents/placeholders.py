@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from webhook.documents.stream import Document, encoding_of
+from webhook.later import cached_property
 from webhook.patterns import Pattern
 from webhook.problem import at
 

@@ -7,7 +7,6 @@ read again where a position is needed, which is rare.
 from __future__ import annotations
 
 import os
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents.files import load, read_found
@@ -15,6 +14,7 @@ from webhook.documents.limits import MAX_BYTES
 from webhook.documents.search import Found, find_files
 from webhook.documents.source import Source, Unreadable
 from webhook.documents.stream import Document, Origin, decoded, is_row, parse_part
+from webhook.later import cached_property
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from functools import cached_property
 from io import StringIO
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from webhook.documents.limits import MAX_EXCERPT
+from webhook.later import cached_property
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:

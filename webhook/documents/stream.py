@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections import deque
-from functools import cached_property, partial
+from functools import partial
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +19,7 @@ from webhook.documents.content import Composed, Fault
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.lists import expanded
 from webhook.documents.source import Position, Source, Unreadable
+from webhook.later import cached_property
 from webhook.patterns import Pattern
 from webhook.problem import Path, at, quoted
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.findings import identity
+from webhook.later import cached_property
 from webhook.problem import at
 
 if TYPE_CHECKING:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache, cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.conversion import ConversionError, to_v1, with_defaults
 from webhook.api.judgement import judge_admitted
 from webhook.api.versions import VERSIONS, find
+from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE, at, items, name_of, namespace_of, text
 from webhook.problem import BAD_REQUEST, ERROR
 

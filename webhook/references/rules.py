@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import current, work
 from webhook.inventory.objects import CLAIMS, free_of_nulls, is_noted
+from webhook.later import cached_property
 from webhook.objects import items, mapping, text
 from webhook.patterns import Pattern
 from webhook.problem import WARNING, Advice, Fix, Path, Problem

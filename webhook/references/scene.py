@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from webhook.allocation import Allocator, Features
 from webhook.inventory.objects import free_of_nulls
+from webhook.later import cached_property
 from webhook.objects import at, name_of, text
 from webhook.simulation.cluster import Settings
 

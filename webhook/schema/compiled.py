@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
+from webhook.later import cached_property
 from webhook.problem import ERROR, Key, Path, Problem
 from webhook.schema.declarations import Declared, Struct, declared
 from webhook.schema.decoding import EMBEDDED_SINCE, Misfit, apart, gated_field, refuses, under, unknown_field, within

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.later import cached_property
 from webhook.problem import Advice, Fix, Path, Problem, invalid, required
 from webhook.schema.compiled import compile_struct
 from webhook.schema.decoding import Misfit, wrong_type

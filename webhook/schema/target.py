@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from webhook.later import cached_property
 from webhook.release import Release
 
 if TYPE_CHECKING:

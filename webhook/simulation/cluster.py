@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import contextmanager
 from copy import copy
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation import Allocator, Features
@@ -15,6 +14,7 @@ from webhook.api.versions import NEWEST, patch_of, release_of
 from webhook.deviceselectors.fleet import shortened
 from webhook.inventory.claims import POD, allocation_of
 from webhook.inventory.extended import ExtendedResources
+from webhook.later import cached_property
 from webhook.objects import items, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.release import Release

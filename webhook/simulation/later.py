@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from copy import deepcopy
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import drivers
 from webhook.inventory.claims import allocation_of
+from webhook.later import cached_property
 from webhook.objects import items, mapping, name_of, namespace_of, text
 from webhook.simulation import binding
 from webhook.simulation.change import Change

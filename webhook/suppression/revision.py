@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from webhook.documents import parse
@@ -16,6 +16,7 @@ from webhook.documents.files import open_regular
 from webhook.documents.git import command, environment, repository
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.selection import KUSTOMIZATIONS, SUFFIXES
+from webhook.later import cached_property
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ Follows k8s.io/dynamic-resource-allocation `cel/compile.go` and, for 1.30, `stru
 from __future__ import annotations
 
 import sys
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from webhook.budget import current
@@ -25,6 +25,7 @@ from webhook.cel.kubernetes.semver import SEMVER
 from webhook.cel.overloads import Overload
 from webhook.cel.runtime.operators import equal
 from webhook.cel.types.base import ANY, BOOL, DYN, INT, STRING, Type, declared_name, list_of, map_of, struct
+from webhook.later import cached_property
 from webhook.records import NamedTuple
 from webhook.release import Release
 

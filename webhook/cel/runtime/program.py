@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.meter import TOO_DEEP
+from webhook.later import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from functools import cached_property
 from itertools import chain, starmap
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +20,7 @@ from webhook.cli.validate.repeats import Repeats
 from webhook.documents import Unreadable
 from webhook.documents.selection import KUSTOMIZATIONS
 from webhook.findings import failed, identity, unread
+from webhook.later import cached_property
 from webhook.limits import MOST_FINDINGS, MOST_IN_ALL
 from webhook.records import NamedTuple
 from webhook.report import LISTING

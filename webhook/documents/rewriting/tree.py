@@ -6,10 +6,10 @@ import re
 from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from webhook.documents.nodes import Node, read_nodes
+from webhook.later import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

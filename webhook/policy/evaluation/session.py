@@ -5,11 +5,11 @@ Follows apiserver ``pkg/admission/plugin/policy/generic/policy_dispatcher.go`` a
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel import Meter
 from webhook.cel.kubernetes.environments import CALL_LIMIT
+from webhook.later import cached_property
 from webhook.policy.evaluation.convert import convert
 from webhook.policy.evaluation.quick import evaluate_quickly, is_of
 from webhook.policy.evaluation.setting import Setting

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from webhook.later import cached_property
 from webhook.policy.evaluation.activation import namespace_value, request_value
 from webhook.policy.evaluation.matcher import Matched
 from webhook.policy.evaluation.plan import Invocation

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache, cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.versions import NEWEST, VERSIONS
+from webhook.later import cached_property
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.spelling import nearest
