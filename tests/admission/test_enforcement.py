@@ -61,7 +61,7 @@ class TestBypassingTheScheduler:
 
     REFUSAL = "Forbidden: bypasses the scheduler, which alone allocates resource claims, so the pod can"
 
-    def test_such_a_pod_is_admitted_unless_its_rule_has_a_mode(self) -> None:
+    def test_a_pod_with_a_node_is_admitted_unless_its_rule_has_a_mode(self) -> None:
         for enforcement in (Enforcement(), Enforcement(rules={"attribute-values": "deny"})):
             assert result(POD, enforcement)[0] == {"uid": asked(POD)["request"]["uid"], "allowed": True}
 

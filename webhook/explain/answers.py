@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 _INVALID: Final = re.compile(r'\b(\w+)(?:\.[\w.-]+)? "[^"]*" is invalid:\s')
 _FIELD: Final = re.compile(r"(?:\[|, |: |\* |\A)((?:metadata|spec|status|webhooks)[^\s:,]*): ")
+_QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
+"""A value, which may look like a field."""
 _NOT_DECODED: Final = re.compile(r'\b(\w+) in version "([\w./-]+)" cannot be handled as a ')
 _IN_GO: Final = re.compile(r'unknown field "([^"]+)"|Go struct field \w+\.([\w.]+) of type ')
 _NO_MATCH: Final = re.compile(r'no matches for kind "(\w+)" in version "([^"]*)"')
@@ -22,8 +24,8 @@ _OTHERS: Final = (
         r"\1 \2 of the cluster says this: `draguard validate --policies POLICIES MANIFESTS` shows the expression",
     ),
     (
-        re.compile(r"cannot allocate all claims|nodes are available|resource ?claim .*not (?:allocated|reserved)"),
-        "The scheduler says this: `draguard simulate --cluster CLUSTER` explains for each node which devices lack",
+        re.compile(r"cannot allocate all claims|nodes are available: |resource ?claim .*not (?:allocated|reserved)"),
+        "The scheduler says this: `draguard simulate --cluster CLUSTER` explains for each node which devices it lacks",
     ),
 )
 """Answers that are not about a field, and who explains them."""
@@ -46,15 +48,15 @@ def explain_answer(answer: str, *, kubernetes: str | None = None) -> str:
         ValueError: ``kubernetes`` is not a known version.
     """
     answer = answer[:_LONGEST]
-    for pattern, says in _OTHERS:
-        if found := pattern.search(answer):
-            return found.expand(says)
     parts = []
     for name, api_version in dict.fromkeys(_subjects(answer)):
         try:
             parts.append(explain(name, api_version=api_version, kubernetes=kubernetes))
         except UnknownNameError as error:
             parts.append(str(error))
+    for pattern, says in () if parts else _OTHERS:
+        if found := pattern.search(answer):
+            return found.expand(says)
     if not parts:
         what = "neither a name nor an answer of the API server that names a field"
         raise UnknownNameError(f"{cut(answer, 80)} is {what}: {_END}")
@@ -64,7 +66,7 @@ def explain_answer(answer: str, *, kubernetes: str | None = None) -> str:
 def _subjects(answer: str) -> Iterator[tuple[str, str | None]]:
     """Yield the fields or the kind that an answer is about, each with its API version, if that is stated."""
     if found := _INVALID.search(answer):
-        for path in _FIELD.findall(answer[found.end() :]):
+        for path in _FIELD.findall(_QUOTED.sub("", answer[found.end() :])):
             yield f"{found[1]}.{path}", None
     elif found := _NOT_DECODED.search(answer):
         for unknown, wrong in _IN_GO.findall(answer):

@@ -104,7 +104,7 @@ def emit_call(writer: Writer, node: ast.Call, *, caught: bool) -> Operand:
         return writer.raise_failure(_emit_made(writer, function, operands, overloads, cost))
 
     dispatches = len(overloads) > 1 and function not in OPERATORS
-    if dispatches or len(arguments) > 2 or function is PLANNED or any(each.stops_early for each in overloads):  # noqa: PLR2004 - see above
+    if dispatches or len(arguments) > 2 or function is PLANNED or any(each.stops_early for each in overloads):  # noqa: PLR2004 - a pair
         return writer.guarded(make, caught=caught)
     if isinstance(cost, int):
         writer.spend(cost)

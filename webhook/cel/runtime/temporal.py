@@ -37,7 +37,7 @@ _UNITS: Final = {
     "m": 60 * NANOS,
     "h": 3600 * NANOS,
 }  # Go reads both signs for micro
-_DURATION_PART: Final = Pattern(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")  # see above
+_DURATION_PART: Final = Pattern(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")
 _TIMESTAMP: Final = Pattern(r"(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)", re.ASCII)
 _INTEGER: Final = Pattern(r"[+-]?[0-9]+")
 _MAX_OFFSET_HOURS: Final = 24

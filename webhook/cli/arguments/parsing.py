@@ -168,7 +168,7 @@ def _read(kind: type, what: str, text: str) -> Any:
     """Read a value of a type.
 
     Raises:
-        ArgumentTypeError: The text is not such a value.
+        ArgumentTypeError: The text is no value of the type.
     """
     try:
         return kind(text)
