@@ -234,6 +234,18 @@ class TestSlices:
         nodes = "slices name a, b, not among the nodes"
         assert request["because"] == f"no ResourceSlice has devices for the node; {nodes}"
 
+    @pytest.mark.parametrize("zone", ["z1", "z2"])
+    def test_of_labels_that_no_node_has(self, zone: str) -> None:
+        racks = devices("rack")
+        racks["spec"].pop("nodeName")
+        terms = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": [zone, "z3"]}]}]
+        racks["spec"]["nodeSelector"] = {"nodeSelectorTerms": terms}
+        given = [node("a", labels={"zone": "z2"}, cpu="0"), node("b"), device_class(), racks, claim()]
+        (answer,) = simulate(given, [pod(claims={"gpu": "c"}, requests={"cpu": "1"})])
+        found = {each["because"] for group in answer["why"]["nodes"] for each in group["requests"]}
+        missed = "; slices select zone In z1, z3, which no node meets" if zone == "z1" else ""
+        assert f"no ResourceSlice has devices for the node{missed}" in found
+
     def test_of_a_driver_that_is_spelled_otherwise(self) -> None:
         misspelt = devices("a")
         misspelt["spec"]["driver"] = "gpu.exmaple.com"

@@ -27,6 +27,21 @@ def selects(selector: JSONObject, node: JSONObject) -> bool:
     return any(term_selects(each, name, labels) for each in items(selector, "nodeSelectorTerms"))
 
 
+def requirement(expression: JSONObject) -> str:
+    """Write what a node selector requires of a label or field, such as ``zone In a, b``."""
+    parts = text(expression, "key"), text(expression, "operator"), ", ".join(texts(expression, "values"))
+    return " ".join(filter(None, parts))
+
+
+def required(selector: JSONObject) -> str:
+    """Write what a NodeSelector requires, such as ``zone In a, b and gpu Exists``."""
+    terms = [
+        [requirement(each) for field in ("matchExpressions", "matchFields") for each in items(term, field)]
+        for term in items(selector, "nodeSelectorTerms")
+    ]
+    return " or ".join(" and ".join(each) for each in terms)
+
+
 def wants(spec: JSONObject, node: JSONObject) -> bool:
     """Tell whether the node selector and the required node affinity of a pod's spec select a node."""
     labels = mapping(node, "metadata", "labels")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from copy import copy
 from datetime import UTC, datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation import Allocator, Features
@@ -15,9 +16,10 @@ from webhook.deviceselectors.fleet import shortened
 from webhook.inventory.claims import POD, allocation_of
 from webhook.inventory.extended import ExtendedResources
 from webhook.later import cached_property
-from webhook.objects import items, name_of, namespace_of, text
+from webhook.objects import items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.release import Release
+from webhook.simulation.affinity import required, selects
 from webhook.simulation.nodeallocatable import NodeAllocatable
 from webhook.simulation.nodes import Demand, NodeState
 
@@ -40,6 +42,8 @@ _TAINT_RULES_NEED: Final = {"DRADeviceTaints": 0, "DRADeviceTaintRules": 35}
 _OLDEST: Final = 31
 """The first release whose scheduler allocates the devices of ResourceSlices by CEL selectors."""
 
+_SELECTORS_MAX: Final = 16
+"""The number of node selectors of slices that are tried on the nodes."""
 EXTENDED: Final = "DRAExtendedResource"
 """The feature gate by which device classes provide extended resources."""
 EVERYWHERE: Final = -1
@@ -192,10 +196,18 @@ class Cluster:
 
     @cached_property
     def of_other_nodes(self) -> str:
-        """A note about the slices of nodes that are not known; empty if there are none."""
-        named = {text(each, "spec", "nodeName") for each in self.inventory.all("ResourceSlice")} - {""}
-        absent = sorted(named - self.index.keys())
-        return f"slices name {shortened(absent)}, not among the nodes" if absent else ""
+        """A note about the slices of nodes that are not known, or are not there; empty if there are none."""
+        slices = self.inventory.all("ResourceSlice")
+        absent = sorted({text(each, "spec", "nodeName") for each in slices} - {""} - self.index.keys())
+        selectors = {required(each): each for one in slices if (each := mapping(one, "spec", "nodeSelector"))}
+        missed = [
+            each
+            for each, selector in islice(selectors.items(), _SELECTORS_MAX)
+            if not any(selects(selector, state.node) for state in self.nodes)
+        ]
+        notes = [f"slices name {shortened(absent)}, not among the nodes"] if absent else []
+        notes += [f"slices select {missed[0]}, which no node meets"] if missed else []
+        return "; ".join(notes)
 
     # -- pods
 

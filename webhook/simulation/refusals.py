@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.engine.prescheduled import REQUIRED
 from webhook.inventory.resources import NATIVE, PODS
-from webhook.objects import items, mapping, text, texts
-from webhook.simulation.affinity import selects
+from webhook.objects import items, mapping, text
+from webhook.simulation.affinity import requirement, selects
 from webhook.simulation.nodes import INSUFFICIENT, TOO_MANY, UNSELECTED
 from webhook.simulation.ofnodes import amount_text, state_of
 from webhook.simulation.taints import taint_of
@@ -51,9 +51,8 @@ def labels(refusal: Refusal, nodes: Sequence[NodeState], demand: Demand) -> Iter
         yield from _unselected(selected, key, f"nodeSelector {key}: {wanted}", nodes)
     terms = items(mapping(demand.spec, *REQUIRED), "nodeSelectorTerms")
     for each in items(terms[0], "matchExpressions") if len(terms) == 1 else ():
-        key, operator, values = text(each, "key"), text(each, "operator"), texts(each, "values")
-        wanted = " ".join(filter(None, (key, operator, ", ".join(values))))
-        yield from _unselected({"matchExpressions": [each]}, key, f"node affinity {wanted}", nodes)
+        wanted = f"node affinity {requirement(each)}"
+        yield from _unselected({"matchExpressions": [each]}, text(each, "key"), wanted, nodes)
 
 
 def _unselected(term: JSONObject, key: str, wanted: str, nodes: Sequence[NodeState]) -> Iterator[str]:
