@@ -151,3 +151,28 @@ def test_parts_are_kept_as_long_as_there_is_room() -> None:
     assert parts_of(long[-1], Release(36)) is parts[-1] is not None
     assert parts_of(long[0], Release(36)) is not parts[0]
     assert _kept.size <= _kept.most
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ('[dyn(1), dyn("a"), dyn([true])]', '[1, "a", [true]]'),
+        ('{"a": dyn(1), "b": dyn([null])}', '{"a": 1, "b": [null]}'),
+        ('optional.of({"a": 1})', 'optional({"a": 1})'),
+        ("optional.none()", "optional.none()"),
+    ],
+)
+def test_values_are_shown_as_in_expressions(value: str, shown: str) -> None:
+    parts = Parts(f"dyn({value}) == 2", Release(36))
+    assert parts.blame({"device": DEVICE}).met == shown
+
+
+@pytest.mark.parametrize("value", ["[$, $]", '{"a": $, "b": $}', "optional.of([$, $])"])
+def test_of_a_value_that_doubles_again_and_again_only_the_beginning_is_shown(value: str) -> None:
+    expression = "v60"
+    for number in range(60, 0, -1):
+        expression = f"cel.bind(v{number}, {value.replace('$', f'v{number - 1}')}, {expression})"
+    parts = Parts(f"dyn(cel.bind(v0, dyn(1), {expression})) == 2", Release(36))
+    met = parts.blame({"device": DEVICE}).met
+    assert met.endswith("…")
+    assert len(met) < 20_000

@@ -13,6 +13,7 @@ from webhook.cel.errors import CelError
 from webhook.cel.kubernetes.plain import plain_tree
 from webhook.cel.syntax.ast import Call, Comprehension, Expression, Ident, ListExpression, Literal, Select
 from webhook.cel.types.base import BOOL
+from webhook.cel.types.values import Optional
 from webhook.later import Module, cached_property
 from webhook.records import NamedTuple
 
@@ -52,6 +53,8 @@ _INFIX: Final = {
 }
 _WRAPPED: Final = {INDEX: "{}[{}]", "_[?_]": "{}[?{}]", "_?._": "{}[?{}]", NOT: "!{}", "_?_:_": "{} ? {} : {}"}
 _COMPARED: Final = {"isGreaterThan": ">", "isLessThan": "<"}
+_MOST_SHOWN: Final = 1 << 14
+"""The number of characters after which a value is cut; an attribute has fewer."""
 _TEXTUAL: Final = {
     "startsWith": "to start with",
     "endsWith": "to end with",
@@ -398,13 +401,41 @@ def _label(node: Expression) -> str:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, str | bool) or value is None:
-        return json.dumps(value, ensure_ascii=False)
+    """Write a value; of a very long one, only the beginning: its parts may share others many times."""
+    found, size = [], 0
+    for piece in _pieces(value):
+        if size > _MOST_SHOWN:
+            found.append("…")
+            break
+        found.append(piece)
+        size += len(piece)
+    return "".join(found)
+
+
+def _pieces(value: Any) -> Iterator[str]:
     if isinstance(value, list):
-        return f"[{', '.join(map(_shown, value))}]"
-    if isinstance(value, quantity.Quantity):
-        return str(value.number)
-    return str(value.version if isinstance(value, semver.Semver) else value)
+        yield "["
+        for index, each in enumerate(value):
+            if index:
+                yield ", "
+            yield from _pieces(each)
+        yield "]"
+    elif isinstance(value, dict):
+        yield "{"
+        for index, (key, each) in enumerate(value.items()):
+            yield f"{', ' if index else ''}{_shown(key)}: "
+            yield from _pieces(each)
+        yield "}"
+    elif isinstance(value, Optional) and value.present:
+        yield "optional("
+        yield from _pieces(value.value)
+        yield ")"
+    elif isinstance(value, str | bool) or value is None:
+        yield json.dumps(value, ensure_ascii=False)
+    elif isinstance(value, quantity.Quantity):
+        yield str(value.number)
+    else:
+        yield str(value.version if isinstance(value, semver.Semver) else value)
 
 
 def _source(node: Expression) -> str:  # noqa: PLR0911 - a return for each kind of node
