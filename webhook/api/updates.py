@@ -43,8 +43,15 @@ def compared(struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) -
     if struct.target.operation == UPDATE_STATUS:
         refusals += _repeated_owners(struct, obj)
     obj = _prepared(struct, obj, old)
-    changes = struct.change(obj, old) if struct.change else ()
-    return [*refusals, *examined(struct, obj)[1], *changes]
+    found = _validated(struct, obj, old)
+    tolerable = [problem for problem in found if _kind(struct).tolerates(problem, struct.target.release)]
+    if tolerable and any(problem.path[0] == "spec" for problem in _validated(struct, old, old)):
+        found = [problem for problem in found if problem not in tolerable]
+    return [*refusals, *found]
+
+
+def _validated(struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) -> list[Problem]:
+    return [*examined(struct, obj)[1], *(struct.change(obj, old) if struct.change else ())]
 
 
 def ratcheted(found: list[Problem], struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) -> list[Problem]:

@@ -421,6 +421,11 @@ class Object(Struct):
     metadata = Nested(Metadata, "The object's name, labels and annotations.")
 
     @classmethod
+    def tolerates(cls, problem: Problem, release: Release) -> bool:  # noqa: ARG003 - most kinds tolerate nothing
+        """Tell whether an update may have an error in its spec if the stored spec has any error."""
+        return False
+
+    @classmethod
     def prepare(cls, obj: dict[str, Any], old: dict[str, Any], target: Target) -> dict[str, Any]:
         """Change an update as PrepareForUpdate does, besides keeping unchanged parts."""
         del old, target

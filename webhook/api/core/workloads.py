@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from webhook.api.core.meta import CountedObject, ObjectMeta
 from webhook.api.core.podspec import CONTAINER_LISTS, PodSpec
 from webhook.api.core.values import V1Struct, unjudged
-from webhook.problem import forbidden, invalid, not_supported, of_own_type, quoted, required
+from webhook.problem import ERROR, forbidden, invalid, not_supported, of_own_type, quoted, required
 from webhook.schema import (
+    MAIN,
     UPDATE,
     Anything,
     Array,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webhook.problem import Problem
+    from webhook.release import Release
     from webhook.schema import Target, View
 
 
@@ -96,7 +98,7 @@ class ReplicationControllerSpec(Controlled):
 class ReplicationController(Workload):
     """Keeps a number of pods running."""
 
-    spec = Nested(ReplicationControllerSpec, "Pods, and how many.")
+    spec = Nested(ReplicationControllerSpec, "Pods, and how many.", subresource=MAIN)
 
 
 class ReplicaSetSpec(Controlled):
@@ -110,7 +112,7 @@ class ReplicaSetSpec(Controlled):
 class ReplicaSet(Workload):
     """Keeps a number of pods running."""
 
-    spec = Nested(ReplicaSetSpec, "Pods, and how many.")
+    spec = Nested(ReplicaSetSpec, "Pods, and how many.", subresource=MAIN)
 
 
 class DeploymentSpec(Controlled):
@@ -132,7 +134,7 @@ class DeploymentSpec(Controlled):
 class Deployment(Workload):
     """Keeps a number of pods running, and replaces them step by step."""
 
-    spec = Nested(DeploymentSpec, "Pods, how many, and how to replace them.")
+    spec = Nested(DeploymentSpec, "Pods, how many, and how to replace them.", subresource=MAIN)
 
 
 class StatefulPodSpec(PodSpec):
@@ -178,7 +180,16 @@ class StatefulSetSpec(Controlled):
 class StatefulSet(Workload):
     """Keeps a number of pods running, each with its own name and volumes."""
 
-    spec = Nested(StatefulSetSpec, "Pods, how many, and their volumes.")
+    spec = Nested(StatefulSetSpec, "Pods, how many, and their volumes.", subresource=MAIN)
+
+    @classmethod
+    def tolerates(cls, problem: Problem, release: Release) -> bool:
+        """Tell whether an error is one of those that SkipValidatePodTemplateSpec leaves out."""
+        is_of_pods = problem.level == ERROR and problem.path[:3] == ("spec", "template", "spec")
+        return is_of_pods and release >= _TOLERATES_SINCE and problem.rule != "pods-without-end"
+
+
+_TOLERATES_SINCE: Final = 34
 
 
 class DaemonSetSpec(Controlled):
@@ -197,7 +208,7 @@ class DaemonSetSpec(Controlled):
 class DaemonSet(Workload):
     """Keeps a pod running on each node."""
 
-    spec = Nested(DaemonSetSpec, "Pods, one for each node.")
+    spec = Nested(DaemonSetSpec, "Pods, one for each node.", subresource=MAIN)
 
 
 class JobSpec(Templated):
@@ -226,7 +237,7 @@ class JobSpec(Templated):
 class Job(Workload):
     """Runs pods to completion."""
 
-    spec = Nested(JobSpec, "Pods that run to their end.")
+    spec = Nested(JobSpec, "Pods that run to their end.", subresource=MAIN)
 
 
 class JobTemplateSpec(V1Struct):
@@ -256,7 +267,7 @@ class CronJobSpec(V1Struct):
 class CronJob(Workload):
     """Starts jobs on a schedule."""
 
-    spec = Nested(CronJobSpec, "Jobs, and when to start them.")
+    spec = Nested(CronJobSpec, "Jobs, and when to start them.", subresource=MAIN)
 
 
 def _are_replaced(controlled: Any, _: Target) -> bool:
