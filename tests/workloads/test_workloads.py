@@ -80,3 +80,68 @@ def test_an_update_is_validated_like_a_new_one() -> None:
     old, new = (of_apps(each, "Deployment") for each in (job(), job(used=[{}])))
 
     assert [problem.field for problem in validate(new, old)] == ["spec.template.spec.containers[0].resources.claims[0]"]
+
+
+# Placement
+
+
+COMPARING = {"key": "memory", "operator": "Gt", "value": "5"}
+ODD = {"key": "zone", "operator": "In", "values": ["a zone"]}
+
+
+def placed(kind: str = "Deployment", **spec: Any) -> Any:
+    """Make a workload whose pods have some fields."""
+    made = of_apps(job(), kind)
+    made["spec"]["template"]["spec"] |= spec
+    return made
+
+
+def requiring(*requirements: Any) -> Any:
+    """Return the affinity to nodes that meet requirements."""
+    terms = [{"matchExpressions": list(requirements)}]
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+
+
+def refused(new: Any, old: Any, kubernetes: str = "1.36", subresource: str = "") -> list[str]:
+    """Return the fields of an update that are refused."""
+    found = validate(new, old, kubernetes=kubernetes, subresource=subresource)
+    return [problem.field.removeprefix("spec.template.spec.") for problem in found if problem.level == "error"]
+
+
+@pytest.mark.parametrize(
+    ("old", "value", "fields"),
+    [
+        ([COMPARING], "7", []),
+        ([COMPARING], "7.5", ["tolerations[0].value"] * 2),
+        ([], "7", ["tolerations[0].operator"]),
+    ],
+)
+def test_tolerations_may_compare_without_the_gate_if_old_ones_do(old: Any, value: str, fields: list[str]) -> None:
+    new = [COMPARING | {"value": value}, {"operator": "Exists"}]
+
+    assert refused(placed(tolerations=new), placed(tolerations=old)) == fields
+
+
+@pytest.mark.parametrize(("before", "count"), [(requiring(ODD), 0), (requiring(), 1), ({}, 1), (None, 1)])
+def test_affinity_may_have_values_that_no_label_has_if_the_old_one_does(before: Any, count: int) -> None:
+    new = placed(affinity=requiring(ODD, {"key": "zone", "operator": "Exists"}))
+
+    assert len(refused(new, placed(affinity=before))) == count
+    assert refused(new, placed(affinity=before), kubernetes="1.32") == []
+
+
+def test_an_invalid_toleration_is_refused_even_if_unchanged_but_not_with_the_status() -> None:
+    stored = placed(tolerations=[{}])
+
+    assert refused(stored, stored) == ["tolerations[0].operator"]
+    assert refused(stored, stored, subresource="status") == []
+
+
+@pytest.mark.parametrize("before", [{"tolerations": [{}]}, {"activeDeadlineSeconds": 5}])
+def test_pods_of_a_stateful_set_are_not_validated_again_if_the_old_ones_are_invalid(before: dict[str, Any]) -> None:
+    stored = placed("StatefulSet", **before)
+    new = placed("StatefulSet", tolerations=[{}], nodeSelector={"a b": "c"}, restartPolicy="Never")
+
+    assert refused(new, stored) == ["restartPolicy"]
+    assert len(refused(new, stored, kubernetes="1.33")) == 3
+    assert len(refused(new, placed("StatefulSet"))) == 3

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from webhook.schema.decoding import Finding
-    from webhook.schema.fields import Change, CompiledField, Field, Spelled, StructFields, Walk
+    from webhook.schema.fields import Change, CompiledField, Field, Recheck, Spelled, StructFields, Walk
     from webhook.schema.target import Target
     from webhook.schema.view import View
 
@@ -169,11 +169,11 @@ class CompiledStruct:
         wanted = self.type.fields[name].subresource
         return wanted is None or wanted == self.target.subresource
 
-    def _recheck(self, name: str) -> str | None:
+    def _recheck(self, name: str) -> Recheck | None:
         """Return when or how an update validates a field again; None for always, as if it were new."""
         if self.target.operation not in {UPDATE, UPDATE_STATUS}:
             return None
-        when: str | None = self.target.pick(self.type.fields[name].rechecked)
+        when: Recheck | None = self.target.pick(self.type.fields[name].rechecked)
         return when
 
     def checks(self, name: str) -> bool:
@@ -351,12 +351,15 @@ class CompiledStruct:
         when, walk = self._recheck(name), field.walk
         if not when:
             return field.change
-        walk_stored = self._compile(name, self.target.of_stored).walk if when == STORED else None
+        walk_stored = self._compile(name, self.target.of_stored).walk if when == STORED or callable(when) else None
 
         def change(new: Any, old: Any) -> Sequence[Problem]:
             found = list(field.change(new, old)) if field.change else []
             if when == ITSELF:
                 found += [each for each in apart(walk(new))[1] if not each.path] if found else ()
+            elif callable(when):
+                find = walk_stored if walk_stored and when(field.view(old, ())) else walk
+                found += apart(find(new))[1]
             elif old is None or (when != NEW and field.canonical(new) != field.canonical(old)):
                 found += apart(walk(new))[1]
             elif walk_stored is not None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     Decode = Callable[[Any], Sequence[Misfit]]
     Check = Callable[[Any], Sequence[Problem]]
     Change = Callable[[Any, Any], Sequence[Problem]]
+    Recheck = str | Callable[[Any], bool]
     Format = Callable[[str, Release], Sequence[str]]
 
 NOTHING: tuple[Any, ...] = ()
@@ -159,7 +160,8 @@ class Field:
         empty: The API server's message for an empty value, which it does not check further.
         written: Whether Go writes the field even if it is empty (no ``omitempty``); an absent list or map is null.
         rechecked: When or how an update validates the field again, if not always as if it were new: ``CHANGED``,
-            ``STORED``, ``NEW`` or ``ITSELF``.
+            ``STORED``, ``NEW`` or ``ITSELF``; or a predicate: the old values for which the new one, too, is validated
+            as a stored one.
         rare: Whether the field is so rare that objects with it always take a walk.
     """
 
@@ -181,7 +183,7 @@ class Field:
         gate: str | Sequence[str] | Mapping[int, str] = (),
         empty: str = "",
         written: bool = False,
-        rechecked: Mapping[int, str] | None = None,
+        rechecked: Mapping[int, Recheck] | None = None,
         rare: bool = False,
     ) -> None:
         self.doc, self.required, self.pointer, self.immutable = doc, required, pointer, immutable

@@ -130,14 +130,17 @@ def values_for_operator(requirement: View) -> Iterator[Problem]:
         yield _no_operator(requirement, _OPERATORS)
 
 
-def _are_labels(requirement: Any, target: Target) -> bool:
+def are_labels(requirement: Any, target: Target) -> bool:
+    """Tell whether all values of a condition are valid for labels."""
     return not any(formats.label_value(value, target.release) for value in requirement.values)
 
 
-@check(NodeSelectorRequirement, since=32, given=["values"], fine=_are_labels)
-@check(RequiredRequirement, since=33, given=["values"], fine=_are_labels)
+@check(NodeSelectorRequirement, since=32, given=["values"], fine=are_labels)
+@check(RequiredRequirement, since=33, given=["values"], fine=are_labels)
 def label_values(requirement: View) -> Iterator[Problem]:
     """The values must be valid for labels; others would never match."""
+    if requirement.target.stored:
+        return
     for index, value in enumerate(requirement.values):
         for detail in formats.label_value(value or "", requirement.release):
             yield invalid(requirement / "values" / index, value or "", detail)

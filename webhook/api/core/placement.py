@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from webhook import formats
-from webhook.api.core.nodeselector import RequiredNodeSelector, Term
+from webhook.api.core.nodeselector import RequiredNodeSelector, Term, are_labels
 from webhook.api.core.values import V1Struct, unjudged
 from webhook.patterns import Pattern
 from webhook.problem import invalid, not_supported, of_own_type, quoted
 from webhook.schema import Array, Int, Nested, Text, check
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from webhook.problem import Problem
     from webhook.schema import Target, View
@@ -36,9 +36,9 @@ class Toleration(V1Struct):
     tolerationSeconds = Int("How long the pod stays on a node with a NoExecute taint.", pointer=True)
 
 
-_OPERATORS: Final = ("Equal", "Exists")
 _COMPARING: Final = ("Lt", "Gt")
-_COMPARING_SINCE: Final = 35
+_TOLERATING: Final = ("Equal", "Exists")
+COMPARING_SINCE: Final = 35
 _SHOWS_VALUE_SINCE: Final = 32
 
 
@@ -69,16 +69,21 @@ def value_to_tolerate(toleration: View) -> Iterator[Problem]:
         if value:
             shown = value if release >= _SHOWS_VALUE_SINCE else toleration.submitted
             yield invalid(path, shown, "value must be empty when `operator` is 'Exists'")
-    elif operator in _COMPARING and release >= _COMPARING_SINCE:
+    elif operator in _COMPARING and release >= COMPARING_SINCE:
         yield from _number(toleration)
     else:
-        yield not_supported(path, operator, _OPERATORS, release)
+        yield not_supported(path, operator, _TOLERATING, release)
+
+
+def compare(tolerations: Sequence[View]) -> bool:
+    """Tell whether any toleration compares numbers (taintTolerationComparisonOperatorsInUse)."""
+    return any(toleration.operator in _COMPARING for toleration in tolerations)
 
 
 def _number(toleration: View) -> Iterator[Problem]:
     """Find what keeps a value from being compared as a number."""
-    if not toleration.enabled("TaintTolerationComparisonOperators"):
-        supported = (*_OPERATORS, *_COMPARING)
+    if not (toleration.target.stored or toleration.enabled("TaintTolerationComparisonOperators")):
+        supported = (*_TOLERATING, *_COMPARING)
         yield not_supported(toleration / "operator", toleration.operator, supported, toleration.release)
         return
     path, value = toleration / "value", toleration.value
@@ -156,3 +161,13 @@ class Affinity(V1Struct):
     }
 
     nodeAffinity = Nested(NodeAffinity, "On which nodes.", pointer=True)
+
+
+def requires_other_values(affinity: View) -> bool:
+    """Tell whether any value for a required node is not one of a label (hasInvalidLabelValueInRequiredNodeAffinity)."""
+    required = affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution
+    return not all(
+        are_labels(requirement, affinity.target)
+        for term in required.nodeSelectorTerms
+        for requirement in term.matchExpressions
+    )

@@ -16,12 +16,17 @@ from webhook.api.core.container import (
     ResourceRequirements,
 )
 from webhook.api.core.meta import are_plain_labels, wrong_labels
-from webhook.api.core.placement import Affinity, PodSchedulingGate, Toleration
+from webhook.api.core.placement import (
+    COMPARING_SINCE,
+    Affinity,
+    PodSchedulingGate,
+    Toleration,
+    compare,
+    requires_other_values,
+)
 from webhook.api.core.values import V1Struct, unjudged
 from webhook.problem import Path, duplicate, forbidden, invalid, not_found, required
 from webhook.schema import (
-    CHANGED,
-    OLDEST,
     Array,
     Bool,
     Default,
@@ -160,8 +165,8 @@ class PodSpec(V1Struct):
     schedulerName = Text("Who schedules it.", default="default-scheduler")
     nodeName = Text("The node that it was scheduled to.", format=formats.dns_subdomain)
     nodeSelector = Map(Text(), "The labels that a node must have.", is_atomic=True)
-    affinity = Nested(Affinity, "Where it wants to run.", pointer=True, rechecked={OLDEST: CHANGED})
-    tolerations = Array(Nested(Toleration), "The taints it puts up with.", rechecked={OLDEST: CHANGED})
+    affinity = Nested(Affinity, "Where it wants to run.", pointer=True, rechecked={33: requires_other_values})
+    tolerations = Array(Nested(Toleration), "The taints it puts up with.", rechecked={COMPARING_SINCE: compare})
     priorityClassName = Text("How important it is, by name.", format=formats.dns_subdomain)
     priority = Int("How important it is.", go="int32", pointer=True)
     preemptionPolicy = Text(
