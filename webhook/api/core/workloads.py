@@ -299,7 +299,10 @@ def _end(job: Any, _: Target) -> bool:
 
 @check(JobSpec, fine=_end)
 def pods_that_end(job: View) -> Iterator[Problem]:
-    """Pods of jobs run to their end: state the restart policy, OnFailure or Never, as the default is Always."""
+    """Pods of jobs run to their end: state the restart policy, OnFailure or Never, as the default is Always.
+
+    With a podFailurePolicy only Never is supported.
+    """
     policy, path = job.template.spec.restartPolicy, job / "template" / "spec" / "restartPolicy"
     if policy == "Always":
         yield required(path, "valid values: " + ", ".join(map(quoted, _ENDING)))
