@@ -311,6 +311,8 @@ class TestLabels:
         [
             ({"key": "zone", "operator": "In", "values": ["z3"]}, "zone In z3, and the label is z1, z2"),
             ({"key": "gpu", "operator": "Exists"}, "gpu Exists, and the label is not there"),
+            ({"key": "zones", "operator": "Exists"}, "zones Exists, and the label is not there: did you mean zone?"),
+            ({"key": "zone", "operator": "Gt", "values": ["x"]}, "zone Gt x, and x is not an integer"),
         ],
     )
     def test_what_node_affinity_does_not_select(self, expression: JSONObject, detail: str) -> None:
@@ -320,6 +322,39 @@ class TestLabels:
         (answer,) = simulate(nodes, [pod(affinity=affinity)])
         ((only,),) = (group["details"] for group in answer["why"]["nodes"])
         assert only == f"node affinity {detail}"
+
+    @pytest.mark.parametrize(
+        ("term", "reason"),
+        [
+            (
+                {},
+                (
+                    "all 2 nodes didn't match Pod's node affinity/selector: "
+                    "node affinity with an empty term, which matches no node"
+                ),
+            ),
+            (
+                {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["workr-b"]}]},
+                (
+                    "all 2 nodes didn't satisfy plugin(s) [NodeAffinity]: "
+                    "its node affinity requires workr-b, which does not exist: did you mean worker-b?"
+                ),
+            ),
+        ],
+    )
+    def test_terms_that_select_no_node(self, term: JSONObject, reason: str) -> None:
+        affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+        (answer,) = simulate([node("worker-a"), node("worker-b")], [pod(affinity=affinity)])
+        assert answer["why"]["reason"] == reason
+        assert answer["why"]["help"] == [{"change": "without the pod's node affinity", "nodes": 2, "atLeast": False}]
+
+    def test_several_nodes_that_do_not_exist(self) -> None:
+        fields = [{"key": "metadata.name", "operator": "In", "values": [name]} for name in ("x", "y")]
+        terms = {"nodeSelectorTerms": [{"matchFields": [each]} for each in fields]}
+        affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+        (answer,) = simulate([node("a")], [pod(affinity=affinity)])
+        ((only,),) = (group["details"] for group in answer["why"]["nodes"])
+        assert only == "its node affinity requires x, y, which do not exist"
 
 
 class TestDomains:

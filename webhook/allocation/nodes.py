@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 _SETS: Final = ("In", "NotIn")
 _PRESENCE: Final = ("Exists", "DoesNotExist")
-_NUMBERS: Final = ("Gt", "Lt")
+NUMBERS: Final = ("Gt", "Lt")
 _NEWEST: Final = Release(36)
-_is_int64 = re.compile(r"[-+]?[0-9]+").fullmatch
+is_int64 = re.compile(r"[-+]?[0-9]+").fullmatch
 
 
 class SelectorError(Exception):
@@ -83,8 +83,8 @@ def _holds(requirement: JSONObject, labels: Mapping[str, str]) -> bool:
         return bool((value in values) == (operator == "In"))
     if operator in _PRESENCE:
         return bool((key in labels) == (operator == "Exists"))
-    numbers = [int(each) for each in (value, *values) if isinstance(each, str) and _is_int64(each)]
-    if operator not in _NUMBERS or len(values) != 1 or len(numbers) != 2:  # noqa: PLR2004 - both are numbers
+    numbers = [int(each) for each in (value, *values) if isinstance(each, str) and is_int64(each)]
+    if operator not in NUMBERS or len(values) != 1 or len(numbers) != 2:  # noqa: PLR2004 - both are numbers
         return False
     return numbers[0] > numbers[1] if operator == "Gt" else numbers[0] < numbers[1]
 
@@ -100,7 +100,7 @@ def _problems(term: JSONObject, path: str) -> list[str]:
 
 def _requirement_problems(each: JSONObject, path: str) -> list[str]:
     operator, values, key = each.get("operator", ""), each.get("values") or [], each.get("key", "")
-    supported = (*_SETS, *_PRESENCE, *_NUMBERS)
+    supported = (*_SETS, *_PRESENCE, *NUMBERS)
     if operator not in supported:
         return [_unsupported(operator, path, supported)]
     details = formats.label_key(key, _NEWEST)
@@ -110,7 +110,7 @@ def _requirement_problems(each: JSONObject, path: str) -> list[str]:
     elif operator in _PRESENCE and values:
         shown = _go_strings(values)
         found.append(f"{path}.values: Invalid value: {shown}: values set must be empty for exists and does not exist")
-    elif operator in _NUMBERS:
+    elif operator in NUMBERS:
         if len(values) != 1:
             shown = _go_strings(values)
             detail = "for 'Gt', 'Lt' operators, exactly one value is required"
@@ -119,7 +119,7 @@ def _requirement_problems(each: JSONObject, path: str) -> list[str]:
             f"{path}.values[{index}]: Invalid value: {quoted(value)}: "
             "for 'Gt', 'Lt' operators, the value must be an integer"
             for index, value in enumerate(values)
-            if not _is_int64(value)
+            if not is_int64(value)
         ]
     for index, value in enumerate(values):
         details = formats.label_value(value, _NEWEST)

@@ -59,15 +59,21 @@ def named(spec: JSONObject) -> frozenset[str] | None:
     terms = items(spec, *REQUIRED, "nodeSelectorTerms")
     names: frozenset[str] = frozenset()
     for term in terms:
-        of_term: frozenset[str] | None = None
-        for each in items(term, "matchFields"):
-            if text(each, "key") == "metadata.name" and text(each, "operator") == "In":
-                values = frozenset(texts(each, "values"))
-                of_term = values if of_term is None else of_term & values
+        of_term = named_by(term)
         if of_term is None:
             return None
         names |= of_term
     return names if terms else None
+
+
+def named_by(term: JSONObject) -> frozenset[str] | None:
+    """Return the names of the only nodes that a term can select; None if it names none."""
+    names: frozenset[str] | None = None
+    for each in items(term, "matchFields"):
+        if text(each, "key") == "metadata.name" and text(each, "operator") == "In":
+            values = frozenset(texts(each, "values"))
+            names = values if names is None else names & values
+    return names
 
 
 def tolerates(tolerations: Iterable[JSONObject], taint: JSONObject) -> bool:

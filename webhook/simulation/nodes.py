@@ -25,6 +25,8 @@ _TAINTS_COUNTED_SINCE: Final = 34
 """The release from which a node's taints are not named in the condition."""
 
 UNSELECTED: Final = "node(s) didn't match Pod's node affinity/selector"
+UNNAMED: Final = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
+"""The reason of nodes that are not checked, because the node affinity names others."""
 TOO_MANY: Final = "Too many pods"
 INSUFFICIENT: Final = "Insufficient "
 """The start of a message that names a resource."""

@@ -9,12 +9,12 @@ from webhook.deviceselectors.fleet import shortened
 from webhook.engine.prescheduled import REQUIRED
 from webhook.inventory.resources import CPU, NATIVE
 from webhook.objects import items, mapping
-from webhook.simulation.affinity import wants
+from webhook.simulation.affinity import named_by, wants
 from webhook.simulation.change import Change, demanding
 from webhook.simulation.taints import Taint, taint_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 
     from webhook.objects import JSONObject
     from webhook.simulation.nodes import Demand, NodeState
@@ -43,15 +43,18 @@ _MENDED: Final = {
 """The taints that reflect a node's state, and the state that the node must reach: pods should not tolerate them."""
 
 
-def changes(demand: Demand, nodes: Sequence[NodeState], is_delegated: Callable[[str], bool]) -> Iterator[Change]:
+def changes(
+    demand: Demand, nodes: Sequence[NodeState], known: Container[str], is_delegated: Callable[[str], bool]
+) -> Iterator[Change]:
     """Return the changes that let nodes accept a pod, its devices aside.
 
     Args:
         demand: The demands of the pod on a node.
-        nodes: The nodes.
+        nodes: The nodes on which changes are tried.
+        known: The names of all nodes.
         is_delegated: Tells whether devices can provide an extended resource.
     """
-    yield from _of_selection(demand, nodes)
+    yield from _of_selection(demand, nodes, known)
     yield from _of_taints(demand, nodes)
     for name, wanted in demand.requests.items():
         # No smaller amount helps with a resource that no node has.
@@ -59,7 +62,7 @@ def changes(demand: Demand, nodes: Sequence[NodeState], is_delegated: Callable[[
             yield from _of_resource(demand, name, wanted, nodes)
 
 
-def _of_selection(demand: Demand, nodes: Iterable[NodeState]) -> Iterator[Change]:
+def _of_selection(demand: Demand, nodes: Iterable[NodeState], known: Container[str]) -> Iterator[Change]:
     spec = demand.spec
     if all(wants(spec, each.node) for each in nodes):
         return
@@ -67,16 +70,22 @@ def _of_selection(demand: Demand, nodes: Iterable[NodeState]) -> Iterator[Change
         without = {key: value for key, value in spec.items() if key != "nodeSelector"}
         yield Change("without the pod's nodeSelector", 2, "nodeSelector", demanding(spec=without))
     terms = items(mapping(spec, *REQUIRED), "nodeSelectorTerms")
-    if any(items(each, "matchExpressions") for each in terms):
-        yield Change("without the pod's node affinity", 2, "affinity", demanding(spec=_anywhere(spec, terms)))
+    kept = [{"matchFields": each["matchFields"]} for each in terms if _is_for_nodes(each, known)]
+    if len(kept) < len(terms) or any(items(each, "matchExpressions") for each in terms):
+        yield Change("without the pod's node affinity", 2, "affinity", demanding(spec=_with_terms(spec, kept)))
 
 
-def _anywhere(spec: JSONObject, terms: Sequence[JSONObject]) -> JSONObject:
-    """Remove the node affinity of a pod; a pod for a single node, such as a DaemonSet's, stays there."""
-    named = [{"matchFields": each["matchFields"]} for each in terms if items(each, "matchFields")]
+def _is_for_nodes(term: JSONObject, known: Container[str]) -> bool:
+    """Tell whether a term is for certain nodes, such as that of a DaemonSet's pod, at least one of which exists."""
+    names = named_by(term)
+    return bool(items(term, "matchFields")) and (names is None or any(each in known for each in names))
+
+
+def _with_terms(spec: JSONObject, terms: Sequence[JSONObject]) -> JSONObject:
+    """Replace the node affinity of a pod by terms; remove it if there are none."""
     affinity = {key: value for key, value in mapping(spec, "affinity").items() if key != "nodeAffinity"}
-    if named:
-        affinity["nodeAffinity"] = {REQUIRED[-1]: {"nodeSelectorTerms": named}}
+    if terms:
+        affinity["nodeAffinity"] = {REQUIRED[-1]: {"nodeSelectorTerms": list(terms)}}
     return {**spec, "affinity": affinity}
 
 

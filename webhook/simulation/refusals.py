@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from webhook.allocation.nodes import NUMBERS, is_int64
+from webhook.deviceselectors.fleet import shortened
 from webhook.engine.prescheduled import REQUIRED
 from webhook.inventory.resources import NATIVE, PODS
-from webhook.objects import items, mapping, text
+from webhook.objects import items, mapping, text, texts
 from webhook.simulation.affinity import requirement, selects
 from webhook.simulation.nodes import INSUFFICIENT, TOO_MANY, UNSELECTED
 from webhook.simulation.ofnodes import amount_text, state_of
 from webhook.simulation.taints import taint_of
+from webhook.spelling import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from webhook.objects import JSONObject
     from webhook.simulation.nodes import Demand, NodeState, Refusal
@@ -50,9 +53,28 @@ def labels(refusal: Refusal, nodes: Sequence[NodeState], demand: Demand) -> Iter
         selected = {"matchExpressions": [{"key": key, "operator": "In", "values": [wanted]}]}
         yield from _unselected(selected, key, f"nodeSelector {key}: {wanted}", nodes)
     terms = items(mapping(demand.spec, *REQUIRED), "nodeSelectorTerms")
+    if terms and not any(items(each, "matchExpressions") or items(each, "matchFields") for each in terms):
+        yield "node affinity with an empty term, which matches no node"
     for each in items(terms[0], "matchExpressions") if len(terms) == 1 else ():
-        wanted = f"node affinity {requirement(each)}"
+        wanted, values = f"node affinity {requirement(each)}", texts(each, "values")
+        if text(each, "operator") in NUMBERS and not all(map(is_int64, values)):
+            yield f"{wanted}, and {', '.join(values)} is not an integer"
+            continue
         yield from _unselected({"matchExpressions": [each]}, text(each, "key"), wanted, nodes)
+
+
+def absent(names: Collection[str], known: Iterable[str]) -> str:
+    """Describe the nodes that a pod's node affinity names, none of which exists.
+
+    Args:
+        names: The names of these nodes.
+        known: The names of all nodes.
+    """
+    if len(names) != 1:
+        return f"its node affinity requires {shortened([*names])}, which do not exist"
+    (name,) = names
+    hint = did_you_mean(name, known)
+    return f"its node affinity requires {name}, which does not exist{hint and f': {hint}'}"
 
 
 def _unselected(term: JSONObject, key: str, wanted: str, nodes: Sequence[NodeState]) -> Iterator[str]:
@@ -63,8 +85,11 @@ def _unselected(term: JSONObject, key: str, wanted: str, nodes: Sequence[NodeSta
     known = sorted({str(each) for each in values if each is not None})
     more = f", … ({len(known)} values)" if len(known) > _VALUES_MAX else ""
     missing = " or not there" if None in values else ""
-    there = f"is {', '.join(known[:_VALUES_MAX])}{more}{missing}" if known else "is not there"
-    yield f"{wanted}, and the label {there}"
+    if known:
+        yield f"{wanted}, and the label is {', '.join(known[:_VALUES_MAX])}{more}{missing}"
+        return
+    hint = did_you_mean(key, sorted({name for each in nodes for name in mapping(each.node, "metadata", "labels")}))
+    yield f"{wanted}, and the label is not there{hint and f': {hint}'}"
 
 
 def is_full(refusal: Refusal) -> bool:

@@ -24,8 +24,10 @@ from webhook.formats import readable_quantity
 from webhook.inventory.extended import resource_of
 from webhook.objects import at, full_name_of, items, text
 from webhook.records import NamedTuple
+from webhook.simulation.affinity import named
 from webhook.simulation.holders import Held, elsewhere
-from webhook.simulation.refusals import is_full, labels, shortages, taints
+from webhook.simulation.nodes import UNNAMED
+from webhook.simulation.refusals import absent, is_full, labels, shortages, taints
 from webhook.simulation.shortages import Shortages
 from webhook.simulation.taints import Taint, taint_of, untolerated
 from webhook.spelling import either
@@ -131,6 +133,9 @@ class Explainer:
             verdicts: The verdicts of the nodes.
             round_: The round of the verdicts.
         """
+        if not verdicts.nodes:
+            missing = absent(named(round_.needs.demand.spec) or (), self._cluster.index)
+            return [Group(tuple(self._cluster.names), (UNNAMED,), (), details=(missing,))]
         alike: dict[Hashable, list[int]] = {}
         for node, verdict in verdicts.by_node.items():
             if verdict.refusal is not None:

@@ -25,7 +25,7 @@ from webhook.objects import full_name_of, items, mapping, name_of, namespace_of,
 from webhook.records import NamedTuple
 from webhook.simulation import binding, conditions, creation
 from webhook.simulation.affinity import named, selects
-from webhook.simulation.nodes import Demand
+from webhook.simulation.nodes import UNNAMED, Demand
 from webhook.simulation.verdicts import Needs, Round, Verdicts
 
 if TYPE_CHECKING:
@@ -181,8 +181,7 @@ class Scheduler:
             return self._bind(placement, uses, round_), False
         said, again = self._free(verdicts, round_.needs, uses)
         refusals = [v.refusal for v in verdicts.by_node.values() if v.refusal is not None]
-        absent = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
-        return placement._replace(condition=conditions.refused(refusals, nodes, said, pod, absent)), again
+        return placement._replace(condition=conditions.refused(refusals, nodes, said, pod, UNNAMED)), again
 
     def _before_filter(self, pod: JSONObject, claims: tuple[JSONObject, ...]) -> Placement | None:
         """Return the placement of a pod that is rejected before any node is checked (PreFilter); None for others."""

@@ -149,7 +149,7 @@ class Suggestions:
         every = [
             *ofclaims.changes(cluster, needs.claims, groups, error),
             *ofextended.changes(cluster, needs, groups),
-            *ofnodes.changes(needs.demand, cluster.nodes[: later.NODES_MAX], cluster.extended.has),
+            *ofnodes.changes(needs.demand, cluster.nodes[: later.NODES_MAX], cluster.index, cluster.extended.has),
             *(releases.changes(cluster, needs, groups) if wants_devices else ()),
         ]
         return sorted(every, key=lambda each: each.size)[:_TRIED_MAX]
@@ -183,7 +183,7 @@ class Suggestions:
         fitting = self._nodes(needs, changes)
         if not fitting:
             return
-        at_least = bool(_concerned(changes, self._untried(needs)))
+        at_least = bool(_concerned(changes, self._untried(_edited(needs, changes))))
         exact, nodes = self._least(needs, changes, fitting, opening=1)
         yield _Found(exact, len(nodes), at_least)
         if len(fitting) > len(nodes):
@@ -206,8 +206,7 @@ class Suggestions:
 
     def _nodes(self, needs: Needs, changes: Sequence[Change]) -> list[int]:
         """Return the nodes that would accept the pod."""
-        for change in changes:
-            needs = change.edit(needs)
+        needs = _edited(needs, changes)
         cluster = next((change.cluster for change in changes if change.cluster is not None), self._cluster)
         with ExitStack() as gone:
             for change in changes:
@@ -228,6 +227,12 @@ class Suggestions:
         verdicts.update(Round(cluster, needs), at_most=later.NODES_MAX)
         self._filtered += len(verdicts.by_node)
         return [] if verdicts.errors else list(verdicts.fitting)
+
+
+def _edited(needs: Needs, changes: Sequence[Change]) -> Needs:
+    for change in changes:
+        needs = change.edit(needs)
+    return needs
 
 
 def _concerned(changes: Sequence[Change], nodes: Iterable[int]) -> list[int]:
