@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.command import draguard
 from webhook import validate
 from webhook.api.judgement import judge
 
@@ -40,6 +41,15 @@ def test_what_an_object_lacks_is_found_where_it_is_misspelt(
 ) -> None:
     (problem,) = validate(REST | head)
     assert (str(problem), problem.path, problem.hint) == (said, (place,), hint)
+
+
+@pytest.mark.parametrize(
+    ("release", "version"), [("1.30", "v1alpha2"), ("1.31", "v1alpha3"), ("1.33", "v1beta2"), ("1.34", "v1")]
+)
+def test_the_version_to_add_is_one_that_the_release_serves(release: str, version: str) -> None:
+    manifest = f"{VERSION}\n---\n{REST | KIND}".encode()
+    done = draguard("validate", "--kubernetes-version", release, "-", stdin=manifest)
+    assert f"help: add apiVersion: resource.k8s.io/{version}\n" in done.out
 
 
 @pytest.mark.parametrize("obj", [{"kind": "Job", "spec": {}}, {"kind": "Values", "claims": [1]}])

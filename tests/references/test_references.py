@@ -163,6 +163,25 @@ def test_what_a_broken_document_of_the_file_may_hold_is_not_missed(broken: str) 
     )
 
 
+def test_a_template_is_missed_only_where_all_files_can_be_read_and_others_of_its_kind_are(tmp_path: Path) -> None:
+    head = "apiVersion: resource.k8s.io/v1\nmetadata: {name: other}\n"
+    (tmp_path / "pod.yaml").write_text("""\
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  containers: [{name: c, image: i, resources: {claims: [{name: gpu}]}}]
+  resourceClaims: [{name: gpu, resourceClaimTemplateName: one-gpu}]
+""")
+    (tmp_path / "claim.yaml").write_text(f"{head}kind: ResourceClaim\nspec: {{}}\n")
+    note = "references not checked: ResourceClaimTemplate one-gpu"
+    assert note in draguard("validate", tmp_path).out
+    (tmp_path / "template.yaml").write_text(f"{head}kind: ResourceClaimTemplate\nspec: {{spec: {{}}}}\n")
+    assert "template-not-found" in draguard("validate", tmp_path).out
+    (tmp_path / "unreadable.yaml").write_text(f"{head}kind: ResourceClaimTemplate\nspec: {{x: [}}\n")
+    assert note in draguard("validate", tmp_path).out
+
+
 def test_of_many_objects_that_cannot_be_looked_up_some_are_named() -> None:
     claim = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: c}\n"
     claim += "spec: {devices: {requests: [%s]}}\n"

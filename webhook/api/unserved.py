@@ -29,22 +29,27 @@ def unserved(obj: object, kind: Served | None, release: Release) -> list[Problem
         release: A Kubernetes release that does not serve it.
     """
     if not isinstance(obj, dict):
-        return no_object(obj)
+        return no_object(obj, release)
     if kind is not None:
         return [_not_in(obj, kind, release)]
     return no_match(obj, release) if misnamed(obj.get("apiVersion"), obj.get("kind")) else []
 
 
-def no_object(obj: object) -> list[Problem]:
-    """Explain why a value is not a Kubernetes object: it is not a JSON object, or has no API version or no kind."""
+def no_object(obj: object, release: Release = NEWEST) -> list[Problem]:
+    """Explain why a value is not a Kubernetes object: it is not a JSON object, or has no API version or no kind.
+
+    Args:
+        obj: Any JSON value.
+        release: The Kubernetes release whose API version is suggested.
+    """
     if not isinstance(obj, dict):
         return [refused(BAD_REQUEST, Path(), "an object must be a JSON object").named("not-an-object")]
     if obj.get("apiVersion") and obj.get("kind"):
         return []
-    return [_not_set(field, obj) for field in ("apiVersion", "kind") if not obj.get(field)]
+    return [_not_set(field, obj, release) for field in ("apiVersion", "kind") if not obj.get(field)]
 
 
-def _not_set(field: str, obj: dict[str, Any]) -> Problem:
+def _not_set(field: str, obj: dict[str, Any], release: Release) -> Problem:
     """Report an object without a version or kind, at the field that may be misspelt."""
     problem = refused(BAD_REQUEST, Path((field,)), f"{field} not set").named("not-served")
     others = [str(name) for name in islice(obj, _FIELDS) if name not in _NAMED and isinstance(obj[name], str)]
@@ -54,7 +59,7 @@ def _not_set(field: str, obj: dict[str, Any]) -> Problem:
     version = obj.get("apiVersion")
     if field == "kind" and isinstance(version, str) and version.startswith(f"{GROUP}/") and version in VERSIONS:
         return problem._replace(hint=f"add kind: {' or '.join(sorted(VERSIONS[version].kinds))}")
-    versions = served(str(obj.get("kind")), NEWEST) if field == "apiVersion" else ()
+    versions = served(str(obj.get("kind")), release) if field == "apiVersion" else ()
     return problem._replace(hint=f"add apiVersion: {versions[0]}") if versions else problem
 
 
@@ -76,7 +81,7 @@ def no_match(obj: dict[str, Any], release: Release) -> list[Problem]:
         release: The Kubernetes release.
     """
     version, kind = obj.get("apiVersion"), obj.get("kind")
-    if missing := no_object(obj) or _not_named(obj):
+    if missing := no_object(obj, release) or _not_named(obj):
         return missing
     message = f'no matches for kind "{kind}" in version "{version}"'
     others = served(str(kind), release)

@@ -159,7 +159,7 @@ class _InOrder:
 
     def pass_over(self, unreadable: Unreadable) -> None:
         """Report an unreadable document."""
-        self._references.note_cut(unreadable.source)
+        self._references.note_cut()
         if unreadable.line:
             self._report.files[unreadable.source] = None
         if unreadable.source not in self._full:
@@ -178,7 +178,7 @@ class _InOrder:
         except OTHERS:
             raise
         except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
-            self._references.note_cut(document.source)
+            self._references.note_cut()
             self._add([failed(error, document)], document)
 
     def _now_or_later(self, document: Document) -> None:
@@ -202,7 +202,7 @@ class _InOrder:
             return
         release = self._stated or f"1.{served.until if served else NEWEST}"
         if judgement.taken is None:
-            self._references.note_cut(document.source)
+            self._references.note_cut()
         if served:
             self._releases.note(document.source, served)
             if judgement.waits:
@@ -276,7 +276,7 @@ class _InOrder:
                 continue
             beside, judgement = result
             if judgement.taken is None:
-                self._references.note_cut(document.source)
+                self._references.note_cut()
             else:
                 self._references.note(document, beside, taken=judgement.taken, findings=judgement.findings)
             findings = judgement.findings or ()

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 from webhook.inventory import Inventory
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from webhook.objects import JSONObject
 
 SLICE = "ResourceSlice"
@@ -49,15 +47,15 @@ class Neighbours:
             self._directories[kind].add(directory)
         self._names.append((directory, kind, name, namespace))
 
-    def beside(self, file: str, kinds: Collection[str]) -> bool:
-        """Tell whether a file's manifests come with all objects of some kinds that they need.
+    def beside(self, file: str, kind: str) -> bool:
+        """Tell whether a file's manifests come with all objects of a kind that they need.
 
         A class is cluster-scoped, and usually installed with its driver: only a file with classes of its own is assumed
         to have all of them. For other kinds this holds for a directory, with those above it.
         """
-        if CLASS in kinds:
+        if kind == CLASS:
             return file in self._files.get(CLASS, ())
-        return any(self._above(file, kind) for kind in kinds)
+        return bool(self._above(file, kind))
 
     def inventory(self, file: str, whole: Inventory) -> Inventory:
         """Return the objects to which a file's manifests may refer: all but the devices of other clusters.

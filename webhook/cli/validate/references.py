@@ -112,8 +112,8 @@ class References:
         """The manifests with errors, in which not every warning is looked for."""
         self._hides_errors = False
         """Whether one of them has errors that are not found either."""
-        self._cut: set[str] = set()
-        """The files with documents that are unreadable or of an unknown kind."""
+        self._is_cut = False
+        """Whether a document is unreadable or of an unknown kind: it may be any object."""
         self._work = Budget(_WORK, is_offline=True)
         self._checking = Budget(_CHECKED, is_offline=True)
         # The objects of one cluster belong together.
@@ -154,9 +154,9 @@ class References:
             if self._neighbours:
                 self._neighbours.note(document.source, obj)
 
-    def note_cut(self, file: str) -> None:
-        """Record that a file has a document that cannot be looked up, such as an unreadable one."""
-        self._cut.add(file)
+    def note_cut(self) -> None:
+        """Record that a document cannot be looked up, such as an unreadable one."""
+        self._is_cut = True
 
     def note_resources(self, document: Document, release: str) -> None:
         """Add a pod or workload without claims if it requests resources that device classes may provide."""
@@ -213,7 +213,7 @@ class References:
             objects = counted(len(self._partly), "object")
             what = "errors and warnings" if self._hides_errors else "warnings"
             report.asides.append(f"note: some {what} are not checked for {objects} with errors")
-        has_errors = bool(self._cut) or not self._refused.isdisjoint(skipped.kinds())
+        has_errors = self._is_cut or not self._refused.isdisjoint(skipped.kinds())
         lines = list(skipped.lines(has_errors=has_errors))
         if self._neighbours is None and self._has_selectors and not self._inventory.knows(SLICE):
             lines.append(_NO_SLICES)
@@ -270,8 +270,8 @@ class References:
         file, neighbours = given.document.source, self._neighbours
         for problem in problems:
             needs = RULES[problem.rule].needs
-            is_beside = file not in self._cut and (neighbours is None or neighbours.beside(file, needs))
-            if needs and not problem.hint.startswith(MEANT) and not is_beside:
+            is_found = problem.fix is not None or problem.hint.startswith(MEANT)
+            if needs and not is_found and (self._is_cut or (neighbours and not neighbours.beside(file, needs[0]))):
                 if not given.errors:
                     skipped.add(needs[0], problem.path, given.document, 1)
             else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from webhook.api.unserved import no_object
-from webhook.api.versions import NEWEST
+from webhook.api.versions import NEWEST, release_of
 from webhook.documents import Document, parse
 from webhook.findings import found
 from webhook.objects import is_object
@@ -36,7 +36,7 @@ class Untyped:
             document: The document.
             release: The Kubernetes release; None for the newest.
         """
-        problems = no_object(document.data)
+        problems = no_object(document.data, release_of(release) if release else NEWEST)
         is_meant = document.within or all(map(_is_misspelt, problems))
         if not problems or not (is_meant or self._is_beside_objects(document)):
             return []
