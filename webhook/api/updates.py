@@ -44,9 +44,10 @@ def compared(struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) -
         refusals += _repeated_owners(struct, obj)
     obj = _prepared(struct, obj, old)
     found = _validated(struct, obj, old)
-    tolerable = [problem for problem in found if _kind(struct).tolerates(problem, struct.target.release)]
-    if tolerable and any(problem.path[0] == "spec" for problem in _validated(struct, old, old)):
-        found = [problem for problem in found if problem not in tolerable]
+    kind, release = _kind(struct), struct.target.release
+    kept = [problem for problem in found if not kind.tolerates(problem, release)]
+    if len(kept) < len(found) and any(problem.path[:1] == ("spec",) for problem in _validated(struct, old, old)):
+        found = kept
     return [*refusals, *found]
 
 
