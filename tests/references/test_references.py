@@ -182,6 +182,12 @@ spec:
     assert note in draguard("validate", tmp_path).out
 
 
+def test_a_suggested_label_is_valid() -> None:
+    pod = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {hostname: A.b, containers: [{name: c, image: i, "
+    pod += "resources: {claims: [{name: g}]}}], resourceClaims: [{name: g, resourceClaimName: g}]}}"
+    assert 'did you mean "a-b"?' in draguard("validate", "-", stdin=pod.encode()).out
+
+
 def test_of_many_objects_that_cannot_be_looked_up_some_are_named() -> None:
     claim = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: c}\n"
     claim += "spec: {devices: {requests: [%s]}}\n"

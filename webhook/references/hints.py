@@ -55,8 +55,8 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
         lower = {each.lower(): each for each in names}
         near = lower.get(nearest(match[1].lower(), lower)) or nearest(match[1], names)
         return _rename(near) if near and near != match[1] else Advice()  # a listed value may lack its gate
-    if _NO_NAME.search(problem.message):
-        return _respelt(at(obj, problem.path), problem.path[-1])
+    if match := _NO_NAME.search(problem.message):
+        return _respelt(at(obj, problem.path), problem.path[-1], has_dots=match[1] == "subdomain")
     return Advice()
 
 
@@ -77,7 +77,7 @@ def _repeated(problem: Problem, obj: Any) -> Advice:
     return Advice()
 
 
-def _respelt(name: object, field: str | int) -> Advice:
+def _respelt(name: object, field: str | int, *, has_dots: bool = True) -> Advice:
     """Suggest a name with only allowed characters for a field."""
     if not isinstance(name, str) or len(name) > _LONGEST:
         return Advice()
@@ -85,7 +85,8 @@ def _respelt(name: object, field: str | int) -> Advice:
     if field == "request" and slash and request:
         hint = f'containers name the request alone, whichever alternative is allocated: "{request}"'
         return Advice(hint, Fix("replace", request))
-    respelt = _NOT_IN_NAMES.sub("-", name.lower()).strip("-.")
+    written = name.lower() if has_dots else name.lower().replace(".", "-")
+    respelt = _NOT_IN_NAMES.sub("-", written).strip("-.")
     if field == "generateName" and respelt:
         respelt += "-"
     return Advice(f'did you mean "{respelt}"?', Fix("respell", respelt, safe=False)) if respelt else Advice()
