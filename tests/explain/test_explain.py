@@ -505,6 +505,10 @@ class TestAnswers:
         assert (done.code, done.out) == (2, "")
         assert "no idea what this is is neither a name nor an answer of the API server" in done.err
 
+    def test_a_field_without_its_kind_is_a_usage_error(self) -> None:
+        done = draguard("explain", '* spec.tolerations[0].operator: Unsupported value: "Gt"')
+        assert (done.code, "write KIND.spec.tolerations[0].operator" in done.err) == (2, True)
+
     @given(st.text())
     def test_any_answer_is_explained_or_refused(self, text: str) -> None:
         for head in ("", 'A "b" is invalid: spec.', 'Pod in version "v1" cannot be handled as a P: unknown field "'):

@@ -188,6 +188,13 @@ def test_a_suggested_label_is_valid() -> None:
     assert 'did you mean "a-b"?' in draguard("validate", "-", stdin=pod.encode()).out
 
 
+def test_a_job_without_a_restart_policy_has_a_hint() -> None:
+    pod = "{containers: [{name: c, image: i, resources: {claims: [{name: g}]}}], "
+    pod += "resourceClaims: [{name: g, resourceClaimName: g}]}"
+    job = f"{{apiVersion: batch/v1, kind: Job, metadata: {{name: j}}, spec: {{template: {{spec: {pod}}}}}}}"
+    assert "help: write restartPolicy: Never" in draguard("validate", "-", stdin=job.encode()).out
+
+
 def test_of_many_objects_that_cannot_be_looked_up_some_are_named() -> None:
     claim = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: c}\n"
     claim += "spec: {devices: {requests: [%s]}}\n"

@@ -57,6 +57,8 @@ def explain_answer(answer: str, *, kubernetes: str | None = None) -> str:
     for pattern, says in () if parts else _OTHERS:
         if found := pattern.search(answer):
             return found.expand(says)
+    if not parts and (field := _FIELD.search(_QUOTED.sub("", answer))):
+        raise UnknownNameError(f"{field[1]} has no kind before it: write KIND.{field[1]}, such as Pod.spec")
     if not parts:
         what = "neither a name nor an answer of the API server that names a field"
         raise UnknownNameError(f"{cut(answer, 80)} is {what}: {_END}")

@@ -187,5 +187,8 @@ _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
     "exactly-or-first-available": lambda *_: Advice(
         "one class stands below exactly; of several, in the order of preference, each is an item of firstAvailable"
     ),
+    "pods-that-end": lambda problem, _: Advice(
+        "write restartPolicy: Never" if problem.message.startswith("Required") else ""
+    ),
     "count-for-mode": lambda problem, _: Advice(_mode(problem.message)),
 }
