@@ -47,11 +47,10 @@ def _again(signer: issuing.Certified) -> x509.Certificate:
     )
 
 
-def _ready(target: Target, settings: ssl.SSLContext) -> tuple[socket.socket, bytes]:
-    """Begin a handshake; return the connection, and what ends the handshake."""
-    plain = target.plain()
+def last_flight(plain: socket.socket, settings: ssl.SSLContext, host: str = "127.0.0.1") -> bytes:
+    """Begin a handshake over a connection; return what ends it."""
     received, to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
-    handshake = settings.wrap_bio(received, to_send, server_hostname="127.0.0.1")
+    handshake = settings.wrap_bio(received, to_send, server_hostname=host)
     while True:
         try:
             handshake.do_handshake()
@@ -59,7 +58,7 @@ def _ready(target: Target, settings: ssl.SSLContext) -> tuple[socket.socket, byt
             plain.sendall(to_send.read())
             received.write(plain.recv(1 << 16))
         else:
-            return plain, to_send.read()
+            return to_send.read()
 
 
 def _present(target: Target, settings: ssl.SSLContext) -> None:
@@ -72,9 +71,9 @@ def _present(target: Target, settings: ssl.SSLContext) -> None:
             connection.recv(1)
 
     while not target.is_over:
-        ready = [_ready(target, settings) for _ in range(TOGETHER)]
-        together(*(partial(end, *each) for each in ready))
-        for connection, _ in ready:
+        connections = [target.plain() for _ in range(TOGETHER)]
+        together(*[partial(end, each, last_flight(each, settings)) for each in connections])
+        for connection in connections:
             connection.close()
 
 

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from tests.attacks.chains import chain
+from tests.attacks.chains import chain, last_flight
 from tests.cli.test_serve import running
 from tests.command import draguard
 from tests.identities import Identity, authority, identity
@@ -89,17 +89,7 @@ def answer(served: Served, trust: ssl.SSLContext, request: bytes = GET) -> bytes
 def stopped(served: Served, trust: ssl.SSLContext) -> socket.socket:
     """Connect, and send the client's certificate, but not the message after it, which ends the handshake."""
     plain = socket.create_connection((served.host, served.port), timeout=SOON)
-    received, to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
-    handshake = trust.wrap_bio(received, to_send, server_hostname=served.host)
-    while True:
-        try:
-            handshake.do_handshake()
-        except ssl.SSLWantReadError:
-            plain.sendall(to_send.read())
-            received.write(plain.recv(1 << 16))
-        else:
-            break
-    change, flight = 6, to_send.read()
+    change, flight = 6, last_flight(plain, trust, served.host)
     certificate = int.from_bytes(flight[change + 3 : change + 5])
     plain.sendall(flight[: change + 5 + certificate])
     return plain

@@ -112,7 +112,7 @@ def _schedulers(cluster: Cluster) -> Iterator[tuple[str, str, Settings]]:
             yield f"with the feature gate {gate}", gate, settings
     for settings in cluster.settings.later:
         ignores_more = settings.taint_rules_ignored and not cluster.settings.taint_rules_ignored
-        # One that ignores taints which someone has set is no help.
+        # A release that ignores the taints of DeviceTaintRules would only seem to help.
         if not (ignores_more and cluster.inventory.knows("DeviceTaintRule")):
             yield f"on Kubernetes {settings}", RELEASE, settings
 

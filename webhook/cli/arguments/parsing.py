@@ -168,7 +168,7 @@ def _read(kind: type, what: str, text: str) -> Any:
     """Read a value of a type.
 
     Raises:
-        ArgumentTypeError: The text is no value of the type.
+        ArgumentTypeError: The text is invalid for the type.
     """
     try:
         return kind(text)
