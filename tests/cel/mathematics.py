@@ -15,7 +15,7 @@ from webhook.cel.types.base import BOOL, DOUBLE, DYN, INT, UINT, Type, list_of
 from webhook.cel.types.values import INT_MIN, UINT_MAX, UInt, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.syntax.macros import Expander
@@ -59,7 +59,8 @@ def _is_numeric(node: Expression) -> bool:
 
 
 def _extreme_macro(name: str, function: str) -> Expander:
-    def expand(build: Builder, target: Expression | None, arguments: list[Expression]) -> Expression | None:
+    def expand(build: Builder, operands: Sequence[Expression]) -> Expression | None:
+        target, *arguments = operands
         if not isinstance(target, ast.Ident) or target.name != "math":
             return None
         if not arguments:

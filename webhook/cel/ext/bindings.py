@@ -9,6 +9,8 @@ from webhook.cel.syntax import ast
 from webhook.cel.syntax.macros import Builder, Macro, MacroError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from webhook.cel.syntax.ast import Expression
 
 
@@ -27,13 +29,13 @@ def binding(build: Builder, name: str, value: Expression, body: Expression) -> E
     )
 
 
-def _bind(build: Builder, target: Expression | None, arguments: list[Expression]) -> Expression | None:
+def _bind(build: Builder, operands: Sequence[Expression]) -> Expression | None:
+    target, name, value, body = operands
     if not isinstance(target, ast.Ident) or target.name != "cel":
         return None
-    name = arguments[0]
     if not isinstance(name, ast.Ident):
         raise MacroError(name, "cel.bind() variable names must be simple identifiers")
-    return binding(build, name.name, arguments[1], arguments[2])
+    return binding(build, name.name, value, body)
 
 
 BINDINGS: Final = Library("bindings", macros=(Macro("bind", 3, member=True, expand=_bind),))

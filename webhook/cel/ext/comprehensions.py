@@ -12,7 +12,7 @@ from webhook.cel.syntax.macros import Builder, Macro, MacroError, variable
 from webhook.cel.types.base import map_of, parameter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.syntax.macros import Expander
@@ -23,47 +23,39 @@ _INSERT: Final = "cel.@mapInsert"
 _MAP: Final = map_of(parameter("K"), parameter("V"))
 
 
-def _variables(arguments: list[Expression]) -> dict[str, str]:
-    first = variable(arguments[0], _NAME)
-    second = variable(arguments[1], _NAME)
-    if first == second:
-        raise MacroError(arguments[1], f"duplicate variable name: {first}")
-    return {"variable": first, "variable2": second}
+def _variables(first: Expression, second: Expression) -> dict[str, str]:
+    names = variable(first, _NAME), variable(second, _NAME)
+    if names[0] == names[1]:
+        raise MacroError(second, f"duplicate variable name: {names[0]}")
+    return {"variable": names[0], "variable2": names[1]}
 
 
 def _quantifier(quantify: Callable[..., Expression]) -> Expander:
-    def expand(build: Builder, target: Expression | None, arguments: list[Expression]) -> Expression:
-        return quantify(build, target, arguments[2], **_variables(arguments))
+    def expand(build: Builder, operands: Sequence[Expression]) -> Expression:
+        target, first, second, predicate = operands
+        return quantify(build, target, predicate, **_variables(first, second))
 
     return expand
 
 
-def _filter(arguments: list[Expression]) -> Expression | None:
-    return arguments[2] if len(arguments) == 4 else None  # noqa: PLR2004 - two variables, filter, transform
-
-
-def _transform_list(build: Builder, target: Expression | None, arguments: list[Expression]) -> Expression:
-    assert target is not None  # a member macro has one
-    names = _variables(arguments)
-    return macros.collect(build, target, arguments[-1], _filter(arguments), **names)
+def _transform_list(build: Builder, operands: Sequence[Expression]) -> Expression:
+    target, first, second, *predicate, transform = operands
+    return macros.collect(build, target, transform, *predicate, **_variables(first, second))
 
 
 def _map_transform(shape: str) -> Expander:
-    def expand(build: Builder, target: Expression | None, arguments: list[Expression]) -> Expression:
-        assert target is not None  # a member macro has one
-        names = _variables(arguments)
-        transform = arguments[-1]
-        parts = [transform]
+    def expand(build: Builder, operands: Sequence[Expression]) -> Expression:
+        target, first, second, *predicate, transform = operands
+        names = _variables(first, second)
         inserted = [build.ident(names["variable"]), transform] if shape == "transformMap" else [transform]
         step: Expression = build.call(_INSERT, build.accumulator(), *inserted)
-        predicate = _filter(arguments)
-        if predicate is not None:
-            step = build.call("_?_:_", predicate, step, build.accumulator())
-            parts.append(predicate)
+        if predicate:
+            step = build.call("_?_:_", *predicate, step, build.accumulator())
         return build.fold(
             shape,
             target,
-            *parts,
+            transform,
+            *predicate,
             initial=build.map(),
             condition=build.literal(True),  # noqa: FBT003 - the constant itself
             step=step,

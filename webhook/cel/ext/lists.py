@@ -116,15 +116,15 @@ def _distinct(values: list[Value]) -> list[Value]:
     return unique
 
 
-def _sort_by(build: Builder, target: Expression | None, arguments: list[Expression]) -> Expression:
+def _sort_by(build: Builder, operands: Sequence[Expression]) -> Expression:
+    target, element, key = operands
     allowed = (ast.ListExpression, ast.Select, ast.Ident, ast.Comprehension, ast.Call)
     if not isinstance(target, allowed):
-        assert target is not None  # a member macro has one
         raise MacroError(
             target, "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
         )
-    name = variable(arguments[0], "argument is not an identifier")
-    keys = collect(build, build.ident(_INPUT), arguments[1], None, variable=name)
+    name = variable(element, "argument is not an identifier")
+    keys = collect(build, build.ident(_INPUT), key, variable=name)
     return binding(build, _INPUT, target, build.call("@sortByAssociatedKeys", keys, target=build.ident(_INPUT)))
 
 

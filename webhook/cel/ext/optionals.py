@@ -26,6 +26,8 @@ from webhook.cel.types.base import (
 from webhook.cel.types.values import NONE, Optional, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.syntax.macros import Expander
 
@@ -56,14 +58,13 @@ def _unwrap(values: list[Value]) -> list[Value]:
 
 
 def _mapping(name: str, *, flat: bool) -> Expander:
-    def expand(build: Builder, target: Expression | None, arguments: list[Expression]) -> Expression:
-        assert target is not None  # a member macro has one
-        variable = arguments[0]
+    def expand(build: Builder, operands: Sequence[Expression]) -> Expression:
+        target, variable, mapped = operands
         if not isinstance(variable, ast.Ident):
             raise MacroError(variable, f"{name}() variable name must be a simple identifier")
         shared = build.shared(target)
         value = build.call("value", target=shared)
-        bound = binding(build, variable.name, value, arguments[1])
+        bound = binding(build, variable.name, value, mapped)
         return build.call(
             "_?_:_",
             build.call("hasValue", target=shared),

@@ -5,7 +5,7 @@ The expansion of a macro decides types, errors and costs, so it is cel-go's, nod
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.syntax import ast
@@ -79,7 +79,7 @@ class Builder:
 ANY_ARITY: Final = -1
 """The arity of a macro that takes any number of arguments."""
 
-Expander = Callable[[Builder, "Expression | None", "list[Expression]"], "Expression | None"]
+Expander = Callable[[Builder, Sequence["Expression"]], "Expression | None"]
 
 
 class Macro(NamedTuple):
@@ -89,8 +89,8 @@ class Macro(NamedTuple):
         name: The function's name.
         arity: The number of arguments that it takes, or `ANY_ARITY`.
         member: Whether it is called on a target.
-        expand: Takes a `Builder`, the target and the arguments; gives the rewritten expression, or None to leave the
-            call as it is; raises `MacroError`.
+        expand: Takes a `Builder` and the operands: the target of a member, then the arguments; gives the rewritten
+            expression, or None to leave the call as it is; raises `MacroError`.
     """
 
     name: str
@@ -116,8 +116,8 @@ _NAME: Final = "argument must be a simple name"
 _IDENTIFIER: Final = "argument is not an identifier"
 
 
-def _has(build: Builder, _: Expression | None, arguments: list[Expression]) -> Expression:
-    node = arguments[0]
+def _has(build: Builder, operands: Sequence[Expression]) -> Expression:
+    (node,) = operands
     if not isinstance(node, ast.Select) or node.test:
         raise MacroError(node, "invalid argument to has() macro")
     return build.presence(node.operand, node.field)
@@ -167,7 +167,7 @@ def quantify_one(build: Builder, target: Expression, predicate: Expression, **va
 
 
 def collect(
-    build: Builder, target: Expression, element: Expression, predicate: Expression | None, **variables: str
+    build: Builder, target: Expression, element: Expression, predicate: Expression | None = None, /, **variables: str
 ) -> Expression:
     """`map`, `filter`, `transformList`: the fold appends to a list."""
     step: Expression = build.call("_+_", build.accumulator(), build.list(element))
@@ -188,23 +188,21 @@ def collect(
 
 
 def _quantifier(quantify: Callable[..., Expression]) -> Expander:
-    def expand(build: Builder, target: Expression | None, arguments: list[Expression]) -> Expression:
-        return quantify(build, target, arguments[1], variable=variable(arguments[0], _NAME))
+    def expand(build: Builder, operands: Sequence[Expression]) -> Expression:
+        target, name, predicate = operands
+        return quantify(build, target, predicate, variable=variable(name, _NAME))
 
     return expand
 
 
-def _map(build: Builder, target: Expression | None, arguments: list[Expression]) -> Expression:
-    assert target is not None  # a member macro has one
-    name = variable(arguments[0], _IDENTIFIER)
-    predicate = arguments[1] if len(arguments) == 3 else None  # noqa: PLR2004 - map(x, predicate, transform)
-    return collect(build, target, arguments[-1], predicate, variable=name)
+def _map(build: Builder, operands: Sequence[Expression]) -> Expression:
+    target, name, *predicate, transform = operands
+    return collect(build, target, transform, *predicate, variable=variable(name, _IDENTIFIER))
 
 
-def _filter(build: Builder, target: Expression | None, arguments: list[Expression]) -> Expression:
-    assert target is not None  # a member macro has one
-    name = variable(arguments[0], _IDENTIFIER)
-    return collect(build, target, arguments[0], arguments[1], variable=name)
+def _filter(build: Builder, operands: Sequence[Expression]) -> Expression:
+    target, name, predicate = operands
+    return collect(build, target, name, predicate, variable=variable(name, _IDENTIFIER))
 
 
 STANDARD: Final = (

@@ -481,7 +481,7 @@ class _Parser:
         if macro is not None:
             self._budget.spend(_COST_OF_MACRO)
             try:
-                expanded = macro.expand(Builder(offset), target, arguments)
+                expanded = macro.expand(Builder(offset), arguments if target is None else (target, *arguments))
             except MacroError as error:
                 return self._report(error.offset, error.message)
             if expanded is not None:
