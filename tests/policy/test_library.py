@@ -49,7 +49,7 @@ def test_its_tests_pass_and_see_all_of_it(name: str) -> None:
     (suite,) = documents(name, "tests.yaml")
     result = run_suite(suite, manifests(name))
     assert {each.name: each.failures for each in result.cases if not each.passed} == {}
-    assert [(str(each.path), each.missing) for each in result.uncovered] == []
+    assert [(str(each.path), each.missing) for each in result.coverage if each.missing] == []
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -123,11 +123,6 @@ class SuiteResult(NamedTuple):
         """Whether all cases passed and the API server would accept all policies."""
         return all(case.passed for case in self.cases) and all(each.problem.level != ERROR for each in self.findings)
 
-    @property
-    def uncovered(self) -> tuple[Covered, ...]:
-        """The expressions that the cases do not fully cover."""
-        return tuple(each for each in self.coverage if each.missing)
-
 
 def run_suite(
     suite: object,
