@@ -188,13 +188,14 @@ class Judge:
             problems += misread_keys(document)
         if not problems and outcome.change is None:  # as for most objects
             return FINE
+        from webhook.cli.validate.placing import placed  # only for problems
+
         taken = not any(problem.level == ERROR for problem in problems)
         del problems[MOST_FINDINGS + 1 :]  # locating each of a million takes minutes
         hinted = (self.namespaces.hinted(each, outcome.object, release) for each in problems)
-        findings = [
-            _placed(_worded(_hinted(each, outcome.object, document), document), document, release) for each in hinted
-        ]
-        findings = [self._brief(self._fixable(each, document), document, outcome.object) for each in findings]
+        worded = (_worded(_hinted(each, outcome.object, document), document) for each in hinted)
+        findings = [placed(each, document, release, tries_fixes=self.tries_fixes) for each in worded]
+        findings = [self._brief(each, document, outcome.object) for each in findings]
         findings += self._of_policies(outcome, document)
         findings.sort(key=lambda finding: (finding.line, finding.column))
         return Judgement(findings, waits=any(map(_asks_for_namespace, findings)), taken=taken)
@@ -251,14 +252,6 @@ class Judge:
             pod_locations=self.pod_locations,
             is_scheduled=before is not None and self.old.is_stored,
         )
-
-    def _fixable(self, finding: Finding, document: Document) -> Finding:
-        """Leave out a fix that cannot be applied, unless `--fix` tries it and reports the reason."""
-        if self.tries_fixes or finding.problem.fix is None:
-            return finding
-        from webhook.cli.validate.fixable import with_possible_fix  # few findings have fixes
-
-        return with_possible_fix(finding, document)
 
     def _brief(self, finding: Finding, document: Document, obj: Any) -> Finding:
         """Describe the changes within an immutable field, which the API server shows as a whole."""
@@ -325,15 +318,6 @@ def _converted(obj: Any) -> str:
     from webhook.migration.classic import without_counterpart  # only old objects are moved
 
     return without_counterpart(obj) or "draguard convert --write converts it (give it the same --kubernetes-version)"
-
-
-def _placed(problem: Problem, document: Document, release: str) -> Finding:
-    """Locate a problem in its file; in a CEL selector, at its character."""
-    if problem.path and problem.path[-1] == "expression":
-        from webhook.cli.console.expressions import located  # needed only for wrong expressions
-
-        return located(problem, document, release)
-    return found(problem, document, release)
 
 
 def _asks_for_namespace(finding: Finding) -> bool:

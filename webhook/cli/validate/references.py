@@ -13,7 +13,7 @@ from webhook.cli.validate.judge import Ahead
 from webhook.cli.validate.neighbours import SLICE, Neighbours
 from webhook.cli.validate.processes import in_ranges
 from webhook.cli.validate.unlooked import UNMATCHED, Unlooked
-from webhook.findings import Finding, failed, found, identity
+from webhook.findings import Finding, failed, identity
 from webhook.inventory import CLAIMS, in_namespace, newest
 from webhook.objects import DEFAULT_NAMESPACE, namespace_of
 from webhook.problem import Path, Problem, at
@@ -265,6 +265,7 @@ class References:
 
     def _located(self, problems: Sequence[Problem], given: _Noted, skipped: Unlooked) -> Iterator[Finding]:
         """Locate problems; collect those that depend on objects of a kind that is not beside the manifest."""
+        from webhook.cli.validate.placing import placed  # only for problems
         from webhook.references.rules import MEANT, RULES  # only here once all manifests are read
 
         file, neighbours = given.document.source, self._neighbours
@@ -275,15 +276,7 @@ class References:
                 if not given.errors:
                     skipped.add(needs[0], problem.path, given.document, 1)
             else:
-                yield self._fixable(_placed(problem, given), given.document)
-
-    def _fixable(self, finding: Finding, document: Document) -> Finding:
-        """Leave out a fix that cannot be applied, unless `--fix` tries it and reports the reason."""
-        if self.tries_fixes or finding.problem.fix is None:
-            return finding
-        from webhook.cli.validate.fixable import with_possible_fix  # few findings have fixes
-
-        return with_possible_fix(finding, document)
+                yield placed(problem, given.document, given.release, tries_fixes=self.tries_fixes)
 
     def _found(self, given: _Noted, context: Any) -> Found:
         """Look up the references of a manifest; return problems with their places in it."""
@@ -376,14 +369,6 @@ def _context(
     context = Context(inventory, minor, on, profiles)
     context.uses_allocator = True
     return context
-
-
-def _placed(problem: Problem, given: _Noted) -> Finding:
-    if problem.path and problem.path[-1] == "expression":
-        from webhook.cli.console.expressions import located  # needed only for wrong expressions
-
-        return located(problem, given.document, given.release)
-    return found(problem, given.document, given.release)
 
 
 def _views(obj: JSONObject, locations: Locations | None) -> Iterator[tuple[JSONObject, str, Callable[[Path], Path]]]:
