@@ -8,6 +8,7 @@ from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError
 from webhook.cel.overloads import Overload
 from webhook.cel.types.base import BOOL, STRING, Type, struct
+from webhook.cel.types.values import only_receiver
 from webhook.escapes import GO_SPACE
 from webhook.formats import dns_label, dns_subdomain
 from webhook.records import NamedTuple
@@ -37,6 +38,7 @@ class User(NamedTuple):
     uid: str = ""
 
 
+@only_receiver
 class Decision:
     """A decision of the authorizer.
 
@@ -54,11 +56,8 @@ class Decision:
         self.reason = reason
         self.error = error
 
-    def cel_takes(self, _: object) -> bool:
-        """No value is allowed on the right of `==` (library/authz.go, receiverOnlyObjectVal.Equal)."""
-        return False
 
-
+@only_receiver
 class PathCheck(NamedTuple):
     """A check of a path that is not a resource, `/healthz`."""
 
@@ -67,11 +66,8 @@ class PathCheck(NamedTuple):
     verb: str = ""
     cel_type: Type = PATH_CHECK
 
-    def cel_takes(self, _: object) -> bool:
-        """No value is allowed on the right of `==`."""
-        return False
 
-
+@only_receiver
 class ResourceCheck(NamedTuple):
     """A check of resources of an API group."""
 
@@ -86,10 +82,6 @@ class ResourceCheck(NamedTuple):
     verb: str = ""
     cel_type: Type = RESOURCE_CHECK
 
-    def cel_takes(self, _: object) -> bool:
-        """No value is allowed on the right of `==`."""
-        return False
-
 
 class Authorize(Protocol):
     """Decides checks, which include the user and the verb."""
@@ -98,6 +90,7 @@ class Authorize(Protocol):
         """Decides one check."""
 
 
+@only_receiver
 class AuthorizerValue(NamedTuple):
     """The value of `authorizer`.
 
@@ -110,19 +103,12 @@ class AuthorizerValue(NamedTuple):
     authorize: Authorize
     cel_type: Type = AUTHORIZER
 
-    def cel_takes(self, _: object) -> bool:
-        """No value is allowed on the right of `==`."""
-        return False
 
-
+@only_receiver
 class _GroupCheck(NamedTuple):
     authorizer: AuthorizerValue
     group: str
     cel_type: Type = GROUP_CHECK
-
-    def cel_takes(self, _: object) -> bool:
-        """No value is allowed on the right of `==`."""
-        return False
 
 
 def _path(authorizer: AuthorizerValue, path: str) -> PathCheck:

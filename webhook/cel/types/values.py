@@ -214,6 +214,7 @@ class _Typed(Protocol):
 
 
 OwnClass = TypeVar("OwnClass", bound=type[_Typed])
+ReceiverClass = TypeVar("ReceiverClass", bound=type)
 
 
 def only_class(cls: OwnClass) -> OwnClass:
@@ -225,7 +226,17 @@ def only_class(cls: OwnClass) -> OwnClass:
     return cls
 
 
+def only_receiver(cls: ReceiverClass) -> ReceiverClass:
+    """Declares that values of a class can only be called on: `==` between them and any value is an error.
+
+    Follows receiverOnlyObjectVal in the apiserver's pkg/cel/library/authz.go.
+    """
+    _RECEIVERS.add(cls)
+    return cls
+
+
 _OWN_CLASSES: Final[dict[Type, type]] = {}
+_RECEIVERS: Final[set[type]] = set()
 
 
 def are_comparable(first: Value, second: Value) -> bool:
@@ -235,6 +246,8 @@ def are_comparable(first: Value, second: Value) -> bool:
         return True
     if cls is Optional:
         return type(second) is not Optional or are_comparable(first.value, second.value)
+    if cls in _RECEIVERS:
+        return False
     takes = getattr(first, "cel_takes", None)
     if takes is not None:
         return bool(takes(second))
