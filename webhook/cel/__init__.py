@@ -47,8 +47,8 @@ Extend the language with a `Library` (see `webhook.cel.checker.declarations` for
 Parametrised types are written as `list_of(parameter("T"))`. The packages, from the bottom up: `types` (types and their
 values), `regex`, `cost` (of calls), `syntax` (text to tree), `checker` (types and cost estimates of a tree),
 `runtime` (tree to program), `ext` (standard library, cel-go's extensions), `environment`. `kubernetes` has
-kube-apiserver's libraries, its environments and device selectors. It alone imports from outside of this
-package: `webhook.formats`, which reads quantities and names and knows nothing of objects. All import `webhook.budget`,
+kube-apiserver's libraries, its environments and device selectors. It alone imports `webhook.formats`, which reads
+quantities and names and knows nothing of objects. Else all import from `webhook` only `budget`, `escapes`, `release`,
 and the modules that make importing cheap: `later`, `patterns` and `records`.
 """
 

@@ -86,7 +86,7 @@ def _run(command: Sequence[str], optional: Collection[str], printed: IO[bytes]) 
     with process:
         try:
             deliver()
-            assert process.stderr is not None  # it is a pipe
+            assert process.stderr is not None  # noqa: S101 - it is a pipe
             complaints.read(process.stderr)
             process.wait()
         except BaseException:

@@ -134,8 +134,8 @@ def _limit_memory(pid: int) -> None:
 def _output(process: subprocess.Popen[bytes], tell: Callable[[int], None]) -> tuple[bytes, bytes]:
     """Read standard output and standard error until both end."""
     start = monotonic()
-    assert process.stdout is not None  # it is a pipe
-    assert process.stderr is not None
+    assert process.stdout is not None  # noqa: S101 - it is a pipe
+    assert process.stderr is not None  # noqa: S101 - as above
     read = {process.stdout.fileno(): bytearray(), process.stderr.fileno(): bytearray()}
     with selectors.DefaultSelector() as waiting:
         for descriptor in read:

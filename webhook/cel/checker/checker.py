@@ -186,7 +186,7 @@ class _Checker:
     def _call(self, node: ast.Call) -> Type:
         if node.function == "_?._":
             field = node.arguments[1]
-            assert isinstance(field, ast.Literal)  # the parser writes it
+            assert isinstance(field, ast.Literal)  # noqa: S101 - the parser writes it
             field.type = types.STRING
             node.overloads = tuple(self._scope.functions.get(node.function, ()))
             type_ = self._field(node, node.arguments[0], field.value, optional=True)

@@ -89,7 +89,7 @@ CallEstimateFunction = Callable[[SizeOf, str, EstimatedNode | None, Sequence[Est
 
 def member(target: EstimatedNode | None) -> EstimatedNode:
     """The target of a function that has only member overloads."""
-    assert target is not None  # such a function is never called without one
+    assert target is not None  # noqa: S101 - a member function is called on one
     return target
 
 

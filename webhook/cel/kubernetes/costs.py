@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.cel.checker.declarations import Library
 from webhook.cel.cost.calls import LIST_COST, REGEX_FACTOR, STRING_FACTOR, STRUCT_COST, of_scan, traversal
-from webhook.cel.cost.sizes import MOST, ONE, Bounds, CallEstimate, EstimatedNode, fixed
+from webhook.cel.cost.sizes import MOST, ONE, Bounds, CallEstimate, EstimatedNode, fixed, member
 from webhook.cel.kubernetes.authorizer import AUTHORIZER, DECISION, GROUP_CHECK, PATH_CHECK, RESOURCE_CHECK
 from webhook.cel.kubernetes.cidr import CIDR_TYPE
 from webhook.cel.kubernetes.format import FORMAT, Format
@@ -135,8 +135,7 @@ def _on_target(
     def with_target(
         size_of: SizeOf, _: str, target: EstimatedNode | None, arguments: Sequence[EstimatedNode]
     ) -> CallEstimate:
-        assert target is not None
-        return estimate(size_of, target, arguments)
+        return estimate(size_of, member(target), arguments)
 
     return with_target
 

@@ -149,7 +149,7 @@ def _nearest(writer: Writer, start: str, keys: tuple[Value, ...]) -> tuple[str, 
 
 
 def _computed_step(writer: Writer, start: Operand, link: Link) -> Operand:
-    assert link.computed is not None  # else it is a known one
+    assert link.computed is not None  # noqa: S101 - else it is a known one
     strict = writer.scope.options.strict_presence_test
     result = writer.set(start.text)
     with writer.block(f"if goes_on({result}):"):

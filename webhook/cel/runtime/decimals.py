@@ -15,7 +15,7 @@ else:
 def digits_of(number: float) -> tuple[str, int]:
     """The digits of a finite number, and the exponent of the last."""
     _, digits, exponent = decimal.Decimal(repr(number)).as_tuple()
-    assert isinstance(exponent, int)  # the number is finite
+    assert isinstance(exponent, int)  # noqa: S101 - the number is finite
     return "".join(map(str, digits)), exponent
 
 

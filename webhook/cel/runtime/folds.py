@@ -258,7 +258,7 @@ class Lazy:
 
     def force(self, meter: Meter, left: int, mark: int) -> tuple[int, int, Value]:
         """Computes the value: the rest of the cost, the next mark, the value or error."""
-        assert self._function is not None  # else the value is known
+        assert self._function is not None  # noqa: S101 - else the value is known
         left, mark, self.value = self._function(meter, left, mark, *self._taken)
         return left, mark, self.value
 

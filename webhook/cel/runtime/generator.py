@@ -154,7 +154,7 @@ class Generator(Writer):
         steps: list[ast.Select | ast.Call] = []
         start = self._start(node)
         while start is None:
-            assert isinstance(node, (ast.Select, ast.Call))  # else it is a start
+            assert isinstance(node, (ast.Select, ast.Call))  # noqa: S101 - else it is a start
             steps.append(node)
             node = node.operand if isinstance(node, ast.Select) else node.arguments[0]
             start = self._start(node)
@@ -292,7 +292,7 @@ class Generator(Writer):
                 return emit_list(self, node)
             if isinstance(node, ast.MapExpression):
                 return emit_map(self, node)
-            assert isinstance(node, ast.StructExpression)  # there are no others
+            assert isinstance(node, ast.StructExpression)  # noqa: S101 - there are no others
             return emit_struct(self, node, struct_of(node, self.scope).construct)
 
         return self.guarded(build, caught=caught)

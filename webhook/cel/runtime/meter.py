@@ -104,6 +104,6 @@ def caught() -> EvaluationError:
     It drops its traceback, whose frames would hold it, and with it the data, in a reference cycle.
     """
     error = sys.exception()
-    assert isinstance(error, EvaluationError)  # asked for where such errors are handled
+    assert isinstance(error, EvaluationError)  # noqa: S101 - asked for where such errors are handled
     error.__traceback__ = error.__context__ = None
     return error

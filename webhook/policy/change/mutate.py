@@ -177,7 +177,6 @@ class _Mutator:
     def _evaluate(self, invocation: Invocation, due: AbstractSet[Key] | None = None) -> None:
         """Evaluate a policy; if it is not due, its conditions are evaluated nevertheless, and may fail."""
         policy, programs, matched = invocation.hook.policy, invocation.hook.programs, invocation.matched
-        assert matched is not None  # it has matched
         seen = self._as_decoded(self.object)
         if self._session.holds_quickly(invocation, seen, changes=True) is False:
             return

@@ -77,7 +77,7 @@ class Invocation(NamedTuple):
 
     hook: Hook
     binding: Binding | None
-    matched: Matched | None = None
+    matched: Matched
     params: JSONObject | None = None
     passed: tuple[Decision, ...] = ()
     fault: Fault | None = None
@@ -114,7 +114,7 @@ class Candidate(NamedTuple):
         if matched is None:
             return
         if fault := _fault(hook.policy, objects):
-            yield Invocation(hook, None, fault=fault)
+            yield Invocation(hook, None, matched, fault=fault)
             return
         # Quick evaluation takes objects as they were sent.
         quick = hook.quick if matched == (request.resource, request.kind) else None
@@ -126,7 +126,7 @@ class Candidate(NamedTuple):
                     passed = hook.passed(binding, params)
                     yield Invocation(hook, binding, matched, params, passed, quick=quick)
             except ConfigurationError as error:
-                yield Invocation(hook, binding, fault=error.fault)
+                yield Invocation(hook, binding, matched, fault=error.fault)
 
 
 class Plans:

@@ -199,7 +199,7 @@ class QuickPath:
 
 def _keeps(invocation: Invocation, bindings: dict[str, Any], meter: Meter) -> bool:
     """Tell whether a mutating policy certainly leaves the object as it is."""
-    assert invocation.quick is not None  # it is in a plan
+    assert invocation.quick is not None  # noqa: S101 - it is in a plan
     applies = evaluate_quickly(((invocation.quick, invocation.params),), bindings, meter, changes=False)
     return applies is False or (applies is True and leaves_unchanged(invocation.hook.programs, bindings, meter))
 

@@ -91,7 +91,6 @@ class Session(Setting):
             ConfigurationError: The stored object cannot be converted to that version.
         """
         matched, uses = invocation.matched, invocation.hook.uses
-        assert matched is not None  # it has matched
         bindings: dict[str, Any] = {"object": obj, "params": invocation.params, "namespaceObject": None}
         if "request" in uses:
             bindings["request"] = self.request_value(matched)

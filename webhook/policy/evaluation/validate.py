@@ -134,7 +134,6 @@ def _verdict(
 
 def _evaluate(session: Session, invocation: Invocation) -> _Result:
     policy, matched = invocation.hook.policy, invocation.matched
-    assert matched is not None  # it has matched
     try:
         bindings = session.bindings(invocation, session.object(matched.kind))
     except ConfigurationError as error:

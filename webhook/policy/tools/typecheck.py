@@ -164,8 +164,7 @@ def _environment(kind: Kind, policy: Policy, release: Release) -> Environment:
 @lru_cache(maxsize=64)
 def _typed(api_version: str, kind: str) -> tuple[Type, Library]:
     """Declare the types of a known kind."""
-    root = schema_of(api_version, kind)
-    assert root is not None  # only known kinds are checked
+    root = _known_schema(api_version, kind)
     declared: dict[str, StructType] = {}
     type_ = _declare(root, f"{api_version}.{kind}", declared)
     return type_, Library(kind, structs=tuple(declared.values()))
@@ -174,9 +173,14 @@ def _typed(api_version: str, kind: str) -> tuple[Type, Library]:
 @lru_cache(maxsize=64)
 def _makeable(api_version: str, kind: str) -> Library:
     """Declare the types that a mutation of a known kind can make: ``Object``, ``Object.spec`` and so on."""
-    root = schema_of(api_version, kind)
-    assert root is not None
+    root = _known_schema(api_version, kind)
     return Library(f"changes of {kind}", structs=tuple(_makeable_below(root, "Object")))
+
+
+def _known_schema(api_version: str, kind: str) -> Shape:
+    schema = schema_of(api_version, kind)
+    assert schema is not None  # noqa: S101 - only known kinds are checked
+    return schema
 
 
 def _makeable_below(shape: Shape, name: str) -> Iterator[StructType]:

@@ -148,7 +148,7 @@ def _list(field: Array, replaced: Replaced) -> ListOf:
     item = _shape(field.item, replaced)
     if not field.list_map_keys:
         return ListOf(item, field.list_type)
-    assert isinstance(field.item, Nested)  # only structs have keys
+    assert isinstance(field.item, Nested)  # noqa: S101 - only structs have keys
     fields = _wire(replaced.get(field.item.type, field.item.type), replaced)
     return ListOf(item, MERGED, tuple((name, _default(fields[name])) for name in field.list_map_keys))
 
