@@ -124,21 +124,32 @@ class TestProcess:
         done = process("validate", "-", stdin="a: 'é€\n".encode(), env={"PYTHONIOENCODING": encoding})
         assert (done.code, done.err) == (1, "")
 
-    def test_it_ends_quietly_when_its_output_is_closed(self) -> None:
+    @pytest.mark.parametrize("arguments", [["validate", BAD], ["--help"], ["--version"]])
+    def test_it_ends_quietly_when_its_output_is_closed(self, arguments: list[str]) -> None:
         read, write = os.pipe()
         os.close(read)
         try:
             done = subprocess.run(
-                [SCRIPT, "validate", BAD], stdout=write, stderr=subprocess.PIPE, cwd=ROOT, check=False, timeout=60
+                [SCRIPT, *arguments], stdout=write, stderr=subprocess.PIPE, cwd=ROOT, check=False, timeout=60
             )
         finally:
             os.close(write)
         assert (done.returncode, done.stderr) == (141, b"")
 
-    def test_output_that_cannot_be_written_is_not_a_finding(self) -> None:
+    @pytest.mark.parametrize(
+        ("arguments", "command"),
+        [
+            (["validate", BAD], " validate"),
+            (["validate", "--help"], ""),
+            (["--version"], ""),
+            (["version"], " version"),
+        ],
+    )
+    def test_output_that_cannot_be_written_is_not_a_finding(self, arguments: list[str], command: str) -> None:
         with Path("/dev/full").open("wb") as full:
-            done = subprocess.run([SCRIPT, "validate", BAD], stdout=full, stderr=subprocess.PIPE, cwd=ROOT, check=False)
-        assert (done.returncode, done.stderr) == (3, b"draguard validate: error: [Errno 28] No space left on device\n")
+            done = subprocess.run([SCRIPT, *arguments], stdout=full, stderr=subprocess.PIPE, cwd=ROOT, check=False)
+        message = f"draguard{command}: error: No space left on device\n"
+        assert (done.returncode, done.stderr.decode()) == (3, message)
 
     @pytest.mark.parametrize(("closed", "code"), [("<&-", 1), (">&-", 1), ("2>&-", 1), ("<&- >&- 2>&-", 1)])
     def test_closed_streams_are_empty_ones(self, closed: str, code: int) -> None:
@@ -176,7 +187,7 @@ class TestOwnFailure:
         [
             (BrokenPipeError(), 141, ""),
             (KeyboardInterrupt(), 130, ""),
-            (OSError(28, "No space left"), 3, "draguard validate: error: [Errno 28] No space left\n"),
+            (OSError(28, "No space left"), 3, "draguard validate: error: No space left\n"),
             (MemoryError(), 3, "draguard validate: error: out of memory\n"),
         ],
         ids=["reader gone", "interrupted", "disk full", "out of memory"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from webhook.cli.arguments.parsing import Parser
     from webhook.cli.completion import Command
 
 FINE = ROOT / "examples/mended/pod-with-cats.yaml"
@@ -36,6 +38,12 @@ def every(command: Command) -> Iterator[Command]:
     yield command
     for each in command.commands:
         yield from every(each)
+
+
+def parsers(parser: Parser) -> Iterator[Parser]:
+    yield parser
+    for each in parser.commands.values():
+        yield from parsers(each)
 
 
 class TestMistakes:
@@ -83,6 +91,20 @@ class TestHelp:
         lines = draguard("validate", "--help").out.splitlines()
         result = [line for line in lines if not line.startswith("  draguard ")]
         assert columns - 12 < max(map(len, (line for line in result if not line.startswith("  kube")))) <= columns
+
+    def test_no_name_is_broken_between_lines(self) -> None:
+        for parser in parsers(make_parser()):
+            assert not re.findall(r".*\w-$", parser.format_help(), re.MULTILINE)
+
+    def test_each_command_with_arguments_has_examples(self) -> None:
+        without = [each.prog for each in parsers(make_parser()) if "\nexamples:\n" not in each.format_help()]
+        assert without == ["draguard", "draguard version"]
+
+    def test_options_state_their_defaults(self) -> None:
+        every = [each for parser in parsers(make_parser()) for each in parser._actions]  # noqa: SLF001
+        given = [each for each in every if isinstance(each.default, str | float) and each.default]
+        silent = [each for each in given if "default" not in str(each.help) and each.default != argparse.SUPPRESS]
+        assert (len(given) > 50, silent) == (True, [])
 
     @pytest.mark.parametrize("command", ["validate", "policy test", "completion", ""])
     def test_help_shows_it_too(self, command: str) -> None:

@@ -221,7 +221,8 @@ class TestOutputs:
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr("pathlib.Path.replace", fail)
-        assert draguard("validate", f"-ojson={target}", manifest).code == 3
+        done = draguard("validate", f"-ojson={target}", manifest)
+        assert (done.code, done.err) == (3, f"draguard validate: error: {target}: No space left on device\n")
         assert target.read_text() == "old"
         assert len(list(manifest.parent.iterdir())) == 2
 

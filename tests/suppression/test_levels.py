@@ -428,6 +428,13 @@ class TestBaselines:
         done = draguard("validate", "--write-baseline", gone / "b.json", file)
         assert done == Done(2, "", f"draguard validate: error: {message}")
 
+    def test_a_read_only_file_is_reported_before_the_work_begins(self, file: Path) -> None:
+        baseline = file.with_name("baseline.json")
+        baseline.touch(mode=0o444)
+        message = f"--write-baseline {baseline}: it is read-only: make it writable first\n"
+        done = draguard("validate", "--write-baseline", baseline, file)
+        assert done == Done(2, "", f"draguard validate: error: {message}")
+
     def test_it_is_not_written_where_an_input_cannot_be_read(self, file: Path) -> None:
         baseline = file.with_name("baseline.json")
         done = draguard("validate", "--write-baseline", baseline, file, file.with_name("gone.yaml"))

@@ -51,23 +51,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not _SERVING.intersection(given[:1]):
         gc.set_threshold(_UNCOLLECTED)
         atexit.register(gc.freeze)  # the interpreter would look through all objects as it ends
-    if given and given[0] in _VERSION:
-        from webhook.cli.version import run  # argparse takes longer to import than this takes
-
-        return run()
-    from webhook.cli.arguments import make_parser
-
-    parser = make_parser(given)
-    arguments = parser.parse_args(given)
-    if arguments.command is None:
-        parser.print_help(sys.stderr)
-        return USAGE
-    if argv is None and arguments.command not in _SERVING:
-        from signal import SIGTERM, signal
-
-        signal(SIGTERM, _terminate)
+    arguments: Namespace | None = None
     try:
-        return _run(arguments)
+        if given and given[0] in _VERSION:
+            from webhook.cli.version import run  # argparse takes longer to import than this takes
+
+            code = run()
+        else:
+            from webhook.cli.arguments import make_parser
+
+            parser = make_parser(given)
+            arguments = parser.parse_args(given)
+            if arguments.command is None:
+                parser.print_help(sys.stderr)
+                return USAGE
+            if argv is None and arguments.command not in _SERVING:
+                from signal import SIGTERM, signal
+
+                signal(SIGTERM, _terminate)
+            code = _run(arguments)
+        sys.stdout.flush()
     except BrokenPipeError:
         _discard_output()
         return READER_GONE
@@ -76,6 +79,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return TERMINATED
     except KeyboardInterrupt:
         return INTERRUPTED
+    except (OSError, MemoryError) as error:  # the reader turns errors of input files into findings; output can fail
+        error.__traceback__ = None  # frees what the work held: without memory, the message would fail, too
+        _discard_output()
+        _complain(arguments, _reason(error))
+        return INTERNAL
+    return code
 
 
 def _terminate(*_: object) -> None:
@@ -92,7 +101,6 @@ def _run(arguments: Namespace) -> int:
             settle(arguments)
         module = ALIASES.get(arguments.command, arguments.command).replace("-", "_")
         code: int = import_module(f"webhook.cli.{module}").run(arguments)
-        sys.stdout.flush()
     except UsageError as error:
         _complain(arguments, error)
         return USAGE
@@ -102,17 +110,19 @@ def _run(arguments: Namespace) -> int:
             return INTERNAL
         _complain(arguments, advice)
         return USAGE
-    except BrokenPipeError:
+    except (OSError, MemoryError):
         raise
-    except (OSError, MemoryError) as error:  # the reader turns errors of input files into findings; output can fail
-        error.__traceback__ = None  # frees what the work held: without memory, the message would fail, too
-        _discard_output()
-        _complain(arguments, str(error) or "out of memory")
-        return INTERNAL
     except Exception:  # noqa: BLE001 - no error may pass for a finding
         _report_own_failure(arguments)
         return INTERNAL
     return code
+
+
+def _reason(error: OSError | MemoryError) -> str:
+    """Return what went wrong outside of draguard, with the file if it is known, and without an error number."""
+    if not isinstance(error, OSError):
+        return "out of memory"
+    return ": ".join(str(part) for part in (error.filename, error.strerror) if part) or str(error)
 
 
 def missing(error: ModuleNotFoundError) -> str:
@@ -122,12 +132,13 @@ def missing(error: ModuleNotFoundError) -> str:
     return extra and f"the module {module} is missing: in a clone of draguard, run pip install '.[{extra}]'"
 
 
-def _name_of(arguments: Namespace) -> str:
-    """Return the command with its action, as users write it."""
-    return " ".join(filter(None, ["draguard", arguments.command, getattr(arguments, "action", "")]))
+def _name_of(arguments: Namespace | None) -> str:
+    """Return the command with its action, as users write it; None stands for arguments that are not parsed yet."""
+    words = (getattr(arguments, name, "") for name in ("command", "action"))
+    return " ".join(filter(None, ["draguard", *words]))
 
 
-def _complain(arguments: Namespace, what: object) -> None:
+def _complain(arguments: Namespace | None, what: object) -> None:
     from webhook.report.excerpt import harmless  # needed for mistakes only
 
     print(f"{_name_of(arguments)}: error: {harmless(str(what))}", file=sys.stderr)

@@ -19,8 +19,8 @@ _EXIT_CODES = """\
 exit codes:
   0    no errors; warnings do not count
   1    errors: the API server would refuse an object, or an input cannot be read
-  2    usage error: an unknown option, a path that does not exist
-  3    draguard itself failed
+  2    usage error: an unknown option, a path that cannot be opened
+  3    draguard itself failed, or its output could not be written
   130  interrupted; 143: terminated; 141: the reader of the output closed it
 """
 

@@ -31,10 +31,21 @@ The configuration file is .draguard.yaml:
 the configuration file. docs/configuration.md has all keys.
 """
 
+_SCHEMA = """\
+examples:
+  draguard config schema > draguard.schema.json
+"""
+
+_SHOW = """\
+examples:
+  draguard config show                      the settings in effect here, and their sources
+  draguard config show --strict manifests/  those of validate --strict manifests/
+"""
+
 
 def config(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `draguard config`."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
-    subcommand(actions, "schema", "print the JSON schema of the configuration file")
-    show = subcommand(actions, "show", "print the settings in effect, and where each comes from")
+    subcommand(actions, "schema", "print the JSON schema of the configuration file", epilog=_SCHEMA)
+    show = subcommand(actions, "show", "print the settings in effect, and where each comes from", epilog=_SHOW)
     validate(show)

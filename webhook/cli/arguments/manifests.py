@@ -48,7 +48,7 @@ examples:
 In directories, files named *.yaml, *.yml and *.json are read. Skipped, and counted in the summary:
 the templates of Helm charts and other templates that are not filled in yet, patches that a
 kustomization names, vendor and node_modules, files that git ignores, and files that are not YAML and have
-no apiVersion. A path that you name is always read.
+no apiVersion. A path that you name is always read, unless --exclude matches it.
 
 The directory of a Helm chart or a kustomization is rendered if it is named itself: by helm, or by
 Helm's library (pip install '.[helm]' in a clone); by kustomize, or by kubectl. Findings name the

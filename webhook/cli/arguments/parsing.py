@@ -41,6 +41,11 @@ class Help(argparse.RawDescriptionHelpFormatter):
         parts += [_positional(each) for each in given if not each.option_strings]
         super().add_usage(usage or " ".join(["%(prog)s", *parts]), (), groups, prefix)
 
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        from textwrap import wrap  # needed only for help
+
+        return wrap(" ".join(text.split()), width, break_on_hyphens=False)  # names are copied from the help
+
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         from textwrap import fill  # needed only for help
 
@@ -152,6 +157,14 @@ class Parser(argparse.ArgumentParser):
             choices = next((each.choices for each in self._actions if each.required and each.choices), ())
             message += f" (choose from {', '.join(map(str, choices))})" if choices else ""
         super().error(message)
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print a message; argparse ignores that help cannot be written."""
+        if file is not sys.stdout:
+            super()._print_message(message, file)
+            return
+        file.write(message)
+        file.flush()
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is None or value in action.choices:

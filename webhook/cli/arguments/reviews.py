@@ -280,7 +280,13 @@ def _log(group: argparse._ActionsContainer) -> None:
 
 def certs(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `draguard certs`."""
-    parser.add_argument("names", nargs="*", metavar="NAME", help="DNS names and IP addresses of the webhook")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="DNS names and IP addresses of the webhook (default: those of Service draguard in draguard-system, and of "
+        "localhost)",
+    )
     synonym(parser, "--directory", "dir")
     parser.add_argument("--dir", default="certs", metavar="DIRECTORY", help="the directory (default: %(default)s)")
     parser.add_argument(

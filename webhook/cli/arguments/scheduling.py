@@ -39,6 +39,9 @@ Not simulated: affinity to other pods, topology spread, volumes, preemption, and
 of devices; pods that use any of these have a note. Where several nodes suit a pod equally well the
 scheduler picks one at random; here it is the first.
 
+The exit code is 1 if a pod stays pending, a container starts without its devices, or time runs out; with
+--fit, if no further pod fits.
+
 JSON and YAML output is a list with an object for each pod: namespace, name, node, condition (of type
 PodScheduled), claims (allocations by name), candidates (nodes that suit it equally well), why (reason,
 nodes, help, tried, allTried, notes). With --fit it is one object: pod, pods, nodes, last. Keys may be
@@ -149,5 +152,7 @@ def _scheduler(parser: argparse.ArgumentParser) -> None:
     gates(parser, "the defaults of the release")
     reading.charts(parser)
     formats = ("text", "json", "yaml")
-    parser.add_argument("-o", "--output", choices=formats, default="text", help="the format of the results")
+    parser.add_argument(
+        "-o", "--output", choices=formats, default="text", help="the format of the results (default: %(default)s)"
+    )
     terminal(parser, "results")

@@ -27,7 +27,7 @@ def terminal(parser: argparse.ArgumentParser, what: str) -> None:
         "--color",
         choices=["auto", "always", "never"],
         default="auto",
-        help="colors in text: auto means on a terminal, unless NO_COLOR is set",
+        help="colors in text: auto means on a terminal, unless NO_COLOR is set (default: %(default)s)",
     )
 
 

@@ -45,6 +45,14 @@ def write_bytes(name: str, text: bytes) -> None:
     Raises:
         OSError: The file cannot be written.
     """
+    try:
+        _replace(name, text)
+    except OSError as error:
+        error.filename = name  # not that of a temporary file
+        raise
+
+
+def _replace(name: str, text: bytes) -> None:
     check_inside(name)
     path = Path(name)
     if path.exists() and not path.is_file():

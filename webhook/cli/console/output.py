@@ -37,36 +37,34 @@ def check_outputs(arguments: Namespace) -> None:
             raise UsageError(f"--output: two reports go to {where}")
         seen.add(output.file)
         if output.file:
-            check_links(output.file, f"--output {output.format}={output.file}")
-        directory = os.path.dirname(output.file) or "."
-        if output.file and not os.path.isdir(directory):
-            raise UsageError(
-                f"--output {output.format}={output.file}: directory {directory} does not exist: create it first"
-            )
-        if os.path.isdir(output.file):
-            raise UsageError(f"--output {output.format}={output.file}: this is a directory: name a file in it")
-        if output.file and not os.access(output.file if os.path.exists(output.file) else directory, os.W_OK):
-            raise UsageError(
-                f"--output {output.format}={output.file}: permission denied: name a file that you may write"
-            )
+            check_writable(output.file, f"--output {output.format}={output.file}")
 
 
-def check_links(file: str, option: str) -> None:
-    """Check that no link of a repository leads a file out of it, before the work begins.
+def check_writable(file: str, option: str) -> None:
+    """Check that a file can be written, before the work begins.
 
     Args:
         file: The file's name.
         option: The option that names it.
 
     Raises:
-        UsageError: A link does.
+        UsageError: It cannot, or a link of a repository leads out of it.
     """
-    from webhook.cli.console.files import check_inside  # needed only to write files
+    from webhook.cli.console.files import check_inside, check_replaceable  # needed only to write files
 
+    directory = os.path.dirname(file) or "."
+    if not os.path.isdir(directory):
+        raise UsageError(f"{option}: directory {directory} does not exist: create it first")
+    if os.path.isdir(file):
+        raise UsageError(f"{option}: this is a directory: name a file in it")
     try:
         check_inside(file)
+        if os.path.isfile(file):
+            check_replaceable(file)
     except PermissionError as error:
         raise UsageError(f"{option}: {error.strerror}") from error
+    if not os.access(file if os.path.exists(file) else directory, os.W_OK):
+        raise UsageError(f"{option}: permission denied: name a file that you may write")
 
 
 def show(report: Report, arguments: Namespace) -> int:

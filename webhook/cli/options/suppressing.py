@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.cli.arguments import UsageError
 from webhook.cli.arguments.parsing import did_you_mean
-from webhook.cli.console.output import check_links
+from webhook.cli.console.output import check_writable
 from webhook.documents.globs import Globs, PatternError
 from webhook.later import Module
 from webhook.report.summary import counted
@@ -39,13 +39,8 @@ def suppressions(arguments: Namespace, paths: Sequence[str]) -> Suppressions:
     Raises:
         UsageError: A rule does not exist, or the baseline cannot be used.
     """
-    directory = baseline.directory_of(arguments.write_baseline or ".")
-    if not os.path.isdir(directory):
-        raise UsageError(
-            f"--write-baseline {arguments.write_baseline}: directory {directory} does not exist: create it first"
-        )
     if arguments.write_baseline:
-        check_links(arguments.write_baseline, f"--write-baseline {arguments.write_baseline}")
+        check_writable(arguments.write_baseline, f"--write-baseline {arguments.write_baseline}")
     known: list[Known] = []
     if arguments.baseline and not arguments.write_baseline:
         try:
