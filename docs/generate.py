@@ -13,7 +13,7 @@ from webhook.explain.places import kinds, rules
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from webhook.explain.places import Place, Rule, Stated
+    from webhook.explain.places import FieldPlace, Rule, Stated
 
 MAX_FIELDS = 6
 """So many fields of a version are listed; `draguard explain` lists all."""
@@ -69,8 +69,8 @@ def _rule(name: str, rule: Rule) -> str:
     return "\n".join([*lines, ""])
 
 
-def _by_version(rule: Rule) -> Iterator[tuple[str, list[tuple[Place, Stated]]]]:
-    found: dict[str, list[tuple[Place, Stated]]] = {}
+def _by_version(rule: Rule) -> Iterator[tuple[str, list[tuple[FieldPlace, Stated]]]]:
+    found: dict[str, list[tuple[FieldPlace, Stated]]] = {}
     for place, stated in rule.places:
         found.setdefault(place.kind.api_version, []).append((place, stated))
     yield from found.items()

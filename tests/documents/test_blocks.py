@@ -15,7 +15,7 @@ from benchmarks.manifests import CLAIM
 from webhook.documents import Document, blocks, parse
 from webhook.documents.blocks import Reader, offset_of, read_blocks
 from webhook.documents.compose import compose
-from webhook.documents.content import Fault
+from webhook.documents.content import ContentError
 from webhook.documents.outline import yaml_outline
 
 if TYPE_CHECKING:
@@ -306,5 +306,5 @@ def test_long_lines_take_linear_time(line: str) -> None:
     text = "\n".join([line] * 5)
     try:
         assert read_blocks(text) is None or compose(text)
-    except Fault:
+    except ContentError:
         assert read_blocks(text) is None

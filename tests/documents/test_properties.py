@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from webhook.documents import Document, Unreadable, parse
 from webhook.documents.compose import compose
-from webhook.documents.content import Fault
+from webhook.documents.content import ContentError
 
 if TYPE_CHECKING:
     from webhook.documents.content import Composed
@@ -83,14 +83,14 @@ def test_it_is_the_same_without_libyaml(text: str) -> None:
         before = outcome(text)
         patch.setattr(yaml, "__with_libyaml__", False)
         after = outcome(text)
-    if not isinstance(before, Fault) and not isinstance(after, Fault):
+    if not isinstance(before, ContentError) and not isinstance(after, ContentError):
         assert repr(before.value) == repr(after.value)
 
 
-def outcome(text: str) -> Composed | Fault:
+def outcome(text: str) -> Composed | ContentError:
     try:
         return compose(text)
-    except Fault as fault:
+    except ContentError as fault:
         return fault
 
 

@@ -15,7 +15,7 @@ from webhook.api.versions import VERSIONS
 from webhook.documents import Document, parse
 from webhook.explain.answers import explain_answer
 from webhook.explain.counterparts import counterpart, counterparts
-from webhook.explain.places import Place, children, kinds, rules
+from webhook.explain.places import FieldPlace, children, kinds, rules
 from webhook.explain.query import UnknownNameError, explain
 from webhook.explain.text import of_rule
 
@@ -133,7 +133,7 @@ class TestFields:
         assert "KUBERNETES:  1.30" in lines_of("ResourceClass.structuredParameters")
 
     def test_every_field_of_every_kind_can_be_explained(self) -> None:
-        left: list[Place] = [kind.place for kind in kinds()]
+        left: list[FieldPlace] = [kind.place for kind in kinds()]
         while left:
             place = left.pop()
             text = explain(str(place), api_version=place.kind.api_version)

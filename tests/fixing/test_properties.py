@@ -14,7 +14,7 @@ import pytest
 from tests.command import ROOT, draguard
 from webhook.documents import Document, parse
 from webhook.documents.edits import Edit, apply
-from webhook.fixing.nodes import Found, tree_of
+from webhook.fixing.nodes import PlacedNode, tree_of
 from webhook.fixing.structure import unwrapped
 
 if TYPE_CHECKING:
@@ -26,16 +26,16 @@ Broken = tuple[list[Edit], str]
 """What is changed in a text, and what kind of mistake that is."""
 
 
-def places(node: Node, around: Node | None = None, entry: Entry | None = None) -> Iterator[Found]:
+def places(node: Node, around: Node | None = None, entry: Entry | None = None) -> Iterator[PlacedNode]:
     """Iterate over all values in a document."""
-    yield Found(node, around, entry)
+    yield PlacedNode(node, around, entry)
     for each in node.entries or ():
         yield from places(each.value, node, each)
     for item in node.items or ():
         yield from places(item, node)
 
 
-def misspelt(text: str, found: Found) -> list[Edit] | None:
+def misspelt(text: str, found: PlacedNode) -> list[Edit] | None:
     """Swap two letters of a long field."""
     key = found.entry.key if found.entry else None
     if key is None or key.style or not re.fullmatch("(?!api)[a-z]+[A-Z][A-Za-z]{6,}", key.value):
@@ -45,7 +45,7 @@ def misspelt(text: str, found: Found) -> list[Edit] | None:
     return [Edit(middle, middle + 2, swapped)] if swapped != text[middle : middle + 2] else None
 
 
-def another_case(_: str, found: Found) -> list[Edit] | None:
+def another_case(_: str, found: PlacedNode) -> list[Edit] | None:
     """Write a value of an enumeration as other languages do."""
     node = found.node
     if not found.entry or found.entry.name not in {"allocationMode", "operator", "effect", "restartPolicy"}:
@@ -53,33 +53,33 @@ def another_case(_: str, found: Found) -> list[Edit] | None:
     return [Edit(node.end - len(node.value), node.end, node.value.lower())] if not node.style else None
 
 
-def in_quotes(text: str, found: Found) -> list[Edit] | None:
+def in_quotes(text: str, found: PlacedNode) -> list[Edit] | None:
     """Put a number or boolean in quotes."""
     node = found.node
     is_written = found.entry and not node.style and re.fullmatch("[0-9]+|true|false", text[node.start : node.end])
     return [Edit(node.start, node.start, '"'), Edit(node.end, node.end, '"')] if is_written else None
 
 
-def without_exactly(text: str, found: Found) -> list[Edit] | None:
+def without_exactly(text: str, found: PlacedNode) -> list[Edit] | None:
     """Write a request as v1beta1 does."""
     return unwrapped(text, found) if found.entry and found.entry.name == "exactly" else None
 
 
-def with_bytes(text: str, found: Found) -> list[Edit] | None:
+def with_bytes(text: str, found: PlacedNode) -> list[Edit] | None:
     """Give a quantity the unit that Kubernetes leaves out."""
     node = found.node
     is_size = re.fullmatch("[0-9]+[KMGT]i", node.value) and not node.style
     return [Edit(node.end, node.end, "B")] if is_size and text[node.end : node.end + 1] in "\n,}" else None
 
 
-def single_equals(text: str, found: Found) -> list[Edit] | None:
+def single_equals(text: str, found: PlacedNode) -> list[Edit] | None:
     """Write a comparison as SQL does."""
     node = found.node
     at = text.find(" == ", node.start, node.end)
     return [Edit(at + 1, at + 3, "=")] if found.entry and found.entry.name == "expression" and at >= 0 else None
 
 
-MISTAKES: list[Callable[[str, Found], list[Edit] | None]] = [
+MISTAKES: list[Callable[[str, PlacedNode], list[Edit] | None]] = [
     misspelt,
     another_case,
     in_quotes,

@@ -16,7 +16,7 @@ from tests.command import draguard
 from webhook.api.gates import enabled
 from webhook.api.versions import NEWEST
 from webhook.inventory import CLAIMS, Inventory
-from webhook.references import Context, Found, every_rule, look
+from webhook.references import Context, ReferenceFindings, every_rule, look
 from webhook.references.alike import Alike, Plain
 from webhook.references.constants import plain_in
 
@@ -41,9 +41,9 @@ class Looking:
     def __init__(self) -> None:
         self.times = 0
 
-    def __call__(self) -> Found:
+    def __call__(self) -> ReferenceFindings:
         self.times += 1
-        return Found([], Counter())
+        return ReferenceFindings([], Counter())
 
 
 def looks(alike: Alike, *objects: dict[str, Any]) -> int:
@@ -198,15 +198,15 @@ def selecting(
 
 
 @cache
-def found_alone(*, has_class: bool) -> tuple[Inventory, list[tuple[dict[str, Any], Found]]]:
+def found_alone(*, has_class: bool) -> tuple[Inventory, list[tuple[dict[str, Any], ReferenceFindings]]]:
     """Return an inventory, and different claims, each with what is found about it alone."""
     device_class = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu.example.com"}}
     spec = {"selectors": [{"cel": {"expression": 'device.attributes["gpu.example.com"].brand != "b"'}}]}
     inventory = Inventory([{**device_class, "spec": spec}] if has_class else [])
 
-    def alone(obj: dict[str, Any]) -> Found:
+    def alone(obj: dict[str, Any]) -> ReferenceFindings:
         context = Context(inventory, NEWEST, enabled(NEWEST))
-        return Found(list(look(obj, "ResourceClaim", context)), Counter())
+        return ReferenceFindings(list(look(obj, "ResourceClaim", context)), Counter())
 
     different = {str(each): each for each in starmap(selecting, product(FORMS, CONSTANTS, NAMES, CLASSES))}
     return inventory, [(each, alone(each)) for each in different.values()]
@@ -218,7 +218,7 @@ def test_what_is_found_by_shape_is_what_is_found_alone(step: int, *, has_class: 
     inventory, claims = found_alone(has_class=has_class)
     together, looked = Context(inventory, NEWEST, enabled(NEWEST)), []
 
-    def looking(found: Found) -> Found:
+    def looking(found: ReferenceFindings) -> ReferenceFindings:
         looked.append(found)
         return found
 

@@ -19,7 +19,7 @@ from tests.processes import certificate
 from tests.processes import serving as running
 from tests.serving import SOON, Served, eventually, serving
 from webhook.admission import Answer, Call, ReviewOptions, answer
-from webhook.admission.record import Found, Record
+from webhook.admission.record import Record, RecordedFinding
 from webhook.server import Adapter, Forks, Heavy, create_app
 from webhook.server.http.framing import LENGTHS, Task, read_answer, read_task, write_answer, write_task
 from webhook.server.http.heavy import Weights
@@ -276,7 +276,7 @@ class TestTurns:
 
 def test_an_answer_is_read_as_it_was_written() -> None:
     request = {"uid": "a", "operation": "CREATE", "object": {"kind": "Pod", "metadata": {"name": "x"}}, "dryRun": True}
-    record = Record("validate", "denied", request, [Found("enum", "", "deny")], message="no", cost=7)
+    record = Record("validate", "denied", request, [RecordedFinding("enum", "", "deny")], message="no", cost=7)
     for each in (record, Record("mutate"), None):
         written = write_answer(Answer(200, b"body", "text/plain", each), is_last=True)
         head, body = LENGTHS.unpack(written[: LENGTHS.size])

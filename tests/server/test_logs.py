@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from webhook.admission import Call, Enforcement, Record, ReviewOptions, answer
-from webhook.admission.record import Found
+from webhook.admission.record import RecordedFinding
 from webhook.server.monitoring.lines import LONGEST, Lines
 from webhook.server.monitoring.logs import DecisionLog, JsonFormatter, TextFormatter
 
@@ -136,7 +136,11 @@ class TestLines:
         )
 
     def test_text_tells_modes_and_policies_apart(self, tmp_path: Path) -> None:
-        found = [Found("a", "", "warn"), Found("", "b", "deny"), Found("", "c", "audit", is_error=True)]
+        found = [
+            RecordedFinding("a", "", "warn"),
+            RecordedFinding("", "b", "deny"),
+            RecordedFinding("", "c", "audit", is_error=True),
+        ]
         with written(TextFormatter(), tmp_path / "log") as read:
             DecisionLog().reviewed(record_of({"dryRun": True}, found=found, patched=True), 0)
             line = read()
@@ -173,7 +177,9 @@ class TestLines:
         assert all(line.startswith("  ") for line in more)
 
     def test_many_findings_are_reported_once_each_and_counted(self, tmp_path: Path) -> None:
-        found = [Found("twice", "", "deny")] * 2 + [Found("", f"policy-{number}", "audit") for number in range(30)]
+        found = [RecordedFinding("twice", "", "deny")] * 2 + [
+            RecordedFinding("", f"policy-{number}", "audit") for number in range(30)
+        ]
         with written(JsonFormatter(), tmp_path / "log") as read:
             DecisionLog().reviewed(record_of({}, found=found), 0)
             line = json.loads(read())
@@ -233,7 +239,7 @@ class TestShare:
             record_of({}, decision="failed"),
             record_of({}, patched=True),
             record_of({}, warnings=1),
-            record_of({}, found=[Found("a", "", "audit")]),
+            record_of({}, found=[RecordedFinding("a", "", "audit")]),
         ],
         ids=["denied", "failed", "patched", "warned", "audited"],
     )

@@ -19,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families as text_form
 from tests.reviews import recorded
 from tests.serving import look
 from webhook.admission import Call, Record, ReviewOptions, answer
-from webhook.admission.record import Found
+from webhook.admission.record import RecordedFinding
 from webhook.certificates import certs
 from webhook.policy import load
 from webhook.server import Certificate, Reloaded, UnusableError
@@ -133,10 +133,10 @@ class TestReviews:
 
     def test_tell_their_findings_errors_costs_and_changes(self, metrics: Metrics) -> None:
         found = [
-            Found("count-for-mode", "", "deny"),
-            Found("", "few-devices", "warn"),
-            Found("", "few-devices", "deny", is_error=True),
-            Found("", "few-devices", "audit", is_error=True),
+            RecordedFinding("count-for-mode", "", "deny"),
+            RecordedFinding("", "few-devices", "warn"),
+            RecordedFinding("", "few-devices", "deny", is_error=True),
+            RecordedFinding("", "few-devices", "audit", is_error=True),
         ]
         metrics.reviewed(record_of(decision="denied", found=found, cost=41, patched=True), 0.001)
         metrics.reviewed(record_of(decision="failed", cost=1), 0.001)
@@ -184,7 +184,7 @@ class TestSeries:
     @pytest.mark.parametrize("accept", ["", "application/openmetrics-text"])
     def test_keep_any_text_of_a_label(self, metrics: Metrics, accept: str) -> None:
         name = 'back\\slash, "quotes", {braces}\nand a line'
-        metrics.reviewed(record_of(found=[Found("", name, "warn")]), 0.001)
+        metrics.reviewed(record_of(found=[RecordedFinding("", name, "warn")]), 0.001)
         assert Exported(metrics, accept).labels("draguard_policy_findings_total") == [{"policy": name, "mode": "warn"}]
 
     @pytest.mark.parametrize("accept", ["", "application/openmetrics-text"])
@@ -300,7 +300,7 @@ class TestPolicies:
 
 def exported_names(metrics: Metrics) -> dict[str, set[str]]:
     """Export all metrics; return the labels of each by its name."""
-    found = [Found("rule", "", "deny"), Found("", "policy", "deny", is_error=True)]
+    found = [RecordedFinding("rule", "", "deny"), RecordedFinding("", "policy", "deny", is_error=True)]
     metrics.reviewed(record_of(found=found, patched=True), 0.001)
     names: dict[str, set[str]] = {}
     for sample in Exported(metrics).samples:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.command import draguard
 from tests.examples import examples
 from tests.sources.programs import chart
-from webhook.sources.templates import Place, locate
+from webhook.sources.templates import TemplatePlace, locate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,11 +76,13 @@ spec:
     ],
 )
 def test_a_line_is_traced_to_the_template(line: int, column: int, place: tuple[int, int]) -> None:
-    assert locate(TEMPLATE, RENDERED, line, column) == Place(*place, TEMPLATE.splitlines()[place[0] - 1])
+    assert locate(TEMPLATE, RENDERED, line, column) == TemplatePlace(*place, TEMPLATE.splitlines()[place[0] - 1])
 
 
 def test_a_line_that_is_indented_anew_keeps_its_column() -> None:
-    assert locate("{{ if x }}\n      kind: Pod\n{{ end }}", "\n  kind: Pod\n", 2, 9) == Place(2, 13, "      kind: Pod")
+    assert locate("{{ if x }}\n      kind: Pod\n{{ end }}", "\n  kind: Pod\n", 2, 9) == TemplatePlace(
+        2, 13, "      kind: Pod"
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,7 @@ def test_a_line_that_is_indented_anew_keeps_its_column() -> None:
 def test_places_among_and_behind_actions_are_found(template: str, word: str, place: str) -> None:
     rendered = "a: {n: more, foo: {foo: 1}}"
     found = locate(template, rendered, 1, rendered.index(word) + 1)
-    assert found == Place(1, template.index(place) + 1, template)
+    assert found == TemplatePlace(1, template.index(place) + 1, template)
 
 
 @pytest.mark.parametrize(("line", "template"), [(0, TEMPLATE), (99, TEMPLATE), (1, ""), (1, "x\n" * 400_000)])

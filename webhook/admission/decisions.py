@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.admission.enforcement import AUDIT, DENY, WARN, Enforcement, milder
-from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, Found
+from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, RecordedFinding
 from webhook.admission.responses import (
     PatchTooLargeError,
     annotations_of,
@@ -200,7 +200,7 @@ def _enforced(problems: Sequence[Problem], case: _Case) -> _Effects:
         mode = enforcement.rules.get(problem.rule, usual)
         if problem.level != ERROR and not (problem.rule in enforcement.rules and _is_about_others(problem.rule)):
             mode = milder(mode, WARN)
-        case.record.found.append(Found(problem.rule, "", mode))
+        case.record.found.append(RecordedFinding(problem.rule, "", mode))
         if problem.level == ERROR:
             case.record.message = case.record.message or str(problem)
         if mode == DENY:
@@ -263,7 +263,7 @@ def _answered(verdict: Verdict, case: _Case, warned: Sequence[str], audited: Map
     case.record.cost += verdict.cost
     for decision in verdict.decisions:
         for action in decision.actions if decision.denied else ():
-            case.record.found.append(Found("", decision.policy.name, _MODES[action], decision.is_error))
+            case.record.found.append(RecordedFinding("", decision.policy.name, _MODES[action], decision.is_error))
             case.record.message = case.record.message or decision.message
     response = {"allowed": True} if verdict.allowed else denied(verdict, case.request)
     return with_remarks(response, [*warned, *verdict.warnings], {**annotations_of(verdict), **audited})

@@ -46,7 +46,7 @@ class Call(NamedTuple):
         return self.deadline is not None and time.monotonic() >= self.deadline
 
 
-class Found(NamedTuple):
+class RecordedFinding(NamedTuple):
     """A finding, and its effect.
 
     Args:
@@ -80,7 +80,7 @@ class Record:
     endpoint: Endpoint
     decision: Decided = ALLOWED
     request: Mapping[str, Any] = field(default_factory=dict)
-    found: list[Found] = field(default_factory=list)
+    found: list[RecordedFinding] = field(default_factory=list)
     patched: bool = False
     warnings: int = 0
     cost: int = 0

@@ -15,7 +15,7 @@ from webhook.allocation.memory import leaves_traces
 from webhook.allocation.outcome import UnsupportedSelectorError, node_selector
 from webhook.allocation.pools import unusable_elsewhere
 from webhook.allocation.search import GivenUpError, Search, fault, raise_unless_bool
-from webhook.allocation.selecting import Fault, Selectors
+from webhook.allocation.selecting import SelectorFault, Selectors
 from webhook.allocation.unused import unused_on
 from webhook.allocation.usage import Usage, available, full_name
 from webhook.allocation.view import NodeView
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 
     from webhook.allocation.pools import Pool
-    from webhook.allocation.search import Found
+    from webhook.allocation.search import SearchResult
     from webhook.allocation.selecting import Chooser
     from webhook.allocation.unused import Unused
     from webhook.allocation.usage import Available
@@ -48,7 +48,7 @@ class Plan(NamedTuple):
         complaint: The error that ended the attempt.
     """
 
-    found: Found | None
+    found: SearchResult | None
     complaint: Complaint | None = None
 
 
@@ -282,7 +282,7 @@ class Allocator:
     def _is_wanted(self, ask: Ask, chooser: Chooser, index: int, view: NodeView) -> bool:
         content = view.devices[index].content
         choice = chooser.choose(content)
-        if isinstance(choice, Fault):
+        if isinstance(choice, SelectorFault):
             raise Stop(fault(ask, choice, view, index))
         if not choice:
             return False
@@ -298,7 +298,7 @@ class Allocator:
         return all(used.get(name, 0) + amount <= take.limits[name] for name, amount in take.amounts.items())
 
     @staticmethod
-    def _check_selectors(found: Found, view: NodeView) -> None:
+    def _check_selectors(found: SearchResult, view: NodeView) -> None:
         for claim, picks in enumerate(found.picks or ()):
             try:
                 node_selector(picks, view)
@@ -325,7 +325,7 @@ class Allocator:
             unusable = sum(pool.is_incomplete or pool.is_invalid for pool in view.pools)
             if unusable:
                 choices = (ask.chooser.choose(device.content) for ask in every for device in view.devices)
-                return unusable > 1 or any(isinstance(choice, Fault) for choice in choices)
+                return unusable > 1 or any(isinstance(choice, SelectorFault) for choice in choices)
         if view.broken and len({(pool.driver, pool.name) for pool in view.pools}) > 1:
             return True
         return self._depends_on_slices(demand, view, has_devices=has_devices)
@@ -339,7 +339,7 @@ class Allocator:
             for device in view.devices:
                 if choice := ask.chooser.choose(device.content):
                     slices.add(id(device.slice))
-                    may_fail = may_fail or isinstance(choice, Fault)
+                    may_fail = may_fail or isinstance(choice, SelectorFault)
             several = several or len(slices) > 1
         return several and (has_devices or may_fail or leaves_traces(demand, view))
 
@@ -382,7 +382,7 @@ class Allocator:
         some_are_admin = any(ask.is_admin for ask in asks)
         for content in {device.content.index: device.content for device in view.devices}.values():
             choices = [(ask, ask.chooser.choose(content)) for ask in asks]
-            if any(isinstance(choice, Fault) for _, choice in choices):
+            if any(isinstance(choice, SelectorFault) for _, choice in choices):
                 return True
             if some_are_admin and len({ask.is_admin for ask, choice in choices if choice}) > 1:
                 return True
@@ -405,7 +405,7 @@ class Attempt:
         self._allocator = allocator
         self._plans = plans
         self._counters: dict[str, Available] = {}
-        self._counted: dict[int, tuple[Found, Found]] = {}
+        self._counted: dict[int, tuple[SearchResult, SearchResult]] = {}
         self._stages: dict[Hashable, list[int]] = {}
         self.names = names
         self.demand = demand
@@ -452,7 +452,7 @@ class Attempt:
         plans[key] = plan
         return plan
 
-    def counted(self, view: NodeView, found: Found) -> Found:
+    def counted(self, view: NodeView, found: SearchResult) -> SearchResult:
         """Return the result of a search, with the steps that upstream takes; still cut if counting takes too long."""
         if not found.is_cut:
             return found

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from webhook.allocation.demand import Demand
     from webhook.allocation.devices import Device
-    from webhook.allocation.search import Found
+    from webhook.allocation.search import SearchResult
     from webhook.allocation.view import NodeView
     from webhook.objects import JSONObject
 
@@ -33,7 +33,7 @@ class Attempt(Protocol):
     demand: Demand
     """The requests of the claims."""
 
-    def counted(self, view: NodeView, found: Found) -> Found:
+    def counted(self, view: NodeView, found: SearchResult) -> SearchResult:
         """Return the result of a search, with the steps that upstream takes; still cut if counting takes too long."""
 
     def depends_on_order(self, view: NodeView, *, has_devices: bool) -> bool:
@@ -54,7 +54,7 @@ class Result:
 
     __slots__ = ("_attempt", "_found", "_view")
 
-    def __init__(self, attempt: Attempt, view: NodeView, found: Found) -> None:
+    def __init__(self, attempt: Attempt, view: NodeView, found: SearchResult) -> None:
         self._attempt = attempt
         self._view = view
         self._found = found
@@ -113,7 +113,9 @@ class Failure:
 
     __slots__ = ("_attempt", "_complaint", "_found", "_view")
 
-    def __init__(self, attempt: Attempt, view: NodeView, found: Found | None, complaint: Complaint | None) -> None:
+    def __init__(
+        self, attempt: Attempt, view: NodeView, found: SearchResult | None, complaint: Complaint | None
+    ) -> None:
         self._attempt = attempt
         self._view = view
         self._found = found
@@ -168,7 +170,7 @@ class Failure:
         return self._attempt.mixed_up(self._view)
 
 
-def _takes_too_long(found: Found) -> bool:
+def _takes_too_long(found: SearchResult) -> bool:
     return found.is_cut or found.steps * _STEP_SECONDS + found.visits * _VISIT_SECONDS > UPSTREAM_SECONDS
 
 

@@ -11,7 +11,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from webhook.allocation.constraints import DistinctDevices, Match
-from webhook.allocation.selecting import Fault
+from webhook.allocation.selecting import SelectorFault
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from webhook.allocation.constraints import Value
     from webhook.allocation.counters import Counters
     from webhook.allocation.demand import Ask, Demand
-    from webhook.allocation.memory import Place
+    from webhook.allocation.memory import SearchPosition
     from webhook.allocation.state import State
     from webhook.allocation.view import NodeView
 
@@ -88,7 +88,7 @@ class Bounds:
         needs = list(start._later(0))
         return start._are_hopeless(needs, range(len(self._demand.claims)))
 
-    def is_hopeless(self, place: Place) -> bool:
+    def is_hopeless(self, place: SearchPosition) -> bool:
         """Tell whether there is no solution from a state."""
         request = self._demand.order[place.position]
         if request is None:
@@ -228,6 +228,6 @@ def can_be_cut(demand: Demand, view: NodeView) -> bool:
         for ask in () if request is None else request.asks:
             if ask.is_all and (ask.constraints or (ask.parent and view.variant.mixes_up_alternatives)):
                 return False
-            if any(isinstance(ask.chooser.choose(device.content), Fault) for device in view.devices):
+            if any(isinstance(ask.chooser.choose(device.content), SelectorFault) for device in view.devices):
                 return False
     return True

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from webhook.objects import JSONObject
 
 Groups = frozenset[str]
-Place = tuple[str, str]
+CounterSetKey = tuple[str, str]
 """A pool's name and a counter set."""
 
 NONE: Final[Groups] = frozenset()
@@ -47,7 +47,7 @@ class Common:
 
     def __init__(self, view: NodeView) -> None:
         self._view = view
-        self.common: dict[Place, Groups] = {}
+        self.common: dict[CounterSetKey, Groups] = {}
         for place, pool in enumerate(view.pools):
             used = view.pool_usage(place)
             for each in (*pool.slices, *pool.others):
@@ -59,14 +59,14 @@ class Common:
                             key = (pool.name, name)
                             self.common[key] = _joined(self.common.get(key), groups)
 
-    def add(self, index: int) -> Mapping[Place, Groups | None] | None:
+    def add(self, index: int) -> Mapping[CounterSetKey, Groups | None] | None:
         """Put a device on its counter sets; return their previous groups, or None if it is not compatible.
 
         Args:
             index: The device's place.
         """
         pool = self._view.pools[self._view.pool_of[index]].name
-        before: dict[Place, Groups | None] = {}
+        before: dict[CounterSetKey, Groups | None] = {}
         for name, groups in declared(self._view.devices[index].content.others):
             key = (pool, name)
             known = self.common.get(key)
@@ -77,7 +77,7 @@ class Common:
             self.common[key] = _joined(known, groups)
         return before
 
-    def restore(self, before: Mapping[Place, Groups | None]) -> None:
+    def restore(self, before: Mapping[CounterSetKey, Groups | None]) -> None:
         """Restore the groups that `add` returned."""
         for key, known in before.items():
             if known is None:

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.constraints import Distinct, MatchLists
-from webhook.allocation.selecting import Fault
+from webhook.allocation.selecting import SelectorFault
 from webhook.later import cached_property
 from webhook.records import NamedTuple
 
@@ -31,7 +31,7 @@ _TRIAL, _WORTH = 2_000, 20
 """One state in twenty must be known, from so many on."""
 
 
-class Place(NamedTuple):
+class SearchPosition(NamedTuple):
     """The position of a search.
 
     Args:
@@ -109,7 +109,7 @@ class Memories:
             self._known[key] = Memory(code, steps, visits, after)
             self._size += _STATE + _PART * (_parts(key) + _parts(after))
 
-    def key(self, place: Place, claim: int) -> Hashable:
+    def key(self, place: SearchPosition, claim: int) -> Hashable:
         """Return the key of a state.
 
         Args:
@@ -254,7 +254,9 @@ def _can_be_grouped(demand: Demand, view: NodeView) -> bool:
     if not view.consumes or any(ask.is_all for ask in asks):
         return False
     for device in view.devices:
-        if device.content.is_shared or any(isinstance(ask.chooser.choose(device.content), Fault) for ask in asks):
+        if device.content.is_shared or any(
+            isinstance(ask.chooser.choose(device.content), SelectorFault) for ask in asks
+        ):
             return False
     return len({pool.scope for pool in view.pools}) == len(view.pools)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.allocation.bounds import Bounds, can_be_cut
 from webhook.allocation.counters import Counters
 from webhook.allocation.demand import LIMIT, Complaint, Stop
-from webhook.allocation.memory import Memories, Place
+from webhook.allocation.memory import Memories, SearchPosition
 from webhook.allocation.state import Pick, State
 from webhook.budget import check_deadline
 from webhook.records import NamedTuple
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from webhook.allocation.demand import Ask, Demand
-    from webhook.allocation.selecting import Fault
+    from webhook.allocation.selecting import SelectorFault
     from webhook.allocation.usage import Available
     from webhook.allocation.view import NodeView
 
@@ -45,7 +45,7 @@ class GivenUpError(Exception):
     """The search would take too long."""
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """The result of a search.
 
     Args:
@@ -80,9 +80,9 @@ class _Scan:
         self.visits = 0
 
     @property
-    def at(self) -> Place:
+    def at(self) -> SearchPosition:
         """The position of the search."""
-        return Place(self.position, self.place, self.index, self.next)
+        return SearchPosition(self.position, self.place, self.index, self.next)
 
 
 class _Alternatives:
@@ -160,7 +160,7 @@ class Search:
         self.steps = 0
         self.visits = 0
 
-    def run(self) -> Found:
+    def run(self) -> SearchResult:
         """Search.
 
         Raises:
@@ -184,11 +184,11 @@ class Search:
             return self.so_far()
         chosen = {frame.position: frame.place for frame in stack if isinstance(frame, _Alternatives)}
         picks = tuple(map(tuple, self._state.picks))
-        return Found(picks, chosen, self.steps, self.visits, self.is_cut)
+        return SearchResult(picks, chosen, self.steps, self.visits, self.is_cut)
 
-    def so_far(self) -> Found:
+    def so_far(self) -> SearchResult:
         """Return the result so far, without devices."""
-        return Found(None, {}, self.steps, self.visits, self.is_cut)
+        return SearchResult(None, {}, self.steps, self.visits, self.is_cut)
 
     def _enter(self, position: int, place: int | None, index: int, start: int) -> int | None:
         """Take a step forward; None if it pushed a frame that continues the search."""
@@ -359,7 +359,7 @@ _ADVICE: Final = (
 """The hint that upstream's ``cel/errors.go`` adds, from 1.37 on."""
 
 
-def fault(ask: Ask, found: Fault, view: NodeView, index: int) -> Complaint:
+def fault(ask: Ask, found: SelectorFault, view: NodeView, index: int) -> Complaint:
     """Return upstream's error for a selector that fails.
 
     Args:

@@ -54,7 +54,7 @@ RUNTIME: Final = "CEL runtime error: "
 """The prefix of errors from the evaluation of an expression."""
 
 
-class Fault(NamedTuple):
+class SelectorFault(NamedTuple):
     """A selector that cannot be compiled or evaluated: the scheduler gives up on the pod.
 
     Args:
@@ -73,7 +73,7 @@ class Fault(NamedTuple):
         return self.detail.startswith(RUNTIME)
 
 
-Choice = bool | Fault
+Choice = bool | SelectorFault
 """Whether selectors hold for a device."""
 
 
@@ -328,13 +328,13 @@ class Chooser:
         """Tell whether a device belongs to the class, whatever the request wants."""
         return _all(self._of_class, content, of_class=True)
 
-    def first_false(self, content: Content) -> Fault | None:
+    def first_false(self, content: Content) -> SelectorFault | None:
         """Return the first selector that does not hold, with an empty detail if it is just false; None if all hold."""
         for of_class, selectors in ((True, self._of_class), (False, self._of_request)):
             for place, selector in enumerate(selectors):
                 found = selector.holds(content)
                 if found is not True:
-                    return Fault(of_class, place, found or "")
+                    return SelectorFault(of_class, place, found or "")
         return None
 
     def _choose(self, content: Content) -> Choice:
@@ -348,7 +348,7 @@ def _all(selectors: Sequence[_Selector], content: Content, *, of_class: bool) ->
     for index, selector in enumerate(selectors):
         found = selector.holds(content)
         if found is not True:
-            return Fault(of_class, index, found) if isinstance(found, str) else False
+            return SelectorFault(of_class, index, found) if isinstance(found, str) else False
     return True
 
 

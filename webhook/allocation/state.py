@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
 
     from webhook.allocation.capacity import Take
-    from webhook.allocation.compatibility import Groups, Place
+    from webhook.allocation.compatibility import CounterSetKey, Groups
     from webhook.allocation.constraints import Constraint
     from webhook.allocation.demand import Ask, Demand
     from webhook.allocation.usage import Available
@@ -32,7 +32,7 @@ class Draw(NamedTuple):
     """
 
     counters: bool = False
-    groups: Mapping[Place, Groups | None] | None = None
+    groups: Mapping[CounterSetKey, Groups | None] | None = None
 
 
 _NOTHING: Final = Draw()

@@ -19,7 +19,7 @@ MAX_ITEMS: Final = 1000
 _NOUNS: Final = {bool: "a boolean", int: "a number", float: "a number", str: "a text", list: "a list", dict: "a map"}
 
 
-class Fault(NamedTuple):
+class ShapeFault(NamedTuple):
     """A value that does not have the shape that it should have.
 
     Args:
@@ -36,16 +36,16 @@ class Fault(NamedTuple):
 class Shape(Protocol):
     """A shape."""
 
-    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[Fault]:
+    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[ShapeFault]:
         """Yield the faults of a value."""
 
     def schema(self) -> dict[str, Any]:
         """Return the shape as JSON schema."""
 
 
-def _other(path: tuple[str | int, ...], value: Any, wanted: str, hint: str = "") -> Fault:
+def _other(path: tuple[str | int, ...], value: Any, wanted: str, hint: str = "") -> ShapeFault:
     found = "nothing" if value is None else _NOUNS.get(type(value), "something else")
-    return Fault(path, f"must be {wanted}, not {found}", hint)
+    return ShapeFault(path, f"must be {wanted}, not {found}", hint)
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Text:
     pattern: str = ""
     example: str = ""
 
-    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[Fault]:
+    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[ShapeFault]:
         """Check that it is a text that matches."""
         example = f", such as {self.example}" if self.example else ""
         if isinstance(value, (int, float, bool)):
@@ -70,7 +70,7 @@ class Text:
         elif not isinstance(value, str):
             yield _other(path, value, f"a text{example}")
         elif not value.strip() or (self.pattern and not re.fullmatch(self.pattern, value)):
-            yield Fault(path, f"{value!r} is not allowed here{example and f': give a text{example}'}")
+            yield ShapeFault(path, f"{value!r} is not allowed here{example and f': give a text{example}'}")
 
     def schema(self) -> dict[str, Any]:
         """Return it as JSON schema."""
@@ -87,12 +87,12 @@ class Word:
 
     words: tuple[str, ...]
 
-    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[Fault]:
+    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[ShapeFault]:
         """Check that it is one of the words."""
         if value in self.words or (value is False and OFF in self.words):
             return
         hint = did_you_mean(value, self.words) if isinstance(value, str) else ""
-        yield Fault(path, f"{json.dumps(value)} is not one of {', '.join(self.words)}", hint)
+        yield ShapeFault(path, f"{json.dumps(value)} is not one of {', '.join(self.words)}", hint)
 
     def schema(self) -> dict[str, Any]:
         """Return it as JSON schema."""
@@ -103,7 +103,7 @@ class Word:
 class Label:
     """The value of a label, which may be empty."""
 
-    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[Fault]:
+    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[ShapeFault]:
         """Check that it is a text."""
         if value:
             yield from Text().check(value, path)
@@ -119,7 +119,7 @@ class Label:
 class Flag:
     """True or false."""
 
-    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[Fault]:
+    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[ShapeFault]:
         """Check that it is a boolean."""
         if not isinstance(value, bool):
             yield _other(path, value, "true or false")
@@ -141,12 +141,12 @@ class Number:
     least: int
     most: int
 
-    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[Fault]:
+    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[ShapeFault]:
         """Check that it is such a number."""
         if type(value) is not int:
             yield _other(path, value, f"a number from {self.least} to {self.most}")
         elif not self.least <= value <= self.most:
-            yield Fault(path, f"{value} is not a number from {self.least} to {self.most}")
+            yield ShapeFault(path, f"{value} is not a number from {self.least} to {self.most}")
 
     def schema(self) -> dict[str, Any]:
         """Return it as JSON schema."""
@@ -165,12 +165,12 @@ class ListOf:
     item: Shape
     least: int = 0
 
-    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[Fault]:
+    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[ShapeFault]:
         """Check that it is a list of such items."""
         if not isinstance(value, list):
             yield _other(path, value, "a list", "write each item on a line of its own after -")
         elif not self.least <= len(value) <= MAX_ITEMS:
-            yield Fault(path, f"must have at most {MAX_ITEMS} items" if value else "must not be empty")
+            yield ShapeFault(path, f"must have at most {MAX_ITEMS} items" if value else "must not be empty")
         else:
             for index, item in enumerate(value):
                 yield from self.item.check(item, (*path, index))
@@ -192,12 +192,12 @@ class MapOf:
     value: Shape
     what: str
 
-    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[Fault]:
+    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[ShapeFault]:
         """Check that it is a map of such values."""
         if not isinstance(value, dict):
             yield _other(path, value, f"a map of {self.what}")
         elif len(value) > MAX_ITEMS:
-            yield Fault(path, f"must have at most {MAX_ITEMS} keys")
+            yield ShapeFault(path, f"must have at most {MAX_ITEMS} keys")
         else:
             for key, inner in value.items():
                 yield from self.value.check(inner, (*path, key))
@@ -232,7 +232,7 @@ class Record:
 
     keys: Mapping[str, Key] = field(default_factory=dict)
 
-    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[Fault]:
+    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[ShapeFault]:
         """Check that it is a map with these keys only."""
         if not isinstance(value, dict):
             yield _other(path, value, f"a map with {', '.join(self.keys)}")
@@ -241,11 +241,11 @@ class Record:
             if name in self.keys:
                 yield from self.keys[name].shape.check(inner, (*path, name))
             else:
-                yield Fault((*path, name), f"unknown key {name!r}", _suggestion(name, self.keys))
+                yield ShapeFault((*path, name), f"unknown key {name!r}", _suggestion(name, self.keys))
         for name, key in self.keys.items():
             if key.required and name not in value:
                 what = f"{key.doc[0].lower()}{key.doc[1:].removesuffix('.')}"
-                yield Fault(path, f"{name} is missing: {what}", f"add it, such as `{name}: {key.required}`")
+                yield ShapeFault(path, f"{name} is missing: {what}", f"add it, such as `{name}: {key.required}`")
 
     def schema(self) -> dict[str, Any]:
         """Return it as JSON schema."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.allocation import Features
 from webhook.allocation.capacity import take
 from webhook.allocation.lacks import lack_of_capacity
-from webhook.allocation.selecting import Fault, Selectors, Values
+from webhook.allocation.selecting import SelectorFault, Selectors, Values
 from webhook.budget import current
 from webhook.cel.errors import EvaluationError
 from webhook.deviceselectors.groups import Groups
@@ -92,7 +92,7 @@ class Sorted(NamedTuple):
 
     groups: list[Group]
     taken: list[Group]
-    failing: list[tuple[Group, Fault]]
+    failing: list[tuple[Group, SelectorFault]]
 
     @property
     def refused(self) -> list[Group]:
@@ -223,7 +223,7 @@ class Fleet:
         found = self._selectors.chooser(of_class, own).choose(content)
         if found is True:
             return Choice(TRUE)
-        if isinstance(found, Fault):
+        if isinstance(found, SelectorFault):
             return Choice(ERROR, found.of_class, found.place, found.detail)
         for is_class, selectors in ((True, of_class), (False, own)):
             for index, selector in enumerate(selectors):

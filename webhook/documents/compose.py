@@ -21,7 +21,7 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from webhook.documents.content import Composed, Fault
+from webhook.documents.content import Composed, ContentError
 from webhook.documents.events import PARSER_ERRORS, fault_of, parser_of
 from webhook.documents.limits import MAX_ALIASED, MAX_DEPTH, MAX_VALUES, too_deep, too_many_values
 from webhook.documents.scalars import KEY_STARTS, MERGE_KEY, ScalarError, plain, plain_key, tagged, tagged_key
@@ -49,14 +49,14 @@ def compose(text: str) -> Composed:
     """Read the first document of a text.
 
     Raises:
-        Fault: It is not YAML, has no JSON form, or exceeds a limit.
+        ContentError: It is not YAML, has no JSON form, or exceeds a limit.
     """
     try:
         if "\\/" in text:
             _refuse_escaped_slash(text)
         next_event = parser_of(text).get_event
         return _Composer(next_event if len(text) <= MAX_VALUES else _counted(next_event)).document()
-    except Fault as error:
+    except ContentError as error:
         fault = error
     except PARSER_ERRORS as error:
         fault = fault_of(error, text)
@@ -84,7 +84,7 @@ def value_of(event: Any) -> Any:
     """Return the JSON value of a scalar.
 
     Raises:
-        Fault: It has no JSON form, or its tag does not fit.
+        ContentError: It has no JSON form, or its tag does not fit.
     """
     text = event.value
     if event.tag is None and (event.style or text[:1] not in KEY_STARTS):
@@ -99,7 +99,7 @@ def key_of(event: Any) -> str | None:
     """Return a scalar as the string key of a map; ``None`` for the merge key ``<<``.
 
     Raises:
-        Fault: Kubernetes' reader does not accept it as a key.
+        ContentError: Kubernetes' reader does not accept it as a key.
     """
     text: str = event.value
     if event.tag is None and (event.style or text[:1] not in KEY_STARTS):
@@ -256,7 +256,7 @@ def _allowed_aliases(values: int) -> float:
     return values * (0.99 - 0.89 * share)
 
 
-def _excessive_aliasing(event: Any) -> Fault:
+def _excessive_aliasing(event: Any) -> ContentError:
     return _fault_at(event, "document contains excessive aliasing", "write out what the aliases stand for")
 
 
@@ -274,5 +274,5 @@ def _refuse_escaped_slash(text: str) -> None:
             raise _fault_at(event, "found unknown escape character", "write / without a backslash before it")
 
 
-def _fault_at(event: Any, message: str, hint: str = "") -> Fault:
-    return Fault(message, event.start_mark.index, hint)
+def _fault_at(event: Any, message: str, hint: str = "") -> ContentError:
+    return ContentError(message, event.start_mark.index, hint)

@@ -7,7 +7,7 @@ from typing import Any
 from webhook.records import NamedTuple
 
 
-class Fault(Exception):  # noqa: N818 - what is wrong with the text, not with the program
+class ContentError(Exception):
     """A reason why a document cannot be read.
 
     Args:

@@ -11,7 +11,7 @@ from yaml.parser import Parser
 from yaml.reader import Reader
 from yaml.scanner import Scanner
 
-from webhook.documents.content import Fault
+from webhook.documents.content import ContentError
 from webhook.documents.limits import MAX_EXCERPT, MAX_TAG_DIRECTIVES, too_many_directives
 from webhook.documents.yamlhints import hint_of
 
@@ -92,7 +92,7 @@ def parser_of(text: str) -> Any:
     """Return a parser whose ``get_event`` returns the text's events and finally ``None``.
 
     Raises:
-        Fault: It has too many directives for libyaml.
+        ContentError: It has too many directives for libyaml.
     """
     if text.count("%TAG") > MAX_TAG_DIRECTIVES:
         directives = [each.start() for each in islice(_TAG_DIRECTIVE.finditer(text), MAX_TAG_DIRECTIVES + 1)]
@@ -112,21 +112,21 @@ def _parser(text: str) -> Any:
     return PythonParser(text)
 
 
-def fault_of(error: Exception, text: str) -> Fault:
+def fault_of(error: Exception, text: str) -> ContentError:
     """Convert a YAML parser's error to the words and position of Kubernetes' reader."""
     if not isinstance(error, yaml.MarkedYAMLError):
         character = re.search(_FORBIDDEN, text)
         if character is None:
-            return Fault(f"not YAML: {error}", 0)
+            return ContentError(f"not YAML: {error}", 0)
         hint = "the file is not text, or has stray bytes: YAML takes no control characters"
-        return Fault(f"control characters are not allowed: U+{ord(character[0]):04X}", character.start(), hint)
+        return ContentError(f"control characters are not allowed: U+{ord(character[0]):04X}", character.start(), hint)
     mark = error.problem_mark or error.context_mark
     problem = error.problem or "unknown problem parsing YAML content"
     if problem == _NO_COLON and error.context_mark is not None:
         mark = error.context_mark  # the start of the text, not its end
     context = f", {error.context}" if error.context else ""
     offset = 0 if mark is None else mark.index
-    return Fault(problem + context, offset, hint_of(problem, _line(text, offset)))
+    return ContentError(problem + context, offset, hint_of(problem, _line(text, offset)))
 
 
 def _line(text: str, offset: int) -> str:

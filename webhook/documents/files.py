@@ -16,7 +16,7 @@ from webhook.documents.stream import Document, parse, too_large
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from webhook.documents.search import Found
+    from webhook.documents.search import FoundFile
 
 _SYSTEM: Final = ("/dev/", "/proc/", "/sys/")
 _START: Final = 4096
@@ -48,7 +48,7 @@ def read(
 
 
 def read_found(
-    found: Found | Unreadable, stdin: BinaryIO | None = None, selection: Selection | None = None
+    found: FoundFile | Unreadable, stdin: BinaryIO | None = None, selection: Selection | None = None
 ) -> Iterator[Document | Unreadable]:
     """Read the files that :func:`find_files` has found; the other arguments are those of :func:`read`."""
     if isinstance(found, Unreadable):
@@ -59,7 +59,7 @@ def read_found(
         yield from _counted(found, selection) if selection else _read(found, None)
 
 
-def _counted(found: Found, selection: Selection) -> Iterator[Document | Unreadable]:
+def _counted(found: FoundFile, selection: Selection) -> Iterator[Document | Unreadable]:
     """Read a file; one without a manifest is counted, or refused if named: it was probably not written."""
     empty, has_manifest, left_out = True, False, selection.left_out.total()
     for document in _read(found, None if found.is_named else selection, whole=selection.whole):
@@ -77,7 +77,7 @@ def is_manifest(data: object, file: str) -> bool:
     return _is_object(data) or file.rpartition("/")[2] in KUSTOMIZATIONS
 
 
-def no_manifest(found: Found, selection: Selection, *, empty: bool) -> Iterator[Unreadable]:
+def no_manifest(found: FoundFile, selection: Selection, *, empty: bool) -> Iterator[Unreadable]:
     """Report a file without a manifest if it is named, else count it unless it has other documents.
 
     Args:
@@ -106,7 +106,7 @@ def without_manifest(source: str, text: str, hint: str) -> Unreadable:
     return Unreadable(source, 1, 1, f"{what} holds no manifest", hint_of_output(text) or f"{others}{hint}".strip("; "))
 
 
-def _text_of(found: Found) -> str:
+def _text_of(found: FoundFile) -> str:
     """Return the text of a file that was read before."""
     try:
         return load(found).decode(errors="replace")
@@ -142,7 +142,7 @@ def _is_object(data: object) -> bool:
     return isinstance(data, dict) and ("kind" in data or "apiVersion" in data)
 
 
-def _read(found: Found, selection: Selection | None, *, whole: bool = True) -> Iterator[Document | Unreadable]:
+def _read(found: FoundFile, selection: Selection | None, *, whole: bool = True) -> Iterator[Document | Unreadable]:
     try:
         data = load(found)
     except OSError as error:
@@ -161,7 +161,7 @@ def _read(found: Found, selection: Selection | None, *, whole: bool = True) -> I
     yield from documents
 
 
-def load(found: Found) -> bytes:
+def load(found: FoundFile) -> bytes:
     """Return a file's content, up to a little more than the size limit.
 
     Raises:

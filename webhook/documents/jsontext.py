@@ -7,7 +7,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.documents.content import Fault
+from webhook.documents.content import ContentError
 from webhook.documents.limits import MAX_DEPTH, MAX_VALUES, too_deep, too_many_values
 from webhook.documents.scalars import integer
 from webhook.records import NamedTuple
@@ -43,7 +43,7 @@ class Decoded(NamedTuple):
     value: Any
     end: int
     repeated: bool = False
-    fault: Fault | None = None
+    fault: ContentError | None = None
 
 
 class _ConstantError(Exception):
@@ -102,7 +102,7 @@ class Decoder:
             around: How many maps and lists are around it.
 
         Raises:
-            Fault: It is not JSON.
+            ContentError: It is not JSON.
         """
         self._hooks.repeated = self._hooks.too_large = False
         if self._has_too_many:  # for the available memory
@@ -110,9 +110,9 @@ class Decoder:
         try:
             value, end = self._decoder.raw_decode(self._text, start)
         except json.JSONDecodeError as error:
-            raise Fault(f"json: {error.msg[:1].lower()}{error.msg[1:]}", error.pos) from None
+            raise ContentError(f"json: {error.msg[:1].lower()}{error.msg[1:]}", error.pos) from None
         except _ConstantError as error:
-            raise Fault(f"json: {error} is not a value", start) from None
+            raise ContentError(f"json: {error} is not a value", start) from None
         except RecursionError:
             return self._unusable(start)
         if self._hooks.too_large or _is_deep(value, MAX_DEPTH - around):
@@ -128,7 +128,7 @@ class Decoder:
                 fault = too_deep(match.start())
             elif fault is None and _is_too_large(match[0]):
                 message = f"json: cannot unmarshal number {match[0][:_MAX_SHOWN]} into Go value of type float64"
-                fault = Fault(message, match.start(), "no float64 is that large")
+                fault = ContentError(message, match.start(), "no float64 is that large")
             if depth == 0:
                 return Decoded(None, match.end(), fault=fault or too_deep(start))
         return Decoded(None, len(self._text), fault=fault or too_deep(start))

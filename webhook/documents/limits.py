@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webhook.documents.content import Fault
+from webhook.documents.content import ContentError
 
 MAX_BYTES = 128 * 1024 * 1024
 """Size of one file or of standard input, in bytes. An API server takes 3 MiB per request, a file may hold many."""
@@ -31,16 +31,18 @@ MAX_SIMPLE_KEY = 1024
 """Characters before the ``:`` of a key that is not introduced by ``?``, as the YAML specification has it."""
 
 
-def too_deep(offset: int) -> Fault:
+def too_deep(offset: int) -> ContentError:
     """Report a value nested deeper than :data:`MAX_DEPTH`."""
-    return Fault(f"nested more than {MAX_DEPTH} levels deep", offset)
+    return ContentError(f"nested more than {MAX_DEPTH} levels deep", offset)
 
 
-def too_many_values(offset: int) -> Fault:
+def too_many_values(offset: int) -> ContentError:
     """Report a document that has more than :data:`MAX_VALUES`."""
-    return Fault(f"more than {MAX_VALUES:,} keys and values in one document", offset, "split it into several files")
+    return ContentError(
+        f"more than {MAX_VALUES:,} keys and values in one document", offset, "split it into several files"
+    )
 
 
-def too_many_directives(offset: int) -> Fault:
+def too_many_directives(offset: int) -> ContentError:
     """Report a document that has more than :data:`MAX_TAG_DIRECTIVES`."""
-    return Fault("too many %TAG directives", offset, f"the limit is {MAX_TAG_DIRECTIVES}; a manifest needs none")
+    return ContentError("too many %TAG directives", offset, f"the limit is {MAX_TAG_DIRECTIVES}; a manifest needs none")

@@ -10,7 +10,7 @@ from array import array
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents.blocks import read_blocks
-from webhook.documents.content import Composed, Fault
+from webhook.documents.content import Composed, ContentError
 from webhook.documents.limits import MAX_VALUES
 from webhook.patterns import Pattern
 from webhook.records import NamedTuple
@@ -98,7 +98,7 @@ def yaml_list(text: str) -> LongList | None:
         if any(each.get(_ITEMS, "") is not None for each in (head, before)):
             return None
         return LongList(_listing(head), _yaml_starts(text, start, end, _events(head)), is_json=False)
-    except (_OtherFormError, Fault):
+    except (_OtherFormError, ContentError):
         return None
 
 
@@ -126,7 +126,7 @@ def _yaml_item(text: str) -> tuple[Any, bool]:
     """Return the value of an item, and whether its text is simple.
 
     Raises:
-        Fault: It cannot be read.
+        ContentError: It cannot be read.
         _OtherFormError: The text is not a single item.
     """
     written = _HEAD + text
@@ -172,7 +172,7 @@ def json_list(text: str) -> LongList | None:
     """Find the items of a text that is one JSON object; None if it must be read as a whole."""
     try:
         return _JSONList(text).read()
-    except (_OtherFormError, Fault):
+    except (_OtherFormError, ContentError):
         return None
 
 
@@ -188,7 +188,7 @@ class _JSONList:
         """Read it.
 
         Raises:
-            Fault: It is not JSON.
+            ContentError: It is not JSON.
             _OtherFormError: It has another form.
         """
         starts, head = array("Q"), dict[str, Any]()

@@ -1,6 +1,6 @@
 """The position of each field in a document, computed on demand.
 
-For texts that were read without a :class:`~webhook.documents.content.Fault`.
+For texts that were read without a :class:`~webhook.documents.content.ContentError`.
 """
 
 from __future__ import annotations

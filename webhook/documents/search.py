@@ -35,7 +35,7 @@ def find(paths: Iterable[str]) -> Iterator[str | Unreadable]:
         yield found if isinstance(found, Unreadable) else found.path
 
 
-def find_files(paths: Iterable[str], selection: Selection | None = None) -> Iterator[Found | Unreadable]:
+def find_files(paths: Iterable[str], selection: Selection | None = None) -> Iterator[FoundFile | Unreadable]:
     """Find the files that :func:`webhook.documents.files.read` reads; the arguments are the same.
 
     A file that is found under several names is read once: under its own name if that is among them, as exclusions,
@@ -43,11 +43,11 @@ def find_files(paths: Iterable[str], selection: Selection | None = None) -> Iter
     """
     named = list(paths)
     trees = Trees(named)
-    kept: dict[str, tuple[str, Found | Unreadable]] = {}
+    kept: dict[str, tuple[str, FoundFile | Unreadable]] = {}
     for path in named:
         for found in _expand(path, selection):
             real, result = found.source if isinstance(found, Unreadable) else found.path, found
-            if isinstance(found, Found) and real != STDIN:
+            if isinstance(found, FoundFile) and real != STDIN:
                 if selection and selection.excludes(found.path):
                     continue
                 real, result = _checked(found, trees)
@@ -59,7 +59,7 @@ def find_files(paths: Iterable[str], selection: Selection | None = None) -> Iter
         yield result
 
 
-class Found(NamedTuple):
+class FoundFile(NamedTuple):
     """A file.
 
     Args:
@@ -111,7 +111,9 @@ class Trees:
         return None
 
 
-def _keep(kept: dict[str, tuple[str, Found | Unreadable]], real: str, named: str, found: Found | Unreadable) -> None:
+def _keep(
+    kept: dict[str, tuple[str, FoundFile | Unreadable]], real: str, named: str, found: FoundFile | Unreadable
+) -> None:
     """Add a file, by its real path, with the argument by which it was found; of two names the better one stays."""
     if real not in kept:
         kept[real] = named, found
@@ -127,13 +129,13 @@ def _keep(kept: dict[str, tuple[str, Found | Unreadable]], real: str, named: str
         kept[real] = argument, earlier._replace(is_named=is_named)
 
 
-def _is_own(found: Found, argument: str, real: str) -> bool:
+def _is_own(found: FoundFile, argument: str, real: str) -> bool:
     """Tell whether a name leads to a file without links, except for those that the user's argument follows."""
     top = (os.path.dirname(found.path) or ".") if found.is_named else top_of(argument)
     return os.path.normpath(f"{os.path.realpath(top)}/{os.path.relpath(found.path, top)}") == real
 
 
-def _checked(found: Found, trees: Trees) -> tuple[str, Found | Unreadable]:
+def _checked(found: FoundFile, trees: Trees) -> tuple[str, FoundFile | Unreadable]:
     """Return a file with its real path, or the reason why it is not read."""
     path = found.path
     try:
@@ -143,20 +145,20 @@ def _checked(found: Found, trees: Trees) -> tuple[str, Found | Unreadable]:
     return (real, found) if real else (path, Unreadable(spelled(path), 0, 0, _OUTSIDE, _OUTSIDE_HINT))
 
 
-def _is_broken(found: Found) -> bool:
+def _is_broken(found: FoundFile) -> bool:
     """Tell whether a link in a directory is broken."""
     return not found.is_named and os.path.islink(found.path) and not os.path.exists(found.path)
 
 
-def _expand(path: str, selection: Selection | None) -> Iterator[Found | Unreadable]:
+def _expand(path: str, selection: Selection | None) -> Iterator[FoundFile | Unreadable]:
     """Find the files of a command line argument."""
     if path == STDIN:
-        yield Found(path, is_named=True)
+        yield FoundFile(path, is_named=True)
     elif os.path.isdir(path):
         complaint = f"no manifest in this directory: none ends in {', '.join(SUFFIXES)}"
         yield from _expect_some(_walk(path, selection), path, complaint, selection)
     elif os.path.lexists(path):
-        yield Found(path, is_named=True)
+        yield FoundFile(path, is_named=True)
     elif _has_magic(path):
         yield from _expect_some(_glob(path, selection), path, "no manifest matches", selection)
     else:
@@ -165,12 +167,12 @@ def _expand(path: str, selection: Selection | None) -> Iterator[Found | Unreadab
 
 def _expect_some(
     found: Iterator[str | Unreadable], path: str, complaint: str, selection: Selection | None
-) -> Iterator[Found | Unreadable]:
+) -> Iterator[FoundFile | Unreadable]:
     """Report an error if nothing is found: a misspelt directory must not pass for a valid one."""
     nothing, left_out = True, selection.left_out.total() if selection else 0
     for file in found:
         nothing = False
-        yield file if isinstance(file, Unreadable) else Found(bare(file), is_named=False)
+        yield file if isinstance(file, Unreadable) else FoundFile(bare(file), is_named=False)
     if nothing and (selection is None or (selection.left_out.total() == left_out and selection.some_files)):
         yield Unreadable(spelled(path), 0, 0, complaint)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents.files import load, read_found
 from webhook.documents.limits import MAX_BYTES
-from webhook.documents.search import Found, find_files
+from webhook.documents.search import FoundFile, find_files
 from webhook.documents.source import Source, Unreadable
 from webhook.documents.stream import Document, Origin, decoded, is_row, parse_part
 from webhook.later import cached_property
@@ -39,7 +39,7 @@ class Share(NamedTuple):
         of: The number of parts of that file.
     """
 
-    files: tuple[Found | Unreadable, ...]
+    files: tuple[FoundFile | Unreadable, ...]
     number: int = 0
     of: int = 1
 
@@ -51,7 +51,7 @@ class Share(NamedTuple):
         return name if len(self.files) == 1 else f"{name} and others"
 
 
-Sized = tuple[Found | Unreadable, int]
+Sized = tuple[FoundFile | Unreadable, int]
 """A found file, and its bytes; -1 if it can be read only once, such as a pipe."""
 
 
@@ -60,7 +60,7 @@ def sized(paths: Iterable[str], selection: Selection | None) -> list[Sized]:
     return [(found, _size(found)) for found in find_files(paths, selection)]
 
 
-def _size(found: Found | Unreadable) -> int:
+def _size(found: FoundFile | Unreadable) -> int:
     if isinstance(found, Unreadable):
         return 0
     if found.is_named and not os.path.isfile(found.path):
@@ -80,7 +80,7 @@ def shares(sizes: Sequence[Sized], processes: int) -> list[Share]:
     """
     whole = sum(size for _, size in sizes)
     most = min(_LARGEST, max(_SMALLEST, whole // (processes * _PER_PROCESS)))
-    found, together, filled = list[Share](), list[Found | Unreadable](), 0
+    found, together, filled = list[Share](), list[FoundFile | Unreadable](), 0
 
     def close() -> None:
         nonlocal filled
@@ -112,7 +112,7 @@ class Reader:
 
     def __init__(self, selection: Selection | None) -> None:
         self.selection = selection
-        self._loaded: tuple[Found, Source | None] | None = None
+        self._loaded: tuple[FoundFile, Source | None] | None = None
 
     def read(self, share: Share, indexes: Iterator[int]) -> Iterator[Document | Unreadable]:
         """Read a share.
@@ -128,7 +128,7 @@ class Reader:
             for found in share.files:
                 yield from read_found(found, selection=self.selection)
 
-    def _parted(self, found: Found | Unreadable) -> Source | None:
+    def _parted(self, found: FoundFile | Unreadable) -> Source | None:
         """Return a text that can be split, None if it cannot; its parts follow one another."""
         if isinstance(found, Unreadable):
             return None
@@ -137,7 +137,7 @@ class Reader:
         return self._loaded[1]
 
 
-def _source(found: Found, selection: Selection | None) -> Source | None:
+def _source(found: FoundFile, selection: Selection | None) -> Source | None:
     try:
         data = load(found)
         if len(data) > MAX_BYTES or (selection and selection.needs_all(data)):
@@ -216,7 +216,7 @@ class Unpacker:
             share: The share.
             sources: Its files.
         """
-        by_name = {each.shown: each for each in share.files if isinstance(each, Found)}
+        by_name = {each.shown: each for each in share.files if isinstance(each, FoundFile)}
         # The parts of a file follow one another: they have one text, which is read once.
         if not share.number or [each.packed for each in self._sources] != sources:
             self._sources = [_Again(each, by_name[each.name]) for each in sources]
@@ -234,7 +234,7 @@ class Unpacker:
 class _Again(Source):
     """A file that another process has read, and that this one reads on demand."""
 
-    def __init__(self, packed: PackedSource, found: Found) -> None:
+    def __init__(self, packed: PackedSource, found: FoundFile) -> None:
         self.name, self.rendered, self.packed = packed.name, False, packed
         self._before = 0
         self._mentioned = packed.mentioned

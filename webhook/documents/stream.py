@@ -15,7 +15,7 @@ from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents.blocks import offset_of, read_blocks
-from webhook.documents.content import Composed, Fault
+from webhook.documents.content import Composed, ContentError
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.lists import expanded
 from webhook.documents.source import Position, Source, Unreadable
@@ -377,7 +377,7 @@ def _cut(text: str, number: int, of: int) -> int:
 
 def _json_documents(
     source: Source, indexes: Iterator[int]
-) -> Generator[Document | Unreadable, None, tuple[int, Fault | None]]:
+) -> Generator[Document | Unreadable, None, tuple[int, ContentError | None]]:
     """Read JSON values, and return where YAML may begin and why the rest is not JSON."""
     from webhook.documents.jsontext import Decoder  # most manifests are YAML
 
@@ -387,7 +387,7 @@ def _json_documents(
     while (start := _after(_SPACE, text, end)) < len(text):
         try:
             decoded = decoder.decode(start)
-        except Fault as fault:
+        except ContentError as fault:
             if read <= _MAX_VALUES_BEFORE_YAML:
                 return _after(_REST_OF_LINE, text, end), fault
             yield source.unreadable(fault.offset, fault.message, fault.hint)
@@ -405,7 +405,7 @@ def _json_documents(
 
 
 def _yaml_documents(
-    source: Source, indexes: Iterator[int], start: int = 0, not_json: Fault | None = None, end: int | None = None
+    source: Source, indexes: Iterator[int], start: int = 0, not_json: ContentError | None = None, end: int | None = None
 ) -> Iterator[Document | Unreadable]:
     """Read YAML documents; if the first is not YAML either, ``not_json`` may be the better reason."""
     for begin, chunk, misplaced in _chunks(source.text, start, len(source.text) if end is None else end):
@@ -433,18 +433,18 @@ def _yaml_documents(
             yield source.unreadable(offset, message, "put --- between documents, and nothing else after one ends")
 
 
-def _composed(begin: int, chunk: str, not_json: Fault | None) -> tuple[Composed, Fault | None]:
+def _composed(begin: int, chunk: str, not_json: ContentError | None) -> tuple[Composed, ContentError | None]:
     """Read a document by libyaml, or tell why it cannot be read."""
     from webhook.documents.compose import compose  # what is simple needs no libyaml
 
     try:
         return compose(chunk), None
-    except Fault as reason:
+    except ContentError as reason:
         reason.offset += begin
         return _NOTHING, reason if not_json is None or not_json.offset <= reason.offset else not_json
 
 
-def _chunks(text: str, start: int, end: int) -> Iterator[tuple[int, str, Fault | None]]:
+def _chunks(text: str, start: int, end: int) -> Iterator[tuple[int, str, ContentError | None]]:
     """Split at the lines that start with ``---``; where such a line is malformed, the document after it is lost."""
     begin, fault = start, None
     for separator in _separators(text, start, end):
@@ -457,7 +457,7 @@ def _chunks(text: str, start: int, end: int) -> Iterator[tuple[int, str, Fault |
         fault = None
         if trailing and not trailing.startswith("#"):
             hint = "begin the document on the next line; a line that starts with --- takes nothing but a comment"
-            fault = Fault(f"invalid Yaml document separator: {trailing}", separator, hint)
+            fault = ContentError(f"invalid Yaml document separator: {trailing}", separator, hint)
 
 
 def _separators(text: str, start: int, end: int) -> Iterator[int]:

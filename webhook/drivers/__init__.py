@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from webhook.drivers.errors import ProfileError
 from webhook.drivers.known import built_in, driver_of_class, profile_of, text_of
-from webhook.drivers.parameters import Fault, check_parameters
+from webhook.drivers.parameters import ParameterFault, check_parameters
 from webhook.drivers.profile import Devices, Profile, read_profile
 from webhook.drivers.published import published
 
 __all__ = [
     "Devices",
-    "Fault",
+    "ParameterFault",
     "Profile",
     "ProfileError",
     "built_in",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook import formats
 from webhook.api.dra.names import DRIVER_NAME_MAX_BYTES, ID_MAX_BYTES
 from webhook.api.versions import NEWEST
-from webhook.drivers.errors import Place, meant
+from webhook.drivers.errors import ProfilePlace, meant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     _Format = Callable[[str, Release], formats.Messages]
 
-_ROOT: Final = Place()
+_ROOT: Final = ProfilePlace()
 _ATTRIBUTES: Final = "attributes", "optional"
 _CAPACITIES: Final = "capacity", "optionalCapacity"
 
@@ -42,7 +42,7 @@ def mistakes(value: Mapping[str, Any]) -> Iterator[Mistake]:
         yield from _in_kind_attribute(value, kinds)
 
 
-def _in_devices(where: Place, devices: Mapping[str, Any]) -> Iterator[Mistake]:
+def _in_devices(where: ProfilePlace, devices: Mapping[str, Any]) -> Iterator[Mistake]:
     for key in _ATTRIBUTES:
         for name in devices.get(key) or {}:
             yield from _misnamed_in_domain(where / key / name, str(name))
@@ -57,7 +57,7 @@ def _in_devices(where: Place, devices: Mapping[str, Any]) -> Iterator[Mistake]:
             seen.add(name)
 
 
-def _misnamed_in_domain(where: Place, text: str) -> Iterator[Mistake]:
+def _misnamed_in_domain(where: ProfilePlace, text: str) -> Iterator[Mistake]:
     """Check the name of an attribute or a capacity, with its domain if it has one."""
     domain, slash, name = text.rpartition("/")
     if slash:
@@ -65,7 +65,7 @@ def _misnamed_in_domain(where: Place, text: str) -> Iterator[Mistake]:
     yield from _misnamed(where, name, formats.c_identifier, ID_MAX_BYTES)
 
 
-def _misnamed(where: Place, name: str, form: _Format, limit: int | None = None) -> Iterator[Mistake]:
+def _misnamed(where: ProfilePlace, name: str, form: _Format, limit: int | None = None) -> Iterator[Mistake]:
     for message in form(name, NEWEST):
         yield where.mistake(message)
     if limit is not None and len(name.encode(errors="surrogatepass")) > limit:

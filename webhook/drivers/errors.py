@@ -28,7 +28,7 @@ class Mistake(NamedTuple):
         return self.text
 
 
-class Place(NamedTuple):
+class ProfilePlace(NamedTuple):
     """A place in a profile.
 
     Args:
@@ -39,18 +39,18 @@ class Place(NamedTuple):
     path: tuple[str | int, ...] = ()
     name: str = ""
 
-    def __truediv__(self, key: object) -> Place:
+    def __truediv__(self, key: object) -> ProfilePlace:
         """Return the place of a key."""
         return self.below((str(key),), str(key))
 
-    def below(self, steps: tuple[str | int, ...], name: str) -> Place:
+    def below(self, steps: tuple[str | int, ...], name: str) -> ProfilePlace:
         """Return a place further down.
 
         Args:
             steps: The steps to it.
             name: Its name here.
         """
-        return Place((*self.path, *steps), f"{self.name}.{name}" if self.name else name)
+        return ProfilePlace((*self.path, *steps), f"{self.name}.{name}" if self.name else name)
 
     def mistake(self, text: str, *keys: object) -> Mistake:
         """Return a mistake at this place, or further down.
@@ -99,7 +99,9 @@ def optional(form: Form) -> Form:
     return form._replace(types=(*form.types, type(None)))
 
 
-def malformed(where: Place, value: Mapping[Any, Any], forms: Mapping[str, Form]) -> Iterator[tuple[str, Mistake]]:
+def malformed(
+    where: ProfilePlace, value: Mapping[Any, Any], forms: Mapping[str, Form]
+) -> Iterator[tuple[str, Mistake]]:
     """Yield the keys with values that they do not take, and the mistakes.
 
     Args:
@@ -112,7 +114,7 @@ def malformed(where: Place, value: Mapping[Any, Any], forms: Mapping[str, Form])
             yield key, (where / key).mistake(f"must be {form.words}")
 
 
-def malformed_items(where: Place, value: Mapping[Any, Any], form: Form) -> Iterator[Mistake]:
+def malformed_items(where: ProfilePlace, value: Mapping[Any, Any], form: Form) -> Iterator[Mistake]:
     """List the mistakes of an object whose keys are names.
 
     Args:
@@ -126,7 +128,7 @@ def malformed_items(where: Place, value: Mapping[Any, Any], form: Form) -> Itera
 
 
 def unknown_keys(
-    where: Place, value: Any, known: Collection[str], elsewhere: Mapping[str, str] | None = None
+    where: ProfilePlace, value: Any, known: Collection[str], elsewhere: Mapping[str, str] | None = None
 ) -> Iterator[Mistake]:
     """List the mistakes of a value that is an object with known keys only.
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Steps = tuple[str | int, ...]
 
 
-class Fault(NamedTuple):
+class ParameterFault(NamedTuple):
     """An error in parameters.
 
     Args:
@@ -53,7 +53,7 @@ _A_NAME: Final = 10
 """The work of comparing a name with another one."""
 
 
-def check_parameters(profile: Profile, value: Any) -> Iterator[Fault]:
+def check_parameters(profile: Profile, value: Any) -> Iterator[ParameterFault]:
     """List the errors that the driver would report in its parameters.
 
     Args:
@@ -77,10 +77,12 @@ def check_parameters(profile: Profile, value: Any) -> Iterator[Fault]:
     yield from walk.check(schema, value, ())
 
 
-def _of_kind(walk: _Walk, stated: Schema, kinds: Mapping[str, Schema], value: dict[str, Any]) -> Iterator[Fault]:
+def _of_kind(
+    walk: _Walk, stated: Schema, kinds: Mapping[str, Schema], value: dict[str, Any]
+) -> Iterator[ParameterFault]:
     if not {"apiVersion", "kind"} & value.keys():
         hint = f"write apiVersion: {stated['apiVersion']} and kind: {' or '.join(sorted(kinds))}"
-        yield Fault((), "apiVersion and kind are missing", hint)
+        yield ParameterFault((), "apiVersion and kind are missing", hint)
         return
     faults = [*_is("apiVersion", value, [stated["apiVersion"]]), *_is("kind", value, sorted(kinds))]
     yield from faults
@@ -97,16 +99,16 @@ def _of_kind(walk: _Walk, stated: Schema, kinds: Mapping[str, Schema], value: di
     )
 
 
-def _is(field: str, value: dict[str, Any], expected: list[str]) -> Iterator[Fault]:
+def _is(field: str, value: dict[str, Any], expected: list[str]) -> Iterator[ParameterFault]:
     if (given := value.get(field)) in expected:
         return
     if field not in value:
-        yield Fault((), f"{field} is missing", f"write {field}: {' or '.join(expected)}")
+        yield ParameterFault((), f"{field} is missing", f"write {field}: {' or '.join(expected)}")
     else:
         near = _meant(given, expected) if isinstance(given, str) else ""
         hint = f'did you mean "{near}"?' if near else f"write {' or '.join(expected)}"
         fix = Fix("replace", near, safe=False) if near else None
-        yield Fault((field,), f"{field} {shown(given)} is not known to the driver", hint, fix=fix)
+        yield ParameterFault((field,), f"{field} {shown(given)} is not known to the driver", hint, fix=fix)
 
 
 class _Walk:
@@ -120,18 +122,18 @@ class _Walk:
     def __init__(self, profile: Profile, *, is_lenient: bool) -> None:
         self._profile, self._is_lenient = profile, is_lenient
 
-    def check(self, schema: Schema, value: Any, path: Steps) -> Iterator[Fault]:
+    def check(self, schema: Schema, value: Any, path: Steps) -> Iterator[ParameterFault]:
         """Check a value and all below it."""
         if len(path) > _DEEPEST:
             return
         work(1 + sum(len(schema.get(key) or ()) // _AT_ONCE for key in ("enum", "required")))
         if fault := _wrong_type(schema, value):
-            yield Fault(path, fault)
+            yield ParameterFault(path, fault)
             return
         for key, test in _TESTS.items():
             if key in schema and (fault := test(schema[key], value)):
                 hint, fix = _near(schema, value) if key == "enum" else Advice()
-                yield Fault(path, fault, hint, fix=fix)
+                yield ParameterFault(path, fault, hint, fix=fix)
         yield from _excluded(schema, value, path)
         yield from self._combined(schema, value, path)
         if isinstance(value, str) and (gate := schema.get("gates", {}).get(value)):
@@ -142,7 +144,7 @@ class _Walk:
             for index, each in enumerate(value):
                 yield from self.check(items, each, (*path, index))
 
-    def _combined(self, schema: Schema, value: Any, path: Steps) -> Iterator[Fault]:
+    def _combined(self, schema: Schema, value: Any, path: Steps) -> Iterator[ParameterFault]:
         """Check a value against the schemas that a schema combines; unknown fields are up to the latter."""
         if _COMBINING.isdisjoint(schema):
             return
@@ -150,27 +152,27 @@ class _Walk:
         for each in schema.get("allOf", ()):
             yield from walk.check(each, value, path)
         if (choices := schema.get("anyOf")) and not any(walk.accepts(each, value) for each in choices):
-            yield Fault(path, f"{shown(value)} fits none of the schemas in anyOf")
+            yield ParameterFault(path, f"{shown(value)} fits none of the schemas in anyOf")
         if (choices := schema.get("oneOf")) and (fit := sum(walk.accepts(each, value) for each in choices)) != 1:
-            yield Fault(path, f"{shown(value)} fits {fit} of the schemas in oneOf, and must fit one")
+            yield ParameterFault(path, f"{shown(value)} fits {fit} of the schemas in oneOf, and must fit one")
         if isinstance(unwanted := schema.get("not"), dict) and walk.accepts(unwanted, value):
-            yield Fault(path, f"{shown(value)} fits the schema in not")
+            yield ParameterFault(path, f"{shown(value)} fits the schema in not")
 
     def accepts(self, schema: Schema, value: Any) -> bool:
         """Tell whether a value fits a schema, with all feature gates of the driver."""
         return all(fault.gate for fault in self.check(schema, value, ()))
 
-    def gate(self, path: Steps, what: str, gate: str) -> Iterator[Fault]:
+    def gate(self, path: Steps, what: str, gate: str) -> Iterator[ParameterFault]:
         """Report a value that needs a feature gate of the driver that is off by default."""
         if not self._profile.gates.get(gate, True):
             message = f"{what} needs the driver's feature gate {gate}, which is off by default"
-            yield Fault(path, message, "enable it in the driver's installation", gate=True)
+            yield ParameterFault(path, message, "enable it in the driver's installation", gate=True)
 
-    def _fields(self, schema: Schema, value: dict[str, Any], path: Steps) -> Iterator[Fault]:
+    def _fields(self, schema: Schema, value: dict[str, Any], path: Steps) -> Iterator[ParameterFault]:
         properties, more = schema.get("properties") or {}, schema.get("additionalProperties")
         for name in schema.get("required") or ():
             if name not in value:
-                yield Fault(path, f"{name} is missing")
+                yield ParameterFault(path, f"{name} is missing")
         for name, inner in value.items():
             if (known := properties.get(name)) is not None:
                 yield from _beside(name, known, value, (*path, name))
@@ -184,7 +186,7 @@ class _Walk:
             ):
                 near = _meant(name, properties)
                 hint, fix = (f'did you mean "{near}"?', Fix("rename", near, safe=False)) if near else Advice()
-                yield Fault((*path, name), f'unknown field "{name}"', hint, fix=fix)
+                yield ParameterFault((*path, name), f'unknown field "{name}"', hint, fix=fix)
                 if near and near not in value:
                     yield from self.check(properties[near], inner, (*path, name))
 
@@ -214,10 +216,10 @@ def _wrong_type(schema: Schema, value: Any) -> str:
     return f"{shown(value)} is not of type {wanted}"
 
 
-def _excluded(schema: Schema, value: Any, path: Steps) -> Iterator[Fault]:
+def _excluded(schema: Schema, value: Any, path: Steps) -> Iterator[ParameterFault]:
     for key, limit in _EXCLUSIVE.items():
         if schema.get(key) and value == schema.get(limit):
-            yield Fault(path, f"{shown(value)} is the {limit}, which {key} excludes")
+            yield ParameterFault(path, f"{shown(value)} is the {limit}, which {key} excludes")
 
 
 def _meant(name: str, known: Collection[str]) -> str:
@@ -226,12 +228,12 @@ def _meant(name: str, known: Collection[str]) -> str:
     return nearest(name, known)
 
 
-def _beside(name: str, schema: Schema, fields: Mapping[str, Any], path: Steps) -> Iterator[Fault]:
+def _beside(name: str, schema: Schema, fields: Mapping[str, Any], path: Steps) -> Iterator[ParameterFault]:
     if (other := schema.get("onlyWith")) and fields.get(other["field"]) != other["value"]:
         hint = f"leave it out, or write {other['field']}: {other['value']}"
-        yield Fault(path, f"{name} is only for {other['field']}: {other['value']}", hint)
+        yield ParameterFault(path, f"{name} is only for {other['field']}: {other['value']}", hint)
     if (unwanted := schema.get("notWith")) and fields[name] and fields.get(unwanted):
-        yield Fault(path, f"{name} cannot be used with {unwanted}")
+        yield ParameterFault(path, f"{name} cannot be used with {unwanted}")
 
 
 def _near(schema: Schema, value: Any) -> Advice:

@@ -11,8 +11,8 @@ from webhook.drivers.errors import (
     TEXT,
     Form,
     Mistake,
-    Place,
     ProfileError,
+    ProfilePlace,
     malformed,
     malformed_items,
     meant,
@@ -168,7 +168,7 @@ def _is_small(value: Any) -> bool:
 
 
 def _mistakes(value: Any) -> Iterator[Mistake]:
-    root = Place()
+    root = ProfilePlace()
     yield from unknown_keys(root, value, _KEYS, dict.fromkeys(_DEVICE_FORMS, "devices.KIND"))
     if not isinstance(value, dict):
         return
@@ -191,7 +191,7 @@ def _mistakes(value: Any) -> Iterator[Mistake]:
         yield from _mistakes_of_devices(root / "devices" / kind, each)
 
 
-def _mistakes_of_devices(where: Place, value: Any) -> Iterator[Mistake]:
+def _mistakes_of_devices(where: ProfilePlace, value: Any) -> Iterator[Mistake]:
     yield from unknown_keys(where, value, _DEVICE_FORMS)
     if not isinstance(value, dict):
         return

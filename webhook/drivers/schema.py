@@ -13,7 +13,7 @@ from webhook.drivers.errors import (
     NUMBER,
     TEXT,
     Form,
-    Place,
+    ProfilePlace,
     malformed,
     meant,
     optional,
@@ -64,7 +64,7 @@ _OPEN: Final = "x-kubernetes-preserve-unknown-fields"
 _EXTENSION: Final = "x-kubernetes-"
 """The prefix of Kubernetes' own keywords, which are for its API server: a driver does not look at them."""
 _UNSUPPORTED: Final = {"$ref": "write the schema in its place", "patternProperties": "use additionalProperties"}
-_PARAMETERS: Final = Place(("parameters",), "parameters")
+_PARAMETERS: Final = ProfilePlace(("parameters",), "parameters")
 _SECTION: Final = {"apiVersion": TEXT, "isLenient": BOOLEAN, "kinds": MAP, "schema": optional(MAP)}
 
 
@@ -89,7 +89,7 @@ def mistakes_in_section(value: dict[str, Any], gates: Collection[str]) -> Iterat
         yield _PARAMETERS.mistake("kinds need an apiVersion")
 
 
-def _mistakes(where: Place, value: Any, gates: Collection[str], *, is_lenient: bool) -> Iterator[Mistake]:
+def _mistakes(where: ProfilePlace, value: Any, gates: Collection[str], *, is_lenient: bool) -> Iterator[Mistake]:
     """List the mistakes of a schema and those in it.
 
     Args:
@@ -123,7 +123,7 @@ def _mistakes(where: Place, value: Any, gates: Collection[str], *, is_lenient: b
         yield from _mistakes(where.below(steps, name), inner, gates, is_lenient=is_lenient or is_part)
 
 
-def _impossible(where: Place, value: dict[str, Any]) -> Iterator[Mistake]:
+def _impossible(where: ProfilePlace, value: dict[str, Any]) -> Iterator[Mistake]:
     """List the fields that a schema both requires and refuses, so that no value fits it."""
     properties = value.get("properties")
     if not properties or value.get("additionalProperties") or value.get(_OPEN):
@@ -142,7 +142,7 @@ def _wrong_pattern(pattern: str) -> str:
     return ""
 
 
-def _wrong_gates(where: Place, value: dict[str, Any], gates: Collection[str]) -> Iterator[Mistake]:
+def _wrong_gates(where: ProfilePlace, value: dict[str, Any], gates: Collection[str]) -> Iterator[Mistake]:
     stated = value.get("gates", {}).values()
     if not all(isinstance(gate, str | None) for gate in stated):
         yield (where / "gates").mistake("give the names of feature gates")
@@ -155,7 +155,7 @@ def _wrong_gates(where: Place, value: dict[str, Any], gates: Collection[str]) ->
             yield where.mistake(f"{gate} is not among the gates; {advice}", key)
 
 
-def _unknown(where: Place, value: dict[str, Any]) -> Iterator[Mistake]:
+def _unknown(where: ProfilePlace, value: dict[str, Any]) -> Iterator[Mistake]:
     """List the unknown keywords of a schema, so that no check is left out silently."""
     for key in sorted(map(str, value.keys() - _KEYWORDS.keys() - _IGNORED)):
         if not key.startswith(_EXTENSION):

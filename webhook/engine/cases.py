@@ -65,7 +65,7 @@ class SuiteError(ValueError):
         """Further errors, found at the same time."""
 
 
-class Faults:
+class SuiteErrors:
     """Collects errors of a suite, so that they are reported together."""
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ def expected_of(value: object, where: Path) -> dict[str, Any]:
         SuiteError: It is malformed.
     """
     expected = map_of(value, where, EXPECT_FIELDS)
-    faults = Faults()
+    faults = SuiteErrors()
     with faults.collected():
         expect_known(expected, where, EXPECT_FIELDS)
     with faults.collected():
@@ -127,7 +127,12 @@ class Request(NamedTuple):
 
     @classmethod
     def of(
-        cls, fields: Mapping[str, Any], where: Path, policies: PolicySet, templates: Mapping[str, Any], faults: Faults
+        cls,
+        fields: Mapping[str, Any],
+        where: Path,
+        policies: PolicySet,
+        templates: Mapping[str, Any],
+        faults: SuiteErrors,
     ) -> Request:
         """Read the request of a case, and collect its faults."""
         obj = old = None
@@ -287,7 +292,7 @@ def expect_known(fields: Mapping[str, Any], where: Path, known: Sequence[str]) -
     Raises:
         SuiteError: A field is unknown.
     """
-    faults = Faults()
+    faults = SuiteErrors()
     for name in fields:
         with faults.collected():
             if name not in known:

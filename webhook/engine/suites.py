@@ -39,9 +39,9 @@ from webhook.engine.cases import (
     CASES,
     OBJECTS,
     SUITE_FIELDS,
-    Faults,
     Request,
     SuiteError,
+    SuiteErrors,
     expect_known,
     expected_of,
     map_of,
@@ -50,7 +50,7 @@ from webhook.engine.cases import (
     release_of_suite,
 )
 from webhook.policy.change.difference import difference
-from webhook.policy.evaluation.policyset import Finding, Given
+from webhook.policy.evaluation.policyset import Given, PolicyFinding
 from webhook.policy.load import load
 from webhook.policy.manifest.versions import is_policy
 from webhook.policy.tools.coverage import Coverage, Covered
@@ -116,7 +116,7 @@ class SuiteResult(NamedTuple):
 
     cases: tuple[CaseResult, ...]
     coverage: tuple[Covered, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[PolicyFinding, ...]
 
     @property
     def passed(self) -> bool:
@@ -166,7 +166,7 @@ def _read(
     """Return a suite's release, the objects of all cases, the named objects, and the cases."""
     document = map_of(suite, Path(), SUITE_FIELDS)
     cases, templates, base = document.get("cases"), document.get("objects") or {}, [*given]
-    faults, minor = Faults(), release or NEWEST
+    faults, minor = SuiteErrors(), release or NEWEST
     with faults.collected():
         expect_known(document, Path(), SUITE_FIELDS)
     with faults.collected():
@@ -209,7 +209,7 @@ def _run_case(
     templates: Mapping[str, Any],
 ) -> CaseResult:
     name = _name_of(case, where)
-    faults = Faults()
+    faults = SuiteErrors()
     with faults.collected():
         fields = map_of(case, where, CASE_FIELDS)
         expected: Mapping[str, Any] = {}

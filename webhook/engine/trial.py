@@ -9,7 +9,7 @@ from webhook.api.conversion import ConversionError, convert
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError
 from webhook.engine.offline import evaluate
 from webhook.objects import text
-from webhook.policy.evaluation.policyset import Finding
+from webhook.policy.evaluation.policyset import PolicyFinding
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import kind_of
 from webhook.policy.manifest.model import MUTATING
@@ -64,7 +64,7 @@ _OF_METADATA: Final = ("labels", "annotations")
 
 def try_policies(
     policies: PolicySet, release: Release, explained: AbstractSet[tuple[int, Path]] = frozenset()
-) -> list[Finding]:
+) -> list[PolicyFinding]:
     """Evaluate policies for small objects, and warn of expressions that end with an error.
 
     Policies with parameters are left out, as these are not known.
@@ -76,7 +76,7 @@ def try_policies(
             given, and the path.
     """
     return [
-        Finding(given, problem)
+        PolicyFinding(given, problem)
         for policy in policies.policies
         if policy.param_kind is None
         for given in [policies.origins[policy]]

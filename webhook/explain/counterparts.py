@@ -9,11 +9,11 @@ from webhook.explain.places import kinds, parts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webhook.explain.places import Kind, Place
+    from webhook.explain.places import FieldPlace, Kind
     from webhook.release import Release
 
 
-def counterparts(place: Place, release: Release | None) -> Iterator[tuple[Kind, Place | None]]:
+def counterparts(place: FieldPlace, release: Release | None) -> Iterator[tuple[Kind, FieldPlace | None]]:
     """Yield the other API versions of a place's kind, with the same place there, None if it is missing.
 
     Args:
@@ -25,7 +25,7 @@ def counterparts(place: Place, release: Release | None) -> Iterator[tuple[Kind, 
             yield kind, counterpart(place, kind, release)
 
 
-def counterpart(place: Place, kind: Kind, release: Release | None) -> Place | None:
+def counterpart(place: FieldPlace, kind: Kind, release: Release | None) -> FieldPlace | None:
     """Find the place in another version of its kind; None if it has no such field.
 
     An inlined struct is at the place of its fields.

@@ -14,12 +14,12 @@ from webhook.schema import CREATE, Array, Field, Map
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from webhook.explain.places import Kind, Place
+    from webhook.explain.places import FieldPlace, Kind
     from webhook.release import Release
     from webhook.schema import Target
 
 
-def limits(place: Place, release: Release | None) -> list[str]:
+def limits(place: FieldPlace, release: Release | None) -> list[str]:
     """Describe the limits of a field, in one release or in all that have it.
 
     Where releases differ, each limit names its releases.
@@ -28,7 +28,7 @@ def limits(place: Place, release: Release | None) -> list[str]:
     return [f"{limit} {when}".rstrip() for limit, when in held]
 
 
-def gates_of(place: Place, release: Release | None) -> list[tuple[str, str]]:
+def gates_of(place: FieldPlace, release: Release | None) -> list[tuple[str, str]]:
     """Return the feature gates that a field or kind itself needs, with their releases, if not all."""
     if place.path:
         return _over_releases(place, release, place.field.gates)
@@ -36,7 +36,7 @@ def gates_of(place: Place, release: Release | None) -> list[tuple[str, str]]:
     return _over_releases(place, release, lambda at: filter(None, (at.pick(gate),)))
 
 
-def gated(among: Iterable[Kind], gate: str, release: Release | None) -> Iterator[tuple[Place, str]]:
+def gated(among: Iterable[Kind], gate: str, release: Release | None) -> Iterator[tuple[FieldPlace, str]]:
     """Find the kinds and fields that need a feature gate themselves, with their releases, if not all."""
     left = [kind.place for kind in among]
     while left:
@@ -46,7 +46,7 @@ def gated(among: Iterable[Kind], gate: str, release: Release | None) -> Iterator
 
 
 def _over_releases(
-    place: Place, release: Release | None, facts_of: Callable[[Target], Iterable[str]]
+    place: FieldPlace, release: Release | None, facts_of: Callable[[Target], Iterable[str]]
 ) -> list[tuple[str, str]]:
     """Collect facts, each with the releases that have it, or none if all do."""
     since, until = (release, release) if release is not None else place.releases

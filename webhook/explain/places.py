@@ -46,12 +46,12 @@ class Kind(NamedTuple):
         return self.api_version.rpartition("/")[2]
 
     @property
-    def place(self) -> Place:
+    def place(self) -> FieldPlace:
         """The place of the whole kind."""
-        return Place(self, (), Nested(self.served.type), _of_version(self, self.served.type), (), None)
+        return FieldPlace(self, (), Nested(self.served.type), _of_version(self, self.served.type), (), None)
 
 
-class Place(NamedTuple):
+class FieldPlace(NamedTuple):
     """A field somewhere in a kind, or the kind as a whole.
 
     Args:
@@ -68,7 +68,7 @@ class Place(NamedTuple):
     field: Field
     type: type[Struct] | None
     home: tuple[str, ...]
-    above: Place | None
+    above: FieldPlace | None
 
     def __str__(self) -> str:
         """Spell the place as ``draguard explain`` takes it."""
@@ -80,9 +80,9 @@ class Place(NamedTuple):
         return self.above is not None and self.home == self.above.home and not self.field.inline
 
     @property
-    def lineage(self) -> Iterator[Place]:
+    def lineage(self) -> Iterator[FieldPlace]:
         """The place and those around it, up to the whole."""
-        place: Place | None = self
+        place: FieldPlace | None = self
         while place is not None:
             yield place
             place = place.above
@@ -116,7 +116,7 @@ class Rule(NamedTuple):
     """A rule, and all places that state it; none for a rule about any object."""
 
     doc: str
-    places: list[tuple[Place, Stated]]
+    places: list[tuple[FieldPlace, Stated]]
 
 
 def kinds(release: Release | None = None) -> list[Kind]:
@@ -129,7 +129,7 @@ def kinds(release: Release | None = None) -> list[Kind]:
     ]
 
 
-def children(place: Place, release: Release | None) -> Iterator[Place]:
+def children(place: FieldPlace, release: Release | None) -> Iterator[FieldPlace]:
     """List the fields of a place, or those that a release has."""
     for part in parts(place, release):
         if part.field.inline:  # its fields are inlined in the enclosing struct
@@ -138,7 +138,7 @@ def children(place: Place, release: Release | None) -> Iterator[Place]:
             yield part
 
 
-def parts(place: Place, release: Release | None) -> Iterator[Place]:
+def parts(place: FieldPlace, release: Release | None) -> Iterator[FieldPlace]:
     """List the declarations of a place's type: its fields, and inlined structs."""
     if place.type is None:
         return
@@ -147,7 +147,7 @@ def parts(place: Place, release: Release | None) -> Iterator[Place]:
             struct = _struct(field)
             path = place.path if field.inline else (*place.path, name)
             home = place.home if name == place.type.box else (*place.home, name)
-            yield Place(place.kind, path, field, struct and _of_version(place.kind, struct), home, place)
+            yield FieldPlace(place.kind, path, field, struct and _of_version(place.kind, struct), home, place)
 
 
 def rules(among: Iterable[Kind], release: Release | None) -> dict[str, Rule]:
@@ -196,7 +196,7 @@ def _stated_in(roots: Iterable[type[Struct]], *sorts: str) -> Iterator[Stated]:
                 left.append(inner)
 
 
-def rules_at(place: Place, release: Release | None) -> Iterator[Stated]:
+def rules_at(place: FieldPlace, release: Release | None) -> Iterator[Stated]:
     """List the rules that a place states, or those that a release has."""
     structs = [place]
     for each in structs:
@@ -205,7 +205,7 @@ def rules_at(place: Place, release: Release | None) -> Iterator[Stated]:
     yield from _rules_of(place.field)
 
 
-def declared_at(place: Place, release: Release | None) -> Iterator[Stated]:
+def declared_at(place: FieldPlace, release: Release | None) -> Iterator[Stated]:
     """List the rules about several fields that the struct of a place states, or those that a release has."""
     for sort in _SORTS:
         for each in declared(place.type, sort) if place.type else ():

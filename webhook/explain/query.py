@@ -17,7 +17,7 @@ from webhook.spelling import either, nearest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from webhook.explain.places import Kind, Place
+    from webhook.explain.places import FieldPlace, Kind
     from webhook.release import Release
 
 __all__ = ["UnknownNameError", "explain"]
@@ -91,7 +91,7 @@ def _fields(among: Iterable[Kind], path: Sequence[str], release: Release | None)
     steps = [step.casefold() for step in path]
     wanted = [{step, f"{step}s"} for step in steps]
 
-    def is_other(place: Place) -> bool:
+    def is_other(place: FieldPlace) -> bool:
         return place.path[-1].casefold() != steps[-1]
 
     found = []
@@ -110,7 +110,7 @@ def _fields_of_type(among: Iterable[Kind], name: str, release: Release | None) -
             yield str(place)
 
 
-def _places(among: Iterable[Kind], release: Release | None) -> Iterator[Place]:
+def _places(among: Iterable[Kind], release: Release | None) -> Iterator[FieldPlace]:
     """Yield the fields of all kinds, in their newest versions."""
     newest: dict[str, Kind] = {}
     for kind in among:
@@ -148,7 +148,7 @@ def _named(among: Iterable[Kind], name: str) -> list[Kind]:
     return sorted(named, key=lambda kind: (kind.served.until, kind.served.since), reverse=True)
 
 
-def _find(named: Sequence[Kind], path: Sequence[str], release: Release | None) -> Place:
+def _find(named: Sequence[Kind], path: Sequence[str], release: Release | None) -> FieldPlace:
     """Find a field in the newest version of a kind that has it."""
     complaints = []
     for kind in named:
@@ -159,7 +159,7 @@ def _find(named: Sequence[Kind], path: Sequence[str], release: Release | None) -
     raise UnknownNameError(complaints[0] + _other_path(named[0], path))
 
 
-def _walk(kind: Kind, path: Iterable[str], release: Release | None) -> Place | str:
+def _walk(kind: Kind, path: Iterable[str], release: Release | None) -> FieldPlace | str:
     """Follow a path to a field; report the step that does not exist."""
     place = kind.place
     for step in path:
@@ -181,7 +181,7 @@ def _other_path(kind: Kind, path: Sequence[str]) -> str:
     return ""
 
 
-def _no_field(place: Place, step: str, fields: Iterable[str]) -> str:
+def _no_field(place: FieldPlace, step: str, fields: Iterable[str]) -> str:
     if place.type and step in place.type.opaque:
         return f"{place}.{step} exists in Kubernetes, but nothing of it is judged here"
     near = nearest(step, fields)

@@ -16,7 +16,7 @@ from webhook.schema import IMMUTABLE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webhook.explain.places import Place
+    from webhook.explain.places import FieldPlace
     from webhook.release import Release
     from webhook.schema import Declared
 
@@ -32,10 +32,10 @@ class Reader(NamedTuple):
     """
 
     stated: Stated
-    place: Place
+    place: FieldPlace
 
 
-def readers(place: Place, release: Release | None) -> Iterator[Reader]:
+def readers(place: FieldPlace, release: Release | None) -> Iterator[Reader]:
     """List the rules that a place states, then those of the places around it that read it, the nearest first."""
     for stated in rules_at(place, release):
         yield Reader(stated, place)

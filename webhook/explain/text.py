@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from webhook.api.versions import Served
-    from webhook.explain.places import Kind, Place, Rule
+    from webhook.explain.places import FieldPlace, Kind, Rule
     from webhook.explain.readers import Reader
     from webhook.release import Release
     from webhook.schema import Declared, Field
@@ -51,7 +51,7 @@ def overview(among: Iterable[Kind], known: Mapping[str, Rule]) -> str:
     )
 
 
-def of_place(place: Place, release: Release | None, *, recursive: bool = False) -> str:
+def of_place(place: FieldPlace, release: Release | None, *, recursive: bool = False) -> str:
     """Describe a kind or a field.
 
     Args:
@@ -100,7 +100,7 @@ def of_rule(name: str, rule: Rule) -> str:
     return "\n".join(lines)
 
 
-def of_gate(name: str, needing: Iterable[tuple[Place, str]]) -> str:
+def of_gate(name: str, needing: Iterable[tuple[FieldPlace, str]]) -> str:
     """Describe the stages of a feature gate, and the fields and kinds that need it."""
     lines = [f"FEATURE GATE:  {name}", "", "STAGES:", *(f"    {stage}" for stage in _history(name).split("; "))]
     pairs = ((place.kind, f"    {place} {when}".rstrip()) for place, when in needing)
@@ -126,7 +126,7 @@ def _by_version(pairs: Iterable[tuple[Kind, _T]]) -> dict[str, list[_T]]:
     return found
 
 
-def _tree(place: Place, release: Release | None, indent: str) -> Iterator[str]:
+def _tree(place: FieldPlace, release: Release | None, indent: str) -> Iterator[str]:
     """List the fields of a place at all depths."""
     for part in children(place, release):
         required = "  -required-" if "required" in limits(part, release) else ""
@@ -134,21 +134,21 @@ def _tree(place: Place, release: Release | None, indent: str) -> Iterator[str]:
         yield from _tree(part, release, f"{indent}  ")
 
 
-def _of_part(place: Place, release: Release | None) -> Iterator[str]:
+def _of_part(place: FieldPlace, release: Release | None) -> Iterator[str]:
     dropped = [f"dropped without feature gate {gate} {when}".rstrip() for gate, when in gates_of(place, release)]
     facts = [*limits(place, release), *_window(place.field, place.kind.served), *dropped]
     yield f"  {place.path[-1]}  <{type_name(place.field)}>" + (f"  {', '.join(facts)}" if facts else "")
     yield from _wrapped(place.field.doc, 4)
 
 
-def _of_reader(reader: Reader, place: Place) -> Iterator[str]:
+def _of_reader(reader: Reader, place: FieldPlace) -> Iterator[str]:
     stated = reader.stated
     where = f"  at {'.'.join(reader.place.path) or reader.place}" if reader.place != place else ""
     yield f"  {stated.name}{_when(stated.declared, place.kind.served)}{where}"
     yield from _wrapped(_first_line(stated.doc), 4)
 
 
-def _gates(place: Place, release: Release | None) -> Iterator[str]:
+def _gates(place: FieldPlace, release: Release | None) -> Iterator[str]:
     """Describe the feature gates that a place and those around it need, with their stages."""
     for around in place.lineage:
         if around.path:
@@ -169,7 +169,7 @@ def _history(gate: str) -> str:
     return "; ".join(stages)
 
 
-def _elsewhere(place: Place, release: Release | None) -> Iterator[str]:
+def _elsewhere(place: FieldPlace, release: Release | None) -> Iterator[str]:
     """Describe the place of the same field in other API versions, and the differences."""
     found = list(counterparts(place, release))
     width = max((len(kind.version) for kind, _ in found), default=0)
@@ -184,7 +184,7 @@ def _elsewhere(place: Place, release: Release | None) -> Iterator[str]:
             yield f"  {kind.version:{width}}  {span(*other.releases):12}  {'.'.join(other.path) or other}{facts}"
 
 
-def _differing(place: Place, other: Place, release: Release | None) -> Iterator[str]:
+def _differing(place: FieldPlace, other: FieldPlace, release: Release | None) -> Iterator[str]:
     """Describe the differences in another version: the type, the limits."""
     if type_name(place.field) != (there := type_name(other.field)):
         yield f"<{there}>"

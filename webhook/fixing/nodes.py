@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Found:
+class PlacedNode:
     """A value, and its container.
 
     Args:
@@ -38,17 +38,17 @@ def tree_of(document: Document) -> Node:
     return root
 
 
-def find(root: Node, path: Sequence[str | int]) -> Found | None:
+def find(root: Node, path: Sequence[str | int]) -> PlacedNode | None:
     """Return the value at a path; None if it is missing, or written elsewhere (by an alias or a merge)."""
-    found = Found(root)
+    found = PlacedNode(root)
     for step in path:
         node = found.node
         if not node.is_whole:
             return None
         if isinstance(step, int) and node.items is not None and step < len(node.items):
-            found = Found(node.items[step], node, place=step)
+            found = PlacedNode(node.items[step], node, place=step)
         elif (entry := node.entry(step)) is not None:
-            found = Found(entry.value, node, entry)
+            found = PlacedNode(entry.value, node, entry)
         else:
             return None
     return found

@@ -23,7 +23,7 @@ NAMED_BY: Final = {
 }
 """The field that names an object of a kind."""
 
-Place = tuple["Document", tuple[str | int, ...]]
+Mention = tuple["Document", tuple[str | int, ...]]
 
 
 class References:
@@ -37,16 +37,16 @@ class References:
         self._documents = documents
 
     @cached_property
-    def _to_objects(self) -> dict[tuple[str, str], list[Place]]:
+    def _to_objects(self) -> dict[tuple[str, str], list[Mention]]:
         """Where names of objects are written, by the field and the name."""
         fields = frozenset(NAMED_BY.values())
-        found: dict[tuple[str, str], list[Place]] = defaultdict(list)
+        found: dict[tuple[str, str], list[Mention]] = defaultdict(list)
         for document in self._documents:
             for field, name, path in _names(document.data, fields):
                 found[field, name].append((document, path))
         return found
 
-    def of(self, document: Document, path: tuple[str | int, ...]) -> Iterator[Place]:
+    def of(self, document: Document, path: tuple[str | int, ...]) -> Iterator[Mention]:
         """Find the occurrences of the name at a place: itself, and all references to the same object.
 
         Args:

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from webhook.documents.compose import compose
-from webhook.documents.content import Fault
+from webhook.documents.content import ContentError
 from webhook.documents.edits import Edit
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _reads_as(written: str, value: str, *, in_braces: bool) -> bool:
     """Tell whether YAML reads a text without quotes as a string."""
     try:
         read = compose(f"a: [{written}]" if in_braces else f"a: {written}").value
-    except Fault:
+    except ContentError:
         return False
     return bool(read == {"a": [value] if in_braces else value})
 
@@ -100,7 +100,7 @@ def _reads_alike(written: str) -> bool:
     """Tell whether YAML reads a value without quotes in braces as it does elsewhere."""
     try:
         return bool(compose(f"a: [{written}]").value["a"] == [compose(f"a: {written}").value["a"]])
-    except (Fault, LookupError, TypeError):
+    except (ContentError, LookupError, TypeError):
         return False
 
 

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webhook.documents.nodes import Entry, Node
-    from webhook.fixing.nodes import Found
+    from webhook.fixing.nodes import PlacedNode
 
 _DASH: Final = re.compile(r"-[ \t]+\Z")
 
 
-def removed(text: str, found: Found) -> list[Edit] | None:
+def removed(text: str, found: PlacedNode) -> list[Edit] | None:
     """Return the edits that remove the item of a list; None if it is not an item, or the only one."""
     around = found.around
     if around is None or around.items is None or len(around.items) < 2:  # noqa: PLR2004 - something must stay
@@ -125,7 +125,7 @@ def _nested_in_braces(
     ]
 
 
-def unwrapped(text: str, found: Found) -> list[Edit] | None:
+def unwrapped(text: str, found: PlacedNode) -> list[Edit] | None:
     """Return the edits that replace a map by its fields; None if that would lose text."""
     around, entry, inner = found.around, found.entry, found.node
     if around is None or entry is None or not inner.entries or not inner.is_whole:

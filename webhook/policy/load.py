@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from webhook.api.versions import NEWEST
 from webhook.objects import metadata_of, text
 from webhook.policy.evaluation.plan import Hook
-from webhook.policy.evaluation.policyset import Finding, Given, PolicySet
+from webhook.policy.evaluation.policyset import Given, PolicyFinding, PolicySet
 from webhook.policy.evaluation.quick import quick_of
 from webhook.policy.manifest.kinds import Kind, Kinds, kind_of
 from webhook.policy.manifest.model import DENY, MUTATING, VALIDATING, Binding, Policy, binding_of, name_of, policy_of
@@ -66,7 +66,7 @@ class _Read:
         self._origins: dict[object, Given] = {}
         self._refused: set[Name] = set()
         """The policies that refused manifests would have defined or bound."""
-        self._findings: list[Finding] = []
+        self._findings: list[PolicyFinding] = []
         self._objects: dict[Kind, list[JSONObject]] = {}
 
     def take(self, each: Given) -> None:
@@ -77,7 +77,7 @@ class _Read:
                 self._objects.setdefault(kind_of(text(obj, "apiVersion"), text(obj, "kind")), []).append(obj)
             return
         problems = validate_policy(obj, self._served_by(obj), beyond_decoding=self._by_cluster)
-        self._findings += [Finding(each, problem) for problem in problems]
+        self._findings += [PolicyFinding(each, problem) for problem in problems]
         if any(problem.level == ERROR for problem in problems):
             self._refused.add(_intended_policy(obj))
             return
@@ -138,7 +138,7 @@ def _unbound(
     bindings: Mapping[Name, Binding],
     origins: Mapping[object, Given],
     refused: set[Name],
-) -> Iterator[Finding]:
+) -> Iterator[PolicyFinding]:
     """Find bindings without a policy, policies without a binding, and parameters that only one of the two has."""
     bound = {(each.kind, each.policy) for each in bindings.values()}
     for key, policy in policies.items():
@@ -173,5 +173,5 @@ def _policy_meant(binding: Binding, policies: Iterable[Name]) -> str:
     return did_you_mean(binding.policy, of_kind, quotes='"')
 
 
-def _finding(given: Given, rule: str, path: Path, message: str, hint: str = "") -> Finding:
-    return Finding(given, Problem(WARNING, rule, "", path, message, hint))
+def _finding(given: Given, rule: str, path: Path, message: str, hint: str = "") -> PolicyFinding:
+    return PolicyFinding(given, Problem(WARNING, rule, "", path, message, hint))

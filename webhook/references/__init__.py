@@ -7,7 +7,7 @@ pod then stays pending. Each rule here checks one object against the objects aro
 from __future__ import annotations
 
 from webhook.references import claims, classes, parameters, typos
-from webhook.references.alike import Found
+from webhook.references.alike import ReferenceFindings
 from webhook.references.lookup import every_rule, look
 from webhook.references.rules import NOTE, RULES, Context, Rule
 
@@ -15,7 +15,7 @@ __all__ = [
     "NOTE",
     "RULES",
     "Context",
-    "Found",
+    "ReferenceFindings",
     "Rule",
     "claims",
     "classes",

@@ -43,7 +43,7 @@ class Plain(Enum):
     NAMES = "plain constants, and which attributes and capacities are read"
 
 
-class Found(NamedTuple):
+class ReferenceFindings(NamedTuple):
     """The findings of rules about an object.
 
     Args:
@@ -64,14 +64,18 @@ class Alike:
 
     def __init__(self, most: int = _BYTES) -> None:
         self._left = most
-        self._found: dict[str | bytes | tuple[str, ...], Found] = {}
+        self._found: dict[str | bytes | tuple[str, ...], ReferenceFindings] = {}
         self._seen: set[int] = set()
         self._differing: set[str] = set()
         """Shapes of claims whose findings depend on the constants, or did for one of them."""
 
     def find(
-        self, obj: JSONObject, look: Callable[[], Found], plain: Callable[[], Plain], keys: Keys | None = None
-    ) -> Found:
+        self,
+        obj: JSONObject,
+        look: Callable[[], ReferenceFindings],
+        plain: Callable[[], Plain],
+        keys: Keys | None = None,
+    ) -> ReferenceFindings:
         """Return the findings of an object.
 
         Args:
@@ -99,7 +103,7 @@ class Alike:
                     self._keep_shapes(keys, found, plain())
         return found
 
-    def _of_few(self, obj: JSONObject, look: Callable[[], Found]) -> Found:
+    def _of_few(self, obj: JSONObject, look: Callable[[], ReferenceFindings]) -> ReferenceFindings:
         """Return the findings of one of the first objects, of which only equal ones are cached."""
         try:
             key = marshal.dumps({**obj, "metadata": bool(name_of(obj))}, _PLAIN)
@@ -111,7 +115,7 @@ class Alike:
             self._keep(key, found)
         return found
 
-    def _keep_shapes(self, keys: Keys, found: Found, plain: Plain) -> None:
+    def _keep_shapes(self, keys: Keys, found: ReferenceFindings, plain: Plain) -> None:
         if plain is not Plain.NOTHING:
             self._keep(keys.any_names if plain is Plain.NAMES else keys.same_names, found)
         elif len(self._differing) < _SHAPES:
@@ -127,7 +131,7 @@ class Alike:
         self._seen.add(known)
         return False
 
-    def _keep(self, key: str | bytes | tuple[str, ...], found: Found) -> None:
+    def _keep(self, key: str | bytes | tuple[str, ...], found: ReferenceFindings) -> None:
         length = sum(map(len, key)) if isinstance(key, tuple) else len(key)
         self._left -= length + _PROBLEM * (1 + len(found.problems))
         if self._left >= 0:

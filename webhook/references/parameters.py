@@ -14,7 +14,7 @@ from webhook.references.rules import finding, rule
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webhook.drivers import Fault, Profile
+    from webhook.drivers import ParameterFault, Profile
     from webhook.objects import JSONObject
     from webhook.problem import Problem
     from webhook.references.rules import Context
@@ -49,7 +49,7 @@ def driver_gate(obj: JSONObject, context: Context) -> Iterator[Problem]:
             yield finding(path, fault.message, fault.hint, "Refused")
 
 
-def _faults(obj: JSONObject, context: Context) -> Iterator[tuple[Fault, tuple[str | int, ...]]]:
+def _faults(obj: JSONObject, context: Context) -> Iterator[tuple[ParameterFault, tuple[str | int, ...]]]:
     where: tuple[str, ...] = ("spec",) if obj.get("kind") == "DeviceClass" else devices_path(obj)
     for index, each in enumerate(items(obj, *where, "config")):
         profile = context.profile(text(each, "opaque", "driver"))
@@ -59,9 +59,9 @@ def _faults(obj: JSONObject, context: Context) -> Iterator[tuple[Fault, tuple[st
                 yield fault, (*path, *fault.path)
 
 
-def _checked(profile: Profile, parameters: Any, context: Context) -> Sequence[Fault]:
+def _checked(profile: Profile, parameters: Any, context: Context) -> Sequence[ParameterFault]:
     """Check parameters; where the user's profiles have taken too much work, report that instead."""
-    from webhook.drivers import Fault, check_parameters  # most objects have no parameters
+    from webhook.drivers import ParameterFault, check_parameters  # most objects have no parameters
 
     faults = islice(check_parameters(profile, parameters), _MOST)
     if context.checking is None:
@@ -70,4 +70,4 @@ def _checked(profile: Profile, parameters: Any, context: Context) -> Sequence[Fa
         with limited(context.checking):
             return list(faults)
     except BudgetExceededError:
-        return [Fault((), "not checked: the profiles' schemas take more work than draguard allows", _SMALLER)]
+        return [ParameterFault((), "not checked: the profiles' schemas take more work than draguard allows", _SMALLER)]

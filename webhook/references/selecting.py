@@ -19,7 +19,7 @@ from webhook.references.requests import requests_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webhook.allocation.selecting import Fault
+    from webhook.allocation.selecting import SelectorFault
     from webhook.cel.syntax.ast import Expression
     from webhook.deviceselectors.fleet import Fleet
     from webhook.deviceselectors.groups import Group
@@ -175,7 +175,7 @@ def _text_comparisons(parts: Parts) -> Iterator[TextComparison]:
                 yield TextComparison(read, written, other.value, other.offset)
 
 
-def failures(selector: Selector, fleet: Fleet) -> Sequence[tuple[Group, Fault]]:
+def failures(selector: Selector, fleet: Fleet) -> Sequence[tuple[Group, SelectorFault]]:
     """Return the devices on which a selector fails, with the errors; none if the class is unknown."""
     if not selector.is_certain:
         return ()

@@ -39,7 +39,7 @@ else:
     semver = Module("webhook.cel.kubernetes.semver")
 
 
-class _Found(NamedTuple):
+class _ExpressionFinding(NamedTuple):
     """The errors of an expression, independent of its place."""
 
     message: str
@@ -49,7 +49,7 @@ class _Found(NamedTuple):
 
 
 def _of_expressions(
-    obj: JSONObject, context: Context, name: str, check: Callable[[Parts, Context], Iterator[_Found]]
+    obj: JSONObject, context: Context, name: str, check: Callable[[Parts, Context], Iterator[_ExpressionFinding]]
 ) -> Iterator[Problem]:
     """Check expressions by themselves; each is checked once, even if it occurs often."""
     for each in selectors_of(obj, context):
@@ -69,7 +69,7 @@ def selector_constant(obj: JSONObject, context: Context) -> Iterator[Problem]:
     yield from _of_expressions(obj, context, "selector-constant", _constant)
 
 
-def _constant(parts: Parts, _: Context) -> Iterator[_Found]:
+def _constant(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
     for part in parts.all:
         if depends_on_device(part):
             continue
@@ -78,19 +78,23 @@ def _constant(parts: Parts, _: Context) -> Iterator[_Found]:
         except CelError as error:
             is_known = current().left >= 0  # else there was no work left to find out
             if is_known and not list(constants(every_node(part))):  # a separate rule reports those
-                yield _Found(f"the selector fails for every device: {error}", "", "NeverHolds", start_of(part))
+                yield _ExpressionFinding(
+                    f"the selector fails for every device: {error}", "", "NeverHolds", start_of(part)
+                )
             return
         whole = len(parts.all) == 1
         subject = "the selector" if whole else "a part of the selector"
         if value is False:
             message = f"{subject} is false for every device: it selects nothing"
-            yield _Found(message, "compare what a device has, such as device.driver", "NeverHolds", start_of(part))
+            yield _ExpressionFinding(
+                message, "compare what a device has, such as device.driver", "NeverHolds", start_of(part)
+            )
             return
         if whole and value is True:
-            yield _Found("the selector is true for every device", "leave it out", "AlwaysHolds")
+            yield _ExpressionFinding("the selector is true for every device", "leave it out", "AlwaysHolds")
             return
     if always_holds(parts):
-        yield _Found("the selector is true for every device", "leave it out", "AlwaysHolds")
+        yield _ExpressionFinding("the selector is true for every device", "leave it out", "AlwaysHolds")
 
 
 @rule("selector-contradiction", *SELECTING)
@@ -143,13 +147,15 @@ _TEXT_OR_COMMENT: Final = Pattern(
 """A text in quotes, in which // begins no comment, or a comment."""
 
 
-def _comment(parts: Parts, _: Context) -> Iterator[_Found]:
+def _comment(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
     if "//" not in parts.text or "\n" in parts.text.strip():
         return
     for each in _TEXT_OR_COMMENT.finditer(parts.text):
         if each[1] and ("&&" in each[1] or "||" in each[1]):
             hint = "in YAML > joins lines: write | in its place, or leave the comment out"
-            yield _Found("the conditions behind // are a comment and do not count", hint, "Comment", each.start())
+            yield _ExpressionFinding(
+                "the conditions behind // are a comment and do not count", hint, "Comment", each.start()
+            )
 
 
 @rule("impossible-name", *SELECTING, of_field=True)
@@ -162,14 +168,14 @@ def impossible_name(obj: JSONObject, context: Context) -> Iterator[Problem]:
     yield from _of_expressions(obj, context, "impossible-name", _impossible_name)
 
 
-def _impossible_name(parts: Parts, context: Context) -> Iterator[_Found]:
+def _impossible_name(parts: Parts, context: Context) -> Iterator[_ExpressionFinding]:
     for read in reads_of(parts):
         if faults := formats.dns_subdomain(read.domain, context.release):
             message = f'no driver can publish the domain "{read.domain}": {faults[0]}'
-            yield _Found(message, _domain(read, parts.text), "Impossible", read.domain_offset)
+            yield _ExpressionFinding(message, _domain(read, parts.text), "Impossible", read.domain_offset)
         elif faults := formats.c_identifier(read.name, context.release):
             message = f'no driver can publish the name "{read.name}": {faults[0]}'
-            yield _Found(message, "", "Impossible", read.offset)
+            yield _ExpressionFinding(message, "", "Impossible", read.offset)
 
 
 def _domain(read: Read, expression: str) -> Advice:
@@ -193,7 +199,7 @@ def impossible_constant(obj: JSONObject, context: Context) -> Iterator[Problem]:
     yield from _of_expressions(obj, context, "impossible-constant", _impossible_constant)
 
 
-def _impossible_constant(parts: Parts, context: Context) -> Iterator[_Found]:
+def _impossible_constant(parts: Parts, context: Context) -> Iterator[_ExpressionFinding]:
     for call in constants(parts.nodes):
         literal = call.arguments[0]
         if len(call.arguments) != 1 or not isinstance(literal, Literal) or not isinstance(literal.value, str):
@@ -201,10 +207,12 @@ def _impossible_constant(parts: Parts, context: Context) -> Iterator[_Found]:
         value = literal.value
         if call.function == "quantity" and (faults := formats.quantity(value, context.release)):
             advice = with_constant(parts.text, call, near_quantity(value))
-            yield _Found(f'quantity("{value}") is an error: {faults[0]}', advice, "Impossible", literal.offset)
+            yield _ExpressionFinding(
+                f'quantity("{value}") is an error: {faults[0]}', advice, "Impossible", literal.offset
+            )
         elif call.function == "semver" and (fault := _not_a_version(value)):
             advice = with_constant(parts.text, call, "" if _not_a_version(near := near_semver(value)) else near)
-            yield _Found(f'semver("{value}") is an error: {fault}', advice, "Impossible", literal.offset)
+            yield _ExpressionFinding(f'semver("{value}") is an error: {fault}', advice, "Impossible", literal.offset)
 
 
 def _not_a_version(value: str) -> str:
@@ -225,7 +233,7 @@ def impossible_read(obj: JSONObject, context: Context) -> Iterator[Problem]:
     yield from _of_expressions(obj, context, "impossible-read", _impossible_read)
 
 
-def _impossible_read(parts: Parts, _: Context) -> Iterator[_Found]:
+def _impossible_read(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
     dotted: set[int] = set()
     for node in parts.nodes:
         if (found := _dotted(node, parts.text)) and found[0].domain_offset not in dotted:
@@ -238,15 +246,17 @@ def _impossible_read(parts: Parts, _: Context) -> Iterator[_Found]:
             hint = f"an attribute is read without its type: leave out .{node.field}"
             mended = f"{parts.text[: node.offset]}{parts.text[node.offset + 1 + len(node.field) :]}"
             is_plain = parts.text[node.offset :].startswith(f".{node.field}")
-            yield _Found(message, Advice(hint, Fix("replace", mended) if is_plain else None), "Impossible", node.offset)
+            yield _ExpressionFinding(
+                message, Advice(hint, Fix("replace", mended) if is_plain else None), "Impossible", node.offset
+            )
         read = _as_quantity(node)
         if read and read.holder == "attributes":
             message = f'the attribute "{read.domain}/{read.name}" is compared with a quantity, and no attribute is one'
             hint = f'quantities are capacities: device.capacity["{read.domain}"].{read.name}'
-            yield _Found(message, hint, "Impossible", read.offset)
+            yield _ExpressionFinding(message, hint, "Impossible", read.offset)
 
 
-def _dotted(node: Expression, text: str) -> tuple[Read, _Found] | None:
+def _dotted(node: Expression, text: str) -> tuple[Read, _ExpressionFinding] | None:
     """Report a domain with dots that is read field by field; None for other reads."""
     names, inner, read = list[str](), node, None
     while isinstance(inner, Select) and (read := read_of(inner)) is None:
@@ -263,7 +273,7 @@ def _dotted(node: Expression, text: str) -> tuple[Read, _Found] | None:
     message = f'device.{read.holder} is read by the parts of "{domain}" one by one, but a domain is one name'
     fix = Fix("replace", f"{text[:start]}{meant}{text[stop:]}", safe=False)
     hint = f"put the domain in brackets and quotes: device.{read.holder}{meant}"
-    return read, _Found(message, Advice(hint, fix), "Impossible", start)
+    return read, _ExpressionFinding(message, Advice(hint, fix), "Impossible", start)
 
 
 def _as_quantity(node: Expression) -> Read | None:
@@ -290,12 +300,12 @@ def order_of_texts(obj: JSONObject, context: Context) -> Iterator[Problem]:
             yield finding(each.path, *found)
 
 
-def _order_of_texts(parts: Parts) -> Iterator[_Found]:
+def _order_of_texts(parts: Parts) -> Iterator[_ExpressionFinding]:
     for each in text_comparisons(parts):
         if each.operator in _ORDERING and each.is_number:
             message = f'"{each.text}" is text, and texts are ordered by their letters: "1000" is less than "550"'
             hint = f"compare a version as in {each.of_versions}, a number without quotes"
-            yield _Found(message, hint, "WrongType", each.offset)
+            yield _ExpressionFinding(message, hint, "WrongType", each.offset)
 
 
 _ORDERING: Final = frozenset({"<", "<=", ">", ">="})

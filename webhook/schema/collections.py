@@ -12,7 +12,7 @@ from webhook.schema.fields import EMPTY, NOTHING, CompiledField, Field, most
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
-    from webhook.schema.decoding import Finding
+    from webhook.schema.decoding import SchemaFinding
     from webhook.schema.fields import Change, Place, Walk
     from webhook.schema.target import Target
 
@@ -103,13 +103,13 @@ class Array(Field):
         goes_on = target.declarative and not self.declarative
         size_ends_list, repeated = self.size_ends_list and release >= SIZE_ENDS_LIST_SINCE, self._repeated(target)
 
-        def walk(value: Any) -> Sequence[Finding]:
+        def walk(value: Any) -> Sequence[SchemaFinding]:
             if type(value) is not list:
                 return absent if value is None else wrong_type(value, owner, go_type, advice=self._advice(value, item))
             if not value:
                 return empty
             is_long = len(value) > limit
-            found: list[Finding] = [too_many(Path(), len(value), limit, release)] if is_long else []
+            found: list[SchemaFinding] = [too_many(Path(), len(value), limit, release)] if is_long else []
             ends, items = is_long and size_ends_list, enumerate(value)
             walk_each = (_walk_declarative(item) if goes_on else decode_item()) if ends else walk_item
             for index, each in items:
@@ -142,14 +142,14 @@ class Array(Field):
         absent = (required(Path(), self.required_detail),) if self.required else NOTHING
         return absent, (invalid(Path(), [], self.empty).named(EMPTY),) if self.empty else absent
 
-    def _repeated(self, target: Target) -> Callable[[list[Any], list[Finding]], list[Finding]] | None:
+    def _repeated(self, target: Target) -> Callable[[list[Any], list[SchemaFinding]], list[SchemaFinding]] | None:
         """Make the closure that adds findings of repeated items to the findings so far."""
         if (unique := self.unique) is None or not target.validates:
             return None
         at_item = target.release >= DUPLICATE_AT_ITEM_SINCE if self.at_item is None else self.at_item
         shows_item, enough, skips = self.declarative, target.enough, target.pick(self.skips_repeated)
 
-        def repeated(value: list[Any], found: list[Finding]) -> list[Finding]:
+        def repeated(value: list[Any], found: list[SchemaFinding]) -> list[SchemaFinding]:
             if found and refuses(found):
                 return found
             keys = [(each or _EMPTY).get(unique) or "" for each in value] if unique else [each or "" for each in value]
@@ -185,7 +185,7 @@ class Array(Field):
         return change
 
 
-def _of_others(found: Iterable[Finding], repeated: Container[object]) -> list[Finding]:
+def _of_others(found: Iterable[SchemaFinding], repeated: Container[object]) -> list[SchemaFinding]:
     """Leave out the problems of repeated items; keep those of the whole list."""
     return [each for each in found if isinstance(each, Misfit) or not each.path or each.path[0] not in repeated]
 
@@ -199,7 +199,7 @@ def _walk_declarative(item: CompiledField) -> Walk:
     """Return the walk for the items of a list that only the handwritten rules find too long."""
     walk_item, struct = item.walk, item.struct
 
-    def walk(value: Any) -> Sequence[Finding]:
+    def walk(value: Any) -> Sequence[SchemaFinding]:
         found = walk_item(value)
         return [each for each in found if isinstance(each, Misfit) or (struct and struct.finds_declaratively(each))]
 
@@ -277,12 +277,12 @@ class Map(Field):
         key_bytes = self.key_bytes if release >= LONG_KEY_CUT_SINCE else 0
         at_key = target.pick(BAD_KEY_HAS_KEY)
 
-        def walk(value: Any) -> Sequence[Finding]:
+        def walk(value: Any) -> Sequence[SchemaFinding]:
             if type(value) is not dict:
                 return absent if value is None else wrong_type(value, owner, go_type)
             if not value:
                 return absent
-            found: list[Finding] = []
+            found: list[SchemaFinding] = []
             walk_name, walk_each, items = walk_key, walk_item, iter(value.items())
             if limit is not None and len(value) > limit:
                 found.append(too_many(Path(), len(value), limit, release))
@@ -302,7 +302,7 @@ class Map(Field):
         return walk
 
 
-def _below(findings: Iterable[Finding], key: str, shown: Sequence[str]) -> list[Finding]:
+def _below(findings: Iterable[SchemaFinding], key: str, shown: Sequence[str]) -> list[SchemaFinding]:
     return [finding.below((Key(key),), shown) for finding in findings]
 
 

@@ -17,12 +17,12 @@ from webhook.schema.view import view_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from webhook.schema.decoding import Finding
+    from webhook.schema.decoding import SchemaFinding
     from webhook.schema.fields import Change, CompiledField, Field, Recheck, Spelled, StructFields, Walk
     from webhook.schema.target import Target
     from webhook.schema.view import View
 
-    Found = tuple[str, Sequence[Finding]]
+    FieldFindings = tuple[str, Sequence[SchemaFinding]]
     Several = Callable[[dict[str, Any], dict[str, Sequence[Problem]] | None], Sequence[Problem]]
 
 ROOT = "/"
@@ -194,11 +194,11 @@ class CompiledStruct:
         opaque = self.type.opaque
         most_unknown = self.target.enough if self.target.strict else 0
 
-        def walk(value: Any) -> Sequence[Finding]:
+        def walk(value: Any) -> Sequence[SchemaFinding]:
             if type(value) is not dict:
                 return otherwise(value)
             walks, inlined = self._walks
-            found: list[Found] = []
+            found: list[FieldFindings] = []
             for name, each in value.items():
                 if (walk_field := walks.get(name)) is None:
                     if name not in opaque:
@@ -219,7 +219,7 @@ class CompiledStruct:
 
         return walk
 
-    def _decode_opaque(self, name: str, value: Any) -> Sequence[Finding]:
+    def _decode_opaque(self, name: str, value: Any) -> Sequence[SchemaFinding]:
         """Decode a field that is not judged; its type is compiled on first use."""
         if (walk := self._opaque.get(name)) is None:
             walk = self.type.opaque[name].compile(self.target.decoding, *self.names).walk
@@ -233,7 +233,7 @@ class CompiledStruct:
             return walk
         return lambda value: within(findings, embedded) if (findings := walk(value)) else NOTHING
 
-    def _concluded(self, value: dict[str, Any], found: Sequence[Found]) -> Sequence[Finding]:
+    def _concluded(self, value: dict[str, Any], found: Sequence[FieldFindings]) -> Sequence[SchemaFinding]:
         """Order the findings in fields: misfits as submitted, problems as declared, findings of rules last."""
         misfits = [each for _, findings in found for each in findings if type(each) is Misfit]
         if self.inline and misfits:
@@ -264,7 +264,7 @@ class CompiledStruct:
         return [inner for name in self.inline if (inner := self.fields[name].struct)]
 
     @cached_property
-    def absent(self) -> list[Found]:
+    def absent(self) -> list[FieldFindings]:
         """The findings for each absent field; computed on first use, as this may take long."""
         return [(name, under(walk(None), name)) for name, walk in self._walks[0].items() if walk(None)]
 
@@ -385,7 +385,7 @@ def _is_within(path: Path, field: str) -> bool:
     return any(step == field and not isinstance(step, Key) for step in path)
 
 
-def _found_in(inlined: Iterable[tuple[str, Walk]], value: dict[str, Any]) -> list[Found]:
+def _found_in(inlined: Iterable[tuple[str, Walk]], value: dict[str, Any]) -> list[FieldFindings]:
     return [(name, findings) for name, walk in inlined if (findings := walk(value))]
 
 
@@ -396,16 +396,16 @@ def _given(members: Collection[str], value: dict[str, Any]) -> list[str]:
 def _gated(walk: Walk, gates: Iterable[str]) -> Walk:
     """Return the walk through a field that is dropped."""
 
-    def walk_gated(value: Any) -> Sequence[Finding]:
+    def walk_gated(value: Any) -> Sequence[SchemaFinding]:
         findings = walk(value)
         return findings if value is None else [*findings, gated_field(gates)]
 
     return walk_gated
 
 
-def _no_struct(value: object) -> Sequence[Finding]:
+def _no_struct(value: object) -> Sequence[SchemaFinding]:
     raise TypeError(value)
 
 
-def _no_findings(_: object) -> Sequence[Finding]:
+def _no_findings(_: object) -> Sequence[SchemaFinding]:
     return NOTHING

@@ -17,7 +17,7 @@ from webhook.spelling import nearest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    Finding: TypeAlias = "Misfit | Problem"
+    SchemaFinding: TypeAlias = "Misfit | Problem"
 
 STRICT: Final = "strict decoding error: "
 UNKNOWN_FIELD = "unknown-field"
@@ -63,7 +63,7 @@ class Misfit(NamedTuple):
         return self.rule not in {UNKNOWN_FIELD, GATE_OFF}
 
 
-def apart(findings: Sequence[Finding]) -> tuple[Sequence[Misfit], Sequence[Problem]]:
+def apart(findings: Sequence[SchemaFinding]) -> tuple[Sequence[Misfit], Sequence[Problem]]:
     """Separate the decoder's findings from validation's, each in order."""
     if not findings:
         return (), ()
@@ -77,12 +77,12 @@ def apart(findings: Sequence[Finding]) -> tuple[Sequence[Misfit], Sequence[Probl
     return misfits, problems
 
 
-def under(findings: Iterable[Finding], step: str | int) -> list[Finding]:
+def under(findings: Iterable[SchemaFinding], step: str | int) -> list[SchemaFinding]:
     """Return the same findings as seen from one level above."""
     return [finding.under(step) for finding in findings]
 
 
-def refuses(findings: Iterable[Finding]) -> bool:
+def refuses(findings: Iterable[SchemaFinding]) -> bool:
     """Tell whether there is a value that the decoder of an API server of any release refuses."""
     return any(isinstance(each, Misfit) and each.refuses for each in findings)
 
@@ -110,7 +110,7 @@ def wrong_type(value: object, owner: str, go_type: str, got: str = "", advice: A
     return (Misfit(Path(), WRONG_TYPE, describe, suggest),)
 
 
-def within(findings: Iterable[Finding], embedded: str) -> list[Finding]:
+def within(findings: Iterable[SchemaFinding], embedded: str) -> list[SchemaFinding]:
     """Name the embedded structs that hold a field in the decoder's texts about its value.
 
     Args:

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from webhook.release import Release
-    from webhook.schema.decoding import Finding, Misfit
+    from webhook.schema.decoding import Misfit, SchemaFinding
 
     Place = tuple[Any, ...]
     """A place: its parent and one step down; made into a path only when reported."""
     Spelled = tuple[tuple[str, ...], "StructFields | None"]
-    Walk = Callable[[Any], Sequence[Finding]]
+    Walk = Callable[[Any], Sequence[SchemaFinding]]
     Decode = Callable[[Any], Sequence[Misfit]]
     Check = Callable[[Any], Sequence[Problem]]
     Change = Callable[[Any, Any], Sequence[Problem]]

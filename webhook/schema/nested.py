@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from webhook.release import Release
     from webhook.schema.declarations import Struct
-    from webhook.schema.decoding import Finding
+    from webhook.schema.decoding import SchemaFinding
     from webhook.schema.fields import Place
     from webhook.schema.target import Target
     from webhook.schema.view import View
@@ -72,7 +72,7 @@ class Nested(Field):
         needed = pointer and self.required and target.validates
         missing = (required(Path(), self.required_detail),) if needed else NOTHING
 
-        def walk_no_struct(value: Any) -> Sequence[Finding]:
+        def walk_no_struct(value: Any) -> Sequence[SchemaFinding]:
             if value is None:
                 return missing if pointer else struct.walk({})
             meant = self.type.shorthand.get(type(value), "")
@@ -133,7 +133,7 @@ class Inlined(Nested):
         def part(value: Any) -> Any:
             return value if value is not None and present(value, release) else None
 
-        def walk(value: dict[str, Any]) -> Sequence[Finding]:
+        def walk(value: dict[str, Any]) -> Sequence[SchemaFinding]:
             inlined = {name: each for name, each in value.items() if name in struct.wire}
             found = struct.walk(inlined) if present(value, release) else decoded.walk(inlined)
             gone = {each.path[0] for each in found if isinstance(each, Misfit) and each.is_drop_of_field}

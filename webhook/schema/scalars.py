@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from webhook.release import Release
-    from webhook.schema.decoding import Finding
+    from webhook.schema.decoding import SchemaFinding
     from webhook.schema.fields import Check, Decode, Format, Place, Walk
     from webhook.schema.target import Target
 
@@ -75,7 +75,7 @@ class Scalar(Field):
             return decode if self.fits_by_type else lambda value: NOTHING if value is None else decode(value)
         plain = self.python if self.fits_by_type else None
 
-        def walk(value: Any) -> Sequence[Finding]:
+        def walk(value: Any) -> Sequence[SchemaFinding]:
             if type(value) is plain or value is None:
                 return check(value)
             return decode(value) or check(value)

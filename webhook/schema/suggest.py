@@ -30,7 +30,7 @@ class _Struct(NamedTuple):
     struct: StructFields
 
 
-class _Place(NamedTuple):
+class _Distance(NamedTuple):
     """The place of a field: how many lists lead to it, its distance in steps, and its path."""
 
     lists: int
@@ -188,7 +188,7 @@ def _history(struct: StructFields, name: str) -> str:
 def _nearest(around: Sequence[_Struct], name: str) -> str:
     """Find the nearest place of a field by name; None if several are equally near."""
     places = [
-        _Place(lists, up + steps, path)
+        _Distance(lists, up + steps, path)
         for up, (where, struct) in enumerate(reversed(around))
         for lists, steps, path in _below(struct, name, str(where), 0, 1)
     ]
@@ -198,11 +198,11 @@ def _nearest(around: Sequence[_Struct], name: str) -> str:
     return first.path
 
 
-def _below(struct: StructFields, name: str, path: str, lists: int, steps: int) -> Iterator[_Place]:
+def _below(struct: StructFields, name: str, path: str, lists: int, steps: int) -> Iterator[_Distance]:
     """Search for a field in a struct and its parts; except in a status, which is not written by hand."""
     dot = f"{path}." if path else ""
     if name in struct.wire:
-        yield _Place(lists, steps, f"{dot}{name}")
+        yield _Distance(lists, steps, f"{dot}{name}")
     for part, field in struct.wire.items():
         declared = next(_declared(struct, part))
         within = lists + isinstance(declared, Array | Map)

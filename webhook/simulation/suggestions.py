@@ -66,7 +66,7 @@ class Advice(NamedTuple):
     is_complete: bool
 
 
-class _Found(NamedTuple):
+class _Remedy(NamedTuple):
     """Changes that help together, with the number of nodes that they open, and whether they may open more."""
 
     changes: tuple[Change, ...]
@@ -81,7 +81,7 @@ class _Found(NamedTuple):
     def selects_less(self) -> bool:
         return any(each.selects_less for each in self.changes)
 
-    def exceeds(self, other: _Found) -> bool:
+    def exceeds(self, other: _Remedy) -> bool:
         """Tell whether it changes more than another, and opens no more nodes; each is a single change."""
         return self.nodes <= other.nodes and self.changes[0].exceeds(other.changes[0])
 
@@ -111,7 +111,7 @@ class Suggestions:
             error: The error that made the scheduler give up on it; empty without one.
         """
         self._filtered = self._tried = 0
-        best: list[_Found] = []
+        best: list[_Remedy] = []
         try:
             with limited(Budget(deadline=_deadline())):
                 for each in self._every(needs, groups, error):
@@ -124,7 +124,7 @@ class Suggestions:
         found = [Suggestion(each.text, each.nodes, each.at_least) for each in best]
         return Advice(found, self._tried, is_complete)
 
-    def _every(self, needs: Needs, groups: Sequence[Group], error: str) -> Iterator[_Found]:
+    def _every(self, needs: Needs, groups: Sequence[Group], error: str) -> Iterator[_Remedy]:
         """Try changes to the pod, then those to the cluster; if none of these helps, one of each together."""
         helps = False
         changes = self._of_pod(needs, groups, error)
@@ -154,12 +154,12 @@ class Suggestions:
         ]
         return sorted(every, key=lambda each: each.size)[:_TRIED_MAX]
 
-    def _alone_or_paired(self, needs: Needs, changes: Sequence[Change]) -> Iterator[_Found]:
+    def _alone_or_paired(self, needs: Needs, changes: Sequence[Change]) -> Iterator[_Remedy]:
         """Try each change alone; if none helps, in pairs.
 
         If only the loss of a selector helps, pairs that keep all selectors are tried, too.
         """
-        alone: list[_Found] = []
+        alone: list[_Remedy] = []
         for change in changes:
             self._tried += 1
             for found in self._try(needs, (change,)):
@@ -171,24 +171,24 @@ class Suggestions:
                 if not (alone and found.selects_less):
                     yield found
 
-    def _paired(self, needs: Needs, pairs: Iterable[tuple[Change, Change]]) -> Iterator[_Found]:
+    def _paired(self, needs: Needs, pairs: Iterable[tuple[Change, Change]]) -> Iterator[_Remedy]:
         """Try pairs of changes of different things, the smallest first."""
         different = [pair for pair in pairs if pair[0].about != pair[1].about]
         for pair in sorted(different, key=lambda pair: pair[0].size + pair[1].size)[:_PAIRED_MAX]:
             self._tried += 1
             yield from islice(self._try(needs, pair), 1)
 
-    def _try(self, needs: Needs, changes: tuple[Change, ...]) -> Iterator[_Found]:
+    def _try(self, needs: Needs, changes: tuple[Change, ...]) -> Iterator[_Remedy]:
         """Try changes together: with the smallest that help in place of each, and that open as many nodes."""
         fitting = self._nodes(needs, changes)
         if not fitting:
             return
         at_least = bool(_concerned(changes, self._untried(_edited(needs, changes))))
         exact, nodes = self._least(needs, changes, fitting, opening=1)
-        yield _Found(exact, len(nodes), at_least)
+        yield _Remedy(exact, len(nodes), at_least)
         if len(fitting) > len(nodes):
             most, nodes = self._least(needs, changes, fitting, opening=len(fitting))
-            yield _Found(most, len(nodes), at_least)
+            yield _Remedy(most, len(nodes), at_least)
 
     def _least(
         self, needs: Needs, changes: tuple[Change, ...], fitting: list[int], *, opening: int

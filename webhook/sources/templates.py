@@ -32,7 +32,7 @@ _MOST_STEPS: Final = 100_000_000
 """Steps, each some nanoseconds, beyond which they are not aligned: if lines repeat, the worst case is cubic."""
 
 
-class Place(NamedTuple):
+class TemplatePlace(NamedTuple):
     """A place in a template.
 
     Args:
@@ -46,7 +46,7 @@ class Place(NamedTuple):
     text: str
 
 
-def locate(template: str, rendered: str, line: int, column: int) -> Place | None:
+def locate(template: str, rendered: str, line: int, column: int) -> TemplatePlace | None:
     """Find the place in a template that a place of its output comes from.
 
     Args:
@@ -64,7 +64,7 @@ def locate(template: str, rendered: str, line: int, column: int) -> Place | None
     text, written = template.splitlines()[aligned[line - 1]], rendered.splitlines()[line - 1]
     margin = len(text) - len(text.lstrip())
     at = margin + _offset(text.strip(), written.strip(), column - 1 - (len(written) - len(written.lstrip())))
-    return Place(aligned[line - 1] + 1, at + 1, text if len(text) <= MAX_EXCERPT else "")
+    return TemplatePlace(aligned[line - 1] + 1, at + 1, text if len(text) <= MAX_EXCERPT else "")
 
 
 def _offset(source: str, written: str, at: int) -> int:

@@ -48,7 +48,7 @@ _NO_PROBLEM: Final = Problem(WARNING, "", "", Path(), "")
 _PATH: Final = Path(("metadata", "annotations", Key(ANNOTATION)))
 
 
-class Place(NamedTuple):
+class StatementScope(NamedTuple):
     """The scope of a statement.
 
     Args:
@@ -79,7 +79,7 @@ class Statement(NamedTuple):
     kind: str
     rules: tuple[str, ...]
     reason: str
-    place: Place
+    place: StatementScope
     finding: Finding
     used: set[str]
 
@@ -112,7 +112,7 @@ class Misread(NamedTuple):
     """
 
     text: str
-    place: Place
+    place: StatementScope
     finding: Finding
 
     def has(self, finding: Finding) -> bool:
@@ -149,8 +149,8 @@ class Statements:
         """The comments that draguard cannot read."""
         self._files: set[str] = set()
         self._comments = Counter[str]()
-        self._places: dict[Place, list[Statement]] = {}
-        self._seen: set[Place] = set()
+        self._places: dict[StatementScope, list[Statement]] = {}
+        self._seen: set[StatementScope] = set()
 
     def note(self, document: Document) -> None:
         """Note the comments and annotations of a document."""
@@ -159,7 +159,7 @@ class Statements:
             self._note_annotation(document)
 
     def _note_comments(self, document: Document) -> None:
-        whole = Place(document.source, document.index + 1)
+        whole = StatementScope(document.source, document.index + 1)
         if whole in self._seen or self._comments[document.source] > MOST_FINDINGS:  # the items of a list share them
             return
         self._seen.add(whole)
@@ -179,7 +179,7 @@ class Statements:
                 self._malformed(where, f"is one of more than {MOST_FINDINGS:,} in the file", "")
                 return
             match = _IGNORE.match(comment.text)
-            place = whole if comment.is_top else Place(document.source, 0, comment.about)
+            place = whole if comment.is_top else StatementScope(document.source, 0, comment.about)
             if match is None or not names_in(match[1]):
                 self.misread.append(Misread(comment.text, place, where))
                 continue
@@ -187,7 +187,7 @@ class Statements:
 
     def _note_annotation(self, document: Document) -> None:
         text = _annotation(document.data)
-        place = Place(document.source, document.index + 1, identity=identity(document.data))
+        place = StatementScope(document.source, document.index + 1, identity=identity(document.data))
         if text is None or place in self._seen:  # documents are read again for another release
             return
         self._seen.add(place)
@@ -234,10 +234,10 @@ class Statements:
         file, document = finding.file, finding.document
         for place in dict.fromkeys(
             (
-                Place(file, 0, finding.line),
-                Place(file, 0, finding.key_line or finding.line),
-                Place(file, document, identity=finding.identity),
-                Place(file, document),
+                StatementScope(file, 0, finding.line),
+                StatementScope(file, 0, finding.key_line or finding.line),
+                StatementScope(file, document, identity=finding.identity),
+                StatementScope(file, document),
             )
         ):
             yield from self._places.get(place, ())

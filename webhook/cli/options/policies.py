@@ -292,7 +292,7 @@ def _origin(decision: Decision, policies: PolicySet) -> Origin:
     )
 
 
-def placed(findings: Iterable[policyset.Finding], minor: Release, suite: Document | None = None) -> list[Finding]:
+def placed(findings: Iterable[policyset.PolicyFinding], minor: Release, suite: Document | None = None) -> list[Finding]:
     """Locate the problems of policies and bindings in their files.
 
     Args:
@@ -304,7 +304,7 @@ def placed(findings: Iterable[policyset.Finding], minor: Release, suite: Documen
     return [located(_hinted(each), document, kubernetes) for each, document in documents if document is not None]
 
 
-def _hinted(finding: policyset.Finding) -> Problem:
+def _hinted(finding: policyset.PolicyFinding) -> Problem:
     """Add what was probably meant to an error of the API server."""
     problem = finding.problem
     if problem.level != ERROR or problem.hint:

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from webhook.documents import Unreadable, read
-from webhook.engine.cases import Faults, SuiteError
+from webhook.engine.cases import SuiteError, SuiteErrors
 from webhook.policy.evaluation.policyset import Given
 from webhook.problem import Path
 
@@ -30,7 +30,7 @@ class SuiteFiles:
     def __init__(self, suite: Document) -> None:
         self._directory = os.path.dirname(suite.source)
         self.data: JSONObject = dict(suite.data)
-        faults = Faults()
+        faults = SuiteErrors()
         if isinstance(objects := self.data.get("objects"), dict):
             self.data["objects"] = {**objects}
             for name in (name for name, each in objects.items() if isinstance(each, str)):
@@ -53,7 +53,7 @@ class SuiteFiles:
             return [Given(document.data, document) for document in beside]
         if not isinstance(named, list) or not all(isinstance(each, str) for each in named):
             raise SuiteError(Path(("policies",)), "must be a list of files and directories")
-        faults, found = Faults(), list[Given]()
+        faults, found = SuiteErrors(), list[Given]()
         for index, name in enumerate(named):
             with faults.collected():
                 found += (Given(each.data, each) for each in self._read(name, Path(("policies", index))))

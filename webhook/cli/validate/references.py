@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from webhook.drivers import Profile
     from webhook.inventory import Inventory
     from webhook.objects import JSONObject
-    from webhook.references import Found
+    from webhook.references import ReferenceFindings
     from webhook.references.alike import Plain
     from webhook.references.lookup import Lookup
     from webhook.report.model import Report
@@ -65,7 +65,7 @@ class _Alike:
 
     __slots__ = ("_first", "_found", "more")
 
-    def __init__(self, found: Found, first: Document) -> None:
+    def __init__(self, found: ReferenceFindings, first: Document) -> None:
         self._found, self._first = found, first
         self.more = 0
         """How many others there are."""
@@ -249,7 +249,7 @@ class References:
                 same.add_to(skipped, same.more)
         return findings, skipped
 
-    def _known(self, given: _Noted) -> Found | None:
+    def _known(self, given: _Noted) -> ReferenceFindings | None:
         """Look up the references of a manifest; None if there are none to look up."""
         context = self._context(given)
         if given.needs and not context.inventory.knows(given.needs):
@@ -258,7 +258,7 @@ class References:
             return self._found(given, context)
         document, obj = given.document, given.obj
         keys = document.keys if isinstance(document, Ahead) and obj is document.data else None
-        found: Found = context.alike.find(
+        found: ReferenceFindings = context.alike.find(
             obj, lambda: self._found(given, context), lambda: _plain(given, context), keys
         )
         return found
@@ -278,9 +278,9 @@ class References:
             else:
                 yield placed(problem, given.document, given.release, tries_fixes=self.tries_fixes)
 
-    def _found(self, given: _Noted, context: Any) -> Found:
+    def _found(self, given: _Noted, context: Any) -> ReferenceFindings:
         """Look up the references of a manifest; return problems with their places in it."""
-        from webhook.references import Found
+        from webhook.references import ReferenceFindings
 
         data, problems = given.document.data, list[Problem]()
         skipped: Counter[Lookup] = Counter()
@@ -293,8 +293,8 @@ class References:
         if given.errors:
             from webhook.cli.validate.refused import holds
 
-            return Found([each for each in problems if holds(each.path, given.errors)], Counter())
-        return Found(problems, skipped)
+            return ReferenceFindings([each for each in problems if holds(each.path, given.errors)], Counter())
+        return ReferenceFindings(problems, skipped)
 
     def _problems(
         self, obj: JSONObject, kind: str, context: Any, skipped: Counter[Lookup], *, only_of_fields: bool

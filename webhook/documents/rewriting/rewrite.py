@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents import edits as editing
 from webhook.documents.compose import compose
-from webhook.documents.content import Fault
+from webhook.documents.content import ContentError
 from webhook.documents.jsontext import Decoder
 from webhook.documents.rewriting import block, flow
 from webhook.documents.rewriting.block import BlockMap
@@ -55,7 +55,7 @@ def read_value(text: str, *, is_json: bool) -> Any:
         is_json: Whether it is read as JSON.
 
     Raises:
-        Fault: It cannot be read.
+        ContentError: It cannot be read.
     """
     if not is_json:
         composed = compose(text)
@@ -87,7 +87,7 @@ def _edited(text: str, wanted: Any, *, is_json: bool, careful: bool) -> str | No
             if not edits:
                 return None
             text = editing.apply(text, edits)
-    except (Fault, UnableError, editing.OverlapError):
+    except (ContentError, UnableError, editing.OverlapError):
         pass
     return None
 

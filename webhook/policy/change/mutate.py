@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from webhook.cel.types.values import Struct
     from webhook.objects import JSONObject
     from webhook.policy.evaluation.authorizer import Authorizer
-    from webhook.policy.evaluation.params import Fault
+    from webhook.policy.evaluation.params import PolicyFault
     from webhook.policy.evaluation.plan import Invocation
     from webhook.policy.evaluation.policyset import PolicySet
     from webhook.policy.evaluation.request import Request
@@ -252,7 +252,7 @@ class _Mutator:
         if ends:
             raise error
 
-    def _unconfigured(self, invocation: Invocation, fault: Fault) -> None:
+    def _unconfigured(self, invocation: Invocation, fault: PolicyFault) -> None:
         """Record that a policy or binding cannot be evaluated."""
         what = "binding" if invocation.binding else "policy"
         message = f"failed to configure {what}: {fault.text}"

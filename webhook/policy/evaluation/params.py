@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from webhook.policy.manifest.model import Binding, ParamRef, Policy
 
 
-class Fault(NamedTuple):
+class PolicyFault(NamedTuple):
     """Why a policy or binding cannot be evaluated.
 
     Args:
@@ -40,7 +40,7 @@ class ConfigurationError(Exception):
 
     def __init__(self, text: str, missing: str = "") -> None:
         super().__init__(text)
-        self.fault = Fault(text, missing)
+        self.fault = PolicyFault(text, missing)
 
 
 def check_param_kind(policy: Policy, objects: ClusterObjects) -> None:

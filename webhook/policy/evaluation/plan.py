@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from webhook.policy.evaluation.matcher import is_exempt, match
-from webhook.policy.evaluation.params import ConfigurationError, Fault, check_param_kind, collect_params
+from webhook.policy.evaluation.params import ConfigurationError, PolicyFault, check_param_kind, collect_params
 from webhook.policy.evaluation.verdict import Decision
 from webhook.records import NamedTuple
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from webhook.policy.manifest.model import Binding, Policy
     from webhook.policy.manifest.programs import Programs
 
-    Place = tuple[Resource, Kind, str, str, bool]
+    RequestPlace = tuple[Resource, Kind, str, str, bool]
     Plan = tuple["Invocation | Candidate", ...]
 
 _Key = TypeVar("_Key")
@@ -80,7 +80,7 @@ class Invocation(NamedTuple):
     matched: Matched
     params: JSONObject | None = None
     passed: tuple[Decision, ...] = ()
-    fault: Fault | None = None
+    fault: PolicyFault | None = None
     quick: Quick | None = None
 
 
@@ -140,7 +140,7 @@ class Plans:
     def __init__(self, hooks: tuple[Hook, ...], objects: ClusterObjects) -> None:
         self._hooks = hooks
         self._objects = objects
-        self._known: dict[Place, Plan] = {}
+        self._known: dict[RequestPlace, Plan] = {}
 
     def find(self, request: Request) -> Plan:
         """Return the evaluations for a request, in the policies' order."""
@@ -181,7 +181,7 @@ def _is_about_places(policy: Policy, binding: Binding, objects: ClusterObjects) 
     return kind is None or ref is None or bool(ref.namespace) or not objects.is_namespaced(kind)
 
 
-def _fault(policy: Policy, objects: ClusterObjects) -> Fault | None:
+def _fault(policy: Policy, objects: ClusterObjects) -> PolicyFault | None:
     try:
         check_param_kind(policy, objects)
     except ConfigurationError as error:

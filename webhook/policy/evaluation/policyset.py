@@ -31,7 +31,7 @@ class Given(NamedTuple):
     manifest: Any = None
 
 
-class Finding(NamedTuple):
+class PolicyFinding(NamedTuple):
     """A problem of a policy or binding, and which one it is."""
 
     given: Given
@@ -57,7 +57,7 @@ class PolicySet(ClusterObjects):
     validating: tuple[Hook, ...]
     mutating: tuple[Hook, ...]
     policies: tuple[Policy, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[PolicyFinding, ...]
     origins: Mapping[object, Given] = field(default_factory=dict)
     plans: Mapping[str, Plans] = field(init=False)
     quick_paths: Mapping[str, QuickPath] = field(init=False)
@@ -86,7 +86,7 @@ class PolicySet(ClusterObjects):
                 hook.quick.prepare()
 
     @property
-    def errors(self) -> list[Finding]:
+    def errors(self) -> list[PolicyFinding]:
         """The findings for which the API server would refuse a policy or binding."""
         return [finding for finding in self.findings if finding.problem.level == ERROR]
 

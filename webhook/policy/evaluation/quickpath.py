@@ -54,7 +54,7 @@ class _QuickPlan(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Place:
+class _QuickPlace:
     """Requests to which the same policies may apply; a place equals itself alone, as keys of caches are long otherwise.
 
     Args:
@@ -85,8 +85,8 @@ class QuickPath:
         self._cluster = cluster
         self._plans = plans
         self._changes = changes
-        self._known: dict[Any, _Place] = {}
-        self._in_namespaces: dict[tuple[_Place, str], _QuickPlan | None] = {}
+        self._known: dict[Any, _QuickPlace] = {}
+        self._in_namespaces: dict[tuple[_QuickPlace, str], _QuickPlan | None] = {}
 
     def evaluate(self, request: Mapping[str, Any], deadline: float | None) -> QuickVerdict | None:
         """Detect that no policy applies or refuses; None if they must be evaluated one by one.
@@ -138,7 +138,7 @@ class QuickPath:
             return None
         return meter.cost, notes
 
-    def _place(self, key: Any, review: Mapping[str, Any]) -> _Place:
+    def _place(self, key: Any, review: Mapping[str, Any]) -> _QuickPlace:
         request = request_of_review(review)
         plan = self._plans.find(request)
         quick = [(part.hook if isinstance(part, Candidate) else part).quick for part in plan]
@@ -150,7 +150,7 @@ class QuickPath:
         by_namespace = request.resource.resource != "namespaces" and all(
             isinstance(part, Invocation) or part.is_about_namespaces for part in plan
         )
-        found = _Place(
+        found = _QuickPlace(
             plan if all(quick) else None,
             self._plan(plan, review) if by_place else None,
             by_namespace,
@@ -160,7 +160,7 @@ class QuickPath:
         keep(self._known, key, found, len(repr(key)))
         return found
 
-    def _plan_in_namespace(self, plan: Plan, place: _Place, review: Mapping[str, Any]) -> _QuickPlan | None:
+    def _plan_in_namespace(self, plan: Plan, place: _QuickPlace, review: Mapping[str, Any]) -> _QuickPlan | None:
         """Return the policies to evaluate in one place and namespace, and cache them."""
         namespace = text(review, "namespace")
         found = self._in_namespaces.get((place, namespace))

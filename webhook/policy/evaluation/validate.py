@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from webhook.cel import Meter
     from webhook.policy.evaluation.activation import Outcome
     from webhook.policy.evaluation.authorizer import Authorizer
-    from webhook.policy.evaluation.params import Fault
+    from webhook.policy.evaluation.params import PolicyFault
     from webhook.policy.evaluation.plan import Invocation
     from webhook.policy.evaluation.policyset import PolicySet
     from webhook.policy.evaluation.request import Request
@@ -88,7 +88,7 @@ def validate(
     return _verdict(session, decisions, refusals, warnings, audit)
 
 
-def _unconfigured(invocation: Invocation, fault: Fault) -> _Result:
+def _unconfigured(invocation: Invocation, fault: PolicyFault) -> _Result:
     policy, binding = invocation.hook.policy, invocation.binding
     if policy.fails_open:
         return _NOTHING

@@ -9,7 +9,7 @@ from webhook.api.versions import NEWEST
 from webhook.cel import CelError, Meter
 from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.kubernetes.environments import CALL_LIMIT
-from webhook.policy.evaluation.policyset import Finding, Given
+from webhook.policy.evaluation.policyset import Given, PolicyFinding
 from webhook.policy.load import load
 from webhook.policy.manifest.expressions import CompiledExpression
 from webhook.policy.manifest.kinds import SUBRESOURCES, Resource
@@ -64,7 +64,7 @@ class CheckResult(NamedTuple):
     """
 
     policies: PolicySet
-    findings: tuple[Finding, ...]
+    findings: tuple[PolicyFinding, ...]
     costs: tuple[Cost, ...]
     unchecked: int = 0
 
@@ -103,7 +103,7 @@ def check_policies(given: Iterable[Given | JSONObject], release: Release = NEWES
             if cost.least > CALL_LIMIT:
                 message = f"costs at least {cost.least}, beyond the limit of {CALL_LIMIT}: it always fails"
                 problems.append(_warning("over-cost", cost.path, message))
-        findings += [Finding(origin, problem) for problem in problems if problem.path not in wrong]
+        findings += [PolicyFinding(origin, problem) for problem in problems if problem.path not in wrong]
     unchecked = {id(each.given) for each in policies.findings if each.problem.level == ERROR} - checked
     return CheckResult(policies, tuple(findings), tuple(costs), len(unchecked))
 
@@ -115,7 +115,7 @@ def _checkable(policies: PolicySet) -> Iterator[tuple[Policy, Given, frozenset[P
     """
     for policy in policies.policies:
         yield policy, policies.origins[policy], frozenset()
-    errors: dict[int, list[Finding]] = {}
+    errors: dict[int, list[PolicyFinding]] = {}
     for each in policies.findings:
         if each.problem.level == ERROR:
             errors.setdefault(id(each.given), []).append(each)
@@ -125,7 +125,7 @@ def _checkable(policies: PolicySet) -> Iterator[tuple[Policy, Given, frozenset[P
             yield policy_of(given.object, given.manifest), given, frozenset(each.problem.path for each in found)
 
 
-def _is_apart(error: Finding) -> bool:
+def _is_apart(error: PolicyFinding) -> bool:
     """Tell whether an error is in an expression that can be decoded, and that no other one reads."""
     problem, path = error.problem, error.problem.path
     is_text = path[-1:] in _EXPRESSIONS and bool(at(error.given.object, path))

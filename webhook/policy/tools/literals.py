@@ -34,7 +34,7 @@ _PATHS: Final = frozenset({"path", "from"})
 _NAMES: Final[Mapping[type, str]] = {str: "string", bool: "bool", int: "int", float: "double", UInt: "uint"}
 
 
-class _Fault(NamedTuple):
+class _LiteralFault(NamedTuple):
     """What cannot work: its place in the expression, why, and how to mend it."""
 
     offset: int
@@ -63,7 +63,7 @@ def literal_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Iterat
                 yield TypeWarning(mutation.path, fault.text, fault.hint, before + fault.offset)
 
 
-def _faults(structs: Iterable[StructExpression], schema: Structure | None) -> Iterator[_Fault]:
+def _faults(structs: Iterable[StructExpression], schema: Structure | None) -> Iterator[_LiteralFault]:
     for struct in structs:
         shape = None if schema is None else _below(schema, struct.name.split(".")[1:])
         for entry in struct.entries:
@@ -78,10 +78,10 @@ def _faults(structs: Iterable[StructExpression], schema: Structure | None) -> It
                 yield from _of_field(entry.key, value, offset, shape)
 
 
-def _of_operation(field: str, value: Any, offset: int) -> Iterator[_Fault]:
+def _of_operation(field: str, value: Any, offset: int) -> Iterator[_LiteralFault]:
     if field == "op" and value not in OPERATIONS:
         text = f"op must be one of {', '.join(OPERATIONS)}, but is {quoted(value)}"
-        yield _Fault(offset, text, did_you_mean(value, OPERATIONS, quotes='"'))
+        yield _LiteralFault(offset, text, did_you_mean(value, OPERATIONS, quotes='"'))
 
 
 def _start(path: Expression) -> tuple[str, int] | None:
@@ -98,7 +98,7 @@ def _start(path: Expression) -> tuple[str, int] | None:
     return (text, first.offset) if text else None
 
 
-def _of_path(path: str, offset: int, schema: Structure) -> Iterator[_Fault]:
+def _of_path(path: str, offset: int, schema: Structure) -> Iterator[_LiteralFault]:
     shape: Shape | None = schema
     for step in path.split("/")[1:]:
         if isinstance(shape, Structure):
@@ -106,12 +106,12 @@ def _of_path(path: str, offset: int, schema: Structure) -> Iterator[_Fault]:
             known, shape = shape, shape.field(name)
             if shape is None:
                 text = f"{known.name} has no field {quoted(name)}: the path {quoted(path)} cannot work"
-                yield _Fault(offset, text, did_you_mean(name, (each for each, _ in known.fields()), quotes='"'))
+                yield _LiteralFault(offset, text, did_you_mean(name, (each for each, _ in known.fields()), quotes='"'))
         else:
             shape = shape.item if isinstance(shape, ListOf | MapOf) else None
 
 
-def _of_field(field: str, value: Any, offset: int, shape: Structure) -> Iterator[_Fault]:
+def _of_field(field: str, value: Any, offset: int, shape: Structure) -> Iterator[_LiteralFault]:
     of = shape.field(field)
     if not isinstance(of, Scalar) or of.kind not in _TAKEN or type(value) in _TAKEN[of.kind]:
         return
@@ -119,7 +119,7 @@ def _of_field(field: str, value: Any, offset: int, shape: Structure) -> Iterator
     hint = f"write {quoted(str(value))}" if of.kind == STRING and type(value) is int else ""
     if of.kind == INTEGER and type(value) is str and value.isdecimal():
         hint = f"write {value}, without quotation marks"
-    yield _Fault(offset, f"expected type of field '{field}' is '{of.kind}' but provided type is '{given}'", hint)
+    yield _LiteralFault(offset, f"expected type of field '{field}' is '{of.kind}' but provided type is '{given}'", hint)
 
 
 def _below(shape: Shape | None, steps: Iterable[str]) -> Shape | None:

@@ -22,7 +22,7 @@ from webhook.server.http.outlet import Outlet
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from webhook.server.http.headers import Fault
+    from webhook.server.http.headers import HTTPFault
     from webhook.server.http.port import Port
 
 _malformed = BoundedLog(logging.getLogger(__name__))
@@ -77,7 +77,7 @@ class Connection(asyncio.BufferedProtocol):
         self._headers: dict[bytes, bytes] = {}
         self._fields = 0
         self._small = 0
-        self._fault: Fault | None = None
+        self._fault: HTTPFault | None = None
         self._incoming: Incoming | None = None
         # Answers
         self._waiting = deque[Incoming]()

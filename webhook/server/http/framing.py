@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from webhook.admission import Answer, Record
-from webhook.admission.record import Found
+from webhook.admission.record import RecordedFinding
 from webhook.admission.requests import part, text_in
 from webhook.problem import cut
 from webhook.records import NamedTuple
@@ -108,4 +108,4 @@ def _cut(texts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _record(endpoint: Any, decision: Any, request: Any, found: Any, *more: Any) -> Record:
-    return Record(endpoint, decision, request, [Found(*each) for each in found], *more)
+    return Record(endpoint, decision, request, [RecordedFinding(*each) for each in found], *more)

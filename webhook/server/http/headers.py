@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from webhook.server.http.messages import Page
 
-    Fault = tuple[HTTPStatus, str]
+    HTTPFault = tuple[HTTPStatus, str]
 
 _OLD: Final = "1.0"
 _SPOKEN: Final = frozenset({_OLD, "1.1"})
@@ -22,7 +22,7 @@ _OF_HOSTS: Final = (
 _UNMET: Final = refusal(HTTPStatus.EXPECTATION_FAILED, "expect 100-continue or nothing", is_last=True)
 
 
-def fault_of(version: str, headers: Mapping[bytes, bytes]) -> Fault | None:
+def fault_of(version: str, headers: Mapping[bytes, bytes]) -> HTTPFault | None:
     """Return why a request violates HTTP: a status and a reason; None if it does not.
 
     Args:

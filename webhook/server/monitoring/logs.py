@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from webhook.admission import Record
-    from webhook.admission.record import Decided, Found
+    from webhook.admission.record import Decided, RecordedFinding
 
 Format = Literal["auto", "json", "text"]
 SHARE: Final = 0.01
@@ -130,7 +130,7 @@ def fields(record: Record, seconds: float) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value} | {"durationMs": round(seconds * 1000, 3)}
 
 
-def _as_record(found: Found) -> dict[str, Any]:
+def _as_record(found: RecordedFinding) -> dict[str, Any]:
     name = {"policy": found.policy} if found.policy else {"rule": found.rule}
     return {**name, "mode": found.mode} | ({"error": True} if found.is_error else {})
 
