@@ -240,6 +240,20 @@ def test_opaque_parameters_have_a_limit_from_1_32() -> None:
     ]
 
 
+@pytest.mark.parametrize(("escaped", "size"), [("<", 6), (">", 6), ("&", 6), ("\u2028", 6), ("\u2029", 6), ("é", 2)])
+def test_opaque_parameters_are_measured_as_go_writes_json(escaped: str, size: int) -> None:
+    most = escaped * 1000 + "x" * (10240 - len('{"a":""}') - 1000 * size)
+    for text, findings in ((most, 0), (f"{most}x", 1)):
+        config = {"opaque": {"driver": "a", "parameters": {"a": text}}}
+        assert len(said(claim(FLAT, version="v1beta1", config=[config]), "1.32")) == findings
+
+
+def test_wrong_types_of_fields_that_moved_are_reported_as_submitted() -> None:
+    wrong = {"count": "one", "name": 5, "allocationMode": 5, "deviceClassName": "gpu.example.com"}
+    found = said(claim(wrong, version="v1beta1"), "1.34")
+    assert [field for field, _ in found] == [f"spec.devices.requests[0].{name}" for name in [*wrong][:3]]
+
+
 @pytest.mark.parametrize(
     ("kubernetes", "text"),
     [("1.33", "parameters must be a valid JSON object"), ("1.34", "must be a valid JSON object")],
