@@ -130,8 +130,6 @@ class NodeState:
         """
         if self._is_unschedulable and not tolerates(demand.tolerations, UNSCHEDULABLE):
             return Refusal(("node(s) were unschedulable",))
-        if (wanted := text(demand.spec, "nodeName")) and wanted != self.name:
-            return Refusal(("node(s) didn't match the requested node name",))
         for taint in self._taints:
             if not tolerates(demand.tolerations, taint):
                 return Refusal((_untolerated(taint, release),))

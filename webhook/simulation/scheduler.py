@@ -328,7 +328,6 @@ def _is_repeated(claim: JSONObject, bound: Sequence[JSONObject]) -> bool:
 
 
 _PLACED_BY: Final = (
-    "nodeName",
     "nodeSelector",
     "affinity",
     "tolerations",
