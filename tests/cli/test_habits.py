@@ -14,14 +14,13 @@ import pytest
 
 from tests.command import ROOT, Done, draguard, process
 from webhook.cli.arguments import ALIASES, make_parser
-from webhook.cli.completion import described
+from webhook.cli.completion.commands import described, every
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from webhook.cli.arguments.parsing import Parser
-    from webhook.cli.completion import Command
 
 FINE = ROOT / "examples/mended/pod-with-cats.yaml"
 BAD = "examples/limits/nodes.yaml"
@@ -32,12 +31,6 @@ def test_what_stands_in_the_package_are_the_commands() -> None:
     parts = {"--init--", "--pycache--", "arguments", "console", "options"}
     names = {each.stem.replace("_", "-") for each in (ROOT / "webhook" / "cli").iterdir()} - parts
     assert names == make_parser().commands.keys() - ALIASES
-
-
-def every(command: Command) -> Iterator[Command]:
-    yield command
-    for each in command.commands:
-        yield from every(each)
 
 
 def parsers(parser: Parser) -> Iterator[Parser]:
@@ -143,30 +136,48 @@ class TestHelp:
 
 
 class TestCompletion:
-    def complete(self, *words: str) -> list[str]:
-        script = (
-            f"{draguard('completion', 'bash').out}\n"
-            'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _draguard; printf "%s\\n" "${COMPREPLY[@]}"'
-        )
-        done = subprocess.run(["bash", "-c", script, "-", *words], capture_output=True, text=True, check=True)  # noqa: S607
-        assert done.stderr == ""
-        return done.stdout.split()
-
     @pytest.mark.process
-    @pytest.mark.parametrize(
-        ("words", "found"),
-        [
-            ("draguard vali", ["validate"]),
-            ("draguard validate --helm", ["--helm-values", "--helm-set"]),
-            ("draguard validate --color ", ["auto", "always", "never"]),
-            ("draguard policy ch", ["check"]),
-            ("draguard policy check --cos", ["--costs"]),
-            ("draguard completion ", ["bash", "zsh", "fish"]),
-            ("draguard validate ma", []),
-        ],
-    )
-    def test_bash_completes(self, words: str, found: list[str]) -> None:
-        assert self.complete(*words.split(" ")) == found
+    def test_bash_completes_what_follows_the_last_break_of_the_line(self) -> None:
+        completed = {
+            "draguard vali": ["validate"],
+            "draguard validate --helm": ["--helm-values", "--helm-set"],
+            "draguard validate --color ": ["auto", "always", "never"],
+            "draguard validate --color=al": ["always"],
+            "draguard validate --output js": ["json"],
+            "draguard validate --ignore attribute-val": ["attribute-values"],
+            "draguard validate --level attribute-val": ["attribute-values="],
+            "draguard validate --level attribute-values=": ["off", "note", "warn", "error"],
+            "draguard validate --level=attribute-values=e": ["error"],
+            "draguard validate --level w": ["warn", "whole-device=", "wrong-parameters=", "wrong-type="],
+            "draguard validate --feature-gates DRAAdminAccess=": ["true", "false"],
+            "draguard validate --kubernetes-version 1.29": ["1.29"],
+            "draguard serve --enforce workl": ["workloads="],
+            "draguard snapshot --without no": ["nodes"],
+            "draguard explain ResourceClaimT": ["ResourceClaimTemplate"],
+            "draguard driver show gpu.nv": ["gpu.nvidia.com"],
+            "draguard policy ch": ["check"],
+            "draguard policy check --cos": ["--costs"],
+            "draguard policy generate --limit de": ["devices="],
+            "draguard help validate --": ["--help", "--man"],
+            "draguard completion ": ["bash", "zsh", "fish"],
+            "draguard validate ma": [],
+            "draguard validate --jobs ": [],
+        }
+        script = """
+        for COMP_LINE in "$@"; do
+            COMP_POINT=${#COMP_LINE}
+            read -ra COMP_WORDS <<< "${COMP_LINE//=/ = }x"  # x: the last word may be empty
+            COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+            _draguard
+            echo "${COMPREPLY[*]}"
+        done
+        """
+        command = ["bash", "-c", draguard("completion", "bash").out + script, "-", *completed]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert done.stderr == ""
+        assert {
+            line: words.split() for line, words in zip(completed, done.stdout.split("\n"), strict=False)
+        } == completed
 
     @pytest.mark.parametrize("shell", ["zsh", "fish"])
     def test_other_shells_know_every_option(self, shell: str) -> None:

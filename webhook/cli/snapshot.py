@@ -12,18 +12,13 @@ from typing import IO, TYPE_CHECKING, Final
 
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.lines import show_lines
-from webhook.inventory.objects import DRA, KINDS
-from webhook.policy.manifest.kinds import guess_resource
+from webhook.inventory.snapshots import OPTIONAL, RESOURCES
 from webhook.sources.running import held_interrupts
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Collection, Sequence
 
-RESOURCES: Final = tuple(guess_resource(kind) for kind, group in KINDS.items() if group in {DRA, ""})
-"""The resources that a simulation reads; PriorityClasses are not needed, as pods in a cluster state their priority."""
-_OPTIONAL: Final = {guess_resource(kind) for kind, group in KINDS.items() if group == DRA}
-"""The resources that a cluster may not serve: the release or a gate decides."""
 _FAILED: Final = 1
 _LONGEST: Final = 8192
 """The bytes of a complaint that are shown as one line."""
@@ -52,7 +47,7 @@ def run(arguments: Namespace) -> int:
     # What is printed is whole, even if the command is interrupted; a cluster may have more of it than fits into memory.
     with TemporaryFile() as printed:
         while True:
-            code, unserved = _run([program, *_command(arguments, without)[1:]], _OPTIONAL - without, printed)
+            code, unserved = _run([program, *_command(arguments, without)[1:]], OPTIONAL - without, printed)
             if not unserved:
                 break
             show_lines([f"warning: the cluster does not serve {unserved}: the snapshot leaves them out"], sys.stderr)

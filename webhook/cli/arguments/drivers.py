@@ -43,7 +43,7 @@ def driver(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
     summary = "print the profile of a driver, or the drivers that have one"
     show = subcommand(actions, "show", summary, epilog=_SHOW)
-    show.add_argument("name", nargs="?", metavar="NAME", help="a driver, such as gpu.nvidia.com (default: list all)")
+    show.add_argument("name", nargs="?", metavar="DRIVER", help="a driver, such as gpu.nvidia.com (default: list all)")
     summary = "write profiles of the drivers whose ResourceSlices a snapshot has"
     made = subcommand(actions, "from-cluster", summary, epilog=_FROM_CLUSTER)
     made.add_argument(
