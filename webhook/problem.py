@@ -30,6 +30,8 @@ WARNING = "warning"
 
 BAD_REQUEST = "BadRequest"
 DUPLICATE = "FieldValueDuplicate"
+TOO_LONG = "FieldValueTooLong"
+TOO_MANY = "FieldValueTooMany"
 """The reason of findings about what is repeated."""
 NOT_DECODED = frozenset({BAD_REQUEST, "NotFound"})
 """The reasons of errors about an object that cannot be decoded: nothing else is found in it."""
@@ -246,20 +248,20 @@ def too_long(path: Path, limit: int, release: Release, *, in_bytes: bool = False
         detail = f"may not be more than {limit} {_counted('byte', limit, release)}"
     else:
         detail = f"must have at most {limit} bytes" if in_bytes else f"may not be longer than {limit}"
-    return _error("FieldValueTooLong", path, f"Too long: {detail}", "max-length")
+    return _error(TOO_LONG, path, f"Too long: {detail}", "max-length")
 
 
 def too_many_characters(path: Path, limit: int) -> Problem:
     """Report a text of too many characters, as declarative validation counts them from Kubernetes 1.37 on."""
-    return _error("FieldValueTooLong", path, f"Too long: may not be more than {limit} characters", "max-length")
+    return _error(TOO_LONG, path, f"Too long: may not be more than {limit} characters", "max-length")
 
 
 def too_many(path: Path, count: int, limit: int, release: Release) -> Problem:
     """Report a list or map with too many items; before Kubernetes 1.32 it was called too long."""
     if release < _ONE_WORDING_SINCE:
-        return _error("FieldValueTooLong", path, f"Too long: may not be longer than {limit}", "max-items")
+        return _error(TOO_LONG, path, f"Too long: may not be longer than {limit}", "max-items")
     detail = f"must have at most {limit} {_counted('item', limit, release)}"
-    return _error("FieldValueTooMany", path, f"Too many: {count}: {detail}", "max-items")
+    return _error(TOO_MANY, path, f"Too many: {count}: {detail}", "max-items")
 
 
 def null(release: Release) -> str | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.structured import REQUEST, allocated, changed, claim, resource_slice
+from tests.structured import REQUEST, RESULT, allocated, changed, claim, resource_slice
 from webhook import validate
 
 if TYPE_CHECKING:
@@ -103,6 +103,61 @@ def test_what_an_update_leaves_as_it_is_is_not_looked_at() -> None:
     assert said(validate(other, old, kubernetes="1.35", feature_gates=TAKEOVER)) == [
         'spec.devices[0].attributes[b]: Invalid value: "": must specify one of: `int`, `bool`, `str'
     ]
+
+
+def test_the_items_of_a_changed_list_without_keys_are_looked_at_again() -> None:
+    other = {"name": "b", "taints": [{"key": "k", "effect": "Some"}]}
+    old = resource_slice({"name": "a", "attributes": {"a": {}}}, other)
+    new = changed(old, spec__devices=[{"name": "a", "attributes": {"a": {}}, "allNodes": None}, other])
+    gates = {**TAKEOVER, "DRADeviceTaints": True}
+    assert said(validate(old, old, kubernetes="1.35", feature_gates=gates)) == []
+    assert [text.partition(":")[0] for text in said(validate(new, old, kubernetes="1.35", feature_gates=gates))] == [
+        "spec.devices[0].attributes[a]",
+        "spec.devices[1].taints[0].effect",
+    ]
+
+
+def test_the_items_of_a_list_with_keys_are_compared_by_them() -> None:
+    first, second = ({**RESULT, "device": name} for name in ("gpu-0", "gpu-1"))
+    named, plain = (
+        {name: value for name, value in each.items() if name != "request"} | {"networkData": {"interfaceName": text}}
+        for each, text in ((first, "a" * 257), (second, "eth0"))
+    )
+    old = allocated(None, first, second, devices=[named, plain])
+
+    def fields(*devices: Any) -> list[str]:
+        new = changed(old, status__devices=list(devices))
+        found = validate(new, old, kubernetes="1.35", subresource="status", feature_gates=TAKEOVER)
+        return [each.field for each in found if each.level == "error"]
+
+    assert fields(plain, named) == []
+    assert fields({**plain, "networkData": named["networkData"]}) == ["status.devices[0].networkData.interfaceName"]
+    assert "status.devices[0].driver" in fields(None)
+
+
+def test_the_length_of_a_drivers_name_is_checked_by_hand_in_1_35() -> None:
+    opaque = {"driver": "a" * 64, "parameters": {}}
+    old = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": "class"},
+        "spec": {"config": [{"opaque": opaque}]},
+    }
+    assert said(validate(old, old, kubernetes="1.35", feature_gates=TAKEOVER)) == [
+        "spec.config[0].opaque.driver: Too long: may not be more than 63 bytes"
+    ]
+
+
+def test_addresses_that_repeat_in_an_unchanged_list_are_left_out() -> None:
+    network = {"ips": ["10.0.0.1/8", "10.0.0.1/8"]}
+    device = {"driver": "gpu.example.com", "pool": "node-1", "device": "gpu-0", "networkData": network}
+    old = allocated(devices=[device])
+    new = changed(old, status__devices=[{**device, "data": {"a": 1}}])
+    other = changed(old, status__devices=[{**device, "networkData": {"ips": [*network["ips"], "10.0.0.2/8"]}}])
+    assert [
+        said(validate(each, old, kubernetes="1.35", subresource="status", feature_gates=TAKEOVER))
+        for each in (new, other)
+    ] == [[], ['status.devices[0].networkData.ips[1]: Duplicate value: "10.0.0.1/8"']]
 
 
 def test_kinds_that_are_not_under_it_keep_their_words() -> None:

@@ -324,6 +324,13 @@ def test_a_long_key_is_cut_from_1_32(kubernetes: str, shown: str) -> None:
     assert f"spec.devices[0].{shown}" in fields
 
 
+def test_each_byte_of_a_character_that_is_cut_apart_is_replaced() -> None:
+    grin = "\U0001f600"
+    obj = resource_slice(sharedCounters=[{"name": "a", "counters": {grin * 64: {}}}], devices=...)
+    (field,) = {field for field, _ in said(obj, "1.35")}
+    assert field == f"spec.sharedCounters[0].counters[{grin * 7}\ufffd\ufffd...\ufffd\ufffd{grin * 7}]"
+
+
 @pytest.mark.parametrize("kubernetes", ["1.34", "1.36"])
 def test_repeated_conditions_for_binding_are_found_in_lists_that_are_too_long(kubernetes: str) -> None:
     conditions = ["a", "a", "b", "c", "d"]

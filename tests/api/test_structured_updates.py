@@ -161,6 +161,15 @@ class TestResourceSlice:
         new = resource_slice({"name": "b"}, device, version=version)
         assert errors(validate(new, old, kubernetes="1.36")) == []
 
+    def test_taints_in_a_list_of_too_many_devices_are_not_checked(self) -> None:
+        old, new = (
+            resource_slice(*({"name": str(index), "taints": [{"key": key, "effect": "None"}]} for index in range(65)))
+            for key in ("k", "a key")
+        )
+        assert errors(validate(new, old, kubernetes="1.36")) == [
+            ("spec.devices", "Too many: 65: must have at most 64 items")
+        ]
+
     @pytest.mark.parametrize("version", ["v1", "v1beta1"])
     def test_taints_of_another_device_are_checked(self, version: str) -> None:
         old, new = (

@@ -9,16 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from webhook.formats import decode_quantity
-from webhook.problem import DUPLICATE, ERROR, at, duplicate
+from webhook.problem import DUPLICATE, ERROR, Key, at, duplicate
 from webhook.schema import Array, Inlined, Map, Nested, Parsed
 from webhook.schema.derive.defaults import Defaults
-from webhook.schema.tagged import declaration, is_declarative
+from webhook.schema.tagged import declaration, is_declarative, member
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from webhook.problem import Problem
     from webhook.schema import CompiledStruct, Field, Struct, Target
+    from webhook.schema.fields import StructFields
 
 
 def arranged(found: Iterable[Problem], struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
@@ -51,18 +52,30 @@ def unchanged(
         old: The stored object.
     """
     declarative = (each for each in found if each.level == ERROR and is_declarative(each, struct))
-    return [each for each in declarative if _is_unchanged(each, obj, old)]
+    return [each for each in declarative if _is_unchanged(each, struct, obj, old)]
 
 
-def _is_unchanged(problem: Problem, obj: Any, old: Any) -> bool:
-    path = problem.path[:-1] if problem.reason == DUPLICATE else problem.path
-    for step in path:
-        try:
-            obj, old = obj[step], old[step]
-        except (KeyError, IndexError, TypeError):
-            # A value absent in both is unchanged if its parent exists in both, but not if a list had fewer items.
-            return isinstance(obj, dict) and isinstance(old, dict) and obj.get(step) is None and old.get(step) is None
+def _is_unchanged(problem: Problem, struct: StructFields | None, obj: Any, old: Any) -> bool:
+    field: Field | None = None
+    for step in problem.path[:-1] if problem.reason == DUPLICATE else problem.path:
+        if isinstance(step, int) and obj != old:
+            obj, old = obj[step] or {}, _counterpart(field, obj[step] or {}, old)
+        elif isinstance(obj, dict) and isinstance(old, dict):
+            obj, old = obj.get(step), old.get(step)
+        else:
+            return bool(obj == old)
+        if struct and not isinstance(step, int | Key):
+            struct, field = member(struct, step)
     return bool(obj == old)
+
+
+def _counterpart(field: Field | None, item: Any, old: Any) -> Any:
+    """Find the old item with the same keys; the items of a list without keys have none."""
+    if not isinstance(field, Array) or not field.declarative:
+        return None
+    keys = field.list_map_keys or ([field.unique] if field.unique else [])
+    same = (each for each in old or () if each and all((each.get(key) or "") == (item.get(key) or "") for key in keys))
+    return next(same, None) if keys else None
 
 
 def _worded(problem: Problem, struct: CompiledStruct, obj: dict[str, Any], defaults: Defaults) -> Problem:

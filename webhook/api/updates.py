@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from webhook.api import warnings
 from webhook.api.core.meta import repeated_owner
 from webhook.api.versions import target
-from webhook.problem import BAD_REQUEST, Path, invalid, refused
+from webhook.problem import BAD_REQUEST, TOO_MANY, Path, invalid, refused
 from webhook.schema import UPDATE, UPDATE_STATUS, compile_struct, examined
+from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
 from webhook.schema.fields import name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Container
 
     from webhook.api.core.meta import Object
     from webhook.problem import Problem
@@ -52,7 +53,16 @@ def compared(struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) -
 
 
 def _validated(struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) -> list[Problem]:
-    return [*examined(struct, obj)[1], *(struct.change(obj, old) if struct.change else ())]
+    found = examined(struct, obj)[1]
+    changes = struct.change(obj, old) if struct.change else ()
+    if not changes or struct.target.release < SIZE_ENDS_LIST_SINCE:
+        return [*found, *changes]
+    long = {each.path for each in found if each.reason == TOO_MANY}
+    return [*found, *(each for each in changes if not _is_in(each, long) or struct.finds_declaratively(each))]
+
+
+def _is_in(problem: Problem, lists: Container[Path]) -> bool:
+    return any(problem.path[:length] in lists for length in range(len(problem.path)))
 
 
 def ratcheted(found: list[Problem], struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) -> list[Problem]:

@@ -5,7 +5,21 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from webhook.problem import DUPLICATE, Advice, Fix, Key, Path, Problem, duplicate, invalid, required, too_many
+from webhook.patterns import Pattern
+from webhook.problem import (
+    DUPLICATE,
+    TOO_LONG,
+    TOO_MANY,
+    Advice,
+    Fix,
+    Key,
+    Path,
+    Problem,
+    duplicate,
+    invalid,
+    required,
+    too_many,
+)
 from webhook.schema.decoding import UNKNOWN_FIELD, Misfit, apart, refuses, under, wrong_type
 from webhook.schema.fields import EMPTY, NOTHING, CompiledField, Field, most
 
@@ -28,7 +42,8 @@ LONG_KEY_CUT_SINCE = 32
 
 
 _EMPTY: Mapping[str, Any] = {}
-_OWN_REASONS = frozenset({"FieldValueTooMany", "FieldValueTooLong", DUPLICATE})
+_HALF = Pattern(r"[\udc80-\udcff]")
+_OWN_REASONS = frozenset({TOO_LONG, TOO_MANY, DUPLICATE})
 
 
 class Array(Field):
@@ -313,4 +328,5 @@ def _cut(key: str, limit: int) -> Key:
         return Key(key)
     left = limit - len("...")
     cut = text[: (left + 1) // 2] + b"..." + text[len(text) - left // 2 :]
-    return Key(cut.decode("utf-8", "replace"))
+    # Go replaces each byte of a character that was cut apart, Python all of them at once.
+    return Key(_HALF.sub("\ufffd", cut.decode("utf-8", "surrogateescape")))

@@ -348,7 +348,7 @@ class CompiledStruct:
 
     def _field_changer(self, name: str, field: CompiledField) -> Change | None:
         """Make the comparison of a field, with its check if an update does not always validate it."""
-        when, walk = self._recheck(name), field.walk
+        when, walk, is_pointer = self._recheck(name), field.walk, self.stated[name].pointer
         if not when:
             return field.change
         walk_stored = self._compile(name, self.target.of_stored).walk if when == STORED or callable(when) else None
@@ -360,13 +360,21 @@ class CompiledStruct:
             elif callable(when):
                 find = walk_stored if walk_stored and when(field.view(old, ())) else walk
                 found += apart(find(new))[1]
-            elif old is None or (when != NEW and field.canonical(new) != field.canonical(old)):
+            elif is_pointer and old is None if when == NEW else field.canonical(new) != field.canonical(old):
                 found += apart(walk(new))[1]
-            elif walk_stored is not None:
-                found += apart(walk_stored(new))[1]
+            elif when != NEW:
+                known = apart(walk_stored(new))[1] if walk_stored else ()
+                found += [each for each in known if not self.finds_declaratively(each.under(name))]
+                found += self._declarative(name, walk, new)
             return found
 
         return change
+
+    def _declarative(self, name: str, walk: Walk, value: Any) -> list[Problem]:
+        """Return the findings of declarative rules in a field, which do not know what an update checks again."""
+        if not self.target.declarative:
+            return []
+        return [each for each in apart(walk(value))[1] if self.finds_declaratively(each.under(name))]
 
     def _compile(self, name: str, target: Target) -> CompiledField:
         """Compile a field for another target than the struct's."""

@@ -8,7 +8,17 @@ from functools import cache, lru_cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from webhook.problem import Path, Problem, invalid, not_supported, null, required, too_long, too_many_characters
+from webhook.problem import (
+    TOO_LONG,
+    Path,
+    Problem,
+    invalid,
+    not_supported,
+    null,
+    required,
+    too_long,
+    too_many_characters,
+)
 from webhook.schema.decoding import Misfit, unparsable, wrong_type
 from webhook.schema.fields import EMPTY, NOTHING, CompiledField, Default, Field, decoding_later, most, name_of
 
@@ -181,9 +191,8 @@ class Text(Scalar):
         self.required_if_given, self.usual = required_if_given, usual
 
     def states(self, problem: Problem) -> bool:
-        """Tell whether the text's own rules can find a problem: nothing lies behind it."""
-        del problem
-        return True
+        """Tell whether the text's declared rules can find a problem: limits in bytes are handwritten."""
+        return self.max_bytes is None or problem.reason != TOO_LONG
 
     def limits(self) -> list[str]:
         """Describe the declared limits of the text."""

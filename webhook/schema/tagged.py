@@ -26,15 +26,16 @@ def declaration(path: Path, struct: StructFields) -> tuple[StructFields | None, 
     for step in path:
         if isinstance(step, int | Key):
             continue
-        holder, field = _member(holder, step) if holder else (None, None)
+        holder, field = member(holder, step) if holder else (None, None)
     return holder, field
 
 
-def _member(struct: StructFields, name: str) -> tuple[StructFields | None, Field | None]:
+def member(struct: StructFields, name: str) -> tuple[StructFields | None, Field | None]:
+    """Return the struct that a field holds, if any, and the field's declaration."""
     for inline in struct.inline:
         inner = struct.fields[inline].struct
         if inner and name in inner.stated:
-            return _member(inner, name)
+            return member(inner, name)
     compiled = struct.fields.get(name)
     return (compiled.struct if compiled else None), struct.stated.get(name)
 

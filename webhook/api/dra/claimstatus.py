@@ -138,7 +138,12 @@ class NetworkDeviceData(Struct):
     """The network addresses of a device."""
 
     interfaceName = Text("The network interface.", max_length=INTERFACE_NAME_MAX_BYTES, declared=TAGGED)
-    ips = Array(Text(), "Its addresses, with a prefix length each.", max_items=IPS_MAX_ITEMS, declared=TAGGED)
+    ips = Array(
+        Text(),
+        "Its addresses, with a prefix length each.",
+        max_items=IPS_MAX_ITEMS,
+        declared={35: {"unique": ""}},
+    )
     hardwareAddress = Text("Its hardware address.", max_length=HARDWARE_ADDRESS_MAX_BYTES, declared=TAGGED)
 
 
@@ -288,6 +293,6 @@ def addresses(network: View) -> Iterator[Problem]:
             yield invalid(path, text, detail)
         # 1.32 compares addresses by value.
         key = canonical_cidr(text, network.release) if network.release < _AS_WRITTEN_SINCE else text
-        if key in seen:
+        if key in seen and not network.target.declarative:
             yield duplicate(path, key)
         seen.add(key)

@@ -279,7 +279,8 @@ def _no_request_policy(device: Any, _: Target) -> bool:
 @check(BasicDevice, since=34, given=["capacity"], fine=_no_request_policy)
 def capacity_for_requests(device: View) -> Iterator[Problem]:
     """A capacity can have a request policy only if several claims can share the device."""
-    if not any(each and each.get("requestPolicy") for each in (device.content.get("capacity") or {}).values()):
+    capacities = (device.content.get("capacity") or {}).values()
+    if not any(each and each.get("requestPolicy") is not None for each in capacities):
         return
     for capacity in device.capacity.values():
         if capacity.requestPolicy and device.allowMultipleAllocations:
