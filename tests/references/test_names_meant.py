@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from webhook import validate
 from webhook.budget import Budget, limited
 from webhook.references.rules import in_expression, in_place, instead
 
@@ -33,13 +32,3 @@ def test_names_that_are_equally_near_are_all_suggested_and_none_is_written() -> 
     assert in_expression("has(a.gpuu)", "gpuu", ["gpux", "gpu"], "names") == ('did you mean "gpux" or "gpu"?', None)
     hint, fix = in_expression("has(a.gpuu) && a.gpuu > 1", "gpuu", ["gpux", "nic"], "names")
     assert (hint, fix and fix.value) == ('did you mean "gpux"?', "has(a.gpux) && a.gpux > 1")
-
-
-def test_a_value_that_only_lacks_its_gate_is_not_replaced_by_itself() -> None:
-    tolerations = [{"key": "memory", "operator": "Gt", "value": "1"}]
-    spec = {"containers": [{"name": "train", "image": "trainer:1"}], "tolerations": tolerations}
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train"}, "spec": spec}
-
-    (problem,) = validate(pod, kubernetes="1.36")
-
-    assert (problem.hint, problem.fix) == ("", None)

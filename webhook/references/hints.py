@@ -9,7 +9,7 @@ from webhook.formats.identifiers import near_semver
 from webhook.formats.quantities import near_quantity
 from webhook.objects import items, text
 from webhook.problem import Advice, Fix, at
-from webhook.references import selectorhints
+from webhook.references import placementhints, selectorhints
 from webhook.references.rules import MEANT, in_place, listed
 from webhook.spelling import nearest
 
@@ -51,13 +51,28 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
     if (hint := _BY_RULE.get(problem.rule)) and (advice := hint(problem, obj)).hint:
         return advice
     if match := _SUPPORTED.search(problem.message):
-        names = _quoted(match[2])
-        lower = {each.lower(): each for each in names}
-        near = lower.get(nearest(match[1].lower(), lower)) or nearest(match[1], names)
+        near = _supported(match[1], _quoted(match[2]))
         return _rename(near) if near and near != match[1] else Advice()  # a listed value may lack its gate
     if match := _NO_NAME.search(problem.message):
         return _respelt(at(obj, problem.path), problem.path[-1], has_dots=match[1] == "subdomain")
     return Advice()
+
+
+_SAME: Final = {
+    **dict.fromkeys(("no", "false"), "Never"),
+    "unless-stopped": "Always",
+    **dict.fromkeys(("=", "==", "in"), "Equal"),
+}
+"""The values of fields of pods that are meant by those of Docker Compose, of other fields and of languages."""
+
+
+def _supported(written: str, names: list[str]) -> str:
+    """Return the supported value that is meant by an unsupported one; empty if unclear."""
+    lower = {each.lower(): each for each in names}
+    if near := lower.get(nearest(written.lower(), lower)) or nearest(written, names):
+        return near
+    same = _SAME.get(written.lower(), "")
+    return same if same in names else ""
 
 
 def _rename(name: str, *, safe: bool = True) -> Advice:
@@ -190,5 +205,12 @@ _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
     "pods-that-end": lambda problem, _: Advice(
         "write restartPolicy: Never" if problem.message.startswith("Required") else ""
     ),
+    "pods-without-end": lambda *_: Advice(
+        "pods of this kind run until they are deleted, those of a Job end: leave the field out, or use a Job"
+    ),
+    "value-to-tolerate": placementhints.of_toleration,
+    "value-for-operator": placementhints.of_toleration,
+    "label-key": placementhints.of_key,
+    "node-labels": placementhints.of_key,
     "count-for-mode": lambda problem, _: Advice(_mode(problem.message)),
 }

@@ -5,7 +5,7 @@ Rules follow ``pkg/apis/core/validation/validation.go`` (ValidateNodeSelector).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from webhook import formats
 from webhook.api.core.values import V1Struct
@@ -56,6 +56,7 @@ class Term(V1Struct):
 
     go_name = "NodeSelectorTerm"
     atomic = True
+    instead: ClassVar = {"matchLabels": "write matchExpressions: [{key: KEY, operator: In, values: [VALUE]}]"}
 
     matchExpressions = Array(Nested(Requirement), "Conditions on labels.")
     matchFields = Array(Nested(NodeFieldRequirement), "Conditions on fields.")
@@ -96,14 +97,23 @@ class RequiredNodeSelector(NodeSelector):
 
 
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+_MEANT: Final = {
+    **{each.lower(): each for each in _OPERATORS},
+    **dict.fromkeys(("equal", "equals", "=", "=="), "In"),
+    **dict.fromkeys(("notequal", "notequals", "!="), "NotIn"),
+    "notexists": "DoesNotExist",
+    ">": "Gt",
+    "<": "Lt",
+}
+"""The operators that are meant by operators of tolerations and of programming languages, in lower case."""
 
 
 def _no_operator(requirement: View, known: Sequence[str]) -> Problem:
     operator = requirement.operator
     shown = of_own_type(operator, requirement.release)
     problem = invalid(requirement / "operator", shown, "not a valid selector operator")
-    near = next((each for each in known if each.lower() == str(operator).lower()), None)
-    return problem._replace(hint=f'did you mean "{near}"?', fix=Fix("replace", near)) if near else problem
+    meant = _MEANT.get(str(operator).lower())
+    return problem._replace(hint=f'did you mean "{meant}"?', fix=Fix("replace", meant)) if meant in known else problem
 
 
 def _has_fitting_values(requirement: Any, _: Target) -> bool:

@@ -36,9 +36,10 @@ class Toleration(V1Struct):
     tolerationSeconds = Int("How long the pod stays on a node with a NoExecute taint.", pointer=True)
 
 
-_COMPARING: Final = ("Lt", "Gt")
+COMPARING: Final = ("Lt", "Gt")
 _TOLERATING: Final = ("Equal", "Exists")
 COMPARING_SINCE: Final = 35
+COMPARING_GATE: Final = "TaintTolerationComparisonOperators"
 _SHOWS_VALUE_SINCE: Final = 32
 
 
@@ -69,7 +70,7 @@ def value_to_tolerate(toleration: View) -> Iterator[Problem]:
         if value:
             shown = value if release >= _SHOWS_VALUE_SINCE else toleration.submitted
             yield invalid(path, shown, "value must be empty when `operator` is 'Exists'")
-    elif operator in _COMPARING and release >= COMPARING_SINCE:
+    elif operator in COMPARING and release >= COMPARING_SINCE:
         yield from _number(toleration)
     else:
         yield not_supported(path, operator, _TOLERATING, release)
@@ -77,13 +78,13 @@ def value_to_tolerate(toleration: View) -> Iterator[Problem]:
 
 def compare(tolerations: Sequence[View]) -> bool:
     """Tell whether any toleration compares numbers (taintTolerationComparisonOperatorsInUse)."""
-    return any(toleration.operator in _COMPARING for toleration in tolerations)
+    return any(toleration.operator in COMPARING for toleration in tolerations)
 
 
 def _number(toleration: View) -> Iterator[Problem]:
     """Find what keeps a value from being compared as a number."""
-    if not (toleration.target.stored or toleration.enabled("TaintTolerationComparisonOperators")):
-        supported = (*_TOLERATING, *_COMPARING)
+    if not (toleration.target.stored or toleration.enabled(COMPARING_GATE)):
+        supported = (*_TOLERATING, *COMPARING)
         yield not_supported(toleration / "operator", toleration.operator, supported, toleration.release)
         return
     path, value = toleration / "value", toleration.value

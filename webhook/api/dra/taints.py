@@ -92,7 +92,7 @@ class DeviceToleration(AllocatedToleration):
 
     go_name = "DeviceToleration"
 
-    key = AllocatedToleration.key.but(formats=(formats.label_key,), declared=TAGGED)
+    key = AllocatedToleration.key.but(formats=(formats.label_key,), checked_by=None, declared=TAGGED)
     effect = AllocatedToleration.effect.but(one_of=EFFECTS)
 
 

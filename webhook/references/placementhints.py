@@ -1,0 +1,57 @@
+"""Explains errors in what places a pod: tolerations, and conditions on labels of nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.api.core.placement import COMPARING, COMPARING_GATE, COMPARING_SINCE
+from webhook.objects import text
+from webhook.patterns import Pattern
+from webhook.problem import Advice, at
+
+if TYPE_CHECKING:
+    from webhook.problem import Problem
+
+_TOLERATION: Final = {
+    "must be empty": "leave out value to tolerate all values of the key, or write operator: Equal to tolerate this one",
+    "effect must be 'NoExecute'": "only NoExecute evicts pods: leave out tolerationSeconds, or write effect: NoExecute",
+    "operator must be Exists": "add the key of the taint, or write operator: Exists without a value for all taints",
+}
+"""How to mend a toleration, by a part of the API server's message."""
+
+
+def of_toleration(problem: Problem, obj: Any) -> Advice:
+    """Suggest the fields that make a toleration valid; empty if unclear."""
+    operator = text(at(obj, problem.path[:-1]), "operator")
+    if operator in COMPARING and problem.path[-1] == "operator":
+        is_known = f'"{COMPARING[0]}"' in problem.message.partition("supported values")[2]
+        needs = f"needs the feature gate {COMPARING_GATE}, which is off"
+        return Advice(f"{operator} {needs if is_known else f'is supported from Kubernetes 1.{COMPARING_SINCE} on'}")
+    return Advice(next((hint for part, hint in _TOLERATION.items() if part in problem.message), ""))
+
+
+_QUOTED: Final = Pattern(r'Invalid value: "([^"]*)"')
+_TAINT: Final = Pattern(r"([^=:]{1,317})(?:=([^=:]{0,63}))?(?::(\w{1,16}))?")
+"""A taint as kubectl takes it: key=value:effect, perhaps without value or effect."""
+_REQUIREMENTS: Final = "matchExpressions"
+_LABELS: Final = "nodeSelector"
+_TOLERATIONS: Final = "tolerations"
+
+
+def of_key(problem: Problem, _obj: Any) -> Advice:
+    """Write the parts of a key that has a value in it as fields of their own; empty for other keys."""
+    written = _QUOTED.search(problem.message)
+    parts = _TAINT.fullmatch(written[1]) if written else None
+    if parts is None or parts.group() == parts[1]:
+        return Advice()
+    key, value, effect = parts.groups(default="")
+    holder = next(step for step in reversed(problem.path) if isinstance(step, str) and step != "key")
+    if holder == _LABELS:
+        return Advice(f"write {key}: {value}")
+    if holder == _REQUIREMENTS:
+        fields = {"key": key, "operator": "In", "values": f"[{value}]"}
+    else:
+        operator = {"operator": "Equal" if value else "Exists"} if holder == _TOLERATIONS else {}
+        fields = {"key": key, **operator, "value": value, "effect": effect}
+    stated = ", ".join(f"{name}: {part}" for name, part in fields.items() if part)
+    return Advice(f"each part is a field of its own: {stated}")
