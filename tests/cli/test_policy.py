@@ -499,6 +499,7 @@ class TestPreScheduled:
     def test_one_that_contradicts_itself_is_warned_of(self, write: Callable[..., Path]) -> None:
         (found,) = findings("validate", write(pod=[with_spec(POD, nodeSelector={"kubernetes.io/hostname": "other"})]))
         assert (found["level"], found["rule"]) == ("warning", "prescheduled-contradiction")
+        assert found["message"].startswith("rules out node ")
 
     def test_a_stored_pod_may_have_been_scheduled(self, write: Callable[..., Path]) -> None:
         stored = POD | {"metadata": POD["metadata"] | {"uid": "5a1e7e4c-3d3c-4f0e-8a59-9a3b5c0f8f3e"}}

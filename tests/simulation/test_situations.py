@@ -312,7 +312,6 @@ class TestLabels:
             ({"key": "zone", "operator": "In", "values": ["z3"]}, "zone In z3, and the label is z1, z2"),
             ({"key": "gpu", "operator": "Exists"}, "gpu Exists, and the label is not there"),
             ({"key": "zones", "operator": "Exists"}, "zones Exists, and the label is not there: did you mean zone?"),
-            ({"key": "zone", "operator": "Gt", "values": ["x"]}, "zone Gt x, and x is not an integer"),
         ],
     )
     def test_what_node_affinity_does_not_select(self, expression: JSONObject, detail: str) -> None:
@@ -328,9 +327,13 @@ class TestLabels:
         [
             (
                 {},
+                ("all 2 nodes didn't match Pod's node affinity/selector: node affinity: an empty term matches no node"),
+            ),
+            (
+                {"matchExpressions": [{"key": "zone", "operator": "Gt", "values": ["x"]}]},
                 (
                     "all 2 nodes didn't match Pod's node affinity/selector: "
-                    "node affinity with an empty term, which matches no node"
+                    "node affinity: no node matches zone Gt x: x is not an integer"
                 ),
             ),
             (

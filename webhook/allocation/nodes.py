@@ -5,10 +5,10 @@ Follows component-helpers ``scheduling/corev1/nodeaffinity/nodeaffinity.go`` and
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook import formats
+from webhook.inventory.affinity import as_int64
 from webhook.problem import aggregate, quoted
 from webhook.release import Release
 
@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
 _SETS: Final = ("In", "NotIn")
 _PRESENCE: Final = ("Exists", "DoesNotExist")
-NUMBERS: Final = ("Gt", "Lt")
+_NUMBERS: Final = ("Gt", "Lt")
 _NEWEST: Final = Release(36)
-is_int64 = re.compile(r"[-+]?[0-9]+").fullmatch
 
 
 class SelectorError(Exception):
@@ -83,8 +82,8 @@ def _holds(requirement: JSONObject, labels: Mapping[str, str]) -> bool:
         return bool((value in values) == (operator == "In"))
     if operator in _PRESENCE:
         return bool((key in labels) == (operator == "Exists"))
-    numbers = [int(each) for each in (value, *values) if isinstance(each, str) and is_int64(each)]
-    if operator not in NUMBERS or len(values) != 1 or len(numbers) != 2:  # noqa: PLR2004 - both are numbers
+    numbers = [number for each in (value, *values) if each is not None and (number := as_int64(each)) is not None]
+    if operator not in _NUMBERS or len(values) != 1 or len(numbers) != 2:  # noqa: PLR2004 - both are numbers
         return False
     return numbers[0] > numbers[1] if operator == "Gt" else numbers[0] < numbers[1]
 
@@ -100,7 +99,7 @@ def _problems(term: JSONObject, path: str) -> list[str]:
 
 def _requirement_problems(each: JSONObject, path: str) -> list[str]:
     operator, values, key = each.get("operator", ""), each.get("values") or [], each.get("key", "")
-    supported = (*_SETS, *_PRESENCE, *NUMBERS)
+    supported = (*_SETS, *_PRESENCE, *_NUMBERS)
     if operator not in supported:
         return [_unsupported(operator, path, supported)]
     details = formats.label_key(key, _NEWEST)
@@ -110,7 +109,7 @@ def _requirement_problems(each: JSONObject, path: str) -> list[str]:
     elif operator in _PRESENCE and values:
         shown = _go_strings(values)
         found.append(f"{path}.values: Invalid value: {shown}: values set must be empty for exists and does not exist")
-    elif operator in NUMBERS:
+    elif operator in _NUMBERS:
         if len(values) != 1:
             shown = _go_strings(values)
             detail = "for 'Gt', 'Lt' operators, exactly one value is required"
@@ -119,7 +118,7 @@ def _requirement_problems(each: JSONObject, path: str) -> list[str]:
             f"{path}.values[{index}]: Invalid value: {quoted(value)}: "
             "for 'Gt', 'Lt' operators, the value must be an integer"
             for index, value in enumerate(values)
-            if not is_int64(value)
+            if as_int64(value) is None
         ]
     for index, value in enumerate(values):
         details = formats.label_value(value, _NEWEST)

@@ -13,11 +13,11 @@ from webhook.api.claimed import is_pod_without_claims
 from webhook.api.judgement import judge
 from webhook.api.templates import makes_pods, pod_template
 from webhook.api.versions import find
-from webhook.problem import NOT_DECODED, WARNING, Path, Problem
+from webhook.problem import NOT_DECODED, WARNING, Path, Problem, at
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from webhook.engine.offline import Change, Sender
     from webhook.policy.evaluation.verdict import Decision, Verdict
@@ -127,8 +127,21 @@ def _in_pods(obj: dict[str, Any], locations: Locations | None, judged: Callable[
             continue
         found = judged(pods.manifest)
         found += never_runs(pods.manifest)
+        if pods.is_of_job and at(pods.manifest, (*_SPEC, "restartPolicy")):
+            found += _of_job(pods.manifest, judged)
         problems += (pods.seen(problem) for problem in found if problem.path[:1] == ("template",))
     return problems
+
+
+_SPEC: Final = ("template", "spec")
+
+
+def _of_job(template: dict[str, Any], judged: Callable[[Any], list[Problem]]) -> Iterator[Problem]:
+    """Judge the restart policy of a pod template as that of a Job."""
+    job = {"apiVersion": "batch/v1", "kind": "Job", "spec": {"template": template["template"]}}
+    for problem in judged({**job, "metadata": template["metadata"]}):
+        if problem.rule == "pods-that-end":
+            yield problem._replace(path=Path((*_SPEC, problem.path[-1])), spelled=None)
 
 
 def never_runs(obj: Any) -> list[Problem]:
@@ -139,7 +152,8 @@ def never_runs(obj: Any) -> list[Problem]:
     if change is None or (isinstance(metadata := obj.get("metadata"), dict) and metadata.get("uid")):
         return []
     if isinstance(change, Problem):
-        return [change._replace(level=WARNING)]
+        message = change.message.removeprefix("Forbidden: ")  # it is the webhook that forbids it
+        return [change._replace(level=WARNING, reason="NeverRuns", message=message)]
     path = Path((*(pod_template(obj) or ()), "spec", "nodeName"))
     hint = "`draguard mutate` makes it a constraint that the scheduler obeys"
     return [Problem(WARNING, prescheduled.RULE, "NeverRuns", path, prescheduled.NEVER_RUNS, hint)]

@@ -225,6 +225,22 @@ def no_preemption_for_devices(pod: JSONObject, _: Context) -> Iterator[Problem]:
         yield finding(("spec", "priorityClassName"), message, reason="NoPreemption")
 
 
+@rule("no-node-matches", "Pod", of_field=True)
+def no_node_matches(pod: JSONObject, _: Context) -> Iterator[Problem]:
+    """No node can meet the required node affinity of a pod, whatever labels it has: the pod stays pending.
+
+    A node must meet all conditions of a term, and the nodeSelector. Conditions on a label contradict each other, Gt or
+    Lt compares with a value that is not an integer, or a term is empty.
+    """
+    if not mapping(pod, "spec", "affinity"):
+        return
+    from webhook.inventory.affinity import unmatched  # few pods have an affinity
+
+    hint = "all conditions of a term must hold: write alternatives as values of one In, or as further terms"
+    for path, reason, contradicts in unmatched(mapping(pod, "spec")):
+        yield finding(("spec", *path), f"{reason}, so the pod stays pending", hint if contradicts else "", "NoNode")
+
+
 @rule("extended-resource-unknown", "Pod", needs=("DeviceClass",), of_field=True)
 def extended_resource_unknown(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A container requests an extended resource that neither a device class nor a node provides.

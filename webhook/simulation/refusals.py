@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from webhook.allocation.nodes import NUMBERS, is_int64
 from webhook.deviceselectors.fleet import shortened
 from webhook.engine.prescheduled import REQUIRED
+from webhook.inventory.affinity import unmatched
 from webhook.inventory.resources import NATIVE, PODS
-from webhook.objects import items, mapping, text, texts
+from webhook.objects import items, mapping, text
 from webhook.simulation.affinity import requirement, selects
 from webhook.simulation.nodes import INSUFFICIENT, TOO_MANY, UNSELECTED
 from webhook.simulation.ofnodes import amount_text, state_of
@@ -52,14 +52,12 @@ def labels(refusal: Refusal, nodes: Sequence[NodeState], demand: Demand) -> Iter
     for key, wanted in mapping(demand.spec, "nodeSelector").items():
         selected = {"matchExpressions": [{"key": key, "operator": "In", "values": [wanted]}]}
         yield from _unselected(selected, key, f"nodeSelector {key}: {wanted}", nodes)
+    if impossible := unmatched(demand.spec):
+        yield from dict.fromkeys(f"node affinity: {each.reason}" for each in impossible)
+        return
     terms = items(mapping(demand.spec, *REQUIRED), "nodeSelectorTerms")
-    if terms and not any(items(each, "matchExpressions") or items(each, "matchFields") for each in terms):
-        yield "node affinity with an empty term, which matches no node"
     for each in items(terms[0], "matchExpressions") if len(terms) == 1 else ():
-        wanted, values = f"node affinity {requirement(each)}", texts(each, "values")
-        if text(each, "operator") in NUMBERS and not all(map(is_int64, values)):
-            yield f"{wanted}, and {', '.join(values)} is not an integer"
-            continue
+        wanted = f"node affinity {requirement(each)}"
         yield from _unselected({"matchExpressions": [each]}, text(each, "key"), wanted, nodes)
 
 

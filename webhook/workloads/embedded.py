@@ -23,11 +23,13 @@ class PodsIn(NamedTuple):
         manifest: A v1 PodTemplate with it.
         places: Where parts of that manifest are in the object: pairs of paths, the longest first.
         is_known: Whether the object's kind is known to keep pods there, or only seems to.
+        is_of_job: Whether Jobs make the pods.
     """
 
     manifest: JSONObject
     places: tuple[tuple[Steps, Steps], ...]
     is_known: bool = True
+    is_of_job: bool = False
 
     def place(self, path: Iterable[str | int]) -> Path:
         """Return the path in the object of a path in the manifest."""

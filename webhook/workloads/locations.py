@@ -69,5 +69,8 @@ LOCATIONS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
 }
 """The paths of pods by API group and kind, whatever the version; none where projects.py finds them."""
 
+OF_JOBS: Final = _JOB_SET
+"""How paths of pods end that Jobs make; their controller states a restart policy if there is none."""
+
 MIXED: Final = frozenset({"serving.kserve.io"})
 """Groups whose pod specs are mixed with other fields."""

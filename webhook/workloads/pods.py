@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.workloads.embedded import PodsIn, every_object, manifest
-from webhook.workloads.locations import LOCATIONS, MIXED
+from webhook.workloads.locations import LOCATIONS, MIXED, OF_JOBS
 from webhook.workloads.projects import PODS
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _stated(obj: JSONObject, paths: Iterable[str], *, is_mixed: bool) -> Iterato
     for path in paths:
         for steps, value in _at(obj, path.split(".")):
             if found := as_template(obj, value, steps, is_mixed=is_mixed):
-                yield found
+                yield found._replace(is_of_job=path.endswith(OF_JOBS))
 
 
 def as_template(obj: JSONObject, value: Any, steps: Steps, *, is_mixed: bool, is_known: bool = True) -> PodsIn | None:
