@@ -112,7 +112,7 @@ def _no_operator(requirement: View, known: Sequence[str]) -> Problem:
     operator = requirement.operator
     shown = of_own_type(operator, requirement.release)
     problem = invalid(requirement / "operator", shown, "not a valid selector operator")
-    meant = _MEANT.get(str(operator).lower())
+    meant = _MEANT.get(str(operator).lower(), "")
     return problem._replace(hint=f'did you mean "{meant}"?', fix=Fix("replace", meant)) if meant in known else problem
 
 
