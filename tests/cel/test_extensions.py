@@ -99,6 +99,8 @@ def error_of(text: str, environment: Environment = EVERYTHING, **bindings: Any) 
         ("sets.contains([1, 2], [2u, 1.0])", True),
         ("sets.intersects([1], [2])", False),
         ("sets.equivalent([1, 1], dyn([1u]))", True),
+        ("sets.equivalent([1], [1, 2])", False),
+        ("sets.equivalent([1, 2], [1])", False),
         ("math.greatest(1, 2.5, 2u)", 2.5),
         ("math.least([3, 1, 2])", 1),
         ("math.least(-1)", -1),

@@ -162,10 +162,11 @@ def test_classes_that_there_are_not(pattern: str) -> None:
         ("(?:[a-z]{4}){0,250}", ""),
         ("(?:[a-z]{4}){0,251}", "invalid repeat count"),
         ("(" + "(xx?)" * 1000 + "){1000}", "expression too large"),
+        ("(a|" + "(xx?)" * 1000 + "){1000}", "expression too large"),
         ("(xx?){1000}" * 600, ""),
         ("(xx?){1000}" * 1000, "expression too large"),
     ],
-    ids=range(12),
+    ids=range(13),
 )
 def test_limits_are_those_of_go(pattern: str, expected: str) -> None:
     found = said_of(pattern)

@@ -41,8 +41,7 @@ class Bounds(NamedTuple):
 
 
 def _scaled(number: int, factor: float) -> int:
-    product = float(number) * factor
-    return MOST if product >= float(2**64) else min(math.ceil(product), MOST)
+    return min(math.ceil(float(number) * factor), MOST)
 
 
 def fixed(number: int) -> Bounds:
