@@ -242,6 +242,12 @@ class TestRefusals:
         )
         assert "\n21 |     kubernetes.io/hostname: node-2\n   |     ^^^^" in done.err
 
+    @pytest.mark.parametrize("wrong", [CONTRADICTION, "a: [\n"])
+    def test_a_difference_shows_the_changes_of_the_other_manifests(self, wrong: str) -> None:
+        done = draguard("mutate", "--diff", "-", stdin=f"{POD}---\n{wrong}".encode())
+        (removed,) = (line for line in done.out.splitlines() if line.startswith("-  "))
+        assert (done.code, removed) == (1, "-  nodeName: node-1")
+
     def test_what_cannot_be_read_is_found_and_nothing_is_printed(self) -> None:
         done = draguard("mutate", "-", stdin=f"{POD}---\na: [\n".encode())
         assert (done.code, done.out) == (1, "")

@@ -490,6 +490,17 @@ class TestAnswers:
         assert lines[-1] == "`draguard validate` shows where a manifest is wrong, and what was probably meant"
         assert done.code == 0
 
+    def test_answers_are_read_from_standard_input(self) -> None:
+        answers = "\n".join(answer for answer, _ in ANSWERS[:2])
+        done = draguard("explain", "-", stdin=answers.encode())
+        fields = [line for line in done.out.splitlines() if line.startswith("FIELD:")]
+        assert fields == [each for _, about in ANSWERS[:2] for each in about]
+        assert draguard("explain", "-", stdin=b"Pod\n").out == draguard("explain", "Pod").out
+
+    def test_no_answer_on_standard_input_is_a_usage_error(self) -> None:
+        done = draguard("explain", "-", stdin=b"\n")
+        assert (done.code, "standard input is empty" in done.err) == (2, True)
+
     @pytest.mark.parametrize(
         ("answer", "command"),
         [

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Final
 
 from webhook.cli.arguments import UsageError
 from webhook.cli.options.release import kubernetes
+from webhook.documents import STDIN
 from webhook.explain.query import UnknownNameError, explain
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
 
+_MOST: Final = 1 << 16
+"""The most characters that are read from standard input."""
+
+
 def run(arguments: Namespace) -> int:
     """Print the documentation; an unknown name is a usage error."""
     stated = kubernetes(arguments)
+    name = _piped() if arguments.name == STDIN else arguments.name
     try:
-        if " " in arguments.name:
+        if " " in name:
             from webhook.explain.answers import explain_answer  # most queries are names
 
-            text = explain_answer(arguments.name, kubernetes=stated)
+            text = explain_answer(name, kubernetes=stated)
         else:
             text = explain(
-                arguments.name,
+                name,
                 api_version=arguments.api_version,
                 kubernetes=stated,
                 recursive=arguments.recursive,
@@ -31,3 +38,14 @@ def run(arguments: Namespace) -> int:
         raise UsageError(str(error)) from error
     print(text)
     return 0
+
+
+def _piped() -> str:
+    """Read a name or an answer of Kubernetes from standard input.
+
+    Raises:
+        UsageError: There is none.
+    """
+    if text := sys.stdin.read(_MOST).strip():
+        return text
+    raise UsageError("standard input is empty: if the API server refuses nothing, there is nothing to explain")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def run(arguments: Namespace) -> int:
-    """Print or write the manifests, their changes or the patches, unless a manifest has errors."""
+    """Print or write the manifests or the patches, unless a manifest has errors; or print the changes of the others."""
     paths = some_paths(arguments)
     _check_writable(arguments, paths)
     options = prescheduled.RewriteOptions(arguments.select_node_by, arguments.pods)
@@ -55,15 +55,18 @@ def run(arguments: Namespace) -> int:
     faults += (fault for change in changes for fault in change.faults)
     for line in as_text(faults):
         print(line, file=sys.stderr)
-    if faults:
+    if faults and not arguments.diff:
         return code_of(faults)
-    pairs = list(zip(documents, changes, strict=True))
+    pairs = [
+        (document, _Changed(document.data) if change.faults else change)
+        for document, change in zip(documents, changes, strict=True)
+    ]
     would = "would be " if arguments.diff else ""
     for line in as_text(each for pair in pairs for each in (*pair[1].warnings, *_replaced(*pair, would))):
         if line:
             print(line, file=sys.stderr)
     _put_out(pairs, arguments)
-    return 0
+    return code_of(faults)
 
 
 def _put_out(pairs: Sequence[tuple[Document, _Changed]], arguments: Namespace) -> None:

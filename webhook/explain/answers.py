@@ -67,9 +67,11 @@ def explain_answer(answer: str, *, kubernetes: str | None = None) -> str:
 
 def _subjects(answer: str) -> Iterator[tuple[str, str | None]]:
     """Yield the fields or the kind that an answer is about, each with its API version, if that is stated."""
-    if found := _INVALID.search(answer):
-        for path in _FIELD.findall(_QUOTED.sub("", answer[found.end() :])):
-            yield f"{found[1]}.{path}", None
+    if refused := list(_INVALID.finditer(answer)):
+        ends = [*(each.start() for each in refused[1:]), len(answer)]
+        for each, end in zip(refused, ends, strict=True):
+            for path in _FIELD.findall(_QUOTED.sub("", answer[each.end() : end])):
+                yield f"{each[1]}.{path}", None
     elif found := _NOT_DECODED.search(answer):
         for unknown, wrong in _IN_GO.findall(answer):
             yield f"{found[1]}.{unknown or wrong}", found[2]

@@ -105,9 +105,9 @@ with reinvocationPolicy IfNeeded run again afterwards. Namespaces among the mani
 policies, in any order.
 
 All manifests are printed, changed or not. Comments, order and layout stay, and JSON stays JSON. If
-any input cannot be read, or a pod contradicts itself, nothing is printed on standard output, nothing
-is written, and the exit code is 1. With --patch one JSON object per changed object is printed: file, document,
-apiVersion, kind, namespace, name, patch.
+any input cannot be read, or a pod contradicts itself, the exit code is 1, nothing is written, and only
+--diff prints on standard output: the changes of the other manifests. With --patch one JSON object per
+changed object is printed: file, document, apiVersion, kind, namespace, name, patch.
 """
 
 
@@ -123,7 +123,7 @@ examples:
   draguard explain reserved-only-while-allocated            a rule
   draguard explain DRAAdminAccess                           a feature gate
   draguard explain v1beta1                                  the kinds of an API version
-  draguard explain "$(kubectl apply -f claim.yaml 2>&1)"    what the API server has refused
+  kubectl apply -f claim.yaml 2>&1 | draguard explain -     what the API server has refused
 """
 
 
@@ -245,7 +245,8 @@ def explain(parser: argparse.ArgumentParser) -> None:
         default="",
         metavar="KIND[.FIELD]|RULE|GATE",
         help="a kind, a field as findings spell it after its kind, a rule, a feature gate, an API version, a driver, "
-        "or, in quotes, what kubectl has printed of a refusal (default: list kinds and rules)",
+        "or, in quotes, what kubectl has printed of a refusal; - reads it from standard input "
+        "(default: list kinds and rules)",
     )
     parser.add_argument("--recursive", action="store_true", help="print the fields of fields, too, with their types")
     parser.add_argument("--kubernetes-version", metavar="VERSION", help="describe only this release (default: all)")
