@@ -79,6 +79,15 @@ def test_changes_of_mutating_policies_are_compared() -> None:
     assert failure == 'changes: expected [], got [{"op": "remove", "path": "/spec/nodeName"}]'
 
 
+@pytest.mark.parametrize("spec", [POD["spec"], {}])
+def test_a_change_that_the_api_server_refuses_fails(spec: dict[str, Any]) -> None:
+    manifests = mutating("m", "[JSONPatch{op: 'add', path: '/spec/priorityClassName', value: 'Very High'}]")
+    case = {"object": POD | {"spec": spec}, "expect": {"allowed": True}}
+    (failure,) = run(case, manifests=manifests).cases[0].failures
+    text = "the API server refuses the object as the policies have changed it: spec.priorityClassName: Invalid value"
+    assert failure.startswith(text)
+
+
 def test_warnings_are_matched_by_either_message() -> None:
     manifests = [NAMED, binding(validationActions=["Warn"])]
     for text in ("bad name", "Validation failed for ValidatingAdmissionPolicy 'p' with binding 'p': bad name"):

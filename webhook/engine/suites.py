@@ -33,6 +33,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from webhook.api.versions import NEWEST
+from webhook.engine.acceptance import made_invalid
 from webhook.engine.allowing import why_allowed
 from webhook.engine.cases import (
     CASE_FIELDS,
@@ -223,11 +224,14 @@ def _run_case(
         request = Request.of(fields, where, policies, templates, faults)
         faults.expect_none()
         verdict = request.verdict(policies)
-        return CaseResult(
-            name, tuple(_differences(expected, verdict, request.obj, where / "expect", policies)), verdict
-        )
-    found = dict.fromkeys(Failure(each.path, each.text) for each in faults.found)
-    return CaseResult(name, tuple(found))
+        found = [*_differences(expected, verdict, request.obj, where / "expect", policies)]
+        if expected["allowed"] and verdict.allowed:
+            refusals = made_invalid(verdict.object, request.obj, request.old, request.subresource, policies.release)
+            text = "the API server refuses the object as the policies have changed it: "
+            found += (Failure(where / "expect" / "allowed", text + each) for each in refusals)
+        return CaseResult(name, tuple(found), verdict)
+    malformed = dict.fromkeys(Failure(each.path, each.text) for each in faults.found)
+    return CaseResult(name, tuple(malformed))
 
 
 def _differences(
