@@ -22,7 +22,7 @@ from yaml.events import (
 )
 
 from webhook.documents.content import Composed, ContentError
-from webhook.documents.events import PARSER_ERRORS, fault_of, parser_of
+from webhook.documents.events import PARSER_ERRORS, content_error, parser_of
 from webhook.documents.limits import MAX_ALIASED, MAX_DEPTH, MAX_VALUES, too_deep, too_many_values
 from webhook.documents.scalars import KEY_STARTS, MERGE_KEY, ScalarError, plain, plain_key, tagged, tagged_key
 from webhook.records import NamedTuple
@@ -56,13 +56,13 @@ def compose(text: str) -> Composed:
             _refuse_escaped_slash(text)
         next_event = parser_of(text).get_event
         return _Composer(next_event if len(text) <= MAX_VALUES else _counted(next_event)).document()
-    except ContentError as error:
-        fault = error
-    except PARSER_ERRORS as error:
-        fault = fault_of(error, text)
+    except ContentError as wrong:
+        error = wrong
+    except PARSER_ERRORS as wrong:
+        error = content_error(wrong, text)
     if "{{" in text:
-        fault.hint = "if this is a template, render it first, for example with helm template"
-    raise fault
+        error.hint = "if this is a template, render it first, for example with helm template"
+    raise error
 
 
 def _counted(next_event: Callable[[], Any]) -> Callable[[], Any]:
@@ -92,7 +92,7 @@ def value_of(event: Any) -> Any:
     try:
         return plain(text) if event.tag is None else tagged(event.tag, text)
     except ScalarError as error:
-        raise _fault_at(event, str(error), error.hint) from None
+        raise _error_at(event, str(error), error.hint) from None
 
 
 def key_of(event: Any) -> str | None:
@@ -107,7 +107,7 @@ def key_of(event: Any) -> str | None:
     try:
         return plain_key(text) if event.tag is None else tagged_key(event.tag, text)
     except ScalarError as error:
-        raise _fault_at(event, str(error), error.hint) from None
+        raise _error_at(event, str(error), error.hint) from None
 
 
 class _Composer:
@@ -212,7 +212,7 @@ class _Composer:
         elif type(event) is ScalarEvent:
             self._node(event, 0)
             return key_of(event)
-        raise _fault_at(event, "invalid map key", "a key is a single value; quote what starts with { or [")
+        raise _error_at(event, "invalid map key", "a key is a single value; quote what starts with { or [")
 
     def _merge(self, event: Any, into: dict[str, Any], depth: int) -> None:
         """Merge the maps of ``<<`` into the map: they override earlier entries, and later entries override them."""
@@ -221,7 +221,7 @@ class _Composer:
         for entries in reversed(maps if isinstance(maps, list) else [None]):
             if not isinstance(entries, dict):
                 hint = "after <<: goes a map, an alias of a map, or a list of these"
-                raise _fault_at(event, "map merge requires map or sequence of maps as the value", hint)
+                raise _error_at(event, "map merge requires map or sequence of maps as the value", hint)
             into.update(entries)
 
     def _alias(self, event: Any, depth: int) -> Any:
@@ -236,10 +236,10 @@ class _Composer:
     def _anchored(self, event: Any) -> _Anchor:
         name = event.anchor
         if name not in self._anchors:
-            raise _fault_at(event, f"unknown anchor '{name}' referenced", "quote a text that starts with *")
+            raise _error_at(event, f"unknown anchor '{name}' referenced", "quote a text that starts with *")
         anchor = self._anchors[name]
         if anchor is None:
-            raise _fault_at(event, f"anchor '{name}' value contains itself")
+            raise _error_at(event, f"anchor '{name}' value contains itself")
         return anchor
 
 
@@ -257,13 +257,13 @@ def _allowed_aliases(values: int) -> float:
 
 
 def _excessive_aliasing(event: Any) -> ContentError:
-    return _fault_at(event, "document contains excessive aliasing", "write out what the aliases stand for")
+    return _error_at(event, "document contains excessive aliasing", "write out what the aliases stand for")
 
 
 def _refuse_question_mark(event: Any, closing: str) -> None:
     """Refuse ``[a?b]``, which go-yaml v2 (``yaml_parser_scan_plain_scalar``) does not read, but libyaml does."""
     if type(event) is ScalarEvent and not event.style and "?" in event.value:
-        raise _fault_at(event, f"did not find expected ',' or '{closing}'", "quote a text that holds ? in [] or {}")
+        raise _error_at(event, f"did not find expected ',' or '{closing}'", "quote a text that holds ? in [] or {}")
 
 
 def _refuse_escaped_slash(text: str) -> None:
@@ -271,8 +271,8 @@ def _refuse_escaped_slash(text: str) -> None:
     for event in iter(parser_of(text).get_event, None):
         quoted = getattr(event, "style", None) == '"'
         if quoted and _ESCAPED_SLASH.match(text, event.start_mark.index, event.end_mark.index):
-            raise _fault_at(event, "found unknown escape character", "write / without a backslash before it")
+            raise _error_at(event, "found unknown escape character", "write / without a backslash before it")
 
 
-def _fault_at(event: Any, message: str, hint: str = "") -> ContentError:
+def _error_at(event: Any, message: str, hint: str = "") -> ContentError:
     return ContentError(message, event.start_mark.index, hint)

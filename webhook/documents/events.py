@@ -112,7 +112,7 @@ def _parser(text: str) -> Any:
     return PythonParser(text)
 
 
-def fault_of(error: Exception, text: str) -> ContentError:
+def content_error(error: Exception, text: str) -> ContentError:
     """Convert a YAML parser's error to the words and position of Kubernetes' reader."""
     if not isinstance(error, yaml.MarkedYAMLError):
         character = re.search(_FORBIDDEN, text)

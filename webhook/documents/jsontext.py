@@ -34,16 +34,16 @@ class Decoded(NamedTuple):
     """One JSON value of a text.
 
     Args:
-        value: The value; ``None`` if there is a fault.
+        value: The value; ``None`` if there is an error.
         end: The offset of the text after it.
         repeated: Whether an object has a key twice; the last one is in the value.
-        fault: Why the value cannot be used although it is JSON.
+        error: Why the value cannot be used although it is JSON.
     """
 
     value: Any
     end: int
     repeated: bool = False
-    fault: ContentError | None = None
+    error: ContentError | None = None
 
 
 class _ConstantError(Exception):
@@ -106,7 +106,7 @@ class Decoder:
         """
         self._hooks.repeated = self._hooks.too_large = False
         if self._has_too_many:  # for the available memory
-            return Decoded(None, len(self._text), fault=too_many_values(start))
+            return Decoded(None, len(self._text), error=too_many_values(start))
         try:
             value, end = self._decoder.raw_decode(self._text, start)
         except json.JSONDecodeError as error:
@@ -121,17 +121,17 @@ class Decoder:
 
     def _unusable(self, start: int) -> Decoded:
         """Find the value's end and its error."""
-        depth, fault = 0, None
+        depth, error = 0, None
         for match in TOKEN.finditer(self._text, start):
             depth += _LEVELS.get(match[0], 0)
-            if fault is None and depth > MAX_DEPTH:
-                fault = too_deep(match.start())
-            elif fault is None and _is_too_large(match[0]):
+            if error is None and depth > MAX_DEPTH:
+                error = too_deep(match.start())
+            elif error is None and _is_too_large(match[0]):
                 message = f"json: cannot unmarshal number {match[0][:_MAX_SHOWN]} into Go value of type float64"
-                fault = ContentError(message, match.start(), "no float64 is that large")
+                error = ContentError(message, match.start(), "no float64 is that large")
             if depth == 0:
-                return Decoded(None, match.end(), fault=fault or too_deep(start))
-        return Decoded(None, len(self._text), fault=fault or too_deep(start))
+                return Decoded(None, match.end(), error=error or too_deep(start))
+        return Decoded(None, len(self._text), error=error or too_deep(start))
 
 
 def again(text: str) -> Callable[[int], Any]:

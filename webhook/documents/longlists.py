@@ -222,7 +222,7 @@ class _JSONList:
         """Read a value within a number of others."""
         self._skip()
         read = self._decoder.decode(self._at, around)
-        if read.fault or read.repeated:
+        if read.error or read.repeated:
             raise _OtherFormError
         self._at = read.end
         return read.value

@@ -293,8 +293,8 @@ def is_row(text: str) -> bool:
 def _documents(source: Source) -> Iterator[Document | Unreadable]:
     indexes = count()
     if is_row(source.text):
-        start, fault = yield from _json_documents(source, indexes)
-        yield from _yaml_documents(source, indexes, start, fault)
+        start, error = yield from _json_documents(source, indexes)
+        yield from _yaml_documents(source, indexes, start, error)
     else:
         yield from _yaml_documents(source, indexes)
 
@@ -387,15 +387,15 @@ def _json_documents(
     while (start := _after(_SPACE, text, end)) < len(text):
         try:
             decoded = decoder.decode(start)
-        except ContentError as fault:
+        except ContentError as error:
             if read <= _MAX_VALUES_BEFORE_YAML:
-                return _after(_REST_OF_LINE, text, end), fault
-            yield source.unreadable(fault.offset, fault.message, fault.hint)
+                return _after(_REST_OF_LINE, text, end), error
+            yield source.unreadable(error.offset, error.message, error.hint)
             break
         end, read, index = decoded.end, read + 1, next(indexes)
         origin = Origin(source, start, end, is_json=True)
-        if decoded.fault is not None:
-            yield source.unreadable(decoded.fault.offset, decoded.fault.message, decoded.fault.hint)
+        if decoded.error is not None:
+            yield source.unreadable(decoded.error.offset, decoded.error.message, decoded.error.hint)
         elif decoded.repeated:
             yield from origin.repeated()
         elif decoded.value is not None:
@@ -415,11 +415,11 @@ def _yaml_documents(
             for item, within in expanded(value):
                 yield Document(item, index, origin, within)
             continue
-        composed, fault = (_NOTHING, misplaced) if misplaced else _composed(begin, chunk, not_json)
+        composed, error = (_NOTHING, misplaced) if misplaced else _composed(begin, chunk, not_json)
         not_json = None
-        if fault is not None:
+        if error is not None:
             next(indexes)
-            yield source.unreadable(fault.offset, fault.message, fault.hint)
+            yield source.unreadable(error.offset, error.message, error.hint)
         elif composed.value is not None:
             index, origin = next(indexes), Origin(source, begin, begin + len(chunk), is_json=False)
             if composed.repeated:
@@ -446,18 +446,18 @@ def _composed(begin: int, chunk: str, not_json: ContentError | None) -> tuple[Co
 
 def _chunks(text: str, start: int, end: int) -> Iterator[tuple[int, str, ContentError | None]]:
     """Split at the lines that start with ``---``; where such a line is malformed, the document after it is lost."""
-    begin, fault = start, None
+    begin, error = start, None
     for separator in _separators(text, start, end):
         chunk = text[begin:separator]
-        if fault is not None or (chunk and not chunk.isspace()):
-            yield begin, chunk, fault
+        if error is not None or (chunk and not chunk.isspace()):
+            yield begin, chunk, error
         line_end = text.find("\n", separator)
         begin = end if line_end < 0 else line_end + 1
         trailing = text[separator + len(_SEPARATOR) : begin].strip()
-        fault = None
+        error = None
         if trailing and not trailing.startswith("#"):
             hint = "begin the document on the next line; a line that starts with --- takes nothing but a comment"
-            fault = ContentError(f"invalid Yaml document separator: {trailing}", separator, hint)
+            error = ContentError(f"invalid Yaml document separator: {trailing}", separator, hint)
 
 
 def _separators(text: str, start: int, end: int) -> Iterator[int]:

@@ -98,20 +98,20 @@ def expected_of(value: object, where: Path) -> dict[str, Any]:
         SuiteError: It is malformed.
     """
     expected = map_of(value, where, EXPECT_FIELDS)
-    faults = SuiteErrors()
-    with faults.collected():
+    errors = SuiteErrors()
+    with errors.collected():
         expect_known(expected, where, EXPECT_FIELDS)
-    with faults.collected():
-        is_there = "allowed" in expected or not faults.found  # it may be the unknown field
+    with errors.collected():
+        is_there = "allowed" in expected or not errors.found  # it may be the unknown field
         if is_there and not isinstance(expected.get("allowed"), bool):
             raise SuiteError(where / "allowed", "must be true or false")
-    with faults.collected():
+    with errors.collected():
         if not isinstance(expected.get("message", ""), str):
             raise SuiteError(where / "message", "must be a text")
-    with faults.collected():
+    with errors.collected():
         if "reason" in expected and expected["reason"] not in REASONS:
             raise SuiteError(where / "reason", f"must be one of {', '.join(REASONS)}")
-    faults.expect_none()
+    errors.expect_none()
     return expected
 
 
@@ -132,30 +132,30 @@ class Request(NamedTuple):
         where: Path,
         policies: PolicySet,
         templates: Mapping[str, Any],
-        faults: SuiteErrors,
+        errors: SuiteErrors,
     ) -> Request:
-        """Read the request of a case, and collect its faults."""
+        """Read the request of a case, and collect its errors."""
         obj = old = None
         operation, user, patch = fields.get("operation") or "", fields.get("user"), fields.get("patch")
         authorizer = DENY_ALL
-        with faults.collected():
+        with errors.collected():
             obj, path = _object(fields, "object", where, templates)
             if obj is not None and patch is not None:
                 obj = patched(obj, patch, where / "patch")
             _expect_decodable(obj, path, policies)
-        with faults.collected():
+        with errors.collected():
             old, path = _object(fields, "oldObject", where, templates)
             _expect_decodable(old, path, policies)
-        with faults.collected():
+        with errors.collected():
             if fields.get("object") is None and fields.get("oldObject") is None:
                 raise SuiteError(where / "object", "a case has an object, or an oldObject to delete")
-        with faults.collected():
+        with errors.collected():
             if operation and (not isinstance(operation, str) or operation not in OPERATIONS):
                 raise SuiteError(where / "operation", f"must be one of {', '.join(sorted(OPERATIONS))}")
-        with faults.collected():
+        with errors.collected():
             if user is not None and not isinstance(user, dict):
                 raise SuiteError(where / "user", "must be a map with username and groups")
-        with faults.collected():
+        with errors.collected():
             authorizer = _authorizer(fields, where / "authorizer")
         subresource = str(fields.get("subresource") or "")
         return cls(obj, old, operation, subresource, user, authorizer)
@@ -292,15 +292,15 @@ def expect_known(fields: Mapping[str, Any], where: Path, known: Sequence[str]) -
     Raises:
         SuiteError: A field is unknown.
     """
-    faults = SuiteErrors()
+    errors = SuiteErrors()
     for name in fields:
-        with faults.collected():
+        with errors.collected():
             if name not in known:
                 text = f"unknown field {name!r}"
                 near = nearest(name, known) if isinstance(name, str) else ""
                 hint = f"did you mean {near!r}?" if near else f"the fields are {', '.join(known)}"
                 raise SuiteError(where / str(name), f"{text}; {hint}")
-    faults.expect_none()
+    errors.expect_none()
 
 
 def release_of_suite(document: Mapping[str, Any]) -> Release:

@@ -167,22 +167,22 @@ def _read(
     """Return a suite's release, the objects of all cases, the named objects, and the cases."""
     document = map_of(suite, Path(), SUITE_FIELDS)
     cases, templates, base = document.get("cases"), document.get("objects") or {}, [*given]
-    faults, minor = SuiteErrors(), release or NEWEST
-    with faults.collected():
+    errors, minor = SuiteErrors(), release or NEWEST
+    with errors.collected():
         expect_known(document, Path(), SUITE_FIELDS)
-    with faults.collected():
+    with errors.collected():
         minor = release_of_suite(document) if release is None else release
-    with faults.collected():
+    with errors.collected():
         base += objects_of(document, Path())
-    with faults.collected():
+    with errors.collected():
         if not isinstance(cases, list):
             raise SuiteError(CASES, "a suite has a list of cases")
         if not cases:
             raise SuiteError(CASES, "the list is empty: write a case")
-    with faults.collected():
+    with errors.collected():
         if not isinstance(templates, dict):
             raise SuiteError(OBJECTS, "must be a map from names to objects")
-    faults.expect_none()
+    errors.expect_none()
     if not any(is_policy(each) for each in _all_objects(base, cases)):
         text = "no policy to test here: put the suite beside policies, or list their files in its policies"
         raise SuiteError(Path(), text)
@@ -210,19 +210,19 @@ def _run_case(
     templates: Mapping[str, Any],
 ) -> CaseResult:
     name = _name_of(case, where)
-    faults = SuiteErrors()
-    with faults.collected():
+    errors = SuiteErrors()
+    with errors.collected():
         fields = map_of(case, where, CASE_FIELDS)
         expected: Mapping[str, Any] = {}
-        with faults.collected():
+        with errors.collected():
             expect_known(fields, where, CASE_FIELDS)
-        with faults.collected():
+        with errors.collected():
             expected = expected_of(fields.get("expect"), where / "expect")
-        with faults.collected():
+        with errors.collected():
             if context := objects_of(fields, where):
                 policies = load([*context, *base], policies.release)
-        request = Request.of(fields, where, policies, templates, faults)
-        faults.expect_none()
+        request = Request.of(fields, where, policies, templates, errors)
+        errors.expect_none()
         verdict = request.verdict(policies)
         found = [*_differences(expected, verdict, request.obj, where / "expect", policies)]
         if expected["allowed"] and verdict.allowed:
@@ -230,7 +230,7 @@ def _run_case(
             text = "the API server refuses the object as the policies have changed it: "
             found += (Failure(where / "expect" / "allowed", text + each) for each in refusals)
         return CaseResult(name, tuple(found), verdict)
-    malformed = dict.fromkeys(Failure(each.path, each.text) for each in faults.found)
+    malformed = dict.fromkeys(Failure(each.path, each.text) for each in errors.found)
     return CaseResult(name, tuple(malformed))
 
 

@@ -30,21 +30,21 @@ class SuiteFiles:
     def __init__(self, suite: Document) -> None:
         self._directory = os.path.dirname(suite.source)
         self.data: JSONObject = dict(suite.data)
-        faults = SuiteErrors()
+        errors = SuiteErrors()
         if isinstance(objects := self.data.get("objects"), dict):
             self.data["objects"] = {**objects}
             for name in (name for name, each in objects.items() if isinstance(each, str)):
-                with faults.collected():
+                with errors.collected():
                     self.data["objects"][name] = self._object(objects[name], Path(("objects", name)))
-        with faults.collected():
+        with errors.collected():
             self.data |= self._context(self.data, Path())
         if isinstance(cases := self.data.get("cases"), list):
             self.data["cases"] = [*cases]
             for index, case in enumerate(cases):
-                with faults.collected():
+                with errors.collected():
                     if isinstance(case, dict):
                         self.data["cases"][index] = {**case, **self._context(case, Path(("cases", index)))}
-        faults.expect_none()
+        errors.expect_none()
 
     def policies(self, beside: Sequence[Document]) -> list[Given]:
         """Return the policies that the suite tests: the manifests that it names, or those beside it."""
@@ -53,11 +53,11 @@ class SuiteFiles:
             return [Given(document.data, document) for document in beside]
         if not isinstance(named, list) or not all(isinstance(each, str) for each in named):
             raise SuiteError(Path(("policies",)), "must be a list of files and directories")
-        faults, found = SuiteErrors(), list[Given]()
+        errors, found = SuiteErrors(), list[Given]()
         for index, name in enumerate(named):
-            with faults.collected():
+            with errors.collected():
                 found += (Given(each.data, each) for each in self._read(name, Path(("policies", index))))
-        faults.expect_none()
+        errors.expect_none()
         return found
 
     def _object(self, name: str, where: Path) -> JSONObject:
