@@ -166,23 +166,21 @@ def counter_set_name(consumption: View) -> Iterator[Problem]:
 # The device
 
 
+def _by_qualified_name(type_: type[Struct], doc: str) -> Map:
+    return Map(
+        Nested(type_),
+        doc,
+        key=Text(checked_by=qualified_name, always=True),
+        key_go="QualifiedName",
+        key_bytes=QUALIFIED_NAME_MAX_BYTES,
+    )
+
+
 class BasicDevice(Struct):
     """The properties of a device, besides its name."""
 
-    attributes = Map(
-        Nested(DeviceAttribute),
-        "What selectors and constraints can look at.",
-        key=Text(checked_by=qualified_name, always=True),
-        key_go="QualifiedName",
-        key_bytes=QUALIFIED_NAME_MAX_BYTES,
-    )
-    capacity = Map(
-        Nested(DeviceCapacity),
-        "How much it has of what.",
-        key=Text(checked_by=qualified_name, always=True),
-        key_go="QualifiedName",
-        key_bytes=QUALIFIED_NAME_MAX_BYTES,
-    )
+    attributes = _by_qualified_name(DeviceAttribute, "What selectors and constraints can look at.")
+    capacity = _by_qualified_name(DeviceCapacity, "How much it has of what.")
     taints = Array(
         Nested(DeviceTaint),
         "Reasons not to use it.",
