@@ -8,7 +8,7 @@ from webhook.cel.checker.inference import Inference
 from webhook.cel.syntax import ast
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Kind, Type
-from webhook.cel.types.values import UInt
+from webhook.cel.types.values import type_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,15 +19,6 @@ if TYPE_CHECKING:
     from webhook.cel.overloads import Overload
     from webhook.cel.syntax.ast import Expression
 
-_LITERALS: Final[dict[type, Type]] = {
-    type(None): types.NULL,
-    bool: types.BOOL,
-    int: types.INT,
-    UInt: types.UINT,
-    float: types.DOUBLE,
-    str: types.STRING,
-    bytes: types.BYTES,
-}
 _UNKNOWN: Final = types.UNKNOWN_KINDS | {Kind.ERROR}
 
 
@@ -100,7 +91,7 @@ class _Checker:
         self._issues.report(offset, f"expected type '{expected}' but found '{found}'")
 
     def _literal(self, node: ast.Literal) -> Type:
-        return _LITERALS[type(node.value)]
+        return type_of(node.value)
 
     # -- names
 

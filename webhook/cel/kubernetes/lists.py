@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -60,33 +61,19 @@ def _is_sorted(values: list[Value]) -> bool:
 
 
 def _sum_from(zero: Value) -> Callable[[list[Value]], Value]:
-    def total(values: list[Value]) -> Value:
-        result = zero
-        for value in values:
-            result = add(result, value)
-        return result
-
-    return total
+    return lambda values: reduce(add, values, zero)
 
 
 def _least(values: list[Value]) -> Value:
     if not values:
         raise EvaluationError("min called on empty list")
-    least = values[0]
-    for value in _comparable(values):
-        if _precedes(value, least):
-            least = value
-    return least
+    return reduce(lambda least, each: each if _precedes(each, least) else least, _comparable(values))
 
 
 def _greatest(values: list[Value]) -> Value:
     if not values:
         raise EvaluationError("max called on empty list")
-    greatest = values[0]
-    for value in _comparable(values):
-        if _precedes(greatest, value):
-            greatest = value
-    return greatest
+    return reduce(lambda greatest, each: each if _precedes(greatest, each) else greatest, _comparable(values))
 
 
 def _index_of(values: list[Value], sought: Value) -> int:
