@@ -400,12 +400,32 @@ def test_node_selectors_of_a_gated_pod_can_be_narrowed(changes: list[tuple[str, 
                 "(no mutations or deletions)"
             ),
         ),
+        ([("spec.affinity", {})], NOT_UPDATABLE),
         ([("spec.affinity", {"podAntiAffinity": {}})], NOT_UPDATABLE),
         ([("spec.hostIPC", True)], NOT_UPDATABLE),
     ],
 )
 def test_nothing_else_of_a_gated_pod_can_change(changes: list[tuple[str, Any]], expected: str) -> None:
     assert said(validate(changed(GATED, *changes), GATED)) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("affinity", "release", "shown"),
+    [
+        (None, "1.36", "null"),
+        (None, "1.33", "[]core.NodeSelectorTerm(nil)"),
+        ({"nodeAffinity": {}}, "1.36", "null"),
+        (node_affinity(), "1.36", "[]"),
+        (node_affinity(), "1.33", "[]core.NodeSelectorTerm{}"),
+    ],
+)
+def test_an_affinity_that_is_removed_from_a_gated_pod_is_told_from_an_empty_one(
+    affinity: Any, release: str, shown: str
+) -> None:
+    stored = changed(GATED, ("spec.affinity", node_affinity({"matchExpressions": [NODES]})))
+    found = said(validate(changed(stored, ("spec.affinity", affinity)), stored, kubernetes=release))
+    detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
+    assert found[-1] == f"{TERMS}: Invalid value: {shown}: {detail}"
 
 
 @pytest.mark.parametrize(

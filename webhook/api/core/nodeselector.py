@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from webhook import formats
 from webhook.api.core.values import V1Struct
-from webhook.problem import Fix, forbidden, invalid, of_own_type, required
+from webhook.problem import Fix, Verbatim, forbidden, invalid, of_own_type, required
 from webhook.schema import Array, Nested, Text, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webhook.problem import Problem
+    from webhook.release import Release
     from webhook.schema import Target, View
+
+_JSON_SINCE = 34
+"""From Kubernetes 1.34 rejected values are shown as JSON, not as Go writes them."""
 
 
 class Condition(V1Struct):
@@ -170,3 +174,15 @@ def one_node_name(requirement: View) -> Iterator[Problem]:
     for index, value in enumerate(requirement.values):
         for detail in formats.dns_subdomain(value or "", requirement.release):
             yield invalid(path / index, value or "", detail)
+
+
+def shown_terms(terms: Sequence[Any] | None, release: Release) -> Any:
+    """Return rejected terms in the form for messages.
+
+    Args:
+        terms: The terms; None if the list is absent, as Go tells it from an empty one.
+        release: The Kubernetes release.
+    """
+    if terms or release >= _JSON_SINCE:
+        return terms
+    return Verbatim(f"[]core.NodeSelectorTerm{'(nil)' if terms is None else '{}'}")

@@ -153,7 +153,7 @@ def name_of_made_claim(pod: View) -> Iterator[Problem]:
 @transition(Pod, on=[UPDATE])
 def pod_update(pod: View, old: View) -> Iterator[Problem]:
     """Few fields of a pod's spec can be changed; its claims cannot."""
-    yield from changes(pod.spec.submitted or {}, old.spec.submitted or {}, pod / "spec")
+    yield from changes(pod.spec.submitted or {}, old.spec.submitted or {}, pod / "spec", pod.release)
 
 
 # Status

@@ -11,13 +11,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from webhook.api.core.container import pull_policy
+from webhook.api.core.nodeselector import shown_terms
 from webhook.formats.quantities import Quantity, decode_quantity
-from webhook.problem import forbidden, invalid
+from webhook.problem import at, forbidden, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webhook.problem import Path, Problem
+    from webhook.release import Release
 
 _MAX_INT32 = 2**31 - 1
 _MAX_DEPTH = 32
@@ -85,13 +87,14 @@ _QUANTITIES = frozenset({"divisor", "sizeLimit"})
 _ZERO = Quantity()
 
 
-def changes(new: dict[str, Any], old: dict[str, Any], path: Path) -> Iterator[Problem]:
+def changes(new: dict[str, Any], old: dict[str, Any], path: Path, release: Release) -> Iterator[Problem]:
     """Find the changes of a pod's spec that the API server refuses.
 
     Args:
         new: The spec as submitted.
         old: The spec as stored.
         path: Where the spec sits.
+        release: The Kubernetes release.
     """
     if new == old:
         return
@@ -109,7 +112,7 @@ def changes(new: dict[str, Any], old: dict[str, Any], path: Path) -> Iterator[Pr
     yield from _gates(after, before, path / "schedulingGates")
     if before.get("schedulingGates"):
         yield from _node_selector(new.get("nodeSelector"), before.get("nodeSelector", {}), path / "nodeSelector")
-        yield from _node_affinity(after, before, path / "affinity" / "nodeAffinity")
+        yield from _node_affinity(after, before, path / "affinity", new.get("affinity"), release)
     _overlook(after, before)
     if changed := list(_different(after, before, "")):
         detail = f"pod updates may not change fields other than {','.join(_UPDATABLE)}"
@@ -164,13 +167,16 @@ def _node_selector(new: dict[str, Any] | None, old: dict[str, Any], path: Path) 
         yield invalid(path, new, "only additions to spec.nodeSelector are allowed (no mutations or deletions)")
 
 
-def _node_affinity(after: dict[str, Any], before: dict[str, Any], path: Path) -> Iterator[Problem]:
+def _node_affinity(
+    after: dict[str, Any], before: dict[str, Any], path: Path, affinity: object, release: Release
+) -> Iterator[Problem]:
     """Allow conditions to be added to the terms of a gated pod's node affinity."""
-    path = path / "requiredDuringSchedulingIgnoredDuringExecution" / "nodeSelectorTerms"
+    path = path / "nodeAffinity" / "requiredDuringSchedulingIgnoredDuringExecution" / "nodeSelectorTerms"
     new, old = _terms(after), _terms(before)
     if old and len(new) != len(old):
         detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        yield invalid(path, new, detail)
+        submitted = at(affinity, path[2:])
+        yield invalid(path, shown_terms(new if submitted else submitted, release), detail)
         return
     for index, term in enumerate(old):
         if not _only_added(new[index], term):
@@ -202,11 +208,24 @@ def _overlook(after: dict[str, Any], before: dict[str, Any]) -> None:
         overlooked.append("terminationGracePeriodSeconds")
     if before.get("schedulingGates"):
         overlooked.append("nodeSelector")
-        for spec in (after, before):
-            spec["affinity"] = {**spec.get("affinity", {}), "nodeAffinity": None}
+        _overlook_node_affinity(after, before)
     for name in overlooked:
         after.pop(name, None)
         before.pop(name, None)
+
+
+def _overlook_node_affinity(after: dict[str, Any], before: dict[str, Any]) -> None:
+    """Undo a change of node affinity; an affinity that is empty then goes, if it came with the node affinity."""
+    given, kept = after.get("affinity", {}), before.get("affinity", {}).get("nodeAffinity")
+    if given.get("nodeAffinity") == kept:
+        return
+    others = {name: value for name, value in given.items() if name != "nodeAffinity"}
+    if kept is not None:
+        after["affinity"] = {**others, "nodeAffinity": kept}
+    elif others or "affinity" in before:
+        after["affinity"] = others
+    else:
+        del after["affinity"]
 
 
 def _different(after: dict[str, Any], before: dict[str, Any], prefix: str) -> Iterator[str]:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from webhook import formats
 from webhook.api.core.meta import CountedObject
-from webhook.api.core.nodeselector import NodeSelector
+from webhook.api.core.nodeselector import NodeSelector, shown_terms
 from webhook.api.dra.device import CounterSet, Device, list_attributes
 from webhook.api.dra.names import TAGGED, attribute_of_a_domain, driver_name, pool_name
 from webhook.api.dra.nodeoperations import skip_node_operations, skipped_operations
-from webhook.problem import WARNING, Key, Problem, Verbatim, invalid, null, quoted, required, too_many
+from webhook.problem import WARNING, Key, Problem, invalid, null, quoted, required, too_many
 from webhook.schema import OLDEST, Array, Bool, Int, Nested, Struct, Text, check
 from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
 
@@ -133,8 +133,6 @@ def one_way_to_select_nodes(spec: View) -> Iterator[Problem]:
         yield invalid(spec.path, f"{{{', '.join(names)}}}", f"{detail}, but multiple fields are set")
 
 
-_JSON_SINCE = 34
-"""From Kubernetes 1.34 rejected values are shown as JSON, not as Go writes them."""
 _ONE_TERM = {31: "must have exactly one selector term", 32: "must have exactly one node selector term"}
 
 
@@ -146,9 +144,7 @@ def _one_term(spec: Any, _: Target) -> bool:
 def one_node_selector_term(spec: View) -> Iterator[Problem]:
     """The selector of a slice has one term, so that selectors of several slices can be merged."""
     if spec.nodeSelector and len(spec.nodeSelector.nodeSelectorTerms) != 1:
-        terms: Any = spec.nodeSelector.submitted.get("nodeSelectorTerms")
-        if not terms and spec.release < _JSON_SINCE:
-            terms = Verbatim(f"[]core.NodeSelectorTerm{'(nil)' if terms is None else '{}'}")
+        terms = shown_terms(spec.nodeSelector.submitted.get("nodeSelectorTerms"), spec.release)
         yield invalid(spec.nodeSelector / "nodeSelectorTerms", terms, spec.target.pick(_ONE_TERM))
 
 
