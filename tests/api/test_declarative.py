@@ -93,6 +93,18 @@ def test_repeated_items_of_older_versions_have_their_form() -> None:
     )
 
 
+def test_a_repeated_request_of_both_forms_has_its_alternatives_before_its_tolerations() -> None:
+    request = {**FLAT, "tolerations": [{"key": "a"}], "adminAccess": True, "firstAvailable": [{**FLAT, "name": "x"}]}
+    obj = claim(request, request, version="v1beta1")
+    problems = validate(obj, kubernetes="1.35", feature_gates={**TAKEOVER, "DRADeviceTaints": True})
+    (repeated,) = [each.message for each in problems if each.reason == "FieldValueDuplicate"]
+    assert repeated == (
+        'Duplicate value: {"name":"gpu","deviceClassName":"gpu.example.com","allocationMode":"ExactCount","count":1,'
+        '"adminAccess":true,"firstAvailable":[{"name":"x","deviceClassName":"gpu.example.com",'
+        '"allocationMode":"ExactCount","count":1}],"tolerations":[{"key":"a","operator":"Equal"}]}'
+    )
+
+
 def test_what_an_update_leaves_as_it_is_is_not_looked_at() -> None:
     device = {"name": "a", "attributes": {"a": {}}}
     old = resource_slice(device)
@@ -202,3 +214,12 @@ def test_a_repeated_set_of_counters_is_shown_with_its_empty_name() -> None:
     gates = {**TAKEOVER, "DRAPartitionableDevices": True}
     repeated = [each.message for each in validate(obj, kubernetes="1.35", feature_gates=gates) if each.path[-1] == 1]
     assert repeated == ['Duplicate value: {"name":"","counters":{"memory":{"value":"8Gi"}}}']
+
+
+def test_a_repeated_set_of_counters_is_shown_with_the_empty_counter_that_null_is() -> None:
+    counters = {"name": "a", "counters": {"memory": None}}
+    obj = resource_slice(sharedCounters=[counters, counters], devices=...)
+    gates = {**TAKEOVER, "DRAPartitionableDevices": True}
+    assert said(validate(obj, kubernetes="1.35", feature_gates=gates)) == [
+        'spec.sharedCounters[1]: Duplicate value: {"name":"a","counters":{"memory":{"value":"0"}}}'
+    ]

@@ -95,11 +95,17 @@ def _ordered(value: dict[str, Any], type_: type[Struct], target: Target) -> dict
 
 
 def _wire(type_: type[Struct], target: Target) -> Iterator[tuple[str, Field]]:
+    last = []
     for name, field in type_.fields.items():
         if isinstance(field, Inlined):
-            yield from _wire(target.replaced.get(field.type, field.type), target)
+            for each in _wire(target.replaced.get(field.type, field.type), target):
+                if each[0] in field.last:
+                    last.append(each)
+                else:
+                    yield each
         else:
             yield name, field
+    yield from last
 
 
 def _written(value: Any, field: Field, target: Target) -> Any:

@@ -12,7 +12,7 @@ from webhook.schema.decoding import Misfit, wrong_type
 from webhook.schema.fields import IMMUTABLE, NOTHING, CompiledField, Default, Field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from webhook.release import Release
     from webhook.schema.declarations import Struct
@@ -108,6 +108,7 @@ class Inlined(Nested):
         type_: The struct's class.
         present: A predicate: whether a submitted struct has any of its fields, for a Kubernetes release.
         hollow: The fields that stand for it where the API server drops all that were submitted: it stays, without them.
+        last: Its fields that Go declares after those of the struct around it.
         **common: As for :class:`Field`; ``spelled`` is the path at which the API server reports the fields.
     """
 
@@ -120,10 +121,11 @@ class Inlined(Nested):
         *,
         present: Callable[[dict[str, Any], Release], bool],
         hollow: Mapping[str, Any],
+        last: Collection[str] = (),
         **common: Any,
     ) -> None:
         super().__init__(type_, doc, pointer=True, **common)
-        self.present, self.hollow = present, hollow
+        self.present, self.hollow, self.last = present, hollow, last
 
     def compile(self, target: Target, owner: str, package: str) -> CompiledField:
         """Compile closures that take the whole struct around it."""

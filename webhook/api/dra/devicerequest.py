@@ -186,6 +186,7 @@ class FlatDeviceRequest(Named):
         "The devices that are wanted.",
         present=_wants_exactly,
         hollow={"selectors": []},
+        last=Detailed.fields,
         spelled={_CONVERTED_SINCE: "exactly"},
     )
     firstAvailable = DeviceRequest.fields["firstAvailable"]

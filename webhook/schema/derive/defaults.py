@@ -77,6 +77,10 @@ class Defaults:
         """Complete a struct; its type is resolved only now, as its module may not be loaded yet."""
         return self.of(field.type)(value)
 
+    def _complete_item(self, field: Nested, value: Any) -> Any:
+        """Complete a struct of a list or map, where the decoder makes an empty one of null."""
+        return self.of(field.type)({} if value is None else value)
+
     def _part(self, field: Field) -> Complete | None:
         if isinstance(field, Nested):
             return partial(self._complete, field)
@@ -84,9 +88,12 @@ class Defaults:
             return self._part(field.shape)
         if isinstance(field, Parsed) and field.write:
             return partial(_rewritten, field.parse, field.write)
-        if not isinstance(field, Array | Map) or (part := self._part(field.item)) is None:
+        if not isinstance(field, Array | Map):
             return None
-        return for_each(part)
+        if isinstance(field.item, Nested) and not field.item.pointer:
+            return for_each(partial(self._complete_item, field.item))
+        part = self._part(field.item)
+        return part and for_each(part)
 
 
 class _Completion(NamedTuple):
