@@ -156,6 +156,7 @@ FIXED = [
     ("an expression for a map", "cel:\n      expression: device", "cel: device"),
     ("an expression for a selector", "- cel:\n      expression: device", "- device"),
     ("an expression beside cel", "- cel:\n      expression: device", "- cel:\n    expression: device"),
+    ("an expression beside a null", "- cel:\n      expression: device", "- cel: null\n    expression: device"),
     ("an expression above cel", ALL_OF_THEM, ALL_ABOVE),
     ("the name of a claim for a map", "- name: gpu\n            request: gpu", "- gpu"),
     ("a capacity for a map", "memory: {value: 80Gi}", "memory: 80Gi"),

@@ -19,10 +19,12 @@ MIN_INT64: Final = -(1 << 63)
 MAX_INT64: Final = (1 << 63) - 1
 MAX_UINT64: Final = (1 << 64) - 1
 
+NULLS: Final = ("", "~", "null", "Null", "NULL")
+"""Plain scalars that mean null."""
 WORDS: Final[dict[str, Scalar]] = {
     **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
     **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(NULLS),
 }
 """Plain scalars that mean a boolean or null (``resolveMapList`` in go-yaml v2)."""
 

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from webhook.documents.edits import Edit
+from webhook.documents.scalars import NULLS
 from webhook.fixing.lines import STEP, dedented, indented, line_break, line_start
 
 if TYPE_CHECKING:
@@ -77,13 +78,14 @@ def _row(entries: Sequence[Entry], moved: Sequence[Entry]) -> int:
 def _joined(text: str, entries: Sequence[Entry], moved: Sequence[Entry], target: Entry) -> list[Edit] | None:
     """Move entries to the end of an existing map, or below a field without a value."""
     inner = target.value
-    is_absent = inner.entries is None and inner.items is None and inner.start >= inner.end
+    is_scalar = inner.entries is None and inner.items is None and not inner.style
+    is_absent = is_scalar and text[inner.start : inner.end] in NULLS
     if not inner.is_whole or inner.style or not (inner.entries or is_absent):
         return None
     first = inner.entries[0].key.start if inner.entries else target.key.start
     column = first - line_start(text, first) + (len(STEP) if is_absent else 0)
     here = _next_line(text, target.key.end if is_absent else inner.end)
-    edits = []
+    edits = [Edit(text.index(":", target.key.end) + 1, inner.end, "")] if is_absent and inner.end > inner.start else []
     for each in moved:
         start, end = _lines_of(text, entries, each)
         lines = text[start:end]
