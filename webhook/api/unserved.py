@@ -20,6 +20,16 @@ _FIELDS: Final = 20
 """How many fields of an object may be a misspelt version or kind."""
 
 
+_SUCCESSORS: Final = {
+    "ResourceClass": "a DeviceClass has taken its place",
+    **dict.fromkeys(
+        ("ResourceClaimParameters", "ResourceClassParameters"),
+        "a claim or DeviceClass states parameters itself, in config[].opaque",
+    ),
+}
+"""What has replaced kinds of v1alpha2."""
+
+
 def unserved(obj: object, kind: Served | None, release: Release) -> list[Problem]:
     """Explain why an object is not served; silent if its kind may be another project's.
 
@@ -87,6 +97,7 @@ def no_match(obj: dict[str, Any], release: Release) -> list[Problem]:
     others = served(str(kind), release)
     if others or kind in KINDS:
         hint = f"Kubernetes 1.{release} serves {kind} in {', '.join(others) or 'no version'}"
+        hint += f"; {_SUCCESSORS[str(kind)]}" if kind in _SUCCESSORS and not others else ""
         fix = Fix("replace", others[0], safe=False) if others else None
         return [Problem(ERROR, "not-served", "NotFound", Path(("apiVersion",)), message, hint, fix=fix)]
     near = nearest(str(kind), KINDS)

@@ -217,10 +217,11 @@ def find(api_version: object, kind: object) -> Served | None:
 
 
 def is_own(api_version: object) -> bool:
-    """Tell whether a version is missing, or of a group of Kubernetes' own, such as ``apps`` and ``NAME.k8s.io``."""
+    """Tell whether a version is missing, or of a group that only Kubernetes has, such as ``NAME.k8s.io``."""
     if not isinstance(api_version, str):
         return api_version is None
-    return "/" not in api_version or "." not in api_version.partition("/")[0].removesuffix(".k8s.io")
+    group = api_version.partition("/")[0]
+    return "/" not in api_version or "." not in group.removesuffix(".k8s.io").removesuffix(".kubernetes.io")
 
 
 def misnamed(api_version: object, kind: object) -> bool:

@@ -24,7 +24,8 @@ _UNFILLED: Final = Pattern(
     re.MULTILINE,
 )
 """A name with a placeholder for sed or envsubst."""
-_NAME: Final = Pattern(_VARIABLE)
+PLACEHOLDER: Final = Pattern(_VARIABLE)
+"""A placeholder for sed or envsubst."""
 _HEADER: Final = Pattern(r"( *(?:- +)*)(?!#)(?:[^\n]*[ \t])?[|>][-+1-9]{0,2}[ \t]*(?:[ \t]#[^\n]*)?\Z")
 """A line that a block scalar follows."""
 
@@ -54,7 +55,7 @@ class Templates:
         """Tell whether a document is a template."""
         if isinstance(document, Document):
             name = at(document.data, ("metadata", "name"))
-            return isinstance(name, str) and _NAME.search(name) is not None
+            return isinstance(name, str) and PLACEHOLDER.search(name) is not None
         if not document.line:
             return False
         number = bisect_right(self._separators, document.line - 1)

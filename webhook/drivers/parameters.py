@@ -47,6 +47,9 @@ class ParameterFault(NamedTuple):
 
 _re2: Final = Module("webhook.cel.regex.re2")
 _DEEPEST: Final = 100
+_TYPE_META: Final = frozenset({"apiVersion", "kind"})
+_LITERALS: Final = {"true": True, "false": False}
+_WHOLE: Final = Pattern(r"-?[0-9]{1,18}")
 _AT_ONCE: Final = 50
 """How many values are compared in the time of a step of the walk."""
 _A_NAME: Final = 10
@@ -128,7 +131,8 @@ class _Walk:
             return
         work(1 + sum(len(schema.get(key) or ()) // _AT_ONCE for key in ("enum", "required")))
         if fault := _wrong_type(schema, value):
-            yield ParameterFault(path, fault)
+            hint, fix = _of_type(schema.get("type"), value)
+            yield ParameterFault(path, fault, hint, fix=fix)
             return
         for key, test in _TESTS.items():
             if key in schema and (fault := test(schema[key], value)):
@@ -170,9 +174,9 @@ class _Walk:
 
     def _fields(self, schema: Schema, value: dict[str, Any], path: Steps) -> Iterator[ParameterFault]:
         properties, more = schema.get("properties") or {}, schema.get("additionalProperties")
-        for name in schema.get("required") or ():
-            if name not in value:
-                yield ParameterFault(path, f"{name} is missing")
+        missing = [name for name in schema.get("required") or () if name not in value]
+        for name in missing:
+            yield ParameterFault(path, f"{name} is missing")
         for name, inner in value.items():
             if (known := properties.get(name)) is not None:
                 yield from _beside(name, known, value, (*path, name))
@@ -184,8 +188,10 @@ class _Walk:
             elif not (
                 more or self._is_lenient or schema.get("x-kubernetes-preserve-unknown-fields") or not _closed(schema)
             ):
-                near = _meant(name, properties)
+                near = _meant(name, missing) or _meant(name, properties)
                 hint, fix = (f'did you mean "{near}"?', Fix("rename", near, safe=False)) if near else Advice()
+                if not path and name in _TYPE_META:
+                    hint = "leave it out: the driver takes parameters without apiVersion and kind"
                 yield ParameterFault((*path, name), f'unknown field "{name}"', hint, fix=fix)
                 if near and near not in value:
                     yield from self.check(properties[near], inner, (*path, name))
@@ -214,6 +220,20 @@ def _wrong_type(schema: Schema, value: Any) -> str:
     if isinstance(value, expected) and (isinstance(value, bool) == (wanted == "boolean")):
         return ""
     return f"{shown(value)} is not of type {wanted}"
+
+
+def _of_type(wanted: Any, value: Any) -> Advice:
+    """Suggest a value of the wanted type; empty if unclear."""
+    if wanted == "array" and not isinstance(value, dict):
+        return Advice("write a list, even of one item", Fix("wrap", safe=False))
+    if wanted == "string" and not isinstance(value, list | dict):
+        return Advice("put it in quotes", Fix("quote", safe=False))
+    literal: bool | int | None = _LITERALS.get(value) if isinstance(value, str) else None
+    if isinstance(value, str) and wanted in {"integer", "number"} and _WHOLE.fullmatch(value):
+        literal = int(value)
+    if literal is not None and isinstance(literal, bool) == (wanted == "boolean"):
+        return Advice("leave out the quotes", Fix("replace", literal, safe=False))
+    return Advice()
 
 
 def _excluded(schema: Schema, value: Any, path: Steps) -> Iterator[ParameterFault]:

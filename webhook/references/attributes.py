@@ -70,7 +70,9 @@ class _Around:
         if not is_own and nearest(read.domain, [profile.driver]):
             return None  # another rule finds the misspelt domain
         name = profile.name_in(read.domain, read.name)
-        is_foreign = name not in profile.removed and not _is_published(list(profile.devices.values()), name, read)
+        published = list(profile.devices.values())
+        is_its_own = _is_published(published, name, read) or _is_recased(published, name)
+        is_foreign = name not in profile.removed and not is_its_own
         is_of_other = read.domain != profile.driver and self._context.profile(read.domain) is not None
         if profile.is_open and is_foreign and not is_of_other:
             return None
@@ -171,6 +173,11 @@ def _is_published(devices: list[Devices], name: str, read: Read) -> bool:
     return any(each.type_of(name) for each in devices)
 
 
+def _is_recased(devices: list[Devices], name: str) -> bool:
+    """Tell whether a name differs from that of an attribute in the case of letters only."""
+    return any(name.lower() == known.lower() for each in devices for known in (*each.attributes, *each.optional))
+
+
 def _is_always_there(devices: list[Devices], name: str, read: Read) -> bool:
     return all(name in (each.capacity if read.holder == "capacity" else each.attributes) for each in devices)
 
@@ -187,15 +194,36 @@ def _unpublished(known: _Known, read: Read, selector: Selector) -> tuple[str, st
     if kinds:
         return f"{message} unless their kind is {listed(sorted(kinds))}", ""
     names = {each for devices in known.devices for each in _names(devices, read)}
+    return message, _elsewhere(names, profile.driver, read, selector) or in_expression(
+        selector.expression, name, sorted(names), "it has"
+    )
+
+
+def _elsewhere(names: set[str], driver: str, read: Read, selector: Selector) -> Advice | None:
+    """Suggest the domain of what a selector reads; None if it may be right."""
+    domain = read.domain
     if places := sorted(each for each in names if each.endswith(f"/{read.name}")):
         elsewhere = places[0].removesuffix(f"/{read.name}")
         written = f'device.{read.holder}["{elsewhere}"].{read.name}'
-        return message, Advice(f"{MEANT} {written}?", _in_domain(selector.expression, read.domain, elsewhere))
-    domain = read.domain
-    if domain != profile.driver and not any(each.startswith(f"{domain}/") for each in names):
-        mended = _in_domain(selector.expression, domain, profile.driver) if read.name in names else None
-        return message, Advice(f'its attributes are in domain "{profile.driver}"', mended)
-    return message, in_expression(selector.expression, name, sorted(names), "it has")
+        return Advice(f"{MEANT} {written}?", _in_domain(selector.expression, domain, elsewhere))
+    if domain in names and read.name in _VALUES:
+        written = f'device.{read.holder}["{driver}"].{domain}'
+        return Advice(f"{MEANT} {written}?", _without_value(selector.expression, read, written))
+    if domain != driver and not any(each.startswith(f"{domain}/") for each in names):
+        mended = _in_domain(selector.expression, domain, driver) if read.name in names else None
+        return Advice(f'its attributes are in domain "{driver}"', mended)
+    return None
+
+
+_VALUES: Final = frozenset({"bool", "int", "string", "value", "version"})
+"""The fields in which a slice writes a value, which selectors do not name."""
+
+
+def _without_value(expression: str, read: Read, written: str) -> Fix:
+    mended = re.sub(
+        rf"""device\.{read.holder}\[(["']){re.escape(read.domain)}\1\]\.{read.name}\b""", lambda _: written, expression
+    )
+    return Fix("replace", mended, safe=False)
 
 
 def _in_domain(expression: str, domain: str, driver: str) -> Fix:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.api.core.podspec import SOURCES
+from webhook.documents.placeholders import PLACEHOLDER
 from webhook.formats.identifiers import near_semver
 from webhook.formats.quantities import near_quantity
 from webhook.objects import items, text
@@ -96,7 +98,11 @@ def _respelt(name: object, field: str | int, *, has_dots: bool = True) -> Advice
     """Suggest a name with only allowed characters for a field."""
     if not isinstance(name, str) or len(name) > _LONGEST:
         return Advice()
-    request, slash, _ = name.partition("/")
+    if PLACEHOLDER.search(name):
+        return Advice("fill in the placeholder first, for example with envsubst")
+    request, slash, own = name.partition("/")
+    if field in SOURCES and own:
+        return Advice("write the name alone: a pod can use only claims and templates of its own namespace")
     if field == "request" and slash and request:
         hint = f'containers name the request alone, whichever alternative is allocated: "{request}"'
         return Advice(hint, Fix("replace", request))
@@ -162,9 +168,15 @@ def _domain(problem: Problem, obj: Any) -> Advice:
     if slash:
         respelt = _NOT_IN_IDENTIFIERS.sub("_", own)
         return _rename(f"{stated}/{respelt}", safe=False) if own and respelt != own else Advice()
+    if standard := _STANDARD.get(name.lower()):
+        return _rename(f"resource.kubernetes.io/{standard}", safe=False)
     if domain := selectorhints.only_domain(obj):
         return _rename(f"{domain}/{name}", safe=False)
     return Advice(f"{selectorhints.NAME_DOMAIN}: {selectorhints.DRIVER}/{name}")
+
+
+_STANDARD: Final = {each.lower(): each for each in ("numaNode", "pciBusID", "pcieRoot")}
+"""The attributes that Kubernetes defines for the devices of all drivers (deviceattribute.go), in lower case."""
 
 
 def _mode(message: str) -> str:

@@ -289,7 +289,13 @@ def _unknown(message: str, expression: str) -> str:
     return (_undefined if match.re is _UNDEFINED else _undeclared)(match[1], message, expression)
 
 
+_UNSEEN: Final = frozenset({"name", "node", "nodeName", "pool"})
+"""What selectors cannot read of a device."""
+
+
 def _undefined(name: str, _message: str, _expression: str) -> str:
+    if name in _UNSEEN:
+        return "selectors read attributes and capacities, not the names of devices, pools and nodes"
     near = nearest(name, _FIELDS)
     return f"did you mean {near}?" if near else _OF_DOMAINS.format(name)
 

@@ -63,6 +63,8 @@ class ClaimSource(V1Struct):
 class PodResourceClaim(V1Struct):
     """A claim that the pod's containers can use."""
 
+    instead: ClassVar = {"namespace": "leave it out: claims and templates are in the namespace of the pod"}
+
     name = Text("What containers call the claim; a DNS label.", written=True)
     source = Nested(ClaimSource, "Where the claim comes from.", until=30)
     resourceClaimName = Text("A ResourceClaim.", format=formats.dns_subdomain, pointer=True, since=31)
@@ -111,12 +113,18 @@ def one_group(group: View) -> Iterator[Problem]:
 
 # The whole
 
+TEMPLATES_INSTEAD: Final = {
+    "resourceClaimTemplates": "write each as an object of kind ResourceClaimTemplate, and name it in the pod's"
+    " resourceClaims[].resourceClaimTemplateName"
+}
+"""What to write in place of claims as StatefulSets have them of volumes."""
 _DEADLINES: Final = f"must be between 1 and {2**31 - 1}, inclusive"
 
 
 class PodSpec(V1Struct):
     """The containers of a pod, and their requirements."""
 
+    instead: ClassVar = TEMPLATES_INSTEAD
     opaque: ClassVar = {
         "dnsConfig": unjudged("PodDNSConfig"),
         "hostAliases": Array(unjudged("HostAlias"), list_map_keys=["ip"]),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from webhook.api.core.meta import CountedObject, ObjectMeta
-from webhook.api.core.podspec import CONTAINER_LISTS, PodSpec
+from webhook.api.core.podspec import CONTAINER_LISTS, TEMPLATES_INSTEAD, PodSpec
 from webhook.api.core.values import V1Struct, unjudged
 from webhook.problem import ERROR, forbidden, invalid, not_supported, of_own_type, quoted, required
 from webhook.schema import (
@@ -68,6 +68,8 @@ class Workload(CountedObject):
 
 class Templated(V1Struct):
     """The desired state of a controller, with the template of its pods."""
+
+    instead: ClassVar = TEMPLATES_INSTEAD
 
     template = Nested(PodTemplateSpec, "What the pods look like.")
 

@@ -65,6 +65,7 @@ class DeviceAttribute(Struct):
     """A property of a device: one value, or a list of values of one kind."""
 
     shorthand: ClassVar = {str: "string", int: "int", bool: "bool"}
+    instead: ClassVar = {"value": "write the field of its type: bool, int, string or version"}
 
     tagged = frozenset({"one-attribute-value"})
 

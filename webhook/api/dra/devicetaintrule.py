@@ -18,7 +18,10 @@ CONDITIONS_MAX_ITEMS = 8
 class DeviceTaintSelector(Struct):
     """The devices that get the taint; all of them if empty."""
 
-    instead: ClassVar = dict.fromkeys(("deviceClassName", "selectors"), "name the devices by driver, pool and device")
+    instead: ClassVar = {
+        **dict.fromkeys(("deviceClassName", "selectors"), "name the devices by driver, pool and device"),
+        **dict.fromkeys(("node", "nodeName"), "name the pool: most drivers name a node's pool after the node"),
+    }
 
     deviceClassName = Text("The devices' class.", format=formats.dns_subdomain, pointer=True, until=34)
     driver = driver_name("The devices' driver.", pointer=True, required_if_given=True)

@@ -1,0 +1,129 @@
+"""Mistakes of authors of manifests: the hint names what was meant."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.command import draguard
+
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: p, namespace: ml}
+spec:
+  containers: [{name: c, image: i, resources: {claims: [{name: gpu}]}}]
+"""
+CLAIM = """
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: c}
+spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: CLASS, SELECTED}}]MORE}}
+"""
+RULE = """
+apiVersion: resource.k8s.io/v1beta2
+kind: DeviceTaintRule
+metadata: {name: r}
+spec: {taint: {key: a, effect: NoSchedule}, deviceSelector: {node: node-1}}
+"""
+SLICE = """
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: s}
+spec:
+  driver: d.example.com
+  nodeName: node-1
+  pool: {name: node-1, generation: 1, resourceSliceCount: 1}
+  devices: [{name: gpu, attributes: {model: {value: A}}}]
+"""
+STATEFUL_SET = """
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: s}
+spec:
+  selector: {matchLabels: {a: b}}
+  template:
+    metadata: {labels: {a: b}}
+    spec: {containers: [{name: c, image: i}]}
+  resourceClaimTemplates: [{metadata: {name: gpu}}]
+"""
+
+
+def selecting(driver: str, expression: str) -> str:
+    selected = f"selectors: [{{cel: {{expression: '{expression}'}}}}]"
+    return CLAIM.replace("CLASS", driver).replace("SELECTED", selected).replace("MORE", "")
+
+
+def configured(driver: str, parameters: str) -> str:
+    config = f", config: [{{opaque: {{driver: {driver}, parameters: {parameters}}}}}]"
+    return CLAIM.replace("CLASS", driver).replace(", SELECTED", "").replace("MORE", config)
+
+
+def constrained(attribute: str) -> str:
+    constraints = f", constraints: [{{matchAttribute: {attribute}}}]"
+    return CLAIM.replace("CLASS", "d.example.com").replace(", SELECTED", "").replace("MORE", constraints)
+
+
+SRIOV = "sriovnetwork.k8snetworkplumbingwg.io"
+ALONE = "write the name alone: a pod can use only claims and templates of its own namespace"
+OBJECTS = (
+    "write each as an object of kind ResourceClaimTemplate, and name it in the pod's "
+    "resourceClaims[].resourceClaimTemplateName"
+)
+SERVED = "Kubernetes 1.37 serves ResourceClaim in resource.k8s.io/v1, resource.k8s.io/v1beta2, resource.k8s.io/v1beta1"
+WITHOUT_KIND = "leave it out: the driver takes parameters without apiVersion and kind"
+
+
+@pytest.mark.parametrize(
+    ("manifest", "hints"),
+    [
+        (POD + "  resourceClaims: [{name: gpu, resourceClaimName: infra/shared}]", [ALONE]),
+        (
+            POD + "  resourceClaims: [{name: gpu, resourceClaimName: '${CLAIM}'}]",
+            ["fill in the placeholder first, for example with envsubst"],
+        ),
+        (
+            POD + "  resourceClaims: [{name: gpu, resourceClaimName: shared, namespace: infra}]",
+            ["leave it out: claims and templates are in the namespace of the pod"],
+        ),
+        (STATEFUL_SET, [OBJECTS]),
+        (POD + "  resourceClaims: [{name: gpu, resourceClaimName: c}]\n  resourceClaimTemplates: []", [OBJECTS]),
+        (RULE, ["name the pool: most drivers name a node's pool after the node"]),
+        (SLICE, ["write the field of its type: bool, int, string or version"]),
+        (constrained("pcieroot"), ['did you mean "resource.kubernetes.io/pcieRoot"?']),
+        (
+            selecting("d.example.com", 'device.pool == "n"'),
+            ["selectors read attributes and capacities, not the names of devices, pools and nodes"],
+        ),
+        (
+            selecting("mig.nvidia.com", 'device.attributes["profile"].string == "1g.5gb"'),
+            ['did you mean device.attributes["gpu.nvidia.com"].profile?'],
+        ),
+        (
+            selecting(SRIOV, f'device.attributes["{SRIOV}"].pfName == "ens1f0"'),
+            ['did you mean "PFName"?'],
+        ),
+        (configured("dra.net", "{kind: NetworkConfig, interface: {mtu: 9000}}"), [WITHOUT_KIND]),
+        (configured("dra.net", '{interface: {mtu: "9000"}}'), ["leave out the quotes"]),
+        (configured("dra.net", '{interface: {dhcp: "true"}}'), ["leave out the quotes"]),
+        (configured("dra.net", '{interface: {mtu: "large"}}'), [""]),
+        (configured("dra.net", "{interface: {addresses: 10.0.0.1/24}}"), ["write a list, even of one item"]),
+        (configured("dra.net", "{interface: {name: 1}}"), ["put it in quotes"]),
+        (
+            configured(SRIOV, f"{{apiVersion: {SRIOV}/v1alpha1, kind: VfConfig, netAttachDef: a}}"),
+            ["", 'did you mean "netAttachDefName"?'],
+        ),
+        (
+            "apiVersion: resource.kubernetes.io/v1\nkind: ResourceClaim\nmetadata: {name: a}",
+            [SERVED],
+        ),
+        (
+            "apiVersion: resource.k8s.io/v1\nkind: ResourceClass\nmetadata: {name: a}",
+            ["Kubernetes 1.37 serves ResourceClass in no version; a DeviceClass has taken its place"],
+        ),
+    ],
+)
+def test_the_hint_names_what_was_meant(manifest: str, hints: list[str]) -> None:
+    done = draguard("validate", "--output", "json", "-", stdin=manifest.encode())
+    assert [each.get("hint") or "" for each in json.loads(done.out)["findings"]] == hints
