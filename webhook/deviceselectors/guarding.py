@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 from webhook.cel.errors import Issues
 from webhook.cel.syntax.ast import Call
 from webhook.cel.syntax.lexer import tokenize
-from webhook.deviceselectors.parts import AND, OR, parts_of
+from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import CONDITIONAL, reads
+from webhook.deviceselectors.written import AND, OR
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -11,50 +11,31 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.cel.cache import Cache
 from webhook.cel.errors import CelError
 from webhook.cel.kubernetes.plain import plain_tree
-from webhook.cel.syntax.ast import Call, Comprehension, Expression, Ident, ListExpression, Literal, Select
+from webhook.cel.syntax.ast import Call, Expression, Ident, ListExpression, Literal, Select
 from webhook.cel.types.base import BOOL
-from webhook.cel.types.values import Optional
+from webhook.deviceselectors.written import AND, INDEX, NOT, OPERATORS, OR, shown, source_of
 from webhook.later import Module, cached_property
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    import json
     from collections.abc import Iterator, Mapping, Sequence
 
     from webhook.cel.checker import scope
     from webhook.cel.environment import Environment
-    from webhook.cel.kubernetes import devices, quantity, semver
+    from webhook.cel.kubernetes import devices
     from webhook.cel.runtime import meter
     from webhook.cel.runtime.program import Program
     from webhook.release import Release
 else:
-    json = Module("json")
     # Of the engine, plain selectors need the parser only.
     devices = Module("webhook.cel.kubernetes.devices")
     meter = Module("webhook.cel.runtime.meter")
-    quantity = Module("webhook.cel.kubernetes.quantity")
     scope = Module("webhook.cel.checker.scope")
-    semver = Module("webhook.cel.kubernetes.semver")
 
-AND: Final = "_&&_"
-OR: Final = "_||_"
-NOT: Final = "!_"
-INDEX: Final = "_[_]"
-
-OPERATORS: Final = {"_==_": "==", "_!=_": "!=", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
-"""The operators of comparisons, by their functions."""
 _NEGATED: Final = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """The operators that say the same with their sides exchanged."""
-_INFIX: Final = {
-    **OPERATORS,
-    **{f"_{each}_": each for each in ("+", "-", "*", "/", "%", "&&", "||")},
-    "@in": "in",
-}
-_WRAPPED: Final = {INDEX: "{}[{}]", "_[?_]": "{}[?{}]", "_?._": "{}[?{}]", NOT: "!{}", "_?_:_": "{} ? {} : {}"}
 _COMPARED: Final = {"isGreaterThan": ">", "isLessThan": "<"}
-_MOST_SHOWN: Final = 1 << 14
-"""The number of characters after which a value is cut; an attribute has fewer."""
 _TEXTUAL: Final = {
     "startsWith": "to start with",
     "endsWith": "to end with",
@@ -192,23 +173,23 @@ class Parts:
             part: One of the parts.
         """
         subject, wish = compared(part)
-        return ("", "") if subject is None else (_source(subject), wish)
+        return ("", "") if subject is None else (source_of(subject), wish)
 
     def written(self, part: Expression) -> str:
         """Write a part in short."""
-        return _source(part)
+        return source_of(part)
 
     def _why_false(self, part: Expression, bindings: Mapping[str, Any]) -> Blame:
         if isinstance(part, Call) and part.function == OR:
             return Blame(", and ".join(self._why_false(each, bindings).text for each in _flat(part, OR)))
         subject, wish = compared(part)
         if _constant(subject or part) is not None:
-            return Blame(f"the selector {_source(part)} is never true")
+            return Blame(f"the selector {source_of(part)} is never true")
         if subject is None:
-            return Blame(f"{_source(part)} is false")
+            return Blame(f"{source_of(part)} is false")
         name = label(subject)
         try:
-            met = _shown(self.evaluate(subject, bindings))
+            met = shown(self.evaluate(subject, bindings))
         except CelError as error:
             return Blame(f"{name}: {error}")
         return Blame.of(name, met, wish.removeprefix("== "))
@@ -218,7 +199,7 @@ class Parts:
             return f"({' or '.join(self._wish(each) for each in _flat(part, OR))})"
         subject, wish = compared(part)
         if subject is None or _constant(subject) is not None:
-            return _source(part)
+            return source_of(part)
         name = label(subject)
         return f"{name} = {wish[3:]}" if wish.startswith("== ") else f"{name} {wish}"
 
@@ -349,7 +330,7 @@ def _named(node: Call, *, negated: bool) -> tuple[Expression, str] | None:
 def _constant(node: Expression) -> str | None:
     """Write a constant as people do; None if the expression is not a constant."""
     if isinstance(node, Literal):
-        return _shown(node.value)
+        return shown(node.value)
     if isinstance(node, Call) and node.function in {"quantity", "semver"} and node.target is None:
         inner = node.arguments[0]
         return str(inner.value) if isinstance(inner, Literal) else None
@@ -387,7 +368,7 @@ def _holder(node: Expression) -> str:
 
 def label(node: Expression) -> str:
     """Name an attribute or capacity as people do: by its own name, which hardly ever needs its domain."""
-    return _label(node) or _source(node)
+    return _label(node) or source_of(node)
 
 
 def _label(node: Expression) -> str:
@@ -398,73 +379,3 @@ def _label(node: Expression) -> str:
     if isinstance(node, Select) and isinstance(node.operand, Ident) and node.operand.name == "device":
         return node.field
     return ""
-
-
-def _shown(value: Any) -> str:
-    """Write a value; of a very long one, only the beginning: its parts may share others many times."""
-    found, size = [], 0
-    for piece in _pieces(value):
-        if size > _MOST_SHOWN:
-            found.append("…")
-            break
-        found.append(piece)
-        size += len(piece)
-    return "".join(found)
-
-
-def _pieces(value: Any) -> Iterator[str]:
-    if isinstance(value, list):
-        yield "["
-        for index, each in enumerate(value):
-            if index:
-                yield ", "
-            yield from _pieces(each)
-        yield "]"
-    elif isinstance(value, dict):
-        yield "{"
-        for index, (key, each) in enumerate(value.items()):
-            yield f"{', ' if index else ''}{_shown(key)}: "
-            yield from _pieces(each)
-        yield "}"
-    elif isinstance(value, Optional) and value.present:
-        yield "optional("
-        yield from _pieces(value.value)
-        yield ")"
-    elif isinstance(value, str | bool) or value is None:
-        yield json.dumps(value, ensure_ascii=False)
-    elif isinstance(value, quantity.Quantity):
-        yield str(value.number)
-    else:
-        yield str(value.version if isinstance(value, semver.Semver) else value)
-
-
-def _source(node: Expression) -> str:  # noqa: PLR0911 - a return for each kind of node
-    """Write an expression in short."""
-    if isinstance(node, Literal):
-        return _shown(node.value)
-    if isinstance(node, Ident):
-        return node.name
-    if isinstance(node, Select):
-        inner = f"{_source(node.operand)}.{node.field}"
-        return f"has({inner})" if node.test else inner
-    if isinstance(node, ListExpression):
-        return f"[{', '.join(map(_source, node.elements))}]"
-    if isinstance(node, Call):
-        return _source_of_call(node)
-    if isinstance(node, Comprehension):
-        if node.shape == "bind":
-            return f"cel.bind({node.accumulator}, {_source(node.initial)}, {_source(node.result)})"
-        return f"{_source(node.range)}.{node.shape}(…)"
-    return "…"
-
-
-def _source_of_call(node: Call) -> str:
-    arguments = [_source(each) for each in node.arguments]
-    if node.function == NOT and getattr(node.arguments[0], "function", "") in _INFIX:
-        return f"!({arguments[0]})"
-    if operator := _INFIX.get(node.function):
-        return f" {operator} ".join(arguments)
-    if node.function in _WRAPPED:
-        return _WRAPPED[node.function].format(*arguments)
-    called = f"{node.function}({', '.join(arguments)})"
-    return f"{_source(node.target)}.{called}" if node.target else called

@@ -10,7 +10,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel.syntax.ast import Call, Comprehension, Expression, Ident, Literal, Select
-from webhook.deviceselectors.parts import AND, NOT, OR, Read, read_of
+from webhook.deviceselectors.parts import Read, read_of
+from webhook.deviceselectors.written import AND, NOT, OR
 from webhook.problem import Advice, Fix
 
 if TYPE_CHECKING:

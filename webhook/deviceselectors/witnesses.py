@@ -15,7 +15,8 @@ from webhook.cel.errors import CelError
 from webhook.cel.syntax.ast import Call, Expression, Ident, ListExpression, Literal, Select
 from webhook.cel.syntax.reads import reads
 from webhook.cel.types.values import DefaultingMap
-from webhook.deviceselectors.parts import AND, NOT, OR, compared, read_of
+from webhook.deviceselectors.parts import compared, read_of
+from webhook.deviceselectors.written import AND, NOT, OR
 from webhook.formats import parse_quantity
 from webhook.later import Module
 from webhook.records import NamedTuple

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from webhook.cel.kubernetes.shapes import shape_of
 from webhook.cel.syntax.ast import Call
 from webhook.cel.syntax.reads import reads
-from webhook.deviceselectors.parts import OR, compared, parts_of, read_of
+from webhook.deviceselectors.parts import compared, parts_of, read_of
 from webhook.deviceselectors.reads import drivers
 from webhook.deviceselectors.witnesses import PLAIN, by_value, is_presence
+from webhook.deviceselectors.written import OR
 from webhook.objects import text
 from webhook.references.alike import Plain
 from webhook.references.requests import drivers_of
