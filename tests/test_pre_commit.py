@@ -105,6 +105,8 @@ def test_a_hook_is_declared_as_pre_commit_wants_it(hook: str) -> None:
         ("web/tsconfig.build.json", False),
         (".eslintrc.json", False),
         ("notes.txt", False),
+        ("--write-baseline=all.json", False),
+        ("a/-b.yaml", True),
     ],
 )
 def test_only_what_can_be_a_manifest_is_taken(name: str, *, taken: bool) -> None:

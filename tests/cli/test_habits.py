@@ -63,6 +63,15 @@ class TestMistakes:
         assert (done.code, done.out) == (2, "")
         assert hint in done.err
 
+    def test_a_file_that_looks_like_an_option_has_a_hint(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "-a.yaml").write_bytes(FINE.read_bytes())
+        assert (
+            "unrecognized arguments: -a.yaml: to name the file, write ./-a.yaml\n"
+            in draguard("validate", "-a.yaml").err
+        )
+        assert draguard("validate", "./-a.yaml").code == 0
+
     @pytest.mark.parametrize("option", ["--namespace=x", "--subresource=status", "--color=never", "--jobs=1"])
     def test_what_can_be_given_once_is_refused_twice(self, option: str) -> None:
         assert draguard("validate", option, FINE, "--old", FINE).code == 0

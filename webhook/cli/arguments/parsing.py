@@ -148,6 +148,7 @@ class Parser(argparse.ArgumentParser):
             options = [each for each in self._option_string_actions if each.startswith("--")]
             hint = _HABITS.get(name.lstrip("-"), "") if "--output" in options else ""
             hint = f": {hint}" if hint else did_you_mean(name, options)
+            hint = f": to name the file, write ./{unknown[0]}" if os.path.lexists(unknown[0]) else hint
             self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return found, unknown
 
