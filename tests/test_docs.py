@@ -43,7 +43,7 @@ def commands(page: Path) -> Iterator[str]:
     for line in page.read_text(encoding="utf-8").replace("\\\n", " ").splitlines():
         if line.startswith("```"):
             language = line.removeprefix("```") if language is None else None
-        elif language in {"", "sh"}:
+        elif language in {"", "console", "sh"}:
             yield from (part for part in line.removeprefix("$ ").split(" | ") if part.startswith("draguard "))
 
 

@@ -43,7 +43,7 @@ _POLICY_TEST = """\
 examples:
   draguard policy test                              the suites below the current directory
   draguard policy test --strict policies/           every validation must be true and false once
-  draguard policy test --filter 'admin access' -v policies/
+  draguard policy test --filter 'older versions' -v policies/
   draguard policy test --watch policies/            again whenever a file changes
   draguard policy test --output junit policies/ > report.xml
 
