@@ -74,7 +74,12 @@ VALUES: Mapping[str, Mapping[str, Any]] = {
     "monitored": {
         "monitoring": {
             "port": 9090,
-            "serviceMonitor": {"enabled": True, "interval": "1m", "labels": {"release": "stack"}},
+            "serviceMonitor": {
+                "enabled": True,
+                "interval": "1m",
+                "labels": {"release": "stack"},
+                "endpoint": {"scrapeTimeout": "5s"},
+            },
             "prometheusRule": {"enabled": True, "labels": {"release": "stack"}},
             "dashboard": {"enabled": True, "annotations": {"grafana_folder": "DRA"}},
         },

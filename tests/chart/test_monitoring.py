@@ -71,7 +71,7 @@ class TestExtras:
         assert monitor["apiVersion"] == "monitoring.coreos.com/v1"
         assert monitor["metadata"]["labels"]["release"] == "stack"
         assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
-        assert endpoint == {"port": "monitoring", "path": "/metrics", "interval": "1m"}
+        assert endpoint == {"port": "monitoring", "path": "/metrics", "interval": "1m", "scrapeTimeout": "5s"}
         assert endpoint["port"] in {port["name"] for port in service["spec"]["ports"]}
 
     def test_alerts_are_those_of_the_file_and_each_says_what_to_do(self) -> None:

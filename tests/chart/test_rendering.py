@@ -335,6 +335,10 @@ class TestPods:
         ]
         assert unavailable == [0, 1]
 
+    def test_rollouts_free_a_port_of_the_node_first(self) -> None:
+        strategy = with_values(hostNetwork=True).deployment["spec"]["strategy"]
+        assert strategy["rollingUpdate"]["maxUnavailable"] == 1
+
 
 class TestHouseRules:
     """Labels, annotations and images that an organisation wants everywhere."""
@@ -345,6 +349,21 @@ class TestHouseRules:
             assert labels_of(manifest)["team"] == "platform"
         for manifest in [*release.manifests, release.test]:
             assert manifest["metadata"]["annotations"]["owner"].endswith("@example.com")
+
+    def test_an_object_s_own_labels_win_but_for_those_that_find_it(self) -> None:
+        own = {"team": "guards"}
+        release = with_values(
+            commonLabels={"team": "platform"},
+            podLabels=own,
+            certificates={"podLabels": own, "podAnnotations": {"linkerd.io/inject": "disabled"}},
+            webhooks={"labels": own},
+        )
+        for manifest in (release.pod, release.manager, release.one("ValidatingWebhookConfiguration")):
+            assert labels_of(manifest)["team"] == "guards"
+        assert labels_of(release.deployment)["team"] == "platform"
+        assert release.manager["metadata"]["annotations"] == {"linkerd.io/inject": "disabled"}
+        with pytest.raises(helm_python.HelmError, match=r"app\.kubernetes\.io/name"):
+            render({"podLabels": {"app.kubernetes.io/name": "other"}})
 
     def test_an_object_s_own_annotation_wins(self) -> None:
         account = rendered("house rules").one("ServiceAccount")

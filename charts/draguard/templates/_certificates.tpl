@@ -24,6 +24,12 @@ app.kubernetes.io/component: certificate-manager
 {{ include "draguard.commonLabels" . }}
 {{- end -}}
 
+{{- define "draguard.managerPodLabels" -}}
+{{ include "draguard.managerSelector" . }}
+app.kubernetes.io/component: certificate-manager
+{{ include "draguard.commonLabels" . }}
+{{- end -}}
+
 {{- /* The Secret that is mounted, if the certificate is not self-managed. */ -}}
 {{- define "draguard.secretName" -}}
 {{- if eq .Values.certificates.source "secret" -}}

@@ -26,6 +26,11 @@ app.kubernetes.io/component: admission-webhook
 {{ include "draguard.commonLabels" . }}
 {{- end -}}
 
+{{- /* Labels, and those that one object has besides, which win over commonLabels. Takes: labels as text, the object's own. */ -}}
+{{- define "draguard.labelsWith" -}}
+{{- merge (dict) (last .) (first . | fromYaml) | toYaml -}}
+{{- end -}}
+
 {{- define "draguard.commonLabels" -}}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}

@@ -9,10 +9,7 @@
 {{- end -}}
 name: {{ include "draguard.fullname" . }}
 labels:
-  {{- include "draguard.labels" . | nindent 2 }}
-  {{- with .Values.webhooks.labels }}
-  {{- toYaml . | nindent 2 }}
-  {{- end }}
+  {{- include "draguard.labelsWith" (list (include "draguard.labels" .) .Values.webhooks.labels) | nindent 2 }}
 {{- with include "draguard.annotations" (list . $own) }}
 {{ . }}
 {{- end }}
