@@ -58,6 +58,13 @@ def test_devices_are_reported_by_claim() -> None:
     assert not found.timed_out
 
 
+@pytest.mark.parametrize(("name", "kind"), [("stable", Failure), ("incubating", Result)])
+def test_selectors_see_no_sharing_where_the_implementation_knows_none(name: str, kind: type) -> None:
+    shared = resource_slice(device("d0", allowMultipleAllocations=True))
+    wanted = claim(request(selectors=[{"cel": {"expression": "device.allowMultipleAllocations"}}]))
+    assert isinstance(answer([shared], wanted, features=Features(), implementations=[name]), kind)
+
+
 def test_what_is_allocated_is_held_until_it_is_taken_back() -> None:
     allocator = Allocator(CLASSES, [resource_slice(device("d0"))], features=ALL)
     found = allocator.allocate(NODE, [claim(request())])

@@ -92,7 +92,8 @@ class Allocator:
         self._classes = {each["metadata"]["name"]: each for each in classes}
         self.catalog = slices if isinstance(slices, Catalog) else Catalog(slices, taint_rules)
         """The slices, with the taints of rules."""
-        self._selectors = Selectors(release, features, with_lists=with_lists)
+        self.selectors = Selectors(self._variant, with_lists=with_lists)
+        """The selectors of classes and requests."""
         self._usage = Usage(with_shares=features.ConsumableCapacity)
         self._demands: dict[bytes, tuple[Demand, dict[Hashable, Plan]]] = {}
         for claim in allocated:
@@ -122,7 +123,7 @@ class Allocator:
         key = _encode(specs)
         known = self._demands.get(key)
         if known is None:
-            demand = Demand(specs, self._classes, self._selectors, self._variant)
+            demand = Demand(specs, self._classes, self.selectors, self._variant)
             if len(self._demands) >= _DEMANDS:
                 del self._demands[next(iter(self._demands))]
             known = self._demands[key] = demand, {}

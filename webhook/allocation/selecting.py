@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
     from webhook.allocation.devices import Content
-    from webhook.allocation.features import Features
+    from webhook.allocation.features import Implementation
     from webhook.cel.kubernetes.devices import Selector
     from webhook.cel.types.values import Value
     from webhook.objects import JSONObject
@@ -213,14 +213,15 @@ class Values:
     """Devices as expressions see them; the last device is kept, as selectors of class and request read it in turn.
 
     Args:
-        release: The Kubernetes release, as the minor of 1.x.
+        variant: The allocator; those that know no shared capacity hide that devices allow multiple allocations.
         with_lists: Whether list attributes are on.
     """
 
-    __slots__ = ("_index", "_last", "_with_lists")
+    __slots__ = ("_index", "_last", "_shows_sharing", "_with_lists")
 
-    def __init__(self, release: Release, *, with_lists: bool) -> None:
-        self._with_lists = with_lists or release >= _LISTS_SEEN_SINCE
+    def __init__(self, variant: Implementation, *, with_lists: bool) -> None:
+        self._shows_sharing = variant.knows_capacity
+        self._with_lists = with_lists or variant.release >= _LISTS_SEEN_SINCE
         self._index = -1
         self._last: Mapping[str, Any] = {}
 
@@ -253,7 +254,7 @@ class Values:
             found = named(quantities, driver, read)
             if found is not None:
                 capacity.setdefault(read[1], {})[read[2]] = quantity.parse(str(found.get("value", "0")))
-        return {"device": _bound(content, attributes, capacity)}
+        return {"device": self._bound(content, attributes, capacity)}
 
     def _device(self, content: Content) -> Mapping[str, Any]:
         attributes: dict[str, dict[str, Any]] = DefaultingMap()
@@ -264,7 +265,15 @@ class Values:
         for name, each in content.capacity.items():
             domain, id_ = _qualified(name, content.driver)
             capacity.setdefault(domain, {})[id_] = quantity.parse(str(each.get("value", "0")))
-        return _bound(content, attributes, capacity)
+        return self._bound(content, attributes, capacity)
+
+    def _bound(self, content: Content, attributes: Mapping[str, Any], capacity: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {
+            "driver": content.driver,
+            "allowMultipleAllocations": content.is_shared and self._shows_sharing,
+            "attributes": attributes,
+            "capacity": capacity,
+        }
 
     def _value(self, name: str, attribute: JSONObject) -> Any:
         try:
@@ -280,15 +289,6 @@ class Values:
         except EvaluationError as error:
             raise EvaluationError(f"attribute {name}: parse semantic version: {error}") from None
         raise EvaluationError(f"attribute {name}: unsupported attribute value")
-
-
-def _bound(content: Content, attributes: Mapping[str, Any], capacity: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {
-        "driver": content.driver,
-        "allowMultipleAllocations": content.is_shared,
-        "attributes": attributes,
-        "capacity": capacity,
-    }
 
 
 def _qualified(name: str, default: str) -> tuple[str, str]:
@@ -356,20 +356,21 @@ class Selectors:
     """The selectors of a cluster: each is compiled once, and evaluated once for each content.
 
     Args:
-        release: The Kubernetes release, as the minor of 1.x.
-        features: The features that are on.
+        variant: The allocator.
         with_lists: Whether expressions see attributes that are lists; by default, if the allocator does.
     """
 
-    __slots__ = ("_choosers", "_compiled", "_features", "_gates", "_release", "_values")
+    __slots__ = ("_choosers", "_compiled", "_features", "_gates", "_release", "values")
 
-    def __init__(self, release: Release, features: Features, *, with_lists: bool | None = None) -> None:
+    def __init__(self, variant: Implementation, *, with_lists: bool | None = None) -> None:
+        features = variant.features
         with_lists = features.ListTypeAttributes if with_lists is None else with_lists
         gates = {CONSUMABLE_CAPACITY: features.ConsumableCapacity, LIST_ATTRIBUTES: with_lists}
         self._gates = frozenset(gate for gate, is_on in gates.items() if is_on)
-        self._release = release
+        self._release = variant.release
         self._features = features
-        self._values = Values(release, with_lists=with_lists)
+        self.values = Values(variant, with_lists=with_lists)
+        """Devices as the expressions see them."""
         self._compiled: dict[str, _Selector] = {}
         self._choosers: dict[tuple[tuple[str, ...], tuple[str, ...]], Chooser] = {}
 
@@ -389,12 +390,12 @@ class Selectors:
 
     def derivation(self, expression: str) -> tuple[Selector | Refusal, Values]:
         """Return a derived attribute, from the devices as its expression sees them."""
-        return compile_derived_attribute(expression, self._release, self._gates, stored=True), self._values
+        return compile_derived_attribute(expression, self._release, self._gates, stored=True), self.values
 
     def _selector(self, expression: str) -> _Selector:
         found = self._compiled.get(expression)
         if found is None:
-            found = _Selector(expression, self._release, self._gates, self._values)
+            found = _Selector(expression, self._release, self._gates, self.values)
             self._compiled[expression] = found
         return found
 

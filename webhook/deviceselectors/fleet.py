@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation import Features
 from webhook.allocation.capacity import take
+from webhook.allocation.features import implementation
 from webhook.allocation.lacks import lack_of_capacity
-from webhook.allocation.selecting import SelectorFault, Selectors, Values
+from webhook.allocation.selecting import SelectorFault, Selectors
 from webhook.budget import current
 from webhook.cel.errors import EvaluationError
 from webhook.deviceselectors.groups import Groups
@@ -123,8 +124,7 @@ class Fleet:
         self.gates = gates
         features = self._features = Features.of(gates, release)
         with_lists = "DRAListTypeAttributes" in gates
-        self._selectors = Selectors(release, features, with_lists=with_lists)
-        self._values = Values(release, with_lists=with_lists)
+        self._selectors = Selectors(implementation(features, release), with_lists=with_lists)
         self._sorted: dict[int, Sorted] = {}
         self._published: dict[tuple[str, ...], Mapping[tuple[str, str], set[str]]] = {}
         newest: dict[tuple[str, str], int] = {}
@@ -252,7 +252,7 @@ class Fleet:
     def bindings(self, content: Content) -> Mapping[str, Any] | None:
         """Return a device as expressions see it; None if the release does not know the type of an attribute."""
         try:
-            return self._values.of(content)
+            return self._selectors.values.of(content)
         except EvaluationError:
             return None
 

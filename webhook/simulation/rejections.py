@@ -17,7 +17,6 @@ from webhook.allocation.explain import (
     SELECTOR,
     TAINT,
 )
-from webhook.allocation.selecting import Values
 from webhook.cel.errors import EvaluationError
 from webhook.deviceselectors.parts import Blame, parts_of
 from webhook.formats import readable_quantity
@@ -123,8 +122,6 @@ class Explainer:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        settings = cluster.settings
-        self._values = Values(settings.release, with_lists="DRAListTypeAttributes" in settings.gates)
 
     def groups(self, verdicts: Verdicts, round_: Round) -> list[Group]:
         """Group the nodes that refuse a pod, the closest first.
@@ -293,7 +290,7 @@ class Explainer:
         if device is None:
             return Blame(reason.text)
         try:
-            bindings = self._values.of(device.content)
+            bindings = cluster.allocator.selectors.values.of(device.content)
         except EvaluationError:  # an attribute of a type that the release does not know
             return Blame(reason.text)
         for expression in expressions:
