@@ -85,7 +85,7 @@ def test_devices(objects: tuple[dict[str, Any], ...], text: str) -> None:
             {"nodeSelector": {"disk": "ssd"}},
             "all 2 nodes didn't match Pod's node affinity/selector: nodeSelector disk: ssd, and the label is not there",
         ),
-        ({"schedulingGates": [{"name": "x"}]}, "it has scheduling gates"),
+        ({"schedulingGates": [{"name": "x"}]}, "it has scheduling gates: x"),
     ],
 )
 def test_nodes(pod: dict[str, Any], text: str) -> None:

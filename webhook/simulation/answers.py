@@ -13,6 +13,7 @@ from webhook.simulation.causes import cause
 from webhook.simulation.cluster import EXTENDED
 from webhook.simulation.conditions import FILTER_FAILED
 from webhook.simulation.ignored import concerned
+from webhook.simulation.later import are_reservable
 from webhook.simulation.leftout import LeftOut
 from webhook.simulation.rejections import Explainer
 from webhook.simulation.suggestions import Suggestions
@@ -82,7 +83,8 @@ class Answers:
     def _why(self, placement: Placement) -> JSONObject:
         """Explain why a pod has no node; pods with equal needs in the same cluster get the same explanation."""
         verdicts, needs = placement.verdicts, placement.needs
-        if placement.node is not None or placement.candidates:
+        is_reservable = needs is None or are_reservable(needs, self._cluster.settings)
+        if placement.node is not None or (placement.candidates and is_reservable):
             return _nothing()
         if verdicts is None or needs is None:
             return _advised([], untried.advice(self._scheduler, placement, self._explained))

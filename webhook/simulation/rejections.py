@@ -109,8 +109,7 @@ class _Obstacles:
         self.unused |= {
             each.pool: {"pool": each.pool, "devices": each.devices, "why": each.why} for each in funnel.unused
         }
-        for each in reasons:
-            self.lacking.add(each.lacks)
+        self.lacking.add(lack for each in reasons for lack in each.lacks)
 
 
 class Explainer:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.inventory.claims import allocation_of
 from webhook.objects import full_name_of, items, namespace_of
+from webhook.simulation.binding import CONSUMERS_MAX
 from webhook.simulation.change import Change, in_claim, same
 from webhook.simulation.holders import COPY, holder, pods_of, used_by
 from webhook.simulation.running import owners_of
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 _RELEASED_MAX: Final = 6
 """The number of claims whose release is tried, each alone."""
+_LEFT: Final = frozenset({"consumer"})
+_RELEASED: Final = _LEFT | {"devices"}
+"""What releases do to a claim: the release for all pods does more than that for one."""
 
 
 def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator[Change]:
@@ -36,12 +40,16 @@ def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator
         for index, (claim, consumer) in enumerate(zip(needs.claims, needs.consumers, strict=False))
         if allocation_of(claim) and len(items(claim, "status", "reservedFor")) > consumer.has(claim)
     }
+    for name, index in own.items():
+        if len(items(needs.claims[index], "status", "reservedFor")) >= CONSUMERS_MAX:
+            what = f"once one of the {CONSUMERS_MAX} pods of claim {name} is gone"
+            yield Change(what, 3, f"claim {name}", in_claim(index, _leave), parts=_LEFT)
     held = {one["claim"]: one["devices"] for g in groups for request in g.requests for one in request["heldBy"]}
     names = dict.fromkeys((*own, *held, *_on(cluster, {node for g in groups if g.resolvable for node in g.nodes})))
     for name, claim in islice(_releasable(cluster, names, needs.pod), _RELEASED_MAX):
         what = f"once claim {name}{_size(claim)} is released{used_by(holder(cluster, name, 0))}"
         edit = in_claim(own[name], _deallocate) if name in own else same
-        yield Change(what, 4, f"claim {name}", edit, released=claim)
+        yield Change(what, 4, f"claim {name}", edit, released=claim, parts=_RELEASED)
 
 
 def _releasable(cluster: Cluster, names: Iterable[str], pod: JSONObject) -> Iterator[tuple[str, JSONObject]]:
@@ -66,6 +74,10 @@ def _size(claim: JSONObject) -> str:
     """Write how many devices a claim has, if there are several."""
     count = len(items(allocation_of(claim), "devices", "results"))
     return f" with {count} devices" if count > 1 else ""
+
+
+def _leave(claim: JSONObject) -> None:
+    del claim["status"]["reservedFor"][0]
 
 
 def _deallocate(claim: JSONObject) -> None:

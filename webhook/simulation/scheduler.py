@@ -91,8 +91,9 @@ class Scheduler:
         cluster = self.cluster
         if node := text(pod, "spec", "nodeName"):
             return self._placed(pod, node)
-        if items(pod, "spec", "schedulingGates"):
-            return Placement(pod, None, conditions.GATED, reason="it has scheduling gates")
+        if gates := items(pod, "spec", "schedulingGates"):
+            names = ", ".join(text(each, "name") for each in gates)
+            return Placement(pod, None, conditions.GATED, reason=f"it has scheduling gates: {names}")
         groups = "DRAWorkloadResourceClaims" in cluster.settings.gates
         uses = claims_of(pod, cluster.inventory, groups=groups)
         if isinstance(uses, Blocked):

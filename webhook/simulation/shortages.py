@@ -25,14 +25,19 @@ class Shortages:
 
     def __init__(self) -> None:
         self._found: defaultdict[tuple[str, str], tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
+        self._by_node: set[frozenset[tuple[str, str]]] = set()
+        """The counters that nodes lack, each combination once."""
 
     def add(self, lacks: Iterable[Lack]) -> None:
-        """Add the counters that rule out a device."""
+        """Add the counters that rule out the devices of a node."""
+        counters = set()
         for each in lacks:
             if each.counter_set:
+                counters.add((each.counter_set, each.name))
                 left, wanted = self._found[each.counter_set, each.name]
                 left.add(each.left)
                 wanted.add(each.wanted)
+        self._by_node.add(frozenset(counters))
 
     def as_json(self) -> list[JSONObject]:
         """Return each counter, with the amounts that are left in pools, and those that devices consume."""
@@ -47,7 +52,8 @@ class Shortages:
         by_set: dict[str, dict[tuple[str, str], list[str]]] = {}
         for (counter_set, name), (left, consumed) in self._found.items():
             by_set.setdefault(counter_set, {}).setdefault((_range(left), _range(consumed)), []).append(name)
-        texts = [f"{counter_set} lacks {_of_set(alike)}" for counter_set, alike in list(by_set.items())[:_SETS_MAX]]
+        lacks = "lacks" if len(self._by_node) == 1 else "lacks, depending on the node,"
+        texts = [f"{counter_set} {lacks} {_of_set(alike)}" for counter_set, alike in list(by_set.items())[:_SETS_MAX]]
         more = [f"and {len(by_set) - _SETS_MAX} more sets"] if len(by_set) > _SETS_MAX else []
         return "; ".join([*texts, *more])
 
