@@ -505,11 +505,18 @@ class TestAnswers:
         ("answer", "command"),
         [
             ("0/3 nodes are available: 3 cannot allocate all claims.", "draguard simulate"),
+            ('running PreBind plugin "DynamicResources": nil or empty request mappings', "draguard simulate"),
+            ('pod "ml/p": ResourceClaim not created yet', "draguard simulate"),
             ("ValidatingAdmissionPolicy 'a' with binding 'b' denied request: c", "draguard validate --policies"),
         ],
     )
     def test_the_command_that_explains_another_answer_is_named(self, answer: str, command: str) -> None:
         assert f"`{command}" in draguard("explain", answer).out
+
+    def test_what_rbac_misses_is_named(self) -> None:
+        verb = 'cannot create resource "resourceclaims" in API group "resource.k8s.io" in the namespace "ml"'
+        done = draguard("explain", f'resourceclaims.resource.k8s.io is forbidden: User "jane" {verb}')
+        assert 'apiGroups: ["resource.k8s.io"], resources: ["resourceclaims"], verbs: ["create"]' in done.out
 
     def test_any_other_text_is_a_usage_error(self) -> None:
         done = draguard("explain", "no idea what this is")

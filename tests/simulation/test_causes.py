@@ -172,6 +172,19 @@ def test_requests_that_compete() -> None:
     assert reason(*on("a"), claim).startswith("1 node cannot meet all requests together: ")
 
 
+def test_counters_that_only_some_nodes_lack() -> None:
+    objects = []
+    for name, left in (("a", {"x": "1", "y": "2"}), ("b", {"x": "2", "y": "1"})):
+        consumed = [{"counterSet": "s", "counters": {counter: {"value": "2"} for counter in left}}]
+        made = clusters.devices(name, 1, consumesCounters=consumed)
+        made["spec"]["pool"]["resourceSliceCount"] = 2
+        counters = [{"name": "s", "counters": {counter: {"value": each} for counter, each in left.items()}}]
+        spec = {**made["spec"], "devices": None, "sharedCounters": counters}
+        sets = {"kind": "ResourceSlice", "metadata": {"name": f"sets-{name}"}, "spec": spec}
+        objects += [clusters.node(name), made, sets]
+    assert reason(*objects, asking()).endswith(": s lacks, depending on the node, x, y (1 left, 2 consumed each)")
+
+
 def test_one_request_whose_devices_do_not_go_together() -> None:
     # Each counter suffices for two devices, but no two of them.
     made = clusters.devices("a", 3)

@@ -419,6 +419,13 @@ STORIES: Final = {
         lambda found: found["p"]["spec"]["containers"][0]["resources"]["requests"].update(cpu="3"),
         pod(claims={"gpu": "c"}, requests={"cpu": "4"}),
     ),
+    "a claim is used by as many pods as it can be": Story(
+        [gpus(), allocated("c", "a", "d0", *(f"p-{number}" for number in range(256)))],
+        "status.reservedFor: Too many: 257",
+        "once one of the 256 pods of claim default/c is gone",
+        lambda found: found["c"]["status"]["reservedFor"].pop(),
+        pod(claims={"gpu": "c"}),
+    ),
     "the pool is incomplete": Story(
         [sliced(gpus(), resourceSliceCount=2), claim()],
         "gpu.example.com/a",

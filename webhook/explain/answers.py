@@ -18,14 +18,25 @@ _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 _NOT_DECODED: Final = re.compile(r'\b(\w+) in version "([\w./-]+)" cannot be handled as a ')
 _IN_GO: Final = re.compile(r'unknown field "([^"]+)"|Go struct field \w+\.([\w.]+) of type ')
 _NO_MATCH: Final = re.compile(r'no matches for kind "(\w+)" in version "([^"]*)"')
+_OF_SCHEDULER: Final = re.compile(
+    r'nodes are available: |running (?:\w+ plugin )?"DynamicResources"|cannot allocate all claims|'
+    r"cannot schedule extended resource claim|invalid resource pools|timed out trying to allocate|"
+    r"waiting for binding conditions|Scheduling is blocked|device class \S+ does not exist|"
+    r"(?:deallocation|deletion) of ResourceClaim completed|"
+    r"(?i:resource ?claim) .*not (?:allocated|available|created|reserved)"
+)
 _OTHERS: Final = (
     (
         re.compile(r"(\w+AdmissionPolicy) '?([\w.-]+)'? with binding"),
         r"\1 \2 of the cluster says this: `draguard validate --policies POLICIES MANIFESTS` shows the expression",
     ),
     (
-        re.compile(r"cannot allocate all claims|nodes are available: |resource ?claim .*not (?:allocated|reserved)"),
-        "The scheduler says this: `draguard simulate --cluster CLUSTER` explains for each node which devices it lacks",
+        _OF_SCHEDULER,
+        "The scheduler says this: `draguard simulate --cluster CLUSTER` explains why the pod stays pending",
+    ),
+    (
+        re.compile(r'cannot (\S+) resource "([^"]+)" in API group "([^"]*)"'),
+        r'RBAC says this: no role of the user has a rule with apiGroups: ["\3"], resources: ["\2"], verbs: ["\1"]',
     ),
 )
 """Answers that are not about a field, and who explains them."""
