@@ -70,6 +70,21 @@ class TestAction:
     def test_where_nothing_is_wrong_the_step_passes(self, repository: Path) -> None:
         assert self.validate(repository, paths="fine", strict="true").returncode == 0
 
+    def test_a_switch_is_true_or_false_or_that_of_the_configuration_file(self, repository: Path) -> None:
+        (repository / "fine/.draguard.yaml").write_text("strict: true\n", encoding="utf-8")
+        warned = b"# draguard: ignore[deprecated]\n" + FINE  # no reason, and nothing to suppress
+        (repository / "fine/warned.yaml").write_bytes(warned)
+        codes = {given: self.validate(repository, paths="fine", strict=given).returncode for given in ("", "no")}
+        assert codes == {"": 1, "no": 0}
+        refused = self.validate(repository, paths="fine", strict="maybe")
+        assert (refused.returncode, "DRAGUARD_STRICT: 'maybe' is neither true nor false" in refused.stderr) == (2, True)
+
+    def test_a_summary_of_an_earlier_step_is_not_shown_again(self, repository: Path) -> None:
+        assert self.validate(repository).returncode == 1
+        (repository / ".runner/summary.md").unlink()
+        assert self.validate(repository, **{"kubernetes-version": "x"}).returncode == 2
+        assert not (repository / ".runner/summary.md").exists()
+
     def test_inputs_are_never_run(self, repository: Path) -> None:
         evil = "$(touch evil) `touch evil` ; touch evil"
         for name in ("paths", "kubernetes-version", "policies", "against", "sarif"):
