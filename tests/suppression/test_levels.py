@@ -462,6 +462,20 @@ class TestBounds:
         assert len(found) == 150
         assert [bool(each["hint"]) for each in found] == [True] * 100 + [False] * 50
 
+    def test_one_line_does_not_have_any_number_of_mistakes(self, tmp_path: Path) -> None:
+        lines = f"# draguard: ignore[{','.join(['no-rule'] * 100)}] why " * 10 + "\n"
+        (tmp_path / "a.yaml").write_text(lines * 2 + claim(), encoding="utf-8")
+        found = json.loads(validate(tmp_path).out)["findings"]
+        assert len(found) == 1001
+        assert found[-1]["message"] == "is one of more than 1,000 mistakes in statements for draguard"
+
+    def test_an_annotation_does_not_have_any_number_of_parts(self, tmp_path: Path) -> None:
+        annotation = f"  annotations: {{draguard.github.io/ignore: '{';'.join('a' * 102)}'}}\nspec:"
+        (tmp_path / "a.yaml").write_text(claim().replace("spec:", annotation), encoding="utf-8")
+        found = json.loads(validate(tmp_path).out)["findings"]
+        assert len(found) == 101
+        assert found[-1]["message"] == "has more than 100 parts: the rest suppresses nothing"
+
     def test_there_are_not_any_number_of_comments_for_a_place(self, tmp_path: Path) -> None:
         lines = "# draguard: ignore[required] why\n" * 101
         (tmp_path / "a.yaml").write_text(lines + claim(), encoding="utf-8")

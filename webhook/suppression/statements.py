@@ -42,6 +42,8 @@ _LONGEST: Final = 60
 _EXAMPLE: Final = "# draguard: ignore[unknown-field] the reason"
 _ANNOTATION_EXAMPLE: Final = f'{ANNOTATION}: "unknown-field: the reason"'
 _MOST_RULES: Final = 100
+_MOST_MISTAKES: Final = 1000
+"""How many mistakes in statements are reported: one line may have all of them, and each finding repeats it."""
 _MOST_HINTS: Final = 100
 """How many mistakes get a suggestion, which takes longer than finding them."""
 _NO_PROBLEM: Final = Problem(WARNING, "", "", Path(), "")
@@ -192,7 +194,10 @@ class Statements:
             return
         self._seen.add(place)
         where = found(_NO_PROBLEM._replace(path=_PATH), document)
-        for part in filter(None, (each.strip() for each in text.split(";"))):
+        for index, part in enumerate(filter(None, (each.strip() for each in text.split(";")))):
+            if index == _MOST_RULES:
+                self._report(where, MALFORMED, f"has more than {_MOST_RULES} parts: the rest suppresses nothing", "")
+                return
             rules, _, reason = part.partition(":")
             self._add(Statement(ANNOTATED, tuple(names_in(rules)), reason.strip(), place, where, set()))
 
@@ -215,7 +220,7 @@ class Statements:
         if not statement.reason:
             message = f"gives no reason for suppressing {', '.join(known)}"
             own = example.replace("unknown-field", ", ".join(known))
-            self.findings.append(finding_at(where, UNEXPLAINED, message, f"write {own}"))
+            self._report(where, UNEXPLAINED, message, f"write {own}")
         beside = self._places.setdefault(statement.place, [])
         if len(beside) == _MOST_RULES:
             self._malformed(where, f"is one of more than {_MOST_RULES} for the same place", "")
@@ -225,7 +230,14 @@ class Statements:
         self._files.add(statement.place.file)
 
     def _malformed(self, where: Finding, message: str, hint: str) -> None:
-        self.findings.append(finding_at(where, MALFORMED, f"{message}, so it suppresses nothing", hint))
+        self._report(where, MALFORMED, f"{message}, so it suppresses nothing", hint)
+
+    def _report(self, where: Finding, rule: str, message: str, hint: str) -> None:
+        left = _MOST_MISTAKES - len(self.findings)
+        if left == 0:
+            rule, message, hint = MALFORMED, f"is one of more than {_MOST_MISTAKES:,} mistakes in statements for draguard", ""
+        if left >= 0:
+            self.findings.append(finding_at(where, rule, message, hint))
 
     def about(self, finding: Finding) -> Iterator[Statement]:
         """Find the statements that may suppress a finding, the nearest first."""

@@ -37,8 +37,13 @@ def fault_of(version: str, headers: Mapping[bytes, bytes]) -> HTTPFault | None:
             return HTTPStatus.BAD_REQUEST, "the header Host is missing"
     elif host.translate(None, _OF_HOSTS):
         return HTTPStatus.BAD_REQUEST, "the header Host is malformed"
-    if version == _OLD and b"transfer-encoding" in headers:  # its end is uncertain (RFC 9112, section 6.1)
+    coding = headers.get(b"transfer-encoding")
+    if coding is None:
+        return None
+    if version == _OLD:  # its end is uncertain (RFC 9112, section 6.1)
         return HTTPStatus.BAD_REQUEST, "HTTP/1.0 has no Transfer-Encoding"
+    if coding.rstrip(b" \t").lower() != b"chunked":
+        return HTTPStatus.NOT_IMPLEMENTED, "the only supported Transfer-Encoding is chunked"
     return None
 
 

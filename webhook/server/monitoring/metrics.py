@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from webhook.server.process.reloading import Reloaded
     from webhook.server.tls.certificate import Certificate
 
-REFUSALS: Final = (400, 403, 405, 408, 413, 415, 417, 431, 503, 505)
+REFUSALS: Final = (400, 403, 405, 408, 413, 415, 417, 431, 501, 503, 505)
 """The statuses of requests that are refused before they are reviewed."""
 _EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "review_failures": ("Reviews that the failure policy had to answer.", "endpoint"),
