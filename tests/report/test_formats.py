@@ -289,6 +289,10 @@ class TestSarif:
         assert location["logicalLocations"][0]["fullyQualifiedName"] == "Pod/ns/pod"
         assert (result["level"], result["message"]["text"]) == ("error", "spec.name: m\nhelp: h")
 
+    def test_long_lines_are_not_repeated_by_each_result(self) -> None:
+        (result,) = self.results(report(finding()._replace(text="a" * 1001)))
+        assert "snippet" not in result["locations"][0]["physicalLocation"]["region"]
+
     def test_fingerprints_stay_when_lines_move_and_differ_within_a_run(self) -> None:
         about = Identity("v1", "Pod", "ns", "pod")
         first, second = finding(identity=about), finding("other", identity=about)
@@ -407,6 +411,10 @@ class TestJUnit:
         assert (broken.name, broken.failures, case.name, case.is_failure) == ("a.yaml", 1, "Pod ns/pod", True)
         assert case.result[0].text.count("a.yaml:3:3: dns-label: spec.name: m") == 2
         assert case.system_out.startswith("warning a.yaml:3:3:")
+
+    def test_findings_of_an_object_are_not_compared_with_each_other(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Problem, "__eq__", lambda *_: pytest.fail("of 10,000 findings, that takes seconds"))
+        assert "<system-out>warning " in shown("junit", report(finding(), finding(), finding(level="warning")))
 
     def test_suppressed_findings_and_remarks_fail_nothing(self, tmp_path: pathlib.Path) -> None:
         about = Identity("v1", "Pod", "ns", "pod")

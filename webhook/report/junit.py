@@ -9,6 +9,7 @@ policies and suites themselves.
 
 from __future__ import annotations
 
+from itertools import filterfalse
 from typing import TYPE_CHECKING
 
 from webhook.problem import ERROR
@@ -77,15 +78,19 @@ def _of_objects(report: Report) -> Iterator[str]:
 
 def _object(file: str, about: Identity, findings: list[Finding]) -> _Case:
     name = "/".join(filter(None, (about.namespace, about.name)))
-    errors = [each for each in findings if each.problem.level == ERROR and not each.suppression]
+    errors = list(filter(_is_failure, findings))
     return _Case(
         file,
         f"{about.kind} {name}".strip() or "the file",
         file,
         min(map(line_of, errors or findings), default=0),
         why="\n".join(map(_placed, errors)),
-        output="\n".join(map(_mentioned, (each for each in findings if each not in errors))),
+        output="\n".join(map(_mentioned, filterfalse(_is_failure, findings))),
     )
+
+
+def _is_failure(finding: Finding) -> bool:
+    return finding.problem.level == ERROR and not finding.suppression
 
 
 def _mentioned(finding: Finding) -> str:
@@ -134,7 +139,7 @@ def _of_tests(report: Report, tested: Tested) -> Iterator[str]:
     others = [
         _Case(each.file, each.problem.rule, each.file, each.line, output=_mentioned(each))
         for each in (*report.findings, *report.suppressed)
-        if (each.problem.level != ERROR or each.suppression) and each.problem.rule != "not-covered"
+        if not _is_failure(each) and each.problem.rule != "not-covered"
     ]
     yield from _suite("policies", [*errors, *others])
 

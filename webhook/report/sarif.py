@@ -11,7 +11,7 @@ from webhook.explain.links import HOME, page
 from webhook.explain.rules import texts
 from webhook.findings import INTERNAL
 from webhook.report import Format
-from webhook.report.excerpt import as_json, end_column, full_text, line_of, relative
+from webhook.report.excerpt import MAX_MESSAGE, as_json, end_column, full_text, line_of, relative
 from webhook.report.identifiers import identified
 from webhook.report.sariffixes import fixes
 from webhook.report.summary import noted
@@ -121,8 +121,9 @@ def _location(where: Finding | Origin) -> JSONObject:
             "startLine": line,
             "startColumn": where.column,
             "endColumn": end_column(where),
-            "snippet": {"text": where.text},
         }
+        if len(where.text) <= MAX_MESSAGE:  # each finding of a line repeats it
+            place["region"]["snippet"] = {"text": where.text}
     return {"physicalLocation": place}
 
 
