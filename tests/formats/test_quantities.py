@@ -229,6 +229,14 @@ def test_a_value_is_rounded_away_from_zero_to_64_bits(text: str, value: int) -> 
     assert parse_quantity(text).value() == value
 
 
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [("1500m", "1.500"), ("-12e3", "-12000"), ("1e600", f"1{'0' * 600}"), ("-12e2147483647", "-12e2147483647")],
+)
+def test_a_decimal_has_600_zeros_or_an_exponent(text: str, written: str) -> None:
+    assert parse_quantity(text).decimal() == written
+
+
 @given(numbers, suffixes)
 def test_the_value_is_exact_to_a_nano_and_to_64_bits_in_binary(number: str, suffix: str) -> None:
     expected = Fraction(number.rstrip(".") or "0") * FACTORS[suffix]

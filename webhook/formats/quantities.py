@@ -148,10 +148,15 @@ class Quantity:
         return self.counted(_MILLI) if self.power >= _MILLI else None
 
     def decimal(self) -> str:
-        """Write it as a decimal number of its original scale: ``1500m`` is ``1.500`` (``inf.Dec``)."""
+        """Write it as a decimal number of its original scale: ``1500m`` is ``1.500`` (``inf.Dec``).
+
+        A number with more than 600 further zeros is written with an exponent.
+        """
         scale = min(self.power if self.scale is None else self.scale, self.power, 0)
-        digits = f"{self.digits}{'0' * (self.power - scale)}".rjust(1 - scale, "0")
         minus = "-" if self.sign < 0 else ""
+        if self.power - scale > _EXACT_DIGITS:
+            return f"{minus}{self.digits}e{self.power}"
+        digits = f"{self.digits}{'0' * (self.power - scale)}".rjust(1 - scale, "0")
         return f"{minus}{digits[:scale]}.{digits[scale:]}" if scale else f"{minus}{digits}"
 
     def __str__(self) -> str:
