@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from tests.reviews import recorded
 from webhook.admission import Call, Enforcement, MalformedReviewError, ReviewOptions, answer, read, review
+from webhook.admission.requests import owner_of
 from webhook.admission.responses import MAX_CAUSES, MAX_WARNING_BYTES, MAX_WARNINGS_BYTES, warnings
 
 CLAIM: dict[str, Any] = {
@@ -463,6 +464,31 @@ def test_what_is_late_and_from_no_api_server_is_a_bad_request(head: dict[str, An
     )
     assert late.status == 400
     assert late.body.decode().startswith("the request cannot be read: Expected ")
+
+
+@pytest.mark.parametrize(("groups", "status"), [(["admins"] * 20_000, 200), (["admins"] * 40_000, 400)])
+def test_of_what_is_late_the_user_has_groups_of_256_kib(groups: list[str], status: int) -> None:
+    options = ReviewOptions(enforcement=Enforcement(exempt_groups=["admins"]))
+    asks = json.dumps(asked(POD, userInfo={"groups": groups}), separators=(",", ":")).encode()
+    assert answer(asks, Call("validate", deadline=0.0), options).status == status
+
+
+@pytest.mark.parametrize(
+    ("head", "owner"),
+    [
+        ({"namespace": "team", "userInfo": {"username": "jane"}}, "team"),
+        ({"namespace": "", "userInfo": {"username": "jane", "groups": 1, "extra": 2}}, "jane"),
+        ({"namespace": "", "userInfo": None}, ""),
+        ({"namespace": 1}, ""),
+    ],
+)
+def test_an_owner_is_read_without_objects_groups_and_other_details(head: dict[str, Any], owner: str) -> None:
+    assert owner_of(json.dumps(asked(POD, **head)).encode()) == owner
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"[" * 10_000, b'{"request": null}'])
+def test_what_is_no_review_has_no_owner(body: bytes) -> None:
+    assert owner_of(body) == ""
 
 
 def test_whom_draguard_leaves_alone_it_does_not_keep_waiting() -> None:

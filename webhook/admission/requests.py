@@ -17,6 +17,8 @@ MAX_UID = 1000
 """The maximum characters of a request's uid, which the response repeats; API servers send 36."""
 MAX_VERSION = 100
 """The maximum characters of an unknown version that the response repeats."""
+MAX_GROUPS = 1 << 18
+"""The maximum bytes of a user's groups in a head, which the event loop reads."""
 OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 
 
@@ -43,7 +45,7 @@ class _User(msgspec.Struct, omit_defaults=True, gc=False):
     extra: dict[str, list[str | None] | None] | None = None
 
 
-class _Request(msgspec.Struct, omit_defaults=True, gc=False):
+class _Asked(msgspec.Struct, omit_defaults=True, gc=False):
     uid: str | None = None
     kind: _Kind | None = None
     resource: _Resource | None = None
@@ -54,18 +56,45 @@ class _Request(msgspec.Struct, omit_defaults=True, gc=False):
     name: str | None = None
     namespace: str | None = None
     operation: str | None = None
-    userInfo: _User | None = None
     dryRun: bool | None = None
+
+
+class _Request(_Asked, omit_defaults=True, gc=False):
+    userInfo: _User | None = None
+
+
+class _Identified(msgspec.Struct, omit_defaults=True, gc=False):
+    username: str | None = None
+    groups: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _Head(_Asked, omit_defaults=True, gc=False):
+    userInfo: _Identified | None = None
 
 
 class _Review(msgspec.Struct, omit_defaults=True, gc=False):
     apiVersion: str | None = None
     kind: str | None = None
-    request: _Request | None = None
+    request: _Head | None = None
+
+
+class _Named(msgspec.Struct, gc=False):
+    username: str | None = None
+
+
+class _Owned(msgspec.Struct, gc=False):
+    namespace: str | None = None
+    userInfo: _Named | None = None
+
+
+class _OwnedReview(msgspec.Struct, gc=False):
+    request: _Owned | None = None
 
 
 _decode = msgspec.json.Decoder().decode
 _decode_head = msgspec.json.Decoder(_Review).decode
+_decode_groups = msgspec.json.Decoder(list[str | None] | None).decode
+_decode_owned = msgspec.json.Decoder(_OwnedReview).decode
 
 
 class MalformedReviewError(ValueError):
@@ -110,12 +139,29 @@ def parse_head(body: bytes) -> Any:
         body: The JSON, in UTF-8.
 
     Raises:
-        MalformedReviewError: It is not JSON, or not as API servers write it.
+        MalformedReviewError: It is not JSON, or not as API servers write it, or the user's groups are too long.
     """
     try:
-        return msgspec.to_builtins(_decode_head(body))
+        return msgspec.to_builtins(_decode_head(body), enc_hook=_groups)
     except (ValueError, RecursionError) as error:
         raise MalformedReviewError(f"the request cannot be read: {error}") from error
+
+
+def _groups(written: Any) -> Any:
+    if len(written) > MAX_GROUPS:
+        raise ValueError(f"the user's groups have more than {MAX_GROUPS >> 10} KiB")
+    return _decode_groups(written)
+
+
+def owner_of(body: bytes) -> str:
+    """Return the namespace of a review's object, or else the user; empty if the body cannot be read."""
+    try:
+        request = _decode_owned(body).request
+    except (ValueError, RecursionError):
+        return ""
+    if request is None:
+        return ""
+    return request.namespace or (request.userInfo and request.userInfo.username) or ""
 
 
 def _fault(body: bytes) -> str:

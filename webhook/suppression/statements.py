@@ -235,7 +235,8 @@ class Statements:
     def _report(self, where: Finding, rule: str, message: str, hint: str) -> None:
         left = _MOST_MISTAKES - len(self.findings)
         if left == 0:
-            rule, message, hint = MALFORMED, f"is one of more than {_MOST_MISTAKES:,} mistakes in statements for draguard", ""
+            message = f"is one of more than {_MOST_MISTAKES:,} mistakes in statements for draguard"
+            rule, hint = MALFORMED, ""
         if left >= 0:
             self.findings.append(finding_at(where, rule, message, hint))
 

@@ -13,8 +13,8 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-from webhook.admission import Call, MalformedReviewError
-from webhook.admission.requests import parse_head
+from webhook.admission import Call
+from webhook.admission.requests import owner_of
 from webhook.budget import BudgetExceededError
 from webhook.server.http.heavy import FullError, Job, Weights
 from webhook.server.http.inline import ExceededError, Inline
@@ -161,7 +161,7 @@ class Adapter(Pages):
         late = call._replace(deadline=time.monotonic())
         if self.heavy is None:
             return self._review(request.body, late)
-        key = request.client, _tenant(request.body), request.peer
+        key = request.client, owner_of(request.body), request.peer
         job = Job(request.body, call, deadline, key, self._weights.seconds(length))
         self.bodies.held += length
         try:
@@ -172,15 +172,6 @@ class Adapter(Pages):
             return self._review(request.body, late)
         finally:
             self.bodies.held -= length
-
-
-def _tenant(body: bytes) -> str:
-    """Return the owner of a review's object: its namespace, or else the user."""
-    try:
-        request = parse_head(body).get("request", {})
-    except MalformedReviewError:
-        return ""
-    return str(request.get("namespace") or request.get("userInfo", {}).get("username", ""))
 
 
 @lru_cache(64)

@@ -38,8 +38,10 @@ def fault_of(version: str, headers: Mapping[bytes, bytes]) -> HTTPFault | None:
     elif host.translate(None, _OF_HOSTS):
         return HTTPStatus.BAD_REQUEST, "the header Host is malformed"
     coding = headers.get(b"transfer-encoding")
-    if coding is None:
-        return None
+    return None if coding is None else _fault_of_coding(version, coding)
+
+
+def _fault_of_coding(version: str, coding: bytes) -> Fault | None:
     if version == _OLD:  # its end is uncertain (RFC 9112, section 6.1)
         return HTTPStatus.BAD_REQUEST, "HTTP/1.0 has no Transfer-Encoding"
     if coding.rstrip(b" \t").lower() != b"chunked":
