@@ -41,7 +41,7 @@ def fault_of(version: str, headers: Mapping[bytes, bytes]) -> HTTPFault | None:
     return None if coding is None else _fault_of_coding(version, coding)
 
 
-def _fault_of_coding(version: str, coding: bytes) -> Fault | None:
+def _fault_of_coding(version: str, coding: bytes) -> HTTPFault | None:
     if version == _OLD:  # its end is uncertain (RFC 9112, section 6.1)
         return HTTPStatus.BAD_REQUEST, "HTTP/1.0 has no Transfer-Encoding"
     if coding.rstrip(b" \t").lower() != b"chunked":
