@@ -3,8 +3,6 @@
 Rules follow ``pkg/apis/admissionregistration/validation/validation.go`` (validateMatchResources and what it calls).
 """
 
-# ruff: noqa: N815 - fields are named as on the wire
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar

@@ -6,15 +6,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.versions import NEWEST
-from webhook.policy.manifest.kinds import Kind, Kinds
-from webhook.policy.manifest.types import (
+from webhook.policy.manifest.bindings import (
     DefaultingParamRef,
-    MutatingAdmissionPolicy,
     MutatingAdmissionPolicyBinding,
     ParamRef,
-    ValidatingAdmissionPolicy,
     ValidatingAdmissionPolicyBinding,
 )
+from webhook.policy.manifest.kinds import Kind, Kinds
+from webhook.policy.manifest.policies import MutatingAdmissionPolicy, ValidatingAdmissionPolicy
 from webhook.problem import Path, Problem, refused
 from webhook.schema import CREATE, CompiledStruct, Target, compile_struct
 from webhook.schema.decoding import UNKNOWN_FIELD, apart
