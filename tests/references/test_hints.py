@@ -104,6 +104,25 @@ WITHOUT_KIND = "leave it out: the driver takes parameters without apiVersion and
             selecting(SRIOV, f'device.attributes["{SRIOV}"].pfName == "ens1f0"'),
             ['did you mean "PFName"?'],
         ),
+        (
+            selecting("d.example.com", 'device.attributes["model"].string == "A"'),
+            ['name the domain, which is usually the driver: device.attributes["DRIVER"].model'],
+        ),
+        (
+            selecting("gpu.nvidia.com", 'device.attributes["gpu.nvidia.com"].cudaComputeCapability.major >= 8'),
+            ["the parts of a version are methods: .major()"],
+        ),
+        (selecting("gpu.nvidia.com", 'device.attributes["gpu.nvidia.com"].cudaComputeCapability.major() >= 8'), []),
+        (selecting("dra.net", 'device.attributes["dra.net"].rdma == "True"'), [""]),
+        (selecting("dra.net", 'device.attributes["dra.net"].rdma == "true"'), ["compare it with true"]),
+        (
+            selecting("tpu.google.com", 'device.attributes["tpu.google.com"].index == "0"'),
+            ["compare it with 0"],
+        ),
+        (
+            selecting("tpu.google.com", 'device.attributes["tpu.google.com"].brand == true'),
+            ['compare it with "true"'],
+        ),
         (configured("dra.net", "{kind: NetworkConfig, interface: {mtu: 9000}}"), [WITHOUT_KIND]),
         (configured("dra.net", '{interface: {mtu: "9000"}}'), ["leave out the quotes"]),
         (configured("dra.net", '{interface: {dhcp: "true"}}'), ["leave out the quotes"]),

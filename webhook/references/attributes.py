@@ -13,7 +13,7 @@ from webhook.problem import Advice, Fix
 from webhook.records import NamedTuple
 from webhook.references.requests import drivers_of
 from webhook.references.rules import MEANT, ask_first, finding, in_expression, listed, rule
-from webhook.references.selecting import OTHER_HOLDER, SELECTING, held_elsewhere, reads_of, selectors_of
+from webhook.references.selecting import OTHER_HOLDER, SELECTING, WRITTEN_TYPES, held_elsewhere, reads_of, selectors_of
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def attribute_type(obj: JSONObject, context: Context) -> Iterator[Problem]:
             types = {type_ for each in known.devices if (type_ := each.type_of(name))}
             if types and _TYPES.get(type(value)) not in types:
                 wanted = min(types)
-                hint = f'semver("{value}")' if wanted == "version" else ""
+                hint = _literal(wanted, value)
                 message = f'attribute "{read.domain}/{read.name}" is of type {wanted}, not {_TYPES[type(value)]}'
                 yield finding(selector.path, message, hint and f"compare it with {hint}", "WrongType", read.offset)
 
@@ -206,17 +206,13 @@ def _elsewhere(names: set[str], driver: str, read: Read, selector: Selector) -> 
         elsewhere = places[0].removesuffix(f"/{read.name}")
         written = f'device.{read.holder}["{elsewhere}"].{read.name}'
         return Advice(f"{MEANT} {written}?", _in_domain(selector.expression, domain, elsewhere))
-    if domain in names and read.name in _VALUES:
+    if domain in names and read.name in WRITTEN_TYPES:
         written = f'device.{read.holder}["{driver}"].{domain}'
         return Advice(f"{MEANT} {written}?", _without_value(selector.expression, read, written))
     if domain != driver and not any(each.startswith(f"{domain}/") for each in names):
         mended = _in_domain(selector.expression, domain, driver) if read.name in names else None
         return Advice(f'its attributes are in domain "{driver}"', mended)
     return None
-
-
-_VALUES: Final = frozenset({"bool", "int", "string", "value", "version"})
-"""The fields in which a slice writes a value, which selectors do not name."""
 
 
 def _without_value(expression: str, read: Read, written: str) -> Fix:
@@ -236,6 +232,17 @@ def _names(devices: Devices, read: Read) -> Iterator[str]:
         yield from devices.capacity | devices.optional_capacity
     else:
         yield from (*devices.attributes, *devices.optional)
+
+
+def _literal(wanted: str, value: Any) -> str:
+    """Write a value as a constant of a type; empty if it is none."""
+    text_of = str(value).lower() if isinstance(value, bool) else str(value)
+    if wanted == "version":
+        return f'semver("{text_of}")'
+    if wanted == "string":
+        return f'"{text_of}"'
+    is_literal = text_of in {"true", "false"} if wanted == "bool" else text_of.lstrip("-").isdecimal()
+    return text_of if is_literal else ""
 
 
 _TYPES: Final[dict[type, str]] = {str: "string", bool: "bool", int: "int", float: "double"}

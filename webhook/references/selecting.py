@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.api.dra.names import ONE_VALUE
 from webhook.api.dra.selectors import SELECTORS_MAX_ITEMS
 from webhook.cel.syntax.ast import Call, Literal
 from webhook.deviceselectors.parts import TURNED, Parts, ordering, parts_of, read_of
@@ -92,6 +93,8 @@ def _compiled(
             yield Selector((*path, index, "cel", "expression"), expression, parts, around, own, index)
 
 
+WRITTEN_TYPES: Final = frozenset({*ONE_VALUE, "value"})
+"""The fields in which a slice writes a value, which selectors do not name."""
 OTHER_HOLDER: Final = {"attributes": "capacity", "capacity": "attributes"}
 
 

@@ -94,6 +94,10 @@ _TYPES: Final = (
         "a capacity is the quantity itself: leave out .value",
     ),
     (
+        re.compile(r"unexpected failed resolution of 'kubernetes\.Semver'"),
+        "the parts of a version are methods: ….major()",
+    ),
+    (
         re.compile(r"applied to '\([\w.]+, kubernetes\.Semver\)'"),
         'versions are compared by methods: ….version.compareTo(semver("1.0.0")) >= 0',
     ),

@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from webhook import formats
-from webhook.api.dra.names import ONE_VALUE
 from webhook.budget import current
 from webhook.cel.errors import CelError, EvaluationError
 from webhook.cel.syntax.ast import Call, Literal, Select
@@ -22,7 +21,7 @@ from webhook.problem import Advice, Fix
 from webhook.records import NamedTuple
 from webhook.references.requests import drivers_of
 from webhook.references.rules import finding, in_expression, rule
-from webhook.references.selecting import SELECTING, failures, reads_of, selectors_of, text_comparisons
+from webhook.references.selecting import SELECTING, WRITTEN_TYPES, failures, reads_of, selectors_of, text_comparisons
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
@@ -240,8 +239,15 @@ def _impossible_read(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
             dotted.add(found[0].domain_offset)
             yield found[1]
             continue
-        read = read_of(node.operand) if isinstance(node, Select) and node.field in _WRITTEN_TYPES else None
-        if read and isinstance(node, Select) and not read_of(node):
+        if (own := read_of(node)) and own.name in WRITTEN_TYPES and "." not in own.domain:
+            yield _without_domain(own)
+            continue
+        read = read_of(node.operand) if isinstance(node, Select) else None
+        if read and isinstance(node, Select) and node.field in _METHODS and read.holder == "attributes":
+            message = f'the attribute "{read.domain}/{read.name}" is a value and has no field {node.field}'
+            hint = f"the parts of a version are methods: .{node.field}()"
+            yield _ExpressionFinding(message, hint, "Impossible", node.offset)
+        elif read and isinstance(node, Select) and node.field in WRITTEN_TYPES and not own:
             message = f'the attribute "{read.domain}/{read.name}" is a value and has no field {node.field}'
             hint = f"an attribute is read without its type: leave out .{node.field}"
             mended = f"{parts.text[: node.offset]}{parts.text[node.offset + 1 + len(node.field) :]}"
@@ -256,13 +262,26 @@ def _impossible_read(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
             yield _ExpressionFinding(message, hint, "Impossible", read.offset)
 
 
+_METHODS: Final = frozenset({"major", "minor", "patch"})
+
+
+def _without_domain(read: Read) -> _ExpressionFinding:
+    """Report the name of an attribute in place of its domain, and the key of its type in place of its name."""
+    from webhook.references.selectorhints import DRIVER, NAME_DOMAIN  # few selectors leave out the domain
+
+    message = f'device.{read.holder}["{read.domain}"] takes the domain of attributes, not the name of one'
+    return _ExpressionFinding(
+        message, f'{NAME_DOMAIN}: device.{read.holder}["{DRIVER}"].{read.domain}', "Impossible", read.offset
+    )
+
+
 def _dotted(node: Expression, text: str) -> tuple[Read, _ExpressionFinding] | None:
     """Report a domain with dots that is read field by field; None for other reads."""
     names, inner, read = list[str](), node, None
     while isinstance(inner, Select) and (read := read_of(inner)) is None:
         names.append(inner.field)
         inner = inner.operand
-    if read is None or not names or (len(names) == 1 and names[0] in _WRITTEN_TYPES):
+    if read is None or not names or (len(names) == 1 and names[0] in WRITTEN_TYPES):
         return None
     start = read.domain_offset - 1
     domain, name = ".".join((read.domain, read.name, *names[:0:-1])), names[0]
@@ -309,7 +328,6 @@ def _order_of_texts(parts: Parts) -> Iterator[_ExpressionFinding]:
 
 
 _ORDERING: Final = frozenset({"<", "<=", ">", ">="})
-_WRITTEN_TYPES: Final = frozenset({*ONE_VALUE, "value"})
 
 
 @rule("misspelt-domain", *SELECTING, of_field=True)
