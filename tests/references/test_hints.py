@@ -146,3 +146,42 @@ WITHOUT_KIND = "leave it out: the driver takes parameters without apiVersion and
 def test_the_hint_names_what_was_meant(manifest: str, hints: list[str]) -> None:
     done = draguard("validate", "--output", "json", "-", stdin=manifest.encode())
     assert [each.get("hint") or "" for each in json.loads(done.out)["findings"]] == hints
+
+
+def test_a_field_beside_its_map_is_judged_where_it_belongs() -> None:
+    manifest = """
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: c}
+spec:
+  devices:
+    requests:
+    - name: gpu
+      deviceClassName: d.example.com
+      exactly:
+        selectors:
+        - cel: null
+          expression: device.drivr == "d.example.com"
+"""
+    done = draguard("validate", "--output", "json", "-", stdin=manifest.encode())
+    assert [(each["rule"], each["line"]) for each in json.loads(done.out)["findings"]] == [
+        ("unknown-field", 9),
+        ("unknown-field", 13),
+        ("cel-selector", 13),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [("rdma-nic", "network-claim-not-used"), ("gpu", "claim-not-used"), ("magnetic", "claim-not-used")],
+)
+def test_the_name_of_an_unknown_claim_tells_whether_it_is_for_the_network(name: str, rule: str) -> None:
+    manifest = POD.replace("name: gpu", "name: used")
+    manifest += f"  resourceClaims: [{{name: used, resourceClaimName: a}}, {{name: {name}, resourceClaimName: b}}]"
+    done = draguard("validate", "--output", "json", "-", stdin=manifest.encode())
+    assert [each["rule"] for each in json.loads(done.out)["findings"]] == [rule]
+
+
+def test_a_partition_of_a_fabric_may_be_of_a_vfio_device() -> None:
+    manifest = constrained("gpu.nvidia.com/partition2").replace("d.example.com", "vfio.gpu.nvidia.com")
+    assert json.loads(draguard("validate", "--output", "json", "-", stdin=manifest.encode()).out)["findings"] == []

@@ -14,7 +14,7 @@ from webhook.formats.quantities import near_quantity
 from webhook.problem import ONCE_DECODED, Path, at
 from webhook.records import NamedTuple
 from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, apart
-from webhook.schema.suggest import misspelt, opaque_part
+from webhook.schema.suggest import misspelt, opaque_part, suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -98,6 +98,8 @@ def _mended(struct: CompiledStruct, obj: dict[str, Any], old: Any, misfits: Sequ
         if name_meant and name_meant not in around:
             around[name_meant] = value
             written[Path((*misfit.path[:-1], name_meant))] = misfit.path
+        elif place := _nested(struct, misfit.path, around, value):
+            written[place] = misfit.path
         elif opaque_part(struct, misfit.path) is None:
             doubtful.add(Path(misfit.path[:-1]))
     found, problems = _walked(struct, obj, old)
@@ -112,6 +114,21 @@ def _mended(struct: CompiledStruct, obj: dict[str, Any], old: Any, misfits: Sequ
     if parts:
         found, problems = _walked(struct, obj, old)
     return _Mended(obj, found, problems, written, doubtful)
+
+
+def _nested(struct: CompiledStruct, path: Path, around: dict[str, Any], value: Any) -> Path | None:
+    """Move a field into the map beside it where it belongs; return its place, or None if there is none."""
+    fix = suggestion(struct, path).fix
+    if fix is None or fix.change != "nest":
+        return None
+    within, name = str(fix.value), path[-1]
+    inner = around.get(within)
+    if inner is None:
+        inner = around[within] = {}
+    if not isinstance(inner, dict) or name in inner:
+        return None
+    inner[name] = value
+    return Path((*path[:-1], within, name))
 
 
 def _walked(struct: CompiledStruct, obj: dict[str, Any], old: Any) -> tuple[Sequence[Misfit], Sequence[Problem]]:

@@ -149,7 +149,10 @@ _NETWORK = Pattern(r"(?<![a-z])(net|nics?|rdma|roce|cni|infiniband)(?![a-z])|net
 
 
 def _is_of_network(pod: JSONObject, entry: JSONObject, context: Context) -> bool:
-    """Tell whether a claim is for devices of a network driver, by the names of its classes and their drivers."""
+    """Tell whether a claim is for devices of a network driver, by the names of its classes and their drivers.
+
+    If they are unknown, the names of the claim and of its source decide.
+    """
     devices = _devices_of(pod, entry, context)
     requests = [
         request
@@ -157,6 +160,8 @@ def _is_of_network(pod: JSONObject, entry: JSONObject, context: Context) -> bool
         for request in (mapping(each, "exactly"), *items(each, "firstAvailable"))
     ]
     names = {text(request, "deviceClassName") for request in requests} - {""}
+    if devices is None:
+        names |= {text(entry, "name"), *(source(entry, field) for field in NAMED_BY.values())}
     for name in tuple(names):
         found = context.inventory.find("DeviceClass", name)
         names |= drivers_of(items(found, "spec", "selectors"), context)
