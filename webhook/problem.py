@@ -30,9 +30,9 @@ WARNING = "warning"
 
 BAD_REQUEST = "BadRequest"
 DUPLICATE = "FieldValueDuplicate"
+"""The reason of findings about what is repeated."""
 TOO_LONG = "FieldValueTooLong"
 TOO_MANY = "FieldValueTooMany"
-"""The reason of findings about what is repeated."""
 NOT_DECODED = frozenset({BAD_REQUEST, "NotFound"})
 """The reasons of errors about an object that cannot be decoded: nothing else is found in it."""
 JUDGED_AS: Final = "judged as Kubernetes"
@@ -68,7 +68,7 @@ class Path(tuple["str | int", ...]):
         return text.removeprefix(".")
 
 
-def at(value: Any, path: Iterable[str | int], absent: Any = None) -> Any:
+def value_at(value: Any, path: Iterable[str | int], absent: Any = None) -> Any:
     """Return the value at a path in a JSON value.
 
     Args:

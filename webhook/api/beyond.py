@@ -11,7 +11,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.formats.quantities import near_quantity
-from webhook.problem import ONCE_DECODED, Path, at
+from webhook.problem import ONCE_DECODED, Path, value_at
 from webhook.records import NamedTuple
 from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, apart
 from webhook.schema.suggest import misspelt, opaque_part, suggestion
@@ -85,7 +85,7 @@ def _mended(struct: CompiledStruct, obj: dict[str, Any], old: Any, misfits: Sequ
     obj = deepcopy(obj)
     written, doubtful = dict[Path, Path](), set[Path]()
     for misfit in reversed(misfits):  # findings further down have the submitted paths
-        around, name = at(obj, misfit.path[:-1]), misfit.path[-1]
+        around, name = value_at(obj, misfit.path[:-1]), misfit.path[-1]
         if misfit.rule != UNKNOWN_FIELD:
             value = around[name]
             quantity = near_quantity(value) if misfit.rule == "quantity" and isinstance(value, str) else ""
@@ -105,8 +105,8 @@ def _mended(struct: CompiledStruct, obj: dict[str, Any], old: Any, misfits: Sequ
     found, problems = _walked(struct, obj, old)
     parts = {part for misfit in found if (part := opaque_part(struct, misfit.path))}
     for part in parts:  # no rule reads it; an update leaves it as it was
-        around, name = at(obj, part[:-1]), part[-1]
-        stored = at(old, part[:-1]) if old is not None else None
+        around, name = value_at(obj, part[:-1]), part[-1]
+        stored = value_at(old, part[:-1]) if old is not None else None
         if isinstance(stored, dict) and name in stored:
             around[name] = stored[name]
         else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from webhook.formats import decode_quantity
-from webhook.problem import DUPLICATE, ERROR, Key, at, duplicate
+from webhook.problem import DUPLICATE, ERROR, Key, duplicate, value_at
 from webhook.schema import Array, Inlined, Map, Nested, Parsed
 from webhook.schema.derive.defaults import Defaults
 from webhook.schema.tagged import declaration, is_declarative, member
@@ -84,7 +84,7 @@ def _worded(problem: Problem, struct: CompiledStruct, obj: dict[str, Any], defau
     holder, _ = declaration(problem.path, struct)
     if problem.reason != DUPLICATE or holder is None:
         return problem
-    value = at(obj, problem.path) or {}
+    value = value_at(obj, problem.path) or {}
     shown = _ordered(defaults.of(holder.type)(value), holder.type, struct.target)
     return duplicate(problem.path, shown).named(problem.rule)
 

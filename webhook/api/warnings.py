@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from webhook.api.gates import GATES, on_since, stage
-from webhook.problem import WARNING, Path, Problem, at
+from webhook.problem import WARNING, Path, Problem, value_at
 from webhook.schema import CREATE, STATUS, UPDATE_STATUS
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def of_kind(obj: dict[str, Any], kind: Served, target: Target) -> Iterator[Probl
 def gates_off(dropped: Iterable[Misfit], obj: dict[str, Any], target: Target) -> Iterator[Problem]:
     """Warn of fields that are dropped before validation because their feature gate is off, unless they are empty."""
     for misfit in dropped:
-        if at(obj, misfit.path) in ([], {}, ""):
+        if value_at(obj, misfit.path) in ([], {}, ""):
             continue
         message = f"dropped: this field needs the feature gate {' and '.join(misfit.gates)}"
         hint = "; ".join(_stages(gate, target.release) for gate in misfit.gates)

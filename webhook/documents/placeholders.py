@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.documents.stream import Document, encoding_of
 from webhook.later import cached_property
 from webhook.patterns import Pattern
-from webhook.problem import at
+from webhook.problem import value_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,7 +54,7 @@ class Templates:
     def has(self, document: Document | Unreadable) -> bool:
         """Tell whether a document is a template."""
         if isinstance(document, Document):
-            name = at(document.data, ("metadata", "name"))
+            name = value_at(document.data, ("metadata", "name"))
             return isinstance(name, str) and PLACEHOLDER.search(name) is not None
         if not document.line:
             return False

@@ -21,7 +21,7 @@ from webhook.documents.lists import expanded
 from webhook.documents.source import Position, Source, Unreadable
 from webhook.later import cached_property
 from webhook.patterns import Pattern
-from webhook.problem import Path, at, quoted
+from webhook.problem import Path, quoted, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
@@ -151,7 +151,7 @@ class Document:
 
 def _built_from(data: Any) -> str:
     """Read the annotation that kustomize writes if ``buildMetadata`` has ``originAnnotations``."""
-    origin = at(data, ("metadata", "annotations", _ORIGIN))
+    origin = value_at(data, ("metadata", "annotations", _ORIGIN))
     path = _ORIGIN_PATH.search(origin) if isinstance(origin, str) else None
     return path[1] if path else ""
 

@@ -7,7 +7,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.versions import find, release_of, target
-from webhook.problem import Path, at
+from webhook.problem import Path, value_at
 from webhook.schema import UPDATE, compile_struct
 
 if TYPE_CHECKING:
@@ -46,11 +46,11 @@ def changed(problem: Problem, old: Any, new: Any, kubernetes: str | None) -> str
     release = release_of(kubernetes) if kubernetes else known.until
     struct = compile_struct(known.type, target(new["apiVersion"], release, UPDATE))
     # Defaults that the server has set do not count as changes.
-    before, after = (at(struct.canonical(each), problem.path, _ABSENT) for each in (old, new))
+    before, after = (value_at(struct.canonical(each), problem.path, _ABSENT) for each in (old, new))
     texts = []
     for path, was, now in _differences(before, after, ()):
         place = Path((*problem.path, *path))
-        one, other = _cut(_shown(at(old, place, _ABSENT), was), _shown(at(new, place, _ABSENT), now))
+        one, other = _cut(_shown(value_at(old, place, _ABSENT), was), _shown(value_at(new, place, _ABSENT), now))
         texts.append(f"{place}: {one} → {other}")
     if not texts:
         return ""

@@ -13,7 +13,7 @@ from webhook.api.claimed import is_pod_without_claims
 from webhook.api.judgement import judge
 from webhook.api.templates import makes_pods, pod_template
 from webhook.api.versions import find
-from webhook.problem import NOT_DECODED, WARNING, Path, Problem, at
+from webhook.problem import NOT_DECODED, WARNING, Path, Problem, value_at
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _in_pods(obj: dict[str, Any], locations: Locations | None, judged: Callable[
             continue
         found = judged(pods.manifest)
         found += never_runs(pods.manifest)
-        if pods.is_of_job and at(pods.manifest, (*_SPEC, "restartPolicy")):
+        if pods.is_of_job and value_at(pods.manifest, (*_SPEC, "restartPolicy")):
             found += _of_job(pods.manifest, judged)
         problems += (pods.seen(problem) for problem in found if problem.path[:1] == ("template",))
     return problems

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.findings import identity
 from webhook.later import cached_property
-from webhook.problem import at
+from webhook.problem import value_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -53,7 +53,7 @@ class References:
             document: The document with the name.
             path: The path of the name.
         """
-        name = at(document.data, path)
+        name = value_at(document.data, path)
         yield document, path
         if path[-2:] != ("metadata", "name"):
             inside = _names(document.data, _WITHIN)

@@ -6,7 +6,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from webhook.api.templates import pod_template
-from webhook.problem import at
+from webhook.problem import value_at
 from webhook.workloads import pods_in
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def with_flat_claims(obj: JSONObject, locations: Locations | None) -> tuple[JSON
         return obj, []
     changed = deepcopy(obj)
     for steps, entry in found:
-        at(changed, steps[:-1])[steps[-1]] = {
+        value_at(changed, steps[:-1])[steps[-1]] = {
             name: value
             for key, each in entry.items()
             for name, value in (each.items() if key == "source" else ((key, each),))
@@ -51,7 +51,7 @@ def _entries(obj: JSONObject, locations: Locations | None) -> Iterator[tuple[Ste
     else:
         places = [tuple(pods.place(("template", *_CLAIMS))) for pods in pods_in(obj, locations) if pods.is_known]
     for place in dict.fromkeys(places):
-        claims = at(obj, place)
+        claims = value_at(obj, place)
         if isinstance(claims, list):
             yield from (((*place, index), entry) for index, entry in enumerate(claims))
 

@@ -10,7 +10,7 @@ from webhook.api.versions import NEWEST, find, release_of
 from webhook.budget import INLINE, Budget, BudgetExceededError, current, limited
 from webhook.inventory import Inventory, newest
 from webhook.objects import mapping
-from webhook.problem import WARNING, at
+from webhook.problem import WARNING, value_at
 from webhook.references.lookup import every_rule, look
 from webhook.references.rules import Context
 from webhook.references.views import pod_view
@@ -69,7 +69,7 @@ class Surroundings:
         steps = pod_template(obj)
         viewed, name = newest(obj) if kind != "ResourceSlice" else None, kind  # slices change all the time
         if steps is not None:
-            pod = at(obj, steps)
+            pod = value_at(obj, steps)
             viewed, name = pod_view(obj, pod, namespace) if isinstance(pod, dict) else None, "Pod"
         if viewed is None:
             return []

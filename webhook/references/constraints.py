@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.inventory import CLAIMS, devices_path
 from webhook.objects import items, number, text, texts
-from webhook.problem import Advice, Fix, at
+from webhook.problem import Advice, Fix, value_at
 from webhook.records import NamedTuple
 from webhook.references.requests import drivers_of, requests_of
 from webhook.references.rules import MEANT, NOTE, finding, listed, rule
@@ -92,7 +92,7 @@ def distinct_ignored(claim: JSONObject, _: Context) -> Iterator[Problem]:
     The API server accepts both fields in one constraint. Write two constraints, each with one of them.
     """
     for each in _constraints(claim, "distinctAttribute"):
-        if text(at(claim, each.path[:-1]), "matchAttribute"):
+        if text(value_at(claim, each.path[:-1]), "matchAttribute"):
             message = "distinctAttribute is ignored beside matchAttribute"
             yield finding(each.path, message, "write two constraints, each with one of them", "Ignored")
 

@@ -10,7 +10,7 @@ from webhook.documents.placeholders import PLACEHOLDER
 from webhook.formats.identifiers import near_semver
 from webhook.formats.quantities import near_quantity
 from webhook.objects import items, text
-from webhook.problem import Advice, Fix, at
+from webhook.problem import Advice, Fix, value_at
 from webhook.references import placementhints, selectorhints
 from webhook.references.rules import MEANT, in_place, listed
 from webhook.spelling import nearest
@@ -56,7 +56,7 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
         near = _supported(match[1], _quoted(match[2]))
         return _rename(near) if near and near != match[1] else Advice()  # a listed value may lack its gate
     if match := _NO_NAME.search(problem.message):
-        return _respelt(at(obj, problem.path), problem.path[-1], has_dots=match[1] == "subdomain")
+        return _respelt(value_at(obj, problem.path), problem.path[-1], has_dots=match[1] == "subdomain")
     return Advice()
 
 
@@ -87,7 +87,7 @@ def _unchanged(problem: Problem, _obj: Any) -> Advice:
 
 def _repeated(problem: Problem, obj: Any) -> Advice:
     """Suggest leaving out an item of a list that repeats an earlier one."""
-    around, place = at(obj, problem.path[:-1]), problem.path[-1]
+    around, place = value_at(obj, problem.path[:-1]), problem.path[-1]
     if isinstance(around, list) and isinstance(place, int) and around[place] in around[:place]:
         is_reference = not isinstance(around[place], dict) or problem.rule == "container-claims"
         return Advice("leave it out: the list has it already", Fix("remove", safe=is_reference))
@@ -114,13 +114,13 @@ def _respelt(name: object, field: str | int, *, has_dots: bool = True) -> Advice
 
 
 def _version(problem: Problem, obj: Any) -> Advice:
-    written = at(obj, problem.path)
+    written = value_at(obj, problem.path)
     near = near_semver(written) if isinstance(written, str) else ""
     return _rename(near, safe=False) if near else Advice()
 
 
 def _quantity(problem: Problem, obj: Any) -> Advice:
-    written = at(obj, problem.path)
+    written = value_at(obj, problem.path)
     if problem.path[-2:] in {("limits", "claims"), ("requests", "claims")}:
         return Advice("claims are not quantities: they stand beside limits and requests, in resources.claims")
     near = near_quantity(written) if isinstance(written, str) else ""
@@ -133,8 +133,8 @@ def _quoted(listed: str) -> list[str]:
 
 def _request(problem: Problem, obj: Any) -> Advice:
     steps = problem.path
-    devices = at(obj, steps[: steps.index("devices") + 1]) if "devices" in steps else None
-    wanted = at(obj, steps)
+    devices = value_at(obj, steps[: steps.index("devices") + 1]) if "devices" in steps else None
+    wanted = value_at(obj, steps)
     known = []
     for request in items(devices, "requests"):
         name = text(request, "name")
@@ -153,15 +153,15 @@ def _request(problem: Problem, obj: Any) -> Advice:
 def _claim(problem: Problem, obj: Any) -> Advice:
     steps = problem.path
     lists = [index for index, step in enumerate(steps) if isinstance(step, str) and step.lower().endswith("containers")]
-    spec = at(obj, steps[: lists[0]]) if lists else None
-    wanted = text(at(obj, steps), "name")
+    spec = value_at(obj, steps[: lists[0]]) if lists else None
+    wanted = text(value_at(obj, steps), "name")
     near = nearest(wanted, [text(each, "name") for each in items(spec, "resourceClaims")]) if wanted else ""
     is_missing = near and "Not found" in problem.message
     return Advice(f'did you mean "{near}"?', Fix("replace", near, safe=False, below="name")) if is_missing else Advice()
 
 
 def _domain(problem: Problem, obj: Any) -> Advice:
-    name = at(obj, problem.path)
+    name = value_at(obj, problem.path)
     if not isinstance(name, str) or not name:
         return Advice()
     stated, slash, own = name.rpartition("/")
@@ -208,7 +208,7 @@ _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
     "semver": _version,
     "json-object": lambda problem, obj: Advice(
         "write a map: without quotes around it, and without | after the key"
-        if isinstance(at(obj, problem.path), str)
+        if isinstance(value_at(obj, problem.path), str)
         else ""
     ),
     "exactly-or-first-available": lambda *_: Advice(

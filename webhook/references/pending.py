@@ -9,7 +9,7 @@ from webhook.engine.manifests import review
 from webhook.inventory import CLAIMS
 from webhook.inventory.claims import allocation_of, source
 from webhook.objects import full_name_of, items, mapping, name_of, namespace_of, text
-from webhook.problem import ERROR, at
+from webhook.problem import ERROR, value_at
 from webhook.references.allocation import without_sharing
 from webhook.references.hints import hint_of
 from webhook.references.lookup import every_rule
@@ -96,7 +96,7 @@ class References:
     def _unseen(self, pod: JSONObject) -> dict[str, str]:
         """Return the containers that name a request which their claim does not have, with the finding."""
         found = every_rule()[_UNSEEN].check(pod, self._context)
-        return {text(at(pod, problem.path[:3]), "name"): _text(problem) for problem in found}
+        return {text(value_at(pod, problem.path[:3]), "name"): _text(problem) for problem in found}
 
     def _classes(self, placement: Placement) -> list[JSONObject]:
         """Return the classes of a pod's claims."""

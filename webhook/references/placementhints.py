@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.api.core.placement import COMPARING, COMPARING_GATE, COMPARING_SINCE
 from webhook.objects import text
 from webhook.patterns import Pattern
-from webhook.problem import Advice, at
+from webhook.problem import Advice, value_at
 
 if TYPE_CHECKING:
     from webhook.problem import Problem
@@ -22,7 +22,7 @@ _TOLERATION: Final = {
 
 def of_toleration(problem: Problem, obj: Any) -> Advice:
     """Suggest the fields that make a toleration valid; empty if unclear."""
-    operator = text(at(obj, problem.path[:-1]), "operator")
+    operator = text(value_at(obj, problem.path[:-1]), "operator")
     if operator in COMPARING and problem.path[-1] == "operator":
         is_known = f'"{COMPARING[0]}"' in problem.message.partition("supported values")[2]
         needs = f"needs the feature gate {COMPARING_GATE}, which is off"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.cel.kubernetes.gates import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES
 from webhook.formats.quantities import readable_quantity
 from webhook.objects import text
-from webhook.problem import Advice, Fix, at
+from webhook.problem import Advice, Fix, value_at
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
         problem: The API server's finding about a selector.
         obj: The object with the selector.
     """
-    expression = at(obj, problem.path)
+    expression = value_at(obj, problem.path)
     if not isinstance(expression, str):
         return Advice()
     message = _first_error(problem.message)

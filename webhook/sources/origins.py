@@ -15,7 +15,7 @@ from webhook.documents import Document, parse
 from webhook.documents.files import open_regular
 from webhook.documents.limits import MAX_BYTES
 from webhook.objects import mapping
-from webhook.problem import Path, at
+from webhook.problem import Path, value_at
 from webhook.records import NamedTuple
 from webhook.sources.options import kustomization_of
 
@@ -70,7 +70,7 @@ class _Patch(NamedTuple):
             yield from _places(self.document.data, path)
             return
         for index, operation in enumerate(self.document.data):
-            steps = _pointer(at(operation, ("path",)))
+            steps = _pointer(value_at(operation, ("path",)))
             if steps is not None and len(steps) <= len(path) and all(map(_is_same_step, steps, path)):
                 yield from _places(operation, ("value", *path[len(steps) :]), (index,))
 
@@ -104,10 +104,10 @@ class Origins:
             built: The built object.
             path: The path of the value.
         """
-        value, (kind, name, _) = at(built.data, path), _identity(built)
+        value, (kind, name, _) = value_at(built.data, path), _identity(built)
         for patch in self._patches:
             for place in patch.places(path) if patch.applies_to(kind, name) else ():
-                if at(patch.document.data, place) == value:
+                if value_at(patch.document.data, place) == value:
                     return patch.document, Path(place)
         return None
 
@@ -160,12 +160,12 @@ class Origins:
 def has_same(resource: Document, built: Document, path: Path) -> bool:
     """Tell whether a resource has the built value at a place: a patch or a transformer may have changed it."""
     missing = object()
-    return bool(at(resource.data, path, missing) == at(built.data, path, missing))
+    return bool(value_at(resource.data, path, missing) == value_at(built.data, path, missing))
 
 
 def _identity(document: Document) -> tuple[str, str, str]:
     """Return an object's kind, name and namespace, converted to text."""
-    kind, *metadata = (at(document.data, path, "") for path in (("kind",), *_NAMES))
+    kind, *metadata = (value_at(document.data, path, "") for path in (("kind",), *_NAMES))
     name, namespace = map(str, metadata)
     return str(kind), name, namespace
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from webhook.api.core.container import pull_policy
 from webhook.api.core.nodeselector import shown_terms
 from webhook.formats.quantities import Quantity, decode_quantity
-from webhook.problem import at, forbidden, invalid
+from webhook.problem import forbidden, invalid, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -175,7 +175,7 @@ def _node_affinity(
     new, old = _terms(after), _terms(before)
     if old and len(new) != len(old):
         detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        submitted = at(affinity, path[2:])
+        submitted = value_at(affinity, path[2:])
         yield invalid(path, shown_terms(new if submitted else submitted, release), detail)
         return
     for index, term in enumerate(old):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.documents import Position
 from webhook.findings import Finding, found
 from webhook.fixing.scalars import count
-from webhook.problem import at
+from webhook.problem import value_at
 from webhook.report.summary import counted
 from webhook.schema.decoding import UNKNOWN_FIELD
 
@@ -206,5 +206,5 @@ def _mentioned(value: str, message: str) -> int:
 
 
 def _text_at(data: Any, path: Path) -> str:
-    text = at(data, path)  # a missing value is a problem of its parent
+    text = value_at(data, path)  # a missing value is a problem of its parent
     return text if isinstance(text, str) else ""

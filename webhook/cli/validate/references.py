@@ -16,7 +16,7 @@ from webhook.cli.validate.unlooked import UNMATCHED, Unlooked
 from webhook.findings import Finding, failed, identity
 from webhook.inventory import CLAIMS, in_namespace, newest
 from webhook.objects import DEFAULT_NAMESPACE, namespace_of
-from webhook.problem import Path, Problem, at
+from webhook.problem import Path, Problem, value_at
 from webhook.records import NamedTuple
 from webhook.report.summary import counted
 from webhook.schema.decoding import GATE_OFF
@@ -162,7 +162,7 @@ class References:
         """Add a pod or workload without claims if it requests resources that device classes may provide."""
         obj = document.data
         steps = pod_template(obj) if isinstance(obj, dict) else None
-        pod = None if steps is None else at(obj, steps)
+        pod = None if steps is None else value_at(obj, steps)
         if isinstance(pod, dict) and _is_extended_anywhere(pod):
             self._documents.setdefault(id(document), _Noted(document, obj, release, needs="DeviceClass"))
 
@@ -386,7 +386,7 @@ def _views(obj: JSONObject, locations: Locations | None) -> Iterator[tuple[JSONO
         for pods in pods_in(obj, locations):
             yield pod_view(obj, pods.manifest["template"]), "Pod", partial(_placed_in, pods)
         return
-    pod = at(obj, steps)
+    pod = value_at(obj, steps)
     if isinstance(pod, dict):
         yield pod_view(obj, pod), "Pod", lambda path: Path((*steps, *path))
 

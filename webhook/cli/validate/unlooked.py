@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from webhook.documents import STDIN_NAME
-from webhook.problem import at
+from webhook.problem import value_at
 from webhook.report.summary import counted
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _places(first: str, count: int) -> str:
 
 def _name(obj: object, path: Path) -> str:
     """Return the name of the object that a field refers to, or what is wanted of it, such as a resource."""
-    value, field = at(obj, path), str(path[-1])
+    value, field = value_at(obj, path), str(path[-1])
     if not isinstance(value, str):
         return f"of {field}"
     return value if field.endswith("Name") else f"of {value}"

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from webhook.documents.rewriting.rewrite import read_value, rewritten, same
-from webhook.problem import at
+from webhook.problem import value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,8 +59,8 @@ def _with(whole: Any, within: tuple[str | int, ...], value: dict[str, Any]) -> A
     """Put an object in its place; a list that gives it its type gets the same type."""
     if not within:
         return value
-    written = at(whole, within)
-    at(whole, within[:-1])[within[-1]] = {
+    written = value_at(whole, within)
+    value_at(whole, within[:-1])[within[-1]] = {
         name: each for name, each in value.items() if name in written or name not in _TYPE
     }
     return whole

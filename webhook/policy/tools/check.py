@@ -18,7 +18,7 @@ from webhook.policy.manifest.programs import compile_policy, with_paths
 from webhook.policy.tools.comparisons import comparison_warnings
 from webhook.policy.tools.literals import literal_warnings
 from webhook.policy.tools.typecheck import type_warnings
-from webhook.problem import ERROR, NOT_DECODED, WARNING, Path, Problem, at, quoted
+from webhook.problem import ERROR, NOT_DECODED, WARNING, Path, Problem, quoted, value_at
 from webhook.records import NamedTuple
 from webhook.spelling import did_you_mean, nearest
 
@@ -128,7 +128,7 @@ def _checkable(policies: PolicySet) -> Iterator[tuple[Policy, Given, frozenset[P
 def _is_apart(error: PolicyFinding) -> bool:
     """Tell whether an error is in an expression that can be decoded, and that no other one reads."""
     problem, path = error.problem, error.problem.path
-    is_text = path[-1:] in _EXPRESSIONS and bool(at(error.given.object, path))
+    is_text = path[-1:] in _EXPRESSIONS and bool(value_at(error.given.object, path))
     return is_text and path[:2] != ("spec", "variables") and problem.reason not in NOT_DECODED
 
 
