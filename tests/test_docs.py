@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import shutil
 import subprocess
@@ -96,6 +97,30 @@ def test_each_command_of_a_page_runs(page: Path, place: Path) -> None:
         assert "error: " not in done.err, (command, done.err)
         if file:
             (place / file).write_text(done.out, encoding="utf-8")
+
+
+def test_the_policy_of_the_page_does_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs/policies.md").read_text(encoding="utf-8")
+    policy, suite, *_ = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    limits = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: limits, namespace: default}\ndata: {most: '2'}\n"
+    claim = CLAIM.replace("NAME", "gpu").replace("team-a", "default") + "        count: 3\n"
+    texts = {
+        "policies/few-devices/policy.yaml": policy,
+        "policies/few-devices/tests.yaml": suite,
+        "limits.yaml": limits,
+        "manifests/claim.yaml": claim,
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert draguard("policy", "test", "--strict", "policies").code == 0
+    refused = draguard("validate", "--policies", "policies", "--policies", "limits.yaml", "manifests").out
+    assert refused.split("\n\n")[0] in page
+    (tmp_path / "policies/few-devices/policy.yaml").write_text(
+        policy.replace("requests)", "request)"), encoding="utf-8"
+    )
+    assert draguard("policy", "check", "policies").out.split("\n\n")[0] in page
 
 
 def test_generated_pages_are_current() -> None:
