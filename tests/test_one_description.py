@@ -15,7 +15,7 @@ import webhook
 from webhook.api.core.others import KINDS
 from webhook.api.core.pod import Pod
 from webhook.api.core.workloads import PodTemplateSpec
-from webhook.api.templates import makes_pods, template_of
+from webhook.api.templates import makes_pods, pod_template, template_of
 from webhook.api.versions import VERSIONS
 from webhook.policy.manifest import versions as manifests
 from webhook.policy.manifest.kinds import built_in, guess_resource
@@ -132,6 +132,11 @@ def test_exactly_the_kinds_whose_types_have_a_pod_template_make_pods() -> None:
 )
 def test_the_types_tell_where_pod_templates_are(group: str, kind: str, steps: tuple[str, ...] | None) -> None:
     assert template_of(group, kind) == steps
+
+
+@pytest.mark.parametrize("obj", [None, [], {}, {"apiVersion": "v1", "kind": ["Pod"]}, {"apiVersion": 1, "kind": "Pod"}])
+def test_a_value_without_a_kind_has_no_pod_template(obj: object) -> None:
+    assert pod_template(obj) is None
 
 
 def test_no_kind_is_listed_twice() -> None:

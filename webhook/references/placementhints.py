@@ -17,7 +17,7 @@ _TOLERATION: Final = {
     "effect must be 'NoExecute'": "only NoExecute evicts pods: leave out tolerationSeconds, or write effect: NoExecute",
     "operator must be Exists": "add the key of the taint, or write operator: Exists without a value for all taints",
 }
-"""How to mend a toleration, by a part of the API server's message."""
+"""How to fix a toleration, by a part of the API server's message."""
 
 
 def of_toleration(problem: Problem, obj: Any) -> Advice:

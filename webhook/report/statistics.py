@@ -1,4 +1,4 @@
-"""How many findings each rule has: to see at a glance what to mend, or to suppress, first."""
+"""How many findings each rule has: to see at a glance what to fix, or to suppress, first."""
 
 from __future__ import annotations
 

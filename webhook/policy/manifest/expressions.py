@@ -67,7 +67,7 @@ class Failure(NamedTuple):
     Args:
         text: The API server's message.
         internal: Whether the API server calls it an internal error.
-        hint: How to mend it.
+        hint: How to fix it.
     """
 
     text: str

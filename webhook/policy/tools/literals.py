@@ -35,7 +35,7 @@ _NAMES: Final[Mapping[type, str]] = {str: "string", bool: "bool", int: "int", fl
 
 
 class _LiteralFault(NamedTuple):
-    """What cannot work: its place in the expression, why, and how to mend it."""
+    """What cannot work: its place in the expression, why, and how to fix it."""
 
     offset: int
     text: str
