@@ -30,6 +30,28 @@ def tried(*given: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(
+    ("operation", "value", "refusals"),
+    [
+        ("CREATE", "Never", []),
+        (
+            "CREATE",
+            "No",
+            ['spec.restartPolicy: Unsupported value: "No": supported values: "Always", "OnFailure", "Never"'],
+        ),
+        ("UPDATE", "Never", []),
+    ],
+)
+def test_a_change_that_the_api_server_refuses_is_found(operation: str, value: str, refusals: list[str]) -> None:
+    expression = f"[JSONPatch{{op: 'add', path: '/spec/restartPolicy', value: '{value}'}}]"
+    mutations = [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}]
+    rules = {"matchConstraints": {"resourceRules": [PODS | {"operations": [operation]}]}}
+    mutating = MUTATING | {"spec": MUTATING["spec"] | rules | {"mutations": mutations}}
+    start = "makes a Pod without labels one that the API server refuses: "
+    found = [message for _, message, _ in tried(mutating, MUTATING_BINDING)]
+    assert found == [start + each for each in refusals]
+
+
+@pytest.mark.parametrize(
     ("rule", "expression", "when", "reason", "hint"),
     [
         (

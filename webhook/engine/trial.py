@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.conversion import ConversionError, convert
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError
+from webhook.engine.acceptance import made_invalid
 from webhook.engine.offline import evaluate
 from webhook.objects import text
 from webhook.policy.evaluation.policyset import PolicyFinding
@@ -108,6 +110,12 @@ def _failing(policy: Policy, policies: PolicySet, release: Release) -> Iterator[
                     message = f"fails when {description} is {doing}, and the policy {effect}: {reason}"
                     hint = _hint(reason, description, doing)
                     yield Problem(WARNING, "fails-on-valid", "", decision.path, message, hint)
+            path = next((each.path for each in reversed(verdict.decisions) if each.changed), None)
+            if path and path not in reported and not has_old:  # a stored object may have the change already
+                for refusal in islice(made_invalid(verdict.object, obj, None, "", release), 1):
+                    reported.add(path)
+                    message = f"makes {description} one that the API server refuses: {refusal}"
+                    yield Problem(WARNING, "makes-invalid", "", path, message)
             spent += DOCUMENT - budget.left
             if spent > _WORK:
                 return  # other objects would take as long

@@ -136,6 +136,7 @@ OF_POLICIES: Mapping[str, str] = {
     "never-refuses": "A validation is true for every object.",
     "unused-variable": "No expression of the policy uses the variable.",
     "type-check": "An expression does not type-check against a matched kind, such as a misspelt field or path.",
+    "makes-invalid": "A mutation makes a small valid object one that the API server refuses.",
     "fails-on-valid": "An expression ends with an error for a small object that the API server accepts.",
     "over-cost": "An expression costs more than the API server allows, whatever the object is.",
 }
