@@ -172,7 +172,7 @@ class TestKeys:
         configure("baseline: known.json\n")
         assert (
             "--baseline: known.json: no such file or directory: `--write-baseline known.json` makes it"
-            in draguard("validate").err
+            " (set by .draguard.yaml:1)\n" in draguard("validate").err
         )
         shown = draguard("config", "show")
         assert (shown.code, shown.err) == (0, "")

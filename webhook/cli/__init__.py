@@ -102,7 +102,9 @@ def _run(arguments: Namespace) -> int:
         module = ALIASES.get(arguments.command, arguments.command).replace("-", "_")
         code: int = import_module(f"webhook.cli.{module}").run(arguments)
     except UsageError as error:
-        _complain(arguments, error)
+        from webhook.cli.options.settings import setter  # needed for mistakes only
+
+        _complain(arguments, f"{error}{setter(arguments, str(error))}")
         return USAGE
     except ModuleNotFoundError as error:
         if not (advice := missing(error)):

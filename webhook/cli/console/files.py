@@ -127,7 +127,7 @@ def check_regular(name: str) -> None:
     if os.path.islink(name):
         raise OSError(0, f"a symbolic link: name the file that it leads to, {os.path.realpath(name)}")
     if not os.path.isfile(name):
-        raise OSError(0, "no regular file")
+        raise OSError(0, "no regular file" if os.path.lexists(name) else "no such file, or its name is not UTF-8")
 
 
 def check_inside(name: str) -> None:

@@ -103,6 +103,22 @@ def configured(arguments: argparse.Namespace, file: str | None, sources: dict[st
     return Settings(configuration, sources)
 
 
+def setter(arguments: argparse.Namespace, message: str) -> str:
+    """Return what has set the option that an error is about, if that is not the command line.
+
+    Args:
+        arguments: The command's arguments.
+        message: The error, which begins with the option.
+
+    Returns:
+        The text in parentheses, behind a space; empty if the command line has set the option.
+    """
+    sources: Mapping[str, str] = getattr(getattr(arguments, "settings", None), "sources", {})
+    option = message.partition(":")[0].removeprefix("--").replace("-", "_")
+    source = sources.get(option, COMMAND_LINE)
+    return "" if source == COMMAND_LINE else f" (set by {source})"
+
+
 def _options(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
     """Iterate over the options that take a value or are switches, without ``--help``."""
     for action in parser._actions:  # noqa: SLF001 - argparse has no other list of them
