@@ -10,7 +10,7 @@ from webhook.cel.cost import sizes as estimate
 from webhook.cel.ext.wellknown import WELL_KNOWN
 from webhook.cel.overloads import Overload
 from webhook.cel.regex import re2 as regex
-from webhook.cel.runtime import conversions, operators, temporal
+from webhook.cel.runtime import access, conversions, operators, temporal
 from webhook.cel.syntax import macros
 from webhook.cel.types.base import (
     BOOL,
@@ -256,8 +256,8 @@ _OPERATORS: Final = (
     ),
     Function(
         "_[_]",
-        Overload("index_list", (LIST_A, INT), A, operators.index),
-        Overload("index_map", (MAP_AB, A), B, operators.index),
+        Overload("index_list", (LIST_A, INT), A, access.index),
+        Overload("index_map", (MAP_AB, A), B, access.index),
     ),
     Function(
         "@in",

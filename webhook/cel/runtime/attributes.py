@@ -11,9 +11,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel.errors import EvaluationError
+from webhook.cel.runtime.access import MISSING, find_present, has, index
 from webhook.cel.runtime.equality import CONTAINERS
 from webhook.cel.runtime.meter import caught
-from webhook.cel.runtime.operators import MISSING, find_present, has, index
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand
 from webhook.cel.syntax import ast
 from webhook.cel.types.base import Type

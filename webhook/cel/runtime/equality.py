@@ -10,8 +10,9 @@ from itertools import islice, repeat
 from typing import TYPE_CHECKING, Final
 
 from webhook.budget import work
+from webhook.cel.runtime.access import MISSING
 from webhook.cel.runtime.meter import SHARE, Meter, check_sooner
-from webhook.cel.runtime.operators import MISSING, contains, equal
+from webhook.cel.runtime.operators import contains, equal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
