@@ -135,6 +135,24 @@ def messages(text: str, environment: Environment = PLAIN) -> list[tuple[int, int
         ]),
         ("a . [", [(1, 5, "Syntax error: no viable alternative at input '. ['")]),
         (". true", [(1, 3, "Syntax error: no viable alternative at input '. true'")]),
+        ("! -null", [(1, 4, "Syntax error: mismatched input 'null' expecting IDENTIFIER")]),
+        (". $1 & ", [
+            (1, 3, "Syntax error: token recognition error at: '$'"),
+            (1, 4, "Syntax error: no viable alternative at input '. 1'"),
+            (1, 6, "Syntax error: token recognition error at: '& '"),
+        ]),
+        ("has(a.!b)", [
+            (1, 5, "invalid argument to has() macro"),
+            (1, 7, "Syntax error: no viable alternative at input '.!'"),
+        ]),
+        ("{b, c: d}", [
+            (1, 3, "Syntax error: mismatched input ',' expecting ':'"),
+            (1, 5, "Syntax error: mismatched input 'c' expecting '}'"),
+        ]),
+        ("{a: b, c} d}", [
+            (1, 9, "Syntax error: mismatched input '}' expecting ':'"),
+            (1, 11, "Syntax error: mismatched input 'd' expecting <EOF>"),
+        ]),
         (". ?", [
             (1, 3, "Syntax error: no viable alternative at input '. ?'"),
             (1, 4, "Syntax error: mismatched input '<EOF>' expecting {IDENTIFIER, ESC_IDENTIFIER}"),
@@ -217,6 +235,13 @@ def test_invalid_input_has_cel_gos_message(text: str, expected: list[tuple[int, 
 )
 def test_macros_of_extensions_name_what_is_wrong(text: str, expected: str) -> None:
     assert [message for _, _, message in messages(text, EVERYTHING)] == [expected]
+
+
+def test_a_field_without_a_name_is_reported_twice() -> None:
+    assert messages("T{?: 1}", EVERYTHING) == [
+        (1, 3, "unsupported ident kind"),
+        (1, 4, "Syntax error: mismatched input ':' expecting {IDENTIFIER, ESC_IDENTIFIER}"),
+    ]
 
 
 @pytest.mark.parametrize("text", ["math.least", "x.math().least(1)", "x.bind(a, 1, a)"])

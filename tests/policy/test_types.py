@@ -112,6 +112,13 @@ SPECS = [
             "a valid selector operator"
         ),
     ),
+    (
+        {"matchConditions": [{"name": "a", "expression": "true\x1c"}]},
+        (
+            'spec.matchConditions[0].expression: Invalid value: "true\\x1c": compilation failed: ERROR: <input>:1:5: '
+            "Syntax error: token recognition error at: '\x1c'\n | true\x1c\n | ....^"
+        ),
+    ),
     ({"paramKind": {"kind": "ConfigMap"}}, "spec.paramKind.apiVersion: Required value"),
     ({"paramKind": {"apiVersion": "v1"}}, "spec.paramKind.kind: Required value"),
     (
@@ -191,6 +198,32 @@ def test_a_validating_policy_is_refused(fields: dict[str, Any], text: str) -> No
     found = said(spec(base, **fields))
     assert len(found) == 1
     assert found[0].startswith(text) if text.endswith(": ") else found[0] == text
+
+
+@pytest.mark.parametrize(
+    ("metadata", "fields"),
+    [
+        ({"finalizers": ["example"]}, {}),
+        ({"generation": -1}, {}),
+        ({}, {"paramKind": {"apiVersion": "v1", "kind": "\u0130tem"}}),
+    ],
+)
+def test_what_only_other_kinds_may_not_have_is_taken(metadata: dict[str, Any], fields: dict[str, Any]) -> None:
+    policy = spec(POLICY, **fields)
+    assert said(policy | {"metadata": policy["metadata"] | metadata}) == []
+
+
+def test_errors_are_in_the_order_of_the_api_server() -> None:
+    selector = {"matchLabels": {"a": "-"}, "matchExpressions": [{"key": "a", "operator": "In"}]}
+    policy = spec(POLICY, matchConstraints=RULES | {"objectSelector": selector}, auditAnnotations=None)
+    found = said(policy | {"metadata": {"labels": {"-": ""}, "name": "A", "annotations": {"-": ""}}})
+    assert [text.partition(": ")[0] for text in found] == [
+        "metadata.name",
+        "metadata.labels",
+        "metadata.annotations",
+        "spec.matchConstraints.objectSelector.matchLabels",
+        "spec.matchConstraints.objectSelector.matchExpressions[0].values",
+    ]
 
 
 def test_a_policy_without_anything_to_say_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from webhook.records import NamedTuple
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from webhook.problem import Problem
 
     Rule = Callable[..., Iterator[Problem]]
+_places = count()
 
 
 class Declared(NamedTuple):
@@ -31,6 +33,7 @@ class Declared(NamedTuple):
         fine: A predicate that tells quickly that the rule finds nothing; None if the rule must always run. It takes the
             struct, with its fields as attributes, None where they are absent, and the target. A short one is an
             expression in Python, with fields in braces: ``{count} is None``, which takes less time than a call.
+        place: Its place among all rules: those of a type apply in the order of the code, which is the API server's.
     """
 
     name: str
@@ -42,6 +45,7 @@ class Declared(NamedTuple):
     mutes: frozenset[str] = frozenset()
     given: frozenset[str] = frozenset()
     fine: Callable[[Any, Target], bool] | str | None = None
+    place: int = 0
 
     def applies(self, target: Target) -> bool:
         """Tell whether the target's release and operation have the rule."""
@@ -158,7 +162,7 @@ def transition(
 def _register(kind: str, types: Iterable[type[Struct]], where: Declared) -> Callable[[Rule], Rule]:
     def register(rule: Rule) -> Rule:
         for each in types:
-            getattr(each, kind).append(where._replace(name=name_of(rule), rule=rule))
+            getattr(each, kind).append(where._replace(name=name_of(rule), rule=rule, place=next(_places)))
         return rule
 
     return register
@@ -170,6 +174,6 @@ def _unnamed(*_: object) -> Iterator[Problem]:
 
 
 def declared(type_: type[Struct], kind: str) -> list[Declared]:
-    """List a type's rules of one kind, those of its base classes first."""
-    found: list[Any] = [each for base in reversed(type_.__mro__) for each in vars(base).get(kind, ())]
-    return found
+    """List a type's rules of one kind, and those of its base classes, in the order in which they are registered."""
+    found: list[Any] = [each for base in type_.__mro__ for each in vars(base).get(kind, ())]
+    return sorted(found, key=lambda each: each.place)

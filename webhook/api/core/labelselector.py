@@ -43,9 +43,15 @@ def match_labels(selector: View) -> Iterator[Problem]:
     yield from wrong_labels(selector.matchLabels, selector / "matchLabels", selector.release)
 
 
-@check(LabelSelectorRequirement)
-def requirement(each: View) -> Iterator[Problem]:
+@check(LabelSelector)
+def requirement(selector: View) -> Iterator[Problem]:
     """In and NotIn need values, Exists and DoesNotExist take none, and keys and values must be valid for labels."""
+    # A rule of the selector, as the API server reports matchLabels first.
+    for each in selector.matchExpressions:
+        yield from _wrong_requirement(each)
+
+
+def _wrong_requirement(each: View) -> Iterator[Problem]:
     path = each / "values"
     if each.operator in {"In", "NotIn"}:
         if not each.values:

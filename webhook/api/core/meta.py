@@ -115,12 +115,20 @@ class Metadata(ObjectMeta):
     """Whether a declarative rule checks the name, with other messages, and instead of generateName."""
     counted: ClassVar[Mapping[int, bool]] = {OLDEST: False}
     """Whether the API server counts generations itself, ignoring the submitted value."""
+    plain_finalizers: ClassVar[bool] = False
+    """Whether finalizers need no domain: the rule is one of core (``pkg/apis/core/validation``)."""
 
 
 class CountedMetadata(Metadata):
     """The metadata of an object whose generation the API server counts."""
 
     counted: ClassVar = {OLDEST: True}
+
+
+class PlainMetadata(CountedMetadata):
+    """The metadata of an object of a group that does not use the rules of core."""
+
+    plain_finalizers = True
 
 
 class TemplateMetadata(ObjectMeta):
@@ -156,43 +164,6 @@ def wrong_labels(labels: Mapping[str, str | None], path: Path, release: Release)
             yield invalid(path, key, detail)
         for detail in formats.label_value(value or "", release):
             yield invalid(path, value or "", detail)
-
-
-@check(ObjectMeta, given=["labels"], fine=lambda meta, target: are_plain_labels(meta.labels, target.release))
-def label_syntax(meta: View) -> Iterator[Problem]:
-    """Keys of labels are qualified names, values are short names."""
-    yield from wrong_labels(meta.labels, meta / "labels", meta.release)
-
-
-@lru_cache(_REMEMBERED)
-def _is_plain_key(key: str, release: Release) -> bool:
-    return not formats.annotation_key(key, release)
-
-
-def _few_plain_annotations(meta: Any, target: Target) -> bool:
-    characters = 0
-    for key, value in meta.annotations.items():
-        characters += len(key) + len(value)
-        if len(key) > _SHORT or not _is_plain_key(key, target.release):
-            return False
-    return characters * _BYTES <= ANNOTATIONS_MAX_BYTES
-
-
-@check(ObjectMeta, given=["annotations"], fine=_few_plain_annotations)
-def annotation_keys(meta: View) -> Iterator[Problem]:
-    """Keys of annotations are qualified names, and all annotations together have at most 256 KiB."""
-    annotations, release, characters = meta.annotations, meta.release, 0
-    for key, value in annotations.items():
-        characters += len(key) + len(value or "")
-        for detail in formats.annotation_key(key, release):
-            yield invalid(meta / "annotations", key, detail)
-    if characters * _BYTES > ANNOTATIONS_MAX_BYTES and _size(annotations) > ANNOTATIONS_MAX_BYTES:
-        yield too_long(meta / "annotations", ANNOTATIONS_MAX_BYTES, release, in_bytes=True)
-
-
-def _size(annotations: dict[str, str | None]) -> int:
-    """Count the bytes of annotations."""
-    return sum(len((text or "").encode("utf-8", "surrogatepass")) for pair in annotations.items() for text in pair)
 
 
 @check(Metadata, on=[CREATE], fine="{name} or {generateName}")
@@ -253,6 +224,43 @@ def negative_generation(meta: View) -> Iterator[Problem]:
     """Generations count up from 0."""
     if meta.generation < 0 and not meta.target.pick(meta.type.counted):
         yield invalid(meta / "generation", meta.generation, "must be greater than or equal to 0")
+
+
+@check(ObjectMeta, given=["labels"], fine=lambda meta, target: are_plain_labels(meta.labels, target.release))
+def label_syntax(meta: View) -> Iterator[Problem]:
+    """Keys of labels are qualified names, values are short names."""
+    yield from wrong_labels(meta.labels, meta / "labels", meta.release)
+
+
+@lru_cache(_REMEMBERED)
+def _is_plain_key(key: str, release: Release) -> bool:
+    return not formats.annotation_key(key, release)
+
+
+def _few_plain_annotations(meta: Any, target: Target) -> bool:
+    characters = 0
+    for key, value in meta.annotations.items():
+        characters += len(key) + len(value)
+        if len(key) > _SHORT or not _is_plain_key(key, target.release):
+            return False
+    return characters * _BYTES <= ANNOTATIONS_MAX_BYTES
+
+
+@check(ObjectMeta, given=["annotations"], fine=_few_plain_annotations)
+def annotation_keys(meta: View) -> Iterator[Problem]:
+    """Keys of annotations are qualified names, and all annotations together have at most 256 KiB."""
+    annotations, release, characters = meta.annotations, meta.release, 0
+    for key, value in annotations.items():
+        characters += len(key) + len(value or "")
+        for detail in formats.annotation_key(key, release):
+            yield invalid(meta / "annotations", key, detail)
+    if characters * _BYTES > ANNOTATIONS_MAX_BYTES and _size(annotations) > ANNOTATIONS_MAX_BYTES:
+        yield too_long(meta / "annotations", ANNOTATIONS_MAX_BYTES, release, in_bytes=True)
+
+
+def _size(annotations: dict[str, str | None]) -> int:
+    """Count the bytes of annotations."""
+    return sum(len((text or "").encode("utf-8", "surrogatepass")) for pair in annotations.items() for text in pair)
 
 
 def _one_owner_in_full(meta: Any, _: Target) -> bool:
@@ -335,7 +343,8 @@ def finalizer_names(meta: View) -> Iterator[Problem]:
     for index, finalizer in enumerate(meta.finalizers):
         for detail in formats.label_key(finalizer or "", meta.release):
             yield invalid(path, finalizer or "", detail)
-        if "/" not in (finalizer or "") and finalizer not in STANDARD_FINALIZERS:
+        is_plain = "/" not in (finalizer or "") and finalizer not in STANDARD_FINALIZERS
+        if is_plain and not meta.type.plain_finalizers:
             detail = "name is neither a standard finalizer name nor is it fully qualified"
             yield invalid(path / index, finalizer or "", detail)
     if {"orphan", "foregroundDeletion"} <= set(meta.finalizers):
@@ -436,6 +445,12 @@ class CountedObject(Object):
     """The base of kinds whose generation the API server counts."""
 
     metadata = Nested(CountedMetadata, "The object's name, labels and annotations.")
+
+
+class PlainObject(Object):
+    """The base of kinds whose finalizers need no domain, and whose generation the API server counts."""
+
+    metadata = Nested(PlainMetadata, "The object's name, labels and annotations.")
 
 
 @check(Object, on=[UPDATE], given=["metadata"], fine=implied)

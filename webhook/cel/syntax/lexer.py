@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from webhook.cel.errors import Issues
 
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -70,6 +72,8 @@ class Tokens(NamedTuple):
     kinds: list[str]
     texts: list[str]
     offsets: list[int]
+    skipped: Sequence[tuple[int, int]] = ()
+    """The parts of the text outside of tokens: their offsets, and those after them."""
 
 
 def tokenize(text: str, issues: Issues, *, knows_quotes: bool = True) -> Tokens:
@@ -126,7 +130,8 @@ def _careful_patterns(*, knows_quotes: bool) -> tuple[re.Pattern[str], re.Patter
 def _tokenize_carefully(text: str, issues: Issues, *, knows_quotes: bool) -> Tokens:
     """Splits a text that has characters outside of tokens."""
     token, dead_end = _careful_patterns(knows_quotes=knows_quotes)
-    tokens = Tokens([], [], [])
+    skipped: list[tuple[int, int]] = []
+    tokens = Tokens([], [], [], skipped)
     offset, end = 0, len(text)
     while offset < end:
         found = token.match(text, offset)
@@ -134,6 +139,7 @@ def _tokenize_carefully(text: str, issues: Issues, *, knows_quotes: bool) -> Tok
             read = dead_end.match(text, offset)
             wrong = read[0] if read else text[offset]
             issues.report_syntax(offset, f"token recognition error at: '{wrong}'")
+            skipped.append((offset, offset + len(wrong)))
             offset += len(wrong)
             continue
         word = found[0]

@@ -321,11 +321,15 @@ class _Parser:
 
         def read() -> bool:
             optional = self._optional_mark()
+            self._tokens.follow.append(COLON)
             field = self._field_name(start, COLON)
+            self._tokens.follow.pop()
             colon = self._tokens.offset
-            if field is None or not self._tokens.colon(OPERAND):
+            if not self._tokens.colon(OPERAND):
                 return False
-            entries.append(ast.Entry(colon, field, self._within(IN_MAP), optional=optional))
+            if field is None and self._quoting is not Quoting.UNKNOWN:
+                self._report(start, "unsupported ident kind")
+            entries.append(ast.Entry(colon, field or "", self._within(IN_MAP), optional=optional))
             return True
 
         self._inside("}", self._fields, read)
@@ -382,14 +386,22 @@ class _Parser:
             return
         if tokens.kind == ",":
             tokens.advance()
-        else:
-            while tokens.kind in starts or tokens.kind == "?":
-                if not read() or tokens.kind != ",":
-                    if not tokens.entry_ended(closing):
-                        return
-                    break
-                tokens.advance()
+        elif not self._entries(closing, starts, read):
+            return
         tokens.expect(closing)
+
+    def _entries(self, closing: str, starts: frozenset[str], read: Callable[[], bool]) -> bool:
+        """The entries in brackets, up to the closing bracket; False if their construct has ended."""
+        tokens = self._tokens
+        tokens.follow.append(frozenset({closing, ","}))
+        goes_on = True
+        while tokens.kind in starts or tokens.kind == "?":
+            if not read() or tokens.kind != ",":
+                goes_on = tokens.entry_ended(closing)
+                break
+            tokens.advance()
+        tokens.follow.pop()
+        return goes_on
 
     def _arguments(self) -> list[Expression]:
         arguments: list[Expression] = []
@@ -433,7 +445,7 @@ class _Parser:
         following = tokens.ahead(1)
         if following != "IDENTIFIER" and following not in self._fields and following != "?":
             tokens.no_field()
-            return ast.Failed(tokens.offset)
+            return operand
         dot = tokens.advance()
         if following != "IDENTIFIER":
             return self._special_field(operand, dot)

@@ -37,7 +37,7 @@ class TokenStream:
     """
 
     def __init__(self, tokens: Tokens, issues: Issues, source: str) -> None:
-        self._kinds, self._texts, self._offsets = tokens
+        self._kinds, self._texts, self._offsets, self._skipped = tokens
         self._source = source
         self._issues = issues
         self._is_recovering = False
@@ -101,6 +101,9 @@ class TokenStream:
         Returns:
             Whether the closing bracket must come next; if not, its construct has ended.
         """
+        if self.kind == ",":  # entries that ended early
+            self.advance()
+            return True
         if self.kind == closing:
             return True
         expected = frozenset({closing, ","})
@@ -173,15 +176,21 @@ class TokenStream:
 
     def _no_alternative(self) -> None:
         text, at = self._text(self.at, self.at + 1), self.at + 1
-        if text in {".true", ".false", ".null"}:
+        if text[1:] in {"true", "false", "null"}:  # after any character (cel-go parser.go, reservedIdentifier)
             self._error(f"mismatched input '{text[1:]}' expecting IDENTIFIER", at)
         else:
             self._error(f"no viable alternative at input '{text}'", at)
 
     def _text(self, first: int, last: int) -> str:
-        """The text from one token to another, with the white space between them."""
-        end = self._offsets[last] + (0 if self._kinds[last] == END else len(self._texts[last]))
-        return escape(self._source[self._offsets[first] : end])
+        """The text from one token to another, with the white space between them, without what the lexer skipped."""
+        start, end = self._offsets[first], self._offsets[last]
+        text = ""
+        for skipped, after in self._skipped:
+            if start <= skipped < end:
+                text += self._source[start:skipped]
+                start = after
+        text += self._source[start:end]
+        return escape(text if self._kinds[last] == END else text + self._texts[last])
 
     def _error(self, message: str, at: int | None = None) -> None:
         if not self._is_recovering:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
+from webhook.escapes import GO_SPACE
 from webhook.policy.evaluation.activation import TRUE, Evaluation, OutOfBudgetError
 from webhook.policy.evaluation.audit import VALIDATION_FAILURE, Audit
 from webhook.policy.evaluation.authorizer import DENY_ALL
@@ -211,10 +212,12 @@ def _decision(invocation: Invocation, validation: Validation, outcome: Outcome, 
 
 
 def _message(validation: Validation, expression: Outcome | None) -> str:
-    message = expression.value.strip() if expression and isinstance(expression.value, str) else ""
+    message = expression.value.strip(GO_SPACE) if expression and isinstance(expression.value, str) else ""
     if "\n" in message or len(message.encode(errors="replace")) > MAX_MESSAGE_BYTES:
         message = ""
-    return message or validation.message.strip() or f"failed expression: {validation.expression.strip()}"
+    return (
+        message or validation.message.strip(GO_SPACE) or f"failed expression: {validation.expression.strip(GO_SPACE)}"
+    )
 
 
 def _annotations(
@@ -237,6 +240,6 @@ def _annotations(
                 refuses=True,
             )
             errors.append(decision)
-        elif isinstance(outcome.value, str) and (value := outcome.value.strip()):
+        elif isinstance(outcome.value, str) and (value := outcome.value.strip(GO_SPACE)):
             found.append((annotation.name, value))
     return found, errors

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from webhook import formats
 from webhook.api.core.labelselector import LabelSelector
-from webhook.api.core.meta import Object
+from webhook.api.core.meta import PlainObject
 from webhook.policy.manifest.formats import path_segment
 from webhook.policy.manifest.matchresources import MatchResources, MutatingMatchResources
 from webhook.problem import duplicate, forbidden, invalid, not_supported, required
@@ -61,7 +61,7 @@ class ValidatingAdmissionPolicyBindingSpec(BindingSpec):
     validationActions = Array(Text(go="ValidationAction"), "What a failure does: Deny, Warn, Audit.", since=27)
 
 
-class ValidatingAdmissionPolicyBinding(Object):
+class ValidatingAdmissionPolicyBinding(PlainObject):
     """Puts a validating policy to work."""
 
     namespaced = False
@@ -75,7 +75,7 @@ class MutatingAdmissionPolicyBindingSpec(BindingSpec):
     matchResources = Nested(MutatingMatchResources, "The requests it is applied to.", pointer=True)
 
 
-class MutatingAdmissionPolicyBinding(Object):
+class MutatingAdmissionPolicyBinding(PlainObject):
     """Puts a mutating policy to work."""
 
     namespaced = False

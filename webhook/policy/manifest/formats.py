@@ -35,6 +35,11 @@ def dns1035_label(value: str) -> Messages:
     return too_long + (() if _is_dns1035(value) else (_NO_DNS1035,))
 
 
+def go_lower(text: str) -> str:
+    """Lower-case a text as Go's ``strings.ToLower``, letter by letter: Python makes two of U+0130."""
+    return text.replace("\u0130", "i").lower()
+
+
 def path_segment(value: str) -> Messages:
     """A name that can be a part of a URL's path, as all names of objects can.
 

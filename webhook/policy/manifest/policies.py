@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from webhook import formats
-from webhook.api.core.meta import Object
+from webhook.api.core.meta import PlainObject
+from webhook.escapes import GO_SPACE
 from webhook.policy.manifest.expressions import Compiler, complaints
-from webhook.policy.manifest.formats import dns1035_label, is_cel_identifier
+from webhook.policy.manifest.formats import dns1035_label, go_lower, is_cel_identifier
 from webhook.policy.manifest.matchresources import (
     MatchConstraints,
     MutatingMatchConstraints,
@@ -86,7 +87,7 @@ def param_kind(kind: View) -> Iterator[Problem]:
             yield invalid(path, version, ",".join(details))
     if not kind.kind:
         yield required(kind / "kind")
-    elif details := dns1035_label(kind.kind.lower()):
+    elif details := dns1035_label(go_lower(kind.kind)):
         detail = "may have mixed case, but should otherwise match: " + ",".join(details)
         yield invalid(kind / "kind", kind.kind, detail)
 
@@ -97,7 +98,7 @@ def _match_conditions(spec: View, compiler: Compiler) -> Iterator[Problem]:
         yield too_many(path, len(conditions), MAX_MATCH_CONDITIONS, spec.release)
     seen = set()
     for condition in conditions:
-        expression = condition.expression.strip()
+        expression = condition.expression.strip(GO_SPACE)
         if not expression:
             yield required(condition / "expression")
         else:
@@ -114,13 +115,13 @@ def _match_conditions(spec: View, compiler: Compiler) -> Iterator[Problem]:
 
 def _variables(spec: View, compiler: Compiler) -> Iterator[Problem]:
     for variable in spec.variables or ():  # 1.27 has none
-        if not variable.name.strip():
+        if not variable.name.strip(GO_SPACE):
             yield required(variable / "name", "name is not specified")
         elif not is_cel_identifier(variable.name):
             short = spec.release >= SHORT_TEXTS
             detail = "must be a valid CEL identifier" if short else "name is not a valid CEL identifier"
             yield invalid(variable / "name", variable.name, detail)
-        if not variable.expression.strip():
+        if not variable.expression.strip(GO_SPACE):
             yield required(variable / "expression", "expression is not specified")
         else:
             result = compiler.variable(variable.name, variable.expression)
@@ -158,7 +159,7 @@ class ValidatingAdmissionPolicySpec(PolicySpec):
     auditAnnotations = Array(Nested(AuditAnnotation), "What is noted in the audit log.", since=27)
 
 
-class ValidatingAdmissionPolicy(Object):
+class ValidatingAdmissionPolicy(PlainObject):
     """Admits or refuses objects by CEL expressions, without changing them."""
 
     namespaced = False
@@ -196,20 +197,20 @@ def validating_expressions(policy: View) -> Iterator[Problem]:
 
 def _validation(validation: View, compiler: Compiler) -> Iterator[Problem]:
     short = validation.release >= SHORT_TEXTS
-    if not validation.expression.strip():
+    if not validation.expression.strip(GO_SPACE):
         yield required(validation / "expression", "expression is not specified")
     else:
         result = compiler.validation(validation.expression)
         yield from complaints(result, validation / "expression", validation.expression)
     text = validation.messageExpression or ""
-    if text and not text.strip():
+    if text and not text.strip(GO_SPACE):
         yield invalid(validation / "messageExpression", text, "must be non-empty if specified")
     elif text:
         yield from complaints(compiler.message(text), validation / "messageExpression", text)
     path, message = validation / "message", validation.message
-    if message and not message.strip():
+    if message and not message.strip(GO_SPACE):
         yield invalid(path, message, f"{'' if short else 'message '}must be non-empty if specified")
-    elif {"\n", "\r"} & set(message.strip()):
+    elif {"\n", "\r"} & set(message.strip(GO_SPACE)):
         yield invalid(path, message, f"{'' if short else 'message '}must not contain line breaks")
     if validation.reason is not None and validation.reason not in REASONS:
         yield not_supported(validation / "reason", validation.reason, REASONS, validation.release)
@@ -223,7 +224,7 @@ def _audit_annotation(annotation: View, policy: str, compiler: Compiler) -> Iter
             yield invalid(path, name, detail)
     else:
         yield invalid(path, annotation.key, "requires metadata.name be non-empty")
-    path, expression = annotation / "valueExpression", annotation.valueExpression.strip()
+    path, expression = annotation / "valueExpression", annotation.valueExpression.strip(GO_SPACE)
     if not expression:
         yield required(path, "valueExpression is not specified")
     elif len(expression.encode(errors="replace")) > MAX_VALUE_EXPRESSION_BYTES:
@@ -267,7 +268,7 @@ class MutatingAdmissionPolicySpec(PolicySpec):
     )
 
 
-class MutatingAdmissionPolicy(Object):
+class MutatingAdmissionPolicy(PlainObject):
     """Changes objects by CEL expressions."""
 
     namespaced = False
@@ -309,10 +310,10 @@ def _mutation(mutation: View, compiler: Compiler) -> Iterator[Problem]:
     patch: View = getattr(mutation, field)
     if not patch:
         yield required(mutation / field, f"must be specified when patchType is {kind}")
-    elif not patch.expression.strip():
+    elif not patch.expression.strip(GO_SPACE):
         yield required(patch / "expression")
     else:
-        text = patch.expression.strip()
+        text = patch.expression.strip(GO_SPACE)
         yield from complaints(compiler.mutation(kind, text), patch / "expression", text)
     for other in _PATCH_FIELDS.values():
         if other != field and other in mutation:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from webhook.cel import CelError, Joint
 from webhook.cel.syntax import ast
+from webhook.escapes import GO_SPACE
 from webhook.policy.manifest.expressions import CompiledExpression, Compiler
 from webhook.policy.manifest.model import MUTATING
 from webhook.records import NamedTuple
@@ -117,7 +118,8 @@ def compile_policy(policy: Policy, release: Release) -> Programs:
     mutating = policy.kind == MUTATING
     compiler = Compiler(release, params=policy.param_kind is not None, composed=mutating, patches=mutating)
     conditions = tuple(
-        NamedExpression(each.expression, compiler.condition(each.expression.strip())) for each in policy.conditions
+        NamedExpression(each.expression, compiler.condition(each.expression.strip(GO_SPACE)))
+        for each in policy.conditions
     )
     variables = {
         each.name: NamedExpression(each.expression, compiler.variable(each.name, each.expression))
@@ -136,11 +138,11 @@ def compile_policy(policy: Policy, release: Release) -> Programs:
             for each in policy.validations
         ),
         annotations=tuple(
-            NamedExpression(each.expression, compiler.annotation(each.expression.strip()))
+            NamedExpression(each.expression, compiler.annotation(each.expression.strip(GO_SPACE)))
             for each in policy.annotations
         ),
         mutations=tuple(
-            NamedExpression(each.expression, compiler.mutation(each.patch_type, each.expression.strip()))
+            NamedExpression(each.expression, compiler.mutation(each.patch_type, each.expression.strip(GO_SPACE)))
             for each in policy.mutations
         ),
     )

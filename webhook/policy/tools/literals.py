@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.api.shapes import schema_of
 from webhook.cel.syntax.ast import Call, Literal, StructExpression, within
 from webhook.cel.types.values import UInt
+from webhook.escapes import GO_SPACE
 from webhook.policy.change.patch import OPERATIONS
 from webhook.policy.manifest.expressions import CompiledExpression
 from webhook.policy.tools.typecheck import TypeWarning, kinds_to_check
@@ -57,7 +58,7 @@ def literal_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Iterat
         nodes = within(program.compiled.checked.root)
         structs = [each for each in nodes if isinstance(each, StructExpression)]
         found = Counter(fault for schema in schemas for fault in {*_faults(structs, schema)})
-        before = len(mutation.expression) - len(mutation.expression.lstrip())
+        before = len(mutation.expression) - len(mutation.expression.lstrip(GO_SPACE))
         for fault, times in sorted(found.items()):
             if times == len(schemas):
                 yield TypeWarning(mutation.path, fault.text, fault.hint, before + fault.offset)
