@@ -169,6 +169,14 @@ def test_an_error_is_what_the_failure_policy_says(mutation: str, text: str) -> N
             ),
         ),
         (
+            "{op: 'add', path: '/kind', value: 1}",
+            (
+                "couldn't get version/kind; json parse error: "
+                "json: cannot unmarshal number into Go struct field .kind of type string"
+            ),
+        ),
+        ("{op: 'add', path: '/apiVersion', value: 'a/b/c'}", "unexpected GroupVersion string: a/b/c"),
+        (
             "{op: 'add', path: '/spec/containers/0/name', value: 1}",
             "json: cannot unmarshal number into Go struct field Container.spec.containers.name of type string",
         ),
@@ -478,6 +486,25 @@ def test_an_object_is_changed_in_the_version_in_which_it_was_sent() -> None:
     patch = "[JSONPatch{op: 'replace', path: '/spec/devices/requests/0/count', value: 4}]"
     verdict = made(mutating("m", patch, matchConstraints={"resourceRules": rules}), obj=BETA)
     assert verdict.object["spec"]["devices"]["requests"][0]["count"] == 4
+
+
+@pytest.mark.parametrize("patch", ["op: 'remove', path: '/kind'", "op: 'add', path: '/apiVersion', value: ''"])
+def test_an_object_keeps_its_version_and_kind(patch: str) -> None:
+    verdict = made(mutating("m", f"[JSONPatch{{{patch}}}]", label("kind", "object.apiVersion + object.kind")))
+    assert verdict.allowed
+    assert labels(verdict)["kind"] == "v1Pod"
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        "op: 'replace', path: '/spec/containers/1/terminationMessagePath', value: '/a'",
+        "op: 'copy', from: '/spec/containers/1/terminationMessagePath', path: '/metadata/labels/a'",
+    ],
+)
+def test_a_patch_may_change_defaults_of_what_an_earlier_one_has_added(patch: str) -> None:
+    container = "[JSONPatch{op: 'add', path: '/spec/containers/1', value: {'name': 'b', 'image': 'b'}}]"
+    assert made(mutating("m", container, f"[JSONPatch{{{patch}}}]")).allowed
 
 
 def test_validating_policies_see_what_mutating_ones_made() -> None:

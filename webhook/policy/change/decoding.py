@@ -13,9 +13,9 @@ from webhook.api.shapes import type_of
 from webhook.api.versions import VERSIONS
 from webhook.objects import text
 from webhook.policy.manifest.kinds import kind_of
-from webhook.problem import quoted
+from webhook.problem import Path, quoted
 from webhook.schema import CREATE, Target, compile_struct
-from webhook.schema.decoding import STRICT, UNKNOWN_FIELD, apart
+from webhook.schema.decoding import STRICT, UNKNOWN_FIELD, apart, wrong_type
 from webhook.schema.derive.whole import whole
 
 if TYPE_CHECKING:
@@ -27,11 +27,38 @@ if TYPE_CHECKING:
     from webhook.schema.decoding import Misfit
 
 
+_IDENTITY: Final = ("apiVersion", "kind")
 _SCHEME: Final = '"k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"'
 
 
 class DecodingError(Exception):
     """A patched object cannot be decoded: an internal error of the API server, whatever the failure policy."""
+
+
+def with_identity(obj: JSONObject, before: JSONObject) -> JSONObject:
+    """Return a patched object with its API version and kind: the API server adds what the patch has removed.
+
+    Follows apimachinery ``pkg/runtime/serializer/json`` (meta.go, Interpret; json.go, gvkWithDefaults).
+
+    Args:
+        obj: The patched object.
+        before: The object before the patch.
+
+    Raises:
+        DecodingError: The API version or the kind is not a text, or malformed.
+    """
+    if all(obj.get(name) == before[name] for name in _IDENTITY):
+        return obj
+    for name in _IDENTITY:
+        if (value := obj.get(name)) is not None and not isinstance(value, str):
+            wrong = wrong_type(value, "", "string")[0]._replace(path=Path((name,))).problem().message
+            raise DecodingError(f"couldn't get version/kind; json parse error: {wrong}")
+    stated = str(obj.get("apiVersion") or "")
+    if stated.count("/") > 1:
+        raise DecodingError(f"unexpected GroupVersion string: {stated}")
+    own = str(before["apiVersion"])
+    is_own = stated in {"", "/", own.rpartition("/")[2]}
+    return obj | {"apiVersion": own if is_own else stated, "kind": obj.get("kind") or before["kind"]}
 
 
 def expect_decodable(obj: JSONObject, before: JSONObject, policies: PolicySet) -> None:

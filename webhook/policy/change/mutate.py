@@ -6,6 +6,7 @@ Follows apiserver ``pkg/admission/plugin/policy/mutating`` (dispatcher.go, reinv
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.conversion import with_defaults
@@ -14,7 +15,7 @@ from webhook.budget import BudgetExceededError, current
 from webhook.cel import EvaluationError
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
 from webhook.objects import metadata_of, text
-from webhook.policy.change.decoding import DecodingError, expect_decodable
+from webhook.policy.change.decoding import DecodingError, expect_decodable, with_identity
 from webhook.policy.change.merge import MergeError, apply, expect_whole_numbers, without_nulls
 from webhook.policy.change.native import MismatchError, Natives, check_names, configuration_of, to_json
 from webhook.policy.change.patch import PatchError, TestFailedError, apply_patch
@@ -311,7 +312,7 @@ def _changed(
         if current().is_offline:  # a review has a deadline
             current().spend(_STEPS * _size_of(obj))
         if mutation.patch_type == "JSONPatch":
-            changed = _patched(obj, value, natives)
+            changed = with_identity(_patched(obj, bindings["object"], value, natives), obj)
             expect_decodable(changed, obj, policies)
             if schema and _has_null(changed):
                 changed = without_nulls(changed, schema)
@@ -352,14 +353,17 @@ def _merged(obj: JSONObject, configuration: JSONObject, schema: Structure, relea
     return without_nulls(changed, schema) if _has_null(changed) else changed
 
 
-def _patched(obj: JSONObject, value: list[Any], natives: Natives) -> JSONObject:
+def _patched(obj: JSONObject, seen: JSONObject, value: list[Any], natives: Natives) -> JSONObject:
+    """Return an object with a JSON Patch applied; one that needs a default is applied to the object with defaults."""
     operations = []
     for each in value:
         check_names(each.get("value"))
         operation = {name: each.get(name, "") for name in ("op", "path", "from")}
         operations.append(operation | ({"value": to_json(each["value"], natives)} if "value" in each else {}))
-    try:
+    with suppress(PatchError):
         return apply_patch(obj, operations)
+    try:
+        return apply_patch(seen, operations)
     except TestFailedError:
         return obj
     except PatchError as error:
