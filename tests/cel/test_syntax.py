@@ -183,6 +183,34 @@ def messages(text: str, environment: Environment = PLAIN) -> list[tuple[int, int
             (1, 1, "Syntax error: token recognition error at: ''a\n'"),
             (2, 2, "Syntax error: token recognition error at: '''"),
         ]),
+        ("(().()", [
+            (1, 3, f"Syntax error: extraneous input ')' expecting {OPERAND}"),
+            (1, 5, "Syntax error: no viable alternative at input '.('"),
+        ]),
+        ("[((..a", [
+            (1, 5, "Syntax error: no viable alternative at input '..'"),
+            (1, 7, "Syntax error: mismatched input '<EOF>' expecting {']', ','}"),
+        ]),
+        ("[a.+ 1]", [
+            (1, 4, "Syntax error: no viable alternative at input '.+'"),
+            (1, 7, "Syntax error: extraneous input ']' expecting <EOF>"),
+        ]),
+        ("f(a.+ 1) + )", [
+            (1, 5, "Syntax error: no viable alternative at input '.+'"),
+            (1, 8, "Syntax error: mismatched input ')' expecting <EOF>"),
+        ]),
+        ("a.f(b.+ 1)", [(1, 7, "Syntax error: no viable alternative at input '.+'")]),
+        ("a[b.+ 1]", [(1, 5, "Syntax error: no viable alternative at input '.+'")]),
+        ("a[[1, 2, {3: [4]}]", [(1, 19, "Syntax error: missing ']' at '<EOF>'")]),
+        ("a[1, [2, 3]]", [(1, 4, "Syntax error: mismatched input ',' expecting ']'")]),
+        ("- ))  [", [
+            (1, 3, "Syntax error: no viable alternative at input '- )'"),
+            (1, 3, f"Syntax error: mismatched input ')' expecting {OPERAND}"),
+        ]),
+        ("! in (", [
+            (1, 3, f"Syntax error: extraneous input 'in' expecting {OPERAND}"),
+            (1, 7, f"Syntax error: mismatched input '<EOF>' expecting {OPERAND}"),
+        ]),
         ("while", [(1, 1, "reserved identifier: while")]),
         ("as(1)", [(1, 1, "reserved identifier: as")]),
         ("0xFFFFFFFFFFFFFFFFF", [(1, 1, "invalid int literal")]),

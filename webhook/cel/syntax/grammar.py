@@ -42,9 +42,15 @@ OPERATORS: Final = {
     "+": ("_+_", SUM), "-": ("_-_", SUM), "*": ("_*_", PRODUCT), "/": ("_/_", PRODUCT), "%": ("_%_", PRODUCT),
 }  # fmt: skip
 AT_END: Final = frozenset({END})
-IN_ARGUMENTS: Final = frozenset({",", ")"})
-IN_INDEX: Final = frozenset({"]"})
-IN_PARENTHESES: Final = frozenset({")"})
-IN_LIST: Final = frozenset({",", "]"})
-IN_MAP: Final = frozenset({",", "}"})
 COLON: Final = frozenset({":"})
+# ANTLR's recovery stops at what can follow any rule that is being read: for a member, that is an operator; for a
+# primary, also a dot or a bracket.
+AFTER_MEMBER: Final = frozenset({*OPERATORS, "?"})
+AFTER_PRIMARY: Final = AFTER_MEMBER | {".", "["}
+IN_ARGUMENTS: Final = AFTER_PRIMARY | {",", ")"}
+IN_METHOD: Final = AFTER_MEMBER | {",", ")"}
+IN_INDEX: Final = AFTER_MEMBER | {"]"}
+IN_PARENTHESES: Final = AFTER_PRIMARY | {")"}
+IN_LIST: Final = AFTER_PRIMARY | {",", "]"}
+IN_MAP: Final = AFTER_PRIMARY | {",", "}"}
+NOTHING: Final = frozenset[str]()

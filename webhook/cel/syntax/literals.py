@@ -4,15 +4,38 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from webhook.cel.syntax.grammar import CONSTANTS
 from webhook.cel.types.values import INT_MAX, INT_MIN, UINT_MAX, UInt
 from webhook.patterns import Pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 _SIMPLE: Final = dict(zip("abfnrtv\\'\"`?", "\a\b\f\n\r\t\v\\'\"`?", strict=True))
 _ESCAPES: Final = Pattern(r"\\(?:x(..)|X(..)|u(.{4})|U(.{8})|([0-3]..)|(.))", re.DOTALL)
 _SURROGATES: Final = range(0xD800, 0xE000)
 _MAX_CODE_POINT: Final = 0x10FFFF
+
+
+def value_of(kind: str, text: str) -> object:
+    """The value of a literal.
+
+    Args:
+        kind: The kind of its token.
+        text: The literal, with its sign, or its quotes and prefix.
+
+    Raises:
+        ValueError: It has no value.
+    """
+    if kind in CONSTANTS:
+        return CONSTANTS[kind]
+    parse, noun = _PARSERS[kind]
+    value = parse(text)
+    if value is None:
+        raise ValueError(f"invalid {noun} literal")
+    return value
 
 
 def parse_int(text: str) -> int | None:
@@ -94,3 +117,12 @@ def _character(found: re.Match[str]) -> str:
     if code in _SURROGATES or code > _MAX_CODE_POINT:
         raise ValueError("invalid unicode code point")
     return chr(code)
+
+
+_PARSERS: Final[Mapping[str, tuple[Callable[[str], object], str]]] = {
+    "NUM_INT": (parse_int, "int"),
+    "NUM_UINT": (parse_uint, "uint"),
+    "NUM_FLOAT": (parse_double, "double"),
+    "STRING": (parse_string, "string"),
+    "BYTES": (parse_bytes, "bytes"),
+}

@@ -9,14 +9,16 @@ from webhook.cel import limits
 from webhook.cel.errors import NOWHERE, StopParsingError
 from webhook.cel.syntax import ast, literals
 from webhook.cel.syntax.grammar import (
+    AFTER_MEMBER,
+    AFTER_PRIMARY,
     AT_END,
     COLON,
-    CONSTANTS,
     FIELD,
     IN_ARGUMENTS,
     IN_INDEX,
     IN_LIST,
     IN_MAP,
+    IN_METHOD,
     IN_PARENTHESES,
     NEGATED,
     NUMBERS,
@@ -32,7 +34,7 @@ from webhook.cel.syntax.grammar import (
 )
 from webhook.cel.syntax.lexer import END, tokenize
 from webhook.cel.syntax.macros import ANY_ARITY, Builder, MacroError
-from webhook.cel.syntax.tokens import TokenStream
+from webhook.cel.syntax.tokens import MemberEndedError, TokenStream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -206,6 +208,11 @@ class _Parser:
         mark = tokens.kind
         if mark == "IDENTIFIER":
             return self._member(self._name())
+        if mark not in OPERAND:
+            if tokens.is_recovering or not tokens.drop_extraneous(OPERAND):
+                tokens.mismatched(OPERAND, AFTER_MEMBER)
+                return ast.Failed(tokens.offset)
+            mark = tokens.kind
         if mark not in {"!", "-"} or (mark == "-" and tokens.ahead(1) in NUMBERS):
             return self._member(self._primary())
         offset = tokens.offset
@@ -214,7 +221,7 @@ class _Parser:
             tokens.advance()
             odd = not odd
         if tokens.kind == "-" and tokens.ahead(1) not in NUMBERS:
-            tokens.no_alternative()
+            tokens.no_alternative(AFTER_MEMBER)
             return ast.Failed(offset)
         if mark == "!":
             tokens.unwanted(OPERAND)
@@ -225,16 +232,15 @@ class _Parser:
 
     # -- operands
 
-    def _primary(self) -> Expression:  # one return for each kind of operand
+    def _primary(self) -> Expression:
         kind = self._tokens.kind
         if kind in {"IDENTIFIER", "."}:
             return self._name()
-        if kind in NUMBERS or (kind == "-" and self._tokens.ahead(1) in NUMBERS):
-            return self._number()
-        if kind not in OPERAND or kind in {"-", "!"}:
-            return self._no_operand()
+        if kind not in OPERAND or kind == "!" or (kind == "-" and self._tokens.ahead(1) not in NUMBERS):
+            self._tokens.mismatched(OPERAND)  # after a `!`, which has reported it
+            return ast.Failed(self._tokens.offset)
         if kind not in OPENING:
-            return self._constant()
+            return self._literal()
         offset = self._tokens.advance()
         if kind == "(":
             node = self._within(IN_PARENTHESES)
@@ -242,39 +248,21 @@ class _Parser:
             return node
         return self._list(offset) if kind == "[" else self._map(offset)
 
-    def _no_operand(self) -> Expression:
-        if self._tokens.drop_extraneous(OPERAND):
-            return self._operand()
-        self._tokens.mismatched(OPERAND)
-        return ast.Failed(self._tokens.offset)
-
-    def _opens(self, expected: frozenset[str]) -> bool:
+    def _opens(self, expected: frozenset[str], stop: frozenset[str] = AFTER_PRIMARY) -> bool:
         """Whether the next token fits a construct that has just begun; if not, the construct has ended."""
         if self._tokens.kind in expected or self._tokens.drop_extraneous(expected):
             return True
-        self._tokens.mismatched(expected)
+        self._tokens.mismatched(expected, stop)
         return False
 
-    def _number(self) -> Expression:
-        offset = self._tokens.offset
-        sign = self._tokens.take() if self._tokens.kind == "-" else ""
-        if self._tokens.kind == "NUM_FLOAT":
-            double = literals.parse_double(sign + self._tokens.take())
-            return self._report(offset, "invalid double literal") if double is None else ast.Literal(offset, double)
-        number = literals.parse_int(sign + self._tokens.take())
-        return self._report(offset, "invalid int literal") if number is None else ast.Literal(offset, number)
-
-    def _constant(self) -> Expression:
-        kind, offset = self._tokens.kind, self._tokens.offset
-        text = self._tokens.take()
-        if kind in CONSTANTS:
-            return ast.Literal(offset, CONSTANTS[kind])
-        if kind == "NUM_UINT":
-            number = literals.parse_uint(text)
-            return self._report(offset, "invalid uint literal") if number is None else ast.Literal(offset, number)
+    def _literal(self) -> Expression:
+        tokens = self._tokens
+        offset, sign = tokens.offset, ""
+        if tokens.kind == "-":
+            sign = tokens.take()
+        kind = tokens.kind
         try:
-            decode = literals.parse_string if kind == "STRING" else literals.parse_bytes
-            return ast.Literal(offset, decode(text))
+            return ast.Literal(offset, literals.value_of(kind, sign + tokens.take()))
         except ValueError as error:
             return self._report(offset, str(error))
 
@@ -284,7 +272,7 @@ class _Parser:
         dot = ""
         if tokens.kind == ".":
             if tokens.ahead(1) != "IDENTIFIER":
-                tokens.no_alternative()  # the dot is then read as one after an operand
+                tokens.no_alternative(AFTER_PRIMARY)  # the dot is then read as one after an operand
                 return ast.Failed(start)
             tokens.advance()
             dot = "."
@@ -299,11 +287,11 @@ class _Parser:
         if text in RESERVED:
             if is_call:
                 tokens.advance()
-                self._arguments()
+                self._arguments(IN_ARGUMENTS, AFTER_PRIMARY)
             return self._report(start, f"reserved identifier: {text}")
         if not is_call:
             return ast.Ident(offset, name)
-        return self._call(tokens.advance(), name, self._arguments())
+        return self._call(tokens.advance(), name, self._arguments(IN_ARGUMENTS, AFTER_PRIMARY))
 
     def _struct(self, name: str) -> Expression | None:
         """`a.b.C{…}`, if a brace ends this chain of names."""
@@ -393,7 +381,7 @@ class _Parser:
     def _entries(self, closing: str, starts: frozenset[str], read: Callable[[], bool]) -> bool:
         """The entries in brackets, up to the closing bracket; False if their construct has ended."""
         tokens = self._tokens
-        tokens.follow.append(frozenset({closing, ","}))
+        tokens.follow.append(AFTER_PRIMARY | {closing, ","})
         goes_on = True
         while tokens.kind in starts or tokens.kind == "?":
             if not read() or tokens.kind != ",":
@@ -403,39 +391,43 @@ class _Parser:
         tokens.follow.pop()
         return goes_on
 
-    def _arguments(self) -> list[Expression]:
+    def _arguments(self, follow: frozenset[str], stop: frozenset[str]) -> list[Expression]:
         arguments: list[Expression] = []
-        if not self._opens(OPENED_CALL):
+        if not self._opens(OPENED_CALL, stop):
             return arguments
         if self._tokens.kind != ")":
-            arguments.append(self._within(IN_ARGUMENTS))
+            arguments.append(self._within(follow))
             while self._tokens.kind == ",":
                 self._tokens.advance()
-                arguments.append(self._within(IN_ARGUMENTS))
-        self._tokens.expect(")")
+                arguments.append(self._within(follow))
+        self._tokens.expect(")", stop)
         return arguments
 
     # -- after an operand
 
     def _member(self, node: Expression) -> Expression:
         tokens = self._tokens
-        while True:
-            if tokens.kind == ".":
-                node = self._dot(node)
-            elif tokens.kind == "[":
-                node = self._index(node)
-            else:
-                return node
+        try:
+            while True:
+                if tokens.kind == ".":
+                    node = self._dot(node)
+                elif tokens.kind == "[":
+                    node = self._index(node)
+                else:
+                    return node
+        except MemberEndedError as end:
+            return end.node
 
     def _index(self, operand: Expression) -> Expression:
         offset = self._tokens.advance()
-        if not self._opens(OPENED_INDEX):
-            return ast.Failed(offset)
+        if not self._opens(OPENED_INDEX, AFTER_MEMBER):
+            raise MemberEndedError(ast.Failed(offset))
         optional = self._tokens.kind == "?"
         if optional:
             self._tokens.advance()
         index = self._within(IN_INDEX)
-        self._tokens.expect("]")
+        if not self._tokens.expect("]", AFTER_MEMBER):
+            raise MemberEndedError(ast.Failed(offset))
         if optional and not self._optional_syntax:
             return self._report(offset, "unsupported syntax '[?'")
         return self._raised(ast.Call(offset, "_[?_]" if optional else "_[_]", [operand, index]), operand, index)
@@ -444,15 +436,14 @@ class _Parser:
         tokens = self._tokens
         following = tokens.ahead(1)
         if following != "IDENTIFIER" and following not in self._fields and following != "?":
-            tokens.no_field()
-            return operand
+            tokens.no_field(operand)
         dot = tokens.advance()
         if following != "IDENTIFIER":
             return self._special_field(operand, dot)
         field = tokens.take()
         if tokens.kind == "(":
             offset = tokens.advance()
-            arguments = self._arguments()
+            arguments = self._arguments(IN_METHOD, AFTER_MEMBER)
             return self._raised(self._call(offset, field, arguments, operand), operand, *arguments)
         return self._raised(ast.Select(dot, operand, field), operand)
 

@@ -7,14 +7,16 @@ and report no more errors until a token fits again. This module does the same by
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from webhook.cel import limits
 from webhook.cel.errors import StopParsingError
+from webhook.cel.syntax.grammar import AFTER_MEMBER, AFTER_PRIMARY, NOTHING
 from webhook.cel.syntax.lexer import END, escape
 
 if TYPE_CHECKING:
     from webhook.cel.errors import Issues
+    from webhook.cel.syntax.ast import Expression
     from webhook.cel.syntax.lexer import Tokens
 
 _ORDER: Final = (
@@ -22,9 +24,18 @@ _ORDER: Final = (
     *("+", "*", "/", "%", "true", "false", "null"),
     *("NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER", "ESC_IDENTIFIER", END),
 )
-_AFTER_OPERAND: Final = frozenset(
-    {"==", "!=", "in", "<", "<=", ">", ">=", "&&", "||", "*", "/", "%", "+", "-", "?", ".", "["}
-)
+
+
+class MemberEndedError(Exception):
+    """What comes after an operand is wrong, and ends it.
+
+    Args:
+        node: What has been read of it.
+    """
+
+    def __init__(self, node: Expression) -> None:
+        super().__init__()
+        self.node = node
 
 
 class TokenStream:
@@ -40,7 +51,9 @@ class TokenStream:
         self._kinds, self._texts, self._offsets, self._skipped = tokens
         self._source = source
         self._issues = issues
-        self._is_recovering = False
+        self._recovered: set[object] | None = None
+        """Since an error, until a token fits: the places in the grammar that have recovered from it."""
+        self._recovered_at = -1
         self._recoveries = 0
         self.at = 0
         self.kind = self._kinds[0]
@@ -65,7 +78,7 @@ class TokenStream:
     def advance(self) -> int:
         """Takes the next token and gives its offset."""
         at = self.at
-        self._is_recovering = False
+        self._recovered = None
         if self.kind != END:
             self.at = at + 1
             self.kind = self._kinds[at + 1]
@@ -74,7 +87,7 @@ class TokenStream:
     def take(self) -> str:
         """Takes the next token and gives its text."""
         at = self.at
-        self._is_recovering = False
+        self._recovered = None
         if self.kind != END:
             self.at = at + 1
             self.kind = self._kinds[at + 1]
@@ -85,12 +98,12 @@ class TokenStream:
             self.at += 1
             self.kind = self._kinds[self.at]
 
-    def expect(self, kind: str) -> None:
-        """Takes the token of this kind, or inserts it if it is missing."""
+    def expect(self, kind: str, stop: frozenset[str] = AFTER_PRIMARY) -> bool:
+        """Takes the token of this kind, or inserts it if it is missing; false if its construct has ended."""
         if self.kind == kind:
             self.advance()
-        else:
-            self.takes(kind, self.can_follow())
+            return True
+        return self.takes(kind, self.can_follow(), stop) is not None
 
     def entry_ended(self, closing: str) -> bool:
         """Looks at what comes after an entry: the closing bracket, or a comma.
@@ -104,7 +117,7 @@ class TokenStream:
         if self.kind == ",":  # entries that ended early
             self.advance()
             return True
-        if self.kind == closing:
+        if self.kind == closing or self.is_recovering:
             return True
         expected = frozenset({closing, ","})
         if not self.drop_extraneous(expected):
@@ -123,14 +136,15 @@ class TokenStream:
         Returns:
             Whether to continue after it; if not, its construct has ended.
         """
-        return self.takes(":", following) is not None
+        return self.takes(":", following, NOTHING) is not None
 
-    def takes(self, kind: str, following: frozenset[str]) -> str | None:
+    def takes(self, kind: str, following: frozenset[str], stop: frozenset[str] = AFTER_PRIMARY) -> str | None:
         """Takes the token of this kind, or inserts it if it is missing.
 
         Args:
             kind: The kind.
             following: The tokens that can follow it.
+            stop: The tokens that can follow the rule that has it.
 
         Returns:
             The token's text, empty if it was missing; None if its construct has ended.
@@ -140,8 +154,13 @@ class TokenStream:
         if self.kind in following:
             self._error(f"missing {_listed({kind})} at '{self._shown}'")
             return ""
-        self.mismatched(frozenset({kind}))
+        self.mismatched(frozenset({kind}), stop)
         return None
+
+    @property
+    def is_recovering(self) -> bool:
+        """Whether no token has fitted since an error."""
+        return self._recovered is not None
 
     def drop_extraneous(self, expected: frozenset[str]) -> bool:
         """Drops a token if the one after it was expected."""
@@ -149,30 +168,34 @@ class TokenStream:
             return False
         self._error(f"extraneous input '{self._shown}' expecting {_listed(expected)}")
         self._step()
-        self._is_recovering = False
+        self._recovered = None
         return True
 
-    def mismatched(self, expected: frozenset[str]) -> None:
+    def mismatched(self, expected: frozenset[str], stop: frozenset[str] = AFTER_PRIMARY) -> None:
         """Reports the next token and skips to one that can follow."""
         self._error(f"mismatched input '{self._shown}' expecting {_listed(expected)}")
-        self._skip()
+        self._recover(expected, stop)
 
     def unwanted(self, expected: frozenset[str]) -> None:
         """Reports the next token after a repeated operator, and skips to an expected one or to one that can follow."""
         if self.kind not in expected:
             self._error(f"extraneous input '{self._shown}' expecting {_listed(expected)}")
-            self._skip(stop=_AFTER_OPERAND | expected)
+            self._skip(AFTER_MEMBER | expected)
 
-    def no_field(self) -> None:
-        """Reports a token other than a name after a dot, and skips to one that can follow the operand."""
+    def no_field(self, operand: Expression) -> NoReturn:
+        """Reports a token other than a name after a dot, and skips to one that can follow the operand.
+
+        Raises:
+            MemberEndedError: Always.
+        """
         self._no_alternative()
-        self._step()
-        self._skip(stop=_AFTER_OPERAND - {".", "["})
+        self._recover("member", AFTER_MEMBER)
+        raise MemberEndedError(operand)
 
-    def no_alternative(self) -> None:
+    def no_alternative(self, stop: frozenset[str]) -> None:
         """Reports that the token after the next one fits no construct that begins with the next one."""
         self._no_alternative()
-        self._skip()
+        self._recover(stop, stop)
 
     def _no_alternative(self) -> None:
         text, at = self._text(self.at, self.at + 1), self.at + 1
@@ -193,20 +216,28 @@ class TokenStream:
         return escape(text if self._kinds[last] == END else text + self._texts[last])
 
     def _error(self, message: str, at: int | None = None) -> None:
-        if not self._is_recovering:
+        if self._recovered is None:
             self._issues.report_syntax(self._offsets[self.at if at is None else at], message)
-        self._is_recovering = True
+            self._recovered, self._recovered_at = set(), -1
 
     def can_follow(self) -> frozenset[str]:
         """The tokens that can follow an operand here."""
-        return _AFTER_OPERAND | (self.follow[-1] if self.follow else {END})
+        return AFTER_PRIMARY | (self.follow[-1] if self.follow else {END})
 
-    def _skip(self, stop: frozenset[str] = _AFTER_OPERAND) -> None:
+    def _recover(self, place: object, stop: frozenset[str]) -> None:
+        """Skips to a token that can follow; a place that has recovered here before skips at least one."""
         self._recoveries += 1
         if self._recoveries > limits.MAX_RECOVERIES:
-            self._is_recovering = False
+            self._recovered = None
             self._error(f"error recovery attempt limit exceeded: {limits.MAX_RECOVERIES}")
             raise StopParsingError
+        recovered = self._recovered or set()
+        if self.at == self._recovered_at and place in recovered:
+            self._step()
+        self._recovered, self._recovered_at = recovered | {place}, self.at
+        self._skip(stop)
+
+    def _skip(self, stop: frozenset[str]) -> None:
         stop = stop.union({END}, *self.follow)
         while self.kind not in stop:
             self._step()
