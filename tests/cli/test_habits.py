@@ -141,7 +141,8 @@ class TestHelp:
             for option in command.options:
                 assert all(name.replace("-", r"\-") in page for name in option.names)
         requests = {line.split()[0] for line in page.splitlines() if line.startswith(".")}
-        assert requests == {".TH", ".SH", ".B", ".PP", ".TP", ".nf", ".fi"}
+        assert requests == {".TH", ".nh", ".ad", ".SH", ".SS", ".B", ".PP", ".TP", ".nf", ".fi"}
+        assert "\n.SS suppression\nRULE is a rule, a pattern such as" in page
 
 
 class TestCompletion:

@@ -22,6 +22,8 @@ def manual_page(parser: Parser) -> Iterator[str]:
         parser: The program's parser.
     """
     yield f'.TH "{parser.prog.upper()}" 1 "" "{parser.prog} {__version__}" "User Commands"'
+    yield ".nh"  # names are copied, so that none is broken between lines
+    yield ".ad l"
     yield ".SH NAME"
     yield _escaped(f"{parser.prog} - {_lowered(parser.description)}")
     yield ".SH SYNOPSIS"
@@ -31,6 +33,8 @@ def manual_page(parser: Parser) -> Iterator[str]:
     for name, command in parser.commands.items():
         if command.prog.rpartition(" ")[2] == name:  # not an alias
             yield from _command(command)
+    yield ".SH FILES"
+    yield _escaped(".draguard.yaml: the configuration file, which draguard config describes")
     yield ".SH EXIT STATUS"
     yield from _raw((parser.epilog or "").partition("\n\n")[0].partition("\n")[2])
 
@@ -51,13 +55,25 @@ def _command(parser: Parser) -> Iterator[str]:
 
 
 def _options(parser: Parser) -> Iterator[str]:
+    for group in parser._action_groups:  # noqa: SLF001 - argparse has no other way to list them
+        shown = [each for each in group._group_actions if _is_shown(each)]  # noqa: SLF001
+        if shown and group not in (parser._positionals, parser._optionals):  # noqa: SLF001
+            yield f".SS {_escaped(group.title or '')}"
+            if group.description:
+                yield _escaped(group.description)
+        for action in shown:
+            yield from _option(parser, action)
+
+
+def _is_shown(action: argparse.Action) -> bool:
+    return action.help != argparse.SUPPRESS and not isinstance(action, argparse._SubParsersAction)  # noqa: SLF001
+
+
+def _option(parser: Parser, action: argparse.Action) -> Iterator[str]:
     formatter = Help(parser.prog)
-    for action in parser._actions:  # noqa: SLF001 - argparse has no other way to list them
-        if isinstance(action, argparse._SubParsersAction) or action.help == argparse.SUPPRESS:  # noqa: SLF001
-            continue
-        yield ".TP"
-        yield f".B {_escaped(formatter._format_action_invocation(action))}"  # noqa: SLF001
-        yield _escaped(formatter._expand_help(action) if action.help else "")  # noqa: SLF001
+    yield ".TP"
+    yield f".B {_escaped(formatter._format_action_invocation(action))}"  # noqa: SLF001
+    yield _escaped(formatter._expand_help(action) if action.help else "")  # noqa: SLF001
 
 
 def _usage(parser: Parser) -> str:
