@@ -465,9 +465,8 @@ def test_a_version_is_compared_by_the_operator_that_is_written(comparison: str, 
     manifests = device_class(expression)
     (found,) = findings(manifests + resource_slice("{name: d, attributes: {v: {version: 1.2.3}}}"))
     assert (found["rule"], found["hint"]) == ("selector-fails", f"v is of type version: compare it as in {hint}")
-    assert all(
-        each["hint"] == f"compare a version as in {hint}, a number without quotes" for each in findings(manifests)
-    )
+    hints = [each["hint"] for each in findings(manifests) if each["rule"] != "driver-not-tested"]
+    assert set(hints) <= {f"compare a version as in {hint}, a number without quotes"}
 
 
 def test_a_version_is_suggested_that_the_scheduler_can_read() -> None:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.core.podspec import SOURCES
+from webhook.api.dra.names import STANDARD_DOMAIN
 from webhook.documents.placeholders import PLACEHOLDER
 from webhook.formats.identifiers import near_semver
 from webhook.formats.quantities import near_quantity
@@ -169,7 +170,7 @@ def _domain(problem: Problem, obj: Any) -> Advice:
         respelt = _NOT_IN_IDENTIFIERS.sub("_", own)
         return _rename(f"{stated}/{respelt}", safe=False) if own and respelt != own else Advice()
     if standard := _STANDARD.get(name.lower()):
-        return _rename(f"resource.kubernetes.io/{standard}", safe=False)
+        return _rename(f"{STANDARD_DOMAIN}/{standard}", safe=False)
     if domain := selectorhints.only_domain(obj):
         return _rename(f"{domain}/{name}", safe=False)
     return Advice(f"{selectorhints.NAME_DOMAIN}: {selectorhints.DRIVER}/{name}")

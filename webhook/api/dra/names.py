@@ -22,6 +22,8 @@ DRIVER_NAME_MAX_BYTES = 63
 POOL_NAME_MAX_BYTES = 253
 ID_MAX_BYTES = 32
 
+STANDARD_DOMAIN = "resource.kubernetes.io"
+"""The domain of the attributes that Kubernetes defines for the devices of all drivers."""
 ONE_VALUE = "int", "bool", "string", "version"
 """The fields of an attribute that hold one value; here, as profiles of drivers need nothing else of devices."""
 
