@@ -211,7 +211,7 @@ def test_a_search_spends_by_the_text_and_the_pattern() -> None:
 
 
 def test_what_is_kept_of_patterns_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept: Cache[regex.Pattern] = Cache(MAX_CACHE)
+    kept: Cache[regex.CompiledPattern] = Cache(MAX_CACHE)
     monkeypatch.setattr(regex, "_patterns", kept)
     for number in range(200):
         assert matches("a", f"a|b{number}")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from webhook.cel.kubernetes.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User
-from webhook.policy.evaluation.authorizer import AuthorizerError, Rule, authorizer_of
+from webhook.policy.evaluation.authorizer import AuthorizerError, Permission, authorizer_of
 
 
 def deny_all(question: PathCheck | ResourceCheck) -> Decision:
@@ -21,7 +21,7 @@ RULE: dict[str, Any] = {"api_groups": [""], "resources": ["pods"], "verbs": ["ge
 
 
 def allows(question: PathCheck | ResourceCheck = GET_POD, **fields: Any) -> bool:
-    return Rule(**{name: frozenset(values) for name, values in (RULE | fields).items()}).allows(question)
+    return Permission(**{name: frozenset(values) for name, values in (RULE | fields).items()}).allows(question)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from webhook.policy.change.mutate import mutate
 from webhook.policy.evaluation import quick
 from webhook.policy.evaluation import validate as validating
 from webhook.policy.evaluation.authorizer import DENY_ALL
-from webhook.policy.evaluation.conditions import Outcome, evaluate_conditions
+from webhook.policy.evaluation.conditions import MatchResult, evaluate_conditions
 from webhook.policy.evaluation.request import Request, request_of, request_of_review
 from webhook.policy.evaluation.session import Session
 from webhook.policy.evaluation.validate import validate
@@ -60,7 +60,7 @@ def reported(monkeypatch: pytest.MonkeyPatch) -> Told:
         programs = invocation.hook.programs
         if changes:
             met = evaluate_conditions(programs, alone.bindings(invocation, obj), alone.request, alone.meter)
-            assert met == Outcome(holds=False)
+            assert met == MatchResult(holds=False)
         else:
             result = validating._evaluate(alone, invocation)
             assert result == validating._Result(invocation.passed) if holds else not any(result)

@@ -23,8 +23,8 @@ _JSON_SINCE = 34
 """From Kubernetes 1.34 rejected values are shown as JSON, not as Go writes them."""
 
 
-class Condition(V1Struct):
-    """A condition on a node's labels or fields."""
+class UncheckedRequirement(V1Struct):
+    """A condition on a node's labels or fields, without their rules."""
 
     go_name = "NodeSelectorRequirement"
 
@@ -33,10 +33,10 @@ class Condition(V1Struct):
     values = Array(Text(), "What the operator compares the label with.")
 
 
-class Requirement(Condition):
-    """A condition on a node's labels, whose values may be such as no label has."""
+class Requirement(UncheckedRequirement):
+    """A condition on a node's labels, whose values need not be valid for labels."""
 
-    key = Condition.key.but(formats=(formats.label_key,), always=True)
+    key = UncheckedRequirement.key.but(formats=(formats.label_key,), always=True)
 
 
 class NodeSelectorRequirement(Requirement):
@@ -47,12 +47,12 @@ class RequiredRequirement(Requirement):
     """A condition on the labels of a node that a pod must run on."""
 
 
-class NodeFieldRequirement(Condition):
+class NodeFieldRequirement(UncheckedRequirement):
     """A condition on a node's fields, of which only the name can be matched."""
 
-    key = Condition.key.but(doc="The field: metadata.name.")
-    operator = Condition.operator.but(doc="In or NotIn.")
-    values = Condition.values.but(doc="One node name.")
+    key = UncheckedRequirement.key.but(doc="The field: metadata.name.")
+    operator = UncheckedRequirement.operator.but(doc="In or NotIn.")
+    values = UncheckedRequirement.values.but(doc="One node name.")
 
 
 class Term(V1Struct):

@@ -8,13 +8,13 @@ from webhook.budget import work
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError
 from webhook.cel.overloads import Overload
-from webhook.cel.regex.re2 import Pattern, compile_pattern
+from webhook.cel.regex.re2 import CompiledPattern, compile_pattern
 from webhook.cel.types.base import INT, STRING, list_of
 
 _WORK_OF_MATCH: Final = 8
 
 
-def _compiled(pattern: str) -> Pattern:
+def _compiled(pattern: str) -> CompiledPattern:
     try:
         return compile_pattern(pattern)
     except EvaluationError as error:

@@ -43,7 +43,7 @@ _UNICODE_WEIGHT: Final = 600
 _CLASS_WEIGHT: Final = 8
 
 
-class Pattern(NamedTuple):
+class ParsedPattern(NamedTuple):
     """A parsed regular expression.
 
     Args:
@@ -55,7 +55,7 @@ class Pattern(NamedTuple):
     weight: int
 
 
-def read_pattern(text: str) -> Pattern:
+def read_pattern(text: str) -> ParsedPattern:
     """Reads a regular expression.
 
     Raises:
@@ -71,7 +71,7 @@ class _Reader(Stack):
         self._copied = 0
         self._ends_of_names = True
 
-    def read(self) -> Pattern:
+    def read(self) -> ParsedPattern:
         text, size = self._text, len(self._text)
         repeated = -1
         while self._at < size:
@@ -97,7 +97,7 @@ class _Reader(Stack):
         if len(self._stack) != 1:
             self._fail("missing closing )", 0)
         self._pieces.append(text[self._copied :])
-        return Pattern("".join(self._pieces), self._stack[0].weight)
+        return ParsedPattern("".join(self._pieces), self._stack[0].weight)
 
     def _one(self, char: str) -> None:
         if char == "\\":

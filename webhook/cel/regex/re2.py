@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 from webhook.budget import work
 from webhook.cel.cache import Cache
 from webhook.cel.errors import EvaluationError
-from webhook.cel.regex.pattern import Pattern as Read
-from webhook.cel.regex.pattern import read_pattern
+from webhook.cel.regex.pattern import ParsedPattern, read_pattern
 from webhook.cel.regex.stack import PatternError
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ class _Compiled(Protocol):
         """Finds all matches in a text."""
 
 
-class Pattern:
+class CompiledPattern:
     """A pattern that can be searched for.
 
     Args:
@@ -110,9 +109,9 @@ class Pattern:
 
 
 _ENTRY: Final = 400
-_known: Final[Cache[Read]] = Cache(1 << 20)
+_known: Final[Cache[ParsedPattern]] = Cache(1 << 20)
 """Parsed patterns; parsing one takes longer than the rest of a short expression."""
-_patterns: Final[Cache[Pattern]] = Cache(MAX_CACHE)
+_patterns: Final[Cache[CompiledPattern]] = Cache(MAX_CACHE)
 
 
 def check_pattern(pattern: str) -> None:
@@ -125,7 +124,7 @@ def check_pattern(pattern: str) -> None:
     _read(pattern)
 
 
-def _read(pattern: str) -> Read:
+def _read(pattern: str) -> ParsedPattern:
     found = _known.get(pattern)
     if found is None:
         work(len(pattern))
@@ -141,7 +140,7 @@ def _too_large() -> EvaluationError:
     return EvaluationError(f"the pattern is too large: it takes more than the {MAX_MEMORY >> 10} KiB that are allowed")
 
 
-def compile_pattern(pattern: str) -> Pattern:
+def compile_pattern(pattern: str) -> CompiledPattern:
     """Compiles a pattern.
 
     Raises:
@@ -154,7 +153,7 @@ def compile_pattern(pattern: str) -> Pattern:
         if read.weight > _MAX_WEIGHT:
             raise _too_large()
         work(read.weight)
-        found = Pattern(_compile(readable(read.text)))
+        found = CompiledPattern(_compile(readable(read.text)))
         _patterns.put(pattern, found, MAX_MEMORY + len(pattern))
     return found
 

@@ -33,14 +33,14 @@ class OutOfBudgetError(Exception):
         super().__init__("validation failed due to running out of cost budget, no further validation rules will be run")
 
 
-class Outcome(NamedTuple):
+class EvaluationResult(NamedTuple):
     """The result of an expression: a value or an error."""
 
     value: Any = None
     error: str = ""
 
 
-TRUE: Final = Outcome(value=True)
+TRUE: Final = EvaluationResult(value=True)
 """The outcome of nearly all conditions and validations."""
 
 _UNKNOWN: Final = object()
@@ -126,7 +126,7 @@ class Evaluation:
         """The remaining budget."""
         return self._limit - self._meter.cost
 
-    def evaluate(self, expression: NamedExpression) -> Outcome:
+    def evaluate(self, expression: NamedExpression) -> EvaluationResult:
         """Evaluate an expression.
 
         Raises:
@@ -135,13 +135,13 @@ class Evaluation:
         """
         compiled = expression.compiled
         if isinstance(compiled, Failure):
-            return Outcome(error=f"compilation error: {compiled.text}")
+            return EvaluationResult(error=f"compilation error: {compiled.text}")
         meter = self._meter
         try:
             value = compiled.program.evaluate(self._bindings, meter=meter)
-            outcome = TRUE if value is True else Outcome(value)
+            outcome = TRUE if value is True else EvaluationResult(value)
         except (EvaluationError, CostLimitExceededError) as error:
-            outcome = Outcome(error=f"expression '{expression.text}' resulted in error: {error}")
+            outcome = EvaluationResult(error=f"expression '{expression.text}' resulted in error: {error}")
         if meter.cost > self._limit:
             raise OutOfBudgetError
         return outcome

@@ -40,7 +40,7 @@ class AuthorizerError(ValueError):
     """A list of rules is malformed; the text says where and how."""
 
 
-class Rule(NamedTuple):
+class Permission(NamedTuple):
     """Actions that users may take; an empty set of users, groups, namespaces or names stands for all of them."""
 
     users: frozenset[str] = frozenset()
@@ -85,7 +85,7 @@ class Authorizer:
         rules: The allowed actions.
     """
 
-    def __init__(self, rules: Iterable[Rule] = ()) -> None:
+    def __init__(self, rules: Iterable[Permission] = ()) -> None:
         self._rules = tuple(rules)
 
     def bindings(self, request: Request, noted: set[str]) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def authorizer_of(document: object) -> Authorizer:
     return Authorizer(_rule_of(rule, f"rules[{index}]") for index, rule in enumerate(rules))
 
 
-def _rule_of(rule: object, where: str) -> Rule:
+def _rule_of(rule: object, where: str) -> Permission:
     if not isinstance(rule, dict):
         raise AuthorizerError(f"{where}: a rule is a map with {', '.join(_FIELDS)}")
     unknown = [str(name) for name in rule if name not in _FIELDS]
@@ -147,7 +147,7 @@ def _rule_of(rule: object, where: str) -> Rule:
         raise AuthorizerError(f"{where}.{unknown[0]}: unknown field; a rule has {', '.join(_FIELDS)}")
     if not rule.get("verbs"):
         raise AuthorizerError(f"{where}.verbs: a rule names the verbs that it allows, or *")
-    return Rule(*(_texts(rule, name, where) for name in _FIELDS))
+    return Permission(*(_texts(rule, name, where) for name in _FIELDS))
 
 
 def _texts(rule: Mapping[Any, Any], name: str, where: str) -> frozenset[str]:

@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from webhook.policy.manifest.programs import Programs
 
 
-class Outcome(NamedTuple):
+class MatchResult(NamedTuple):
     """Whether the conditions hold, or the error that leaves this undecided."""
 
     holds: bool
     error: str = ""
 
 
-HOLD: Final = Outcome(holds=True)
+HOLD: Final = MatchResult(holds=True)
 
 
-def evaluate_conditions(programs: Programs, bindings: Mapping[str, Any], request: Request, meter: Meter) -> Outcome:
+def evaluate_conditions(programs: Programs, bindings: Mapping[str, Any], request: Request, meter: Meter) -> MatchResult:
     """Evaluate a policy's match conditions: if one is false, the policy does not apply, even if others fail.
 
     Args:
@@ -62,7 +62,7 @@ def evaluate_conditions(programs: Programs, bindings: Mapping[str, Any], request
                 errors.append(outcome.error)
             refused = refused or outcome.value is False
     except OutOfBudgetError as error:
-        return Outcome(holds=False, error=str(error))
+        return MatchResult(holds=False, error=str(error))
     if refused:
-        return Outcome(holds=False)
-    return Outcome(holds=False, error=aggregate(errors)) if errors else HOLD
+        return MatchResult(holds=False)
+    return MatchResult(holds=False, error=aggregate(errors)) if errors else HOLD

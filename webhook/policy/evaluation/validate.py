@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from webhook.cel import Meter
-    from webhook.policy.evaluation.activation import Outcome
+    from webhook.policy.evaluation.activation import EvaluationResult
     from webhook.policy.evaluation.authorizer import Authorizer
     from webhook.policy.evaluation.params import PolicyFault
     from webhook.policy.evaluation.plan import Invocation
@@ -194,7 +194,9 @@ def _validations(invocation: Invocation, bindings: Mapping[str, Any], meter: Met
     ]
 
 
-def _decision(invocation: Invocation, validation: Validation, outcome: Outcome, expression: Outcome | None) -> Decision:
+def _decision(
+    invocation: Invocation, validation: Validation, outcome: EvaluationResult, expression: EvaluationResult | None
+) -> Decision:
     if outcome.error:
         return _failed(invocation, outcome.error, validation)
     policy, binding, path = invocation.hook.policy, invocation.binding, validation.path / "expression"
@@ -211,7 +213,7 @@ def _decision(invocation: Invocation, validation: Validation, outcome: Outcome, 
     )
 
 
-def _message(validation: Validation, expression: Outcome | None) -> str:
+def _message(validation: Validation, expression: EvaluationResult | None) -> str:
     message = expression.value.strip(GO_SPACE) if expression and isinstance(expression.value, str) else ""
     if "\n" in message or len(message.encode(errors="replace")) > MAX_MESSAGE_BYTES:
         message = ""
