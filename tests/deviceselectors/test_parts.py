@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from webhook.cel.kubernetes.devices import Selector, compile_selector
 from webhook.cel.kubernetes.quantity import parse
+from webhook.cel.syntax.reads import reads as paths
 from webhook.deviceselectors.fleet import EVERYWHERE, shortened
 from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.parts import Parts, _kept, parts_of
@@ -60,6 +62,16 @@ DEVICE = {
             f"cel.bind(a, {A}, has(a.color) && a.index > 2)",
             f"cel.bind(a, {A}, has(a.color) && a.index > 2) is false",
         ),
+        (
+            f"{A}[?'index'].optMap(i, i > 2).orValue(false)",
+            f'{A}[?"index"].optMap(i, i > 2).orValue(false)',
+            f'{A}[?"index"].optMap(i, i > 2).orValue(false) is false',
+        ),
+        (
+            f"{A}[?'index'].optFlatMap(i, optional.of(i > 2)).value()",
+            f'{A}[?"index"].optFlatMap(i, optional.of(i > 2)).value()',
+            f'{A}[?"index"].optFlatMap(i, optional.of(i > 2)).value() is false',
+        ),
         ("device.driver.size() > 5", "device.driver.size() > 5", "device.driver.size() is 1, wanted > 5"),
         ('device.driver == "g"', 'driver = "g"', ""),
     ],
@@ -91,6 +103,14 @@ def test_says_what_is_wanted_and_what_was_met(expression: str, wanted: str, blam
 )
 def test_tells_which_reads_are_guarded(expression: str, expected: list[tuple[str, bool]]) -> None:
     assert [(each.name, each.is_guarded) for each in reads(Parts(expression, Release(36)).root)] == expected
+
+
+def test_what_nested_macros_share_is_read_once() -> None:
+    selector = compile_selector(
+        f"optional.of(device.driver){'.optMap(x, x)' * 40}.hasValue()", Release(36), stored=True
+    )
+    assert isinstance(selector, Selector)
+    assert list(paths(selector.root, "device")) == [("driver",)]
 
 
 def test_drivers_are_those_that_are_insisted_on() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.cel.syntax.ast import Call, Comprehension, Expression, Ident, ListExpression, Literal, Select
+from webhook.cel.syntax.ast import Call, Comprehension, Expression, Ident, ListExpression, Literal, Select, Shared
 from webhook.cel.types.values import Optional
 from webhook.later import Module
 
@@ -25,12 +25,13 @@ INDEX: Final = "_[_]"
 
 OPERATORS: Final = {"_==_": "==", "_!=_": "!=", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
 """The operators of comparisons, by their functions."""
+_CONDITIONAL: Final = "_?_:_"
 _INFIX: Final = {
     **OPERATORS,
     **{f"_{each}_": each for each in ("+", "-", "*", "/", "%", "&&", "||")},
     "@in": "in",
 }
-_WRAPPED: Final = {INDEX: "{}[{}]", "_[?_]": "{}[?{}]", "_?._": "{}[?{}]", NOT: "!{}", "_?_:_": "{} ? {} : {}"}
+_WRAPPED: Final = {INDEX: "{}[{}]", "_[?_]": "{}[?{}]", "_?._": "{}[?{}]", NOT: "!{}", _CONDITIONAL: "{} ? {} : {}"}
 _MOST_SHOWN: Final = 1 << 14
 """The number of characters after which a value is cut; an attribute has fewer."""
 
@@ -93,7 +94,22 @@ def source_of(node: Expression) -> str:  # noqa: PLR0911 - a return for each kin
     return "…"
 
 
+def _source_of_mapping(has_value: Expression, mapped: Expression, _: Expression) -> str:
+    """Write what ``optMap`` and ``optFlatMap`` expand to as the macro; empty for other conditions."""
+    target = has_value.target if isinstance(has_value, Call) else None
+    if not isinstance(target, Shared):
+        return ""
+    name = "optFlatMap"
+    if isinstance(mapped, Call) and mapped.function == "optional.of":
+        name, mapped = "optMap", mapped.arguments[0]
+    if not isinstance(mapped, Comprehension):
+        return ""
+    return f"{source_of(target.original)}.{name}({mapped.accumulator}, {source_of(mapped.result)})"
+
+
 def _source_of_call(node: Call) -> str:
+    if node.function == _CONDITIONAL and (macro := _source_of_mapping(*node.arguments)):
+        return macro
     arguments = [source_of(each) for each in node.arguments]
     if node.function == NOT and getattr(node.arguments[0], "function", "") in _INFIX:
         return f"!({arguments[0]})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from webhook.budget import current
-from webhook.cel.syntax.ast import Call, Ident, Literal, Select
+from webhook.cel.syntax.ast import Call, Ident, Literal, Select, Shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ def reads(root: Expression, variable: str) -> Iterator[Path]:
     """The paths from a variable that an expression reads: `("attributes", "a.example.com", "model")`.
 
     A path ends where a step is computed, so that everything below it may be read: `("attributes",)`. Each occurrence of
-    the variable has one.
+    the variable in the text has one.
 
     Args:
         root: The expression.
@@ -31,6 +31,7 @@ def reads(root: Expression, variable: str) -> Iterator[Path]:
         BudgetExceededError: The walk is more work than the budget in force allows.
     """
     pending, spend = [root], current().spend
+    shared: set[Shared] = set()
     while pending:
         spend(2)
         node = pending.pop()
@@ -42,6 +43,10 @@ def reads(root: Expression, variable: str) -> Iterator[Path]:
             if node.name.removeprefix(".") == variable:
                 yield tuple(reversed(path))
             continue
+        if isinstance(node, Shared):
+            if node in shared:
+                continue
+            shared.add(node)
         pending.extend(node.children())
 
 
