@@ -121,7 +121,7 @@ def _part(token: re.Match[str]) -> str:
         return "[^/]*"
     if text == "?":
         return "[^/]"
-    if text.startswith("[") and len(text) > 1:
+    if text.startswith("["):
         inner = text[1:-1]
         negated, inner = inner.startswith("!"), inner.removeprefix("!").replace("\\", "\\\\").replace("[", "\\[")
         return f"[{'^' if negated else ''}{inner}]" if inner else re.escape(text)
