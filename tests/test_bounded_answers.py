@@ -9,6 +9,8 @@ import pytest
 
 import webhook
 from tests.attacks.answers import MADE, owners, pods, segments
+from tests.attacks.target import DRA
+from tests.command import draguard
 from tests.steps import counting
 from webhook.admission import Call, MalformedReviewError, ReviewOptions, answer, read, review
 from webhook.admission.responses import MAX_CAUSES
@@ -16,6 +18,7 @@ from webhook.problem import SHOWN, cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 LARGEST = 1 << 20
 
@@ -78,3 +81,23 @@ def test_another_version_is_not_repeated_at_any_length(version: Any) -> None:
     result = answer(body, Call("validate"), ReviewOptions())
     assert result.status == 400
     assert len(result.body) < 1000
+
+
+@pytest.mark.parametrize("output", ["json", "sarif", "html", "junit"])
+def test_a_report_does_not_repeat_long_names_and_keys(output: str, tmp_path: Path) -> None:
+    long = "k" * 100_000
+    fields = dict.fromkeys((f"field{number}" for number in range(100)), 1)
+    metadata = {"name": f"{long} ", "namespace": f"{long} "}
+    devices = [{"name": "gpu", "attributes": {long: fields}}]
+    made = {"apiVersion": DRA, "kind": "ResourceSlice", "metadata": metadata, "spec": {"devices": devices}}
+    (tmp_path / "slice.json").write_text(json.dumps(made), encoding="utf-8")
+    done = draguard("validate", "--output", output, tmp_path)
+    assert done.out.count("field") > 100
+    assert len(done.out) < 5_000_000
+
+
+def test_findings_share_a_long_key() -> None:
+    devices = [{"name": "gpu", "attributes": {"k" * 100_000: {"field1": 1, "field2": 2}}}]
+    made = {"apiVersion": DRA, "kind": "ResourceSlice", "metadata": {"name": "a"}, "spec": {"devices": devices}}
+    keys = {id(problem.path[4]) for problem in webhook.validate(made) if len(problem.path) > 5}
+    assert len(keys) == 1

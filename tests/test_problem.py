@@ -15,6 +15,13 @@ def test_a_path_is_spelled_with_fields_indices_and_keys() -> None:
     assert list(path)[:3] == ["spec", "devices", 0]
 
 
+def test_of_a_long_path_the_middle_is_left_out() -> None:
+    path = Path(("spec", *[Key("k" * 100_000)] * 3, "name"))
+    assert len(str(path)) < 4010
+    assert str(path).startswith("spec[kk")
+    assert str(path).endswith("kk].name")
+
+
 def test_a_finding_moves_down_with_its_object() -> None:
     problem = required(Path(("name",))).under(0).under("requests")
     assert (str(problem.path), problem.field) == ("requests[0].name", "requests[0].name")

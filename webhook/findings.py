@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from webhook.budget import BudgetExceededError, DeadlineExceededError
-from webhook.problem import BAD_REQUEST, ERROR, Path, Problem
+from webhook.problem import BAD_REQUEST, ERROR, SHOWN, Path, Problem, cut
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -34,17 +34,12 @@ class Identity(NamedTuple):
 
 
 def identity(obj: object) -> Identity:
-    """Return the identity of a JSON value."""
+    """Return the identity of a JSON value; parts that are too long for any object are cut, as each finding has them."""
     if not isinstance(obj, dict):
         return Identity()
     version, kind, metadata = obj.get("apiVersion"), obj.get("kind"), obj.get("metadata")
     namespace, name = (metadata.get("namespace"), metadata.get("name")) if isinstance(metadata, dict) else ("", "")
-    return Identity(
-        version if isinstance(version, str) else "",
-        kind if isinstance(kind, str) else "",
-        namespace if isinstance(namespace, str) else "",
-        name if isinstance(name, str) else "",
-    )
+    return Identity(*(cut(part, SHOWN) if isinstance(part, str) else "" for part in (version, kind, namespace, name)))
 
 
 class Origin(NamedTuple):

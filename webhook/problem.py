@@ -41,6 +41,10 @@ ONCE_DECODED: Final = "the API server reports this once it can decode the object
 """The hint on findings in an object that cannot be decoded."""
 
 
+_LONGEST_PATH: Final = 4000
+"""How many characters of a path are spelled: a key may have any number, and each finding below it repeats them."""
+
+
 class Key(str):
     """A step into a map, spelled ``[key]`` where a field is spelled ``.field``."""
 
@@ -63,9 +67,22 @@ class Path(tuple["str | int", ...]):
         return Path((*self, step))
 
     def __str__(self) -> str:
-        """Spell the path as the API server does."""
-        text = "".join(f"[{step}]" if isinstance(step, int | Key) else f".{step}" for step in self)
-        return text.removeprefix(".")
+        """Spell the path as the API server does, but leave out the middle of a very long one."""
+        return clipped("".join(map(_spelled, self)).removeprefix("."))
+
+
+def _spelled(step: str | int) -> str:
+    if isinstance(step, int):
+        return f"[{step}]"
+    return f"[{clipped(step)}]" if isinstance(step, Key) else f".{clipped(step)}"
+
+
+def clipped(text: str) -> str:
+    """Leave out the middle of a very long path or of a step."""
+    if len(text) <= _LONGEST_PATH:
+        return text
+    half = _LONGEST_PATH // 2
+    return f"{text[:half]}...{text[-half:]}"
 
 
 def value_at(value: Any, path: Iterable[str | int], absent: Any = None) -> Any:

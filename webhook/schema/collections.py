@@ -318,7 +318,8 @@ class Map(Field):
 
 
 def _below(findings: Iterable[SchemaFinding], key: str, shown: Sequence[str]) -> list[SchemaFinding]:
-    return [finding.below((Key(key),), shown) for finding in findings]
+    steps = (Key(key),)  # which all findings share, as it may be long
+    return [finding.below(steps, shown) for finding in findings]
 
 
 def _cut(key: str, limit: int) -> Key:

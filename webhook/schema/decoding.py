@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from webhook.patterns import Pattern
-from webhook.problem import BAD_REQUEST, ERROR, Advice, Fix, Key, Path, Problem, quoted
+from webhook.problem import BAD_REQUEST, ERROR, Advice, Fix, Key, Path, Problem, clipped, quoted
 from webhook.records import NamedTuple
 from webhook.spelling import nearest
 
@@ -144,7 +144,7 @@ def unknown_field(name: str, known: Iterable[str]) -> Misfit:
 
     def describe(path: Path) -> str:
         # Go's decoder spells the key of a map like a field.
-        spelled = Path(str(step) if isinstance(step, Key) else step for step in path)
+        spelled = Path(str(clipped(step)) if isinstance(step, Key) else step for step in path)
         return f"{STRICT}unknown field {quoted(str(spelled))}"
 
     return Misfit(Path((name,)), UNKNOWN_FIELD, describe, suggest)
