@@ -365,6 +365,15 @@ class TestHouseRules:
         with pytest.raises(helm_python.HelmError, match=r"app\.kubernetes\.io/name"):
             render({"podLabels": {"app.kubernetes.io/name": "other"}})
 
+    def test_null_leaves_a_value_out(self) -> None:
+        names = ("commonLabels", "commonAnnotations", "podLabels", "podAnnotations", "priorityClassName", "hostNetwork")
+        webhooks = dict.fromkeys(("labels", "annotations", "exemptNamespaces", "namespaceMatchExpressions"))
+        release = with_values(**dict.fromkeys(names), webhooks=webhooks)
+        assert "priorityClassName" not in release.pod["spec"]
+        assert release.all("ResourceQuota") == []
+        (namespaces,) = release.webhooks["resources"]["namespaceSelector"]["matchExpressions"]
+        assert namespaces["values"] == [NAMESPACE]
+
     def test_an_object_s_own_annotation_wins(self) -> None:
         account = rendered("house rules").one("ServiceAccount")
         assert account["metadata"]["annotations"] == {"owner": "security@example.com"}

@@ -28,7 +28,7 @@ app.kubernetes.io/component: admission-webhook
 
 {{- /* Labels, and those that one object has besides, which win over commonLabels. Takes: labels as text, the object's own. */ -}}
 {{- define "draguard.labelsWith" -}}
-{{- merge (dict) (last .) (first . | fromYaml) | toYaml -}}
+{{- merge (dict) (default dict (last .)) (first . | fromYaml) | toYaml -}}
 {{- end -}}
 
 {{- define "draguard.commonLabels" -}}
@@ -42,7 +42,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{- /* The annotations of an object's metadata, with their key, if there are any. Takes: root, the object's own. */ -}}
 {{- define "draguard.annotations" -}}
-{{- with merge (dict) (default dict (last .)) (first .).Values.commonAnnotations -}}
+{{- with merge (dict) (default dict (last .)) (default dict (first .).Values.commonAnnotations) -}}
 annotations:
   {{- toYaml . | nindent 2 }}
 {{- end -}}

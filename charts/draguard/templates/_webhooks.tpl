@@ -3,7 +3,7 @@
 {{- if semverCompare "<1.28.0-0" .Capabilities.KubeVersion.Version }}
 {{- fail "draguard needs Kubernetes 1.28 or later: earlier API servers drop matchConditions, and would send it every pod" }}
 {{- end -}}
-{{- $own := deepCopy .Values.webhooks.annotations -}}
+{{- $own := deepCopy (default dict .Values.webhooks.annotations) -}}
 {{- if eq .Values.certificates.source "cert-manager" -}}
 {{- $_ := set $own "cert-manager.io/inject-ca-from" (printf "%s/%s" .Release.Namespace (include "draguard.fullname" .)) -}}
 {{- end -}}
@@ -50,7 +50,7 @@ namespaceSelector:
   - key: kubernetes.io/metadata.name
     operator: NotIn
     values:
-    {{- append $webhooks.exemptNamespaces .root.Release.Namespace | uniq | toYaml | nindent 4 }}
+    {{- append (default list $webhooks.exemptNamespaces) .root.Release.Namespace | uniq | toYaml | nindent 4 }}
   {{- with $webhooks.exemptNamespaceLabel }}
   - key: {{ quote . }}
     operator: DoesNotExist
