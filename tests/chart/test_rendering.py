@@ -368,7 +368,8 @@ class TestHouseRules:
     def test_null_leaves_a_value_out(self) -> None:
         names = ("commonLabels", "commonAnnotations", "podLabels", "podAnnotations", "priorityClassName", "hostNetwork")
         webhooks = dict.fromkeys(("labels", "annotations", "exemptNamespaces", "namespaceMatchExpressions"))
-        release = with_values(**dict.fromkeys(names), webhooks=webhooks)
+        values: dict[str, Any] = dict.fromkeys(names)
+        release = with_values("1.36", **values, webhooks=webhooks)
         assert "priorityClassName" not in release.pod["spec"]
         assert release.all("ResourceQuota") == []
         (namespaces,) = release.webhooks["resources"]["namespaceSelector"]["matchExpressions"]
