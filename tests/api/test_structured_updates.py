@@ -74,6 +74,13 @@ def test_the_generation_of_a_pod_is_counted_since_1_33(release: str, count: int)
     assert len(validate(pod, kubernetes=release)) == count
 
 
+@pytest.mark.parametrize(("kubernetes", "shown"), [("1.33", r'"<\u00a0>"'), ("1.36", '"\\u003c\xa0\\u003e"')])
+def test_a_changed_node_name_is_shown_as_json_since_1_34(kubernetes: str, shown: str) -> None:
+    old = resource_slice(version="v1beta1")
+    found = errors(validate(changed(old, spec__nodeName="<\xa0>"), old, kubernetes=kubernetes))
+    assert ("spec.nodeName", f"Invalid value: {shown}: field is immutable") in found
+
+
 @pytest.mark.parametrize(
     ("version", "kubernetes", "shown"),
     [

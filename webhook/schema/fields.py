@@ -234,7 +234,9 @@ class Field:
         gate = target.pick(self.gate) or ()
         return (gate,) if isinstance(gate, str) else tuple(gate)
 
-    def _frozen(self, canonical: Callable[[Any], Any], zero: Any = None) -> Change | None:
+    def _frozen(
+        self, canonical: Callable[[Any], Any], zero: Any = None, show: Callable[[Any], Any] = lambda value: value
+    ) -> Change | None:
         """Refuse any change, if the field is immutable; show ``zero`` for a value that is gone."""
         if not self.immutable:
             return None
@@ -243,7 +245,7 @@ class Field:
             value = canonical(new)
             if new == old or value == canonical(old):
                 return NOTHING
-            shown = None if self.declarative else zero if value is None else new
+            shown = None if self.declarative else zero if value is None else show(new)
             return (invalid(Path(), shown, "field is immutable").named(IMMUTABLE),)
 
         return change

@@ -15,6 +15,7 @@ from webhook.problem import (
     invalid,
     not_supported,
     null,
+    of_own_type,
     required,
     too_long,
     too_many_characters,
@@ -67,13 +68,17 @@ class Scalar(Field):
         """Compile the closures for one target."""
         go_type = self.type_name(package)
         absent = None if self.pointer else self.zero
-        shown = null(target.release) if self.pointer or target.pick(self.converted) else self.zero
+        release, is_pointer = target.release, self.pointer or target.pick(self.converted)
+
+        def show(value: Any) -> Any:
+            return of_own_type(value, release) if is_pointer and type(value) is str else value
+
         default = self._constant(target)
         canonical, view = _readers(self.zero, absent, default)
         check = self.checker(target) if target.validates else None
         return CompiledField(
             walk=self._walk(self.decoder(owner, go_type), check),
-            change=self._frozen(canonical, shown),
+            change=self._frozen(canonical, null(release) if is_pointer else self.zero, show),
             canonical=canonical,
             view=view,
             passes=self.python if check is None and self.fits_by_type else None,
