@@ -34,6 +34,10 @@ _INT64 = range(-(2**63), 2**63)
 _INT64_DIGITS = 19
 _FAST_DIGITS, _FAST_BINARY_DIGITS = 18, 14
 """The digits that upstream assumes to fit an int64; longer numbers take its slow path, which caps and rounds."""
+_UNITS_THAT_WRAP = frozenset({1, 2, 3, 6, 9})
+"""The powers of ten by which upstream multiplies unchecked (``math.go``, ``positiveScaleInt64``)."""
+_WRAPPING_DIGITS = 64
+"""The last digits of a whole number that decide on its lowest 64 bits: 10 to the power of 64 has none of them."""
 _KIBI = 1024
 """The smallest number that is written with a binary suffix."""
 _MILLI = -3
@@ -42,6 +46,11 @@ _EXACT_DIGITS = 600
 """The digits up to which sums and fractions of binary quantities are exact; Python converts at least 640."""
 # White space that JSON allows inside a string as it is; the decoder trims the JSON text, where a newline is a "\n".
 _BLANKS = " \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+
+
+def wrapped(number: int) -> int:
+    """Return the lowest 64 bits of a number as a signed one, as Go's arithmetic does."""
+    return (number + 2**63) % 2**64 - 2**63
 
 
 @total_ordering
@@ -134,14 +143,17 @@ class Quantity:
         return base * float(f"1e{exponent}") if exponent else base
 
     def value(self) -> int:
-        """Round away from zero to a whole number of 64 bits; 0 if it does not fit (``Quantity.Value``)."""
-        if self.length > _INT64_DIGITS:
-            return 0
+        """Round away from zero to a whole number of 64 bits (``Quantity.Value``).
+
+        Of a number that does not fit, the lowest 64 bits are left, or 0 if the server counts it in some greater units.
+        """
         if self.power < 0:
-            number = int(self.digits[: self.power] or "0") + 1
+            number = int(self.digits[: self.power][-_WRAPPING_DIGITS:] or "0") + 1
         else:
-            number = int(f"0{self.digits}{'0' * self.power}")
-        return self.sign * number if self.sign * number in _INT64 else 0
+            number = int(f"0{self.digits}{'0' * min(self.power, _WRAPPING_DIGITS)}"[-_WRAPPING_DIGITS:])
+        number *= self.sign
+        wraps = self.scale is None or self.scale in _UNITS_THAT_WRAP
+        return wrapped(number) if wraps else number if number in _INT64 and self.length <= _INT64_DIGITS else 0
 
     def thousandths(self) -> int | None:
         """Count thousandths; None if there are smaller parts, or more than 64 bits of them."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from webhook.api.core.values import Quantity
 from webhook.formats.quantities import Quantity as Value
-from webhook.formats.quantities import decode_quantity, whole_quantity
+from webhook.formats.quantities import decode_quantity, whole_quantity, wrapped
 from webhook.problem import duplicate, forbidden, invalid, refused, required, too_many
 from webhook.schema import Array, Nested, Struct
 from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
@@ -185,5 +185,5 @@ def _between_steps(
     path: Path, step: Value, least: Value, values: Iterable[Value], count: Callable[[Value], int | None]
 ) -> Iterator[Problem]:
     for value in values:
-        if ((count(value) or 0) - (count(least) or 0)) % (count(step) or 1):
+        if wrapped((count(value) or 0) - (count(least) or 0)) % (count(step) or 1):
             yield invalid(path, str(value), f"value is not a multiple of a given step ({step}) from ({least})")
