@@ -223,3 +223,13 @@ def test_a_repeated_set_of_counters_is_shown_with_the_empty_counter_that_null_is
     assert said(validate(obj, kubernetes="1.35", feature_gates=gates)) == [
         'spec.sharedCounters[1]: Duplicate value: {"name":"a","counters":{"memory":{"value":"0"}}}'
     ]
+
+
+def test_a_set_of_counters_without_a_name_is_compared_with_the_stored_one() -> None:
+    sets = [{"name": "a", "counters": {"memory": {"value": "8Gi"}}}, {}]
+    old = resource_slice(sharedCounters=sets, devices=...)
+    new = changed(old, spec__sharedCounters=[{"name": "a", "counters": {"memory": {"value": "9Gi"}}}, None])
+    gates = {**TAKEOVER, "DRAPartitionableDevices": True}
+    assert said(validate(new, old, kubernetes="1.35", feature_gates=gates)) == [
+        "spec.sharedCounters[1].counters: Required value"
+    ]

@@ -162,3 +162,12 @@ def test_the_time_of_managed_fields_is_parsed() -> None:
 def test_a_key_that_is_not_a_string_is_an_unknown_field() -> None:
     (problem,) = validate({**claim(), 1: 2})
     assert problem.rule == "unknown-field"
+
+
+def test_the_value_at_which_the_decoder_stops_comes_first() -> None:
+    spec = {"deviceSelector": {"device": 1}, "taint": {"key": 2, "timeAdded": "today"}, "more": 3}
+    obj = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceTaintRule", "metadata": {"name": "rule"}, "spec": spec}
+    fields = [str(problem.path) for problem in validate(obj, kubernetes="1.37")]
+    assert fields == ["spec.taint.timeAdded", "spec.deviceSelector.device", "spec.taint.key", "spec.more"]
+    spec["taint"] = {"timeAdded": 5}
+    assert validate(obj, kubernetes="1.37")[0].message.endswith("DeviceTaint.spec.taint.timeAdded of type string")

@@ -74,7 +74,8 @@ def _counterpart(field: Field | None, item: Any, old: Any) -> Any:
     if not isinstance(field, Array) or not field.declarative:
         return None
     keys = field.list_map_keys or ([field.unique] if field.unique else [])
-    same = (each for each in old or () if each and all((each.get(key) or "") == (item.get(key) or "") for key in keys))
+    items = (each or {} for each in old or ())
+    same = (each for each in items if all((each.get(key) or "") == (item.get(key) or "") for key in keys))
     return next(same, None) if keys else None
 
 

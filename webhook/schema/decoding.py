@@ -37,6 +37,8 @@ class Misfit(NamedTuple):
     gates: tuple[str, ...] = ()
     leaves: Mapping[str, Any] = MappingProxyType({})
     """The fields that take the place of a dropped one."""
+    ends: bool = False
+    """Whether the decoder stops there, and tells nothing else: the type parses its own JSON."""
 
     def under(self, step: str | int) -> Misfit:
         """Return the same misfit as seen from one level above."""
@@ -157,7 +159,7 @@ def gated_field(gates: Iterable[str]) -> Misfit:
 
 def unparsable(message: str, rule: str) -> tuple[Misfit]:
     """Report a text that cannot be parsed as its type, such as a quantity."""
-    return (Misfit(Path(), rule, lambda _: message),)
+    return (Misfit(Path(), rule, lambda _: message, ends=True),)
 
 
 _BOOLEANS = {"true": True, "false": False}

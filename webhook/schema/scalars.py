@@ -419,7 +419,7 @@ class Parsed(Scalar):
             try:
                 parse(value)
             except TypeError:
-                return wrong_type(value, owner, "string")
+                return tuple(each._replace(ends=True) for each in wrong_type(value, owner, "string"))
             except ValueError as error:
                 return unparsable(str(error), rule)
             return NOTHING
