@@ -172,6 +172,17 @@ def test_requests_that_compete() -> None:
     assert reason(*on("a"), claim).startswith("1 node cannot meet all requests together: ")
 
 
+@pytest.mark.parametrize(("wanted", "holders"), [("memory", ["default/held"]), ("speed", [])])
+def test_only_capacity_that_others_use_is_held(wanted: str, holders: list[str]) -> None:
+    objects = [*on("a", capacity={"memory": {"value": "10Gi"}}, allowMultipleAllocations=True)]
+    held = clusters.allocated("held", "a", "d0", "old")
+    held["status"]["allocation"]["devices"]["results"][0] |= {"shareID": "s", "consumedCapacity": {"memory": "8Gi"}}
+    claim = asking(capacity={"requests": {wanted: "6Gi"}})
+    (answer,) = simulate([clusters.device_class(), *objects, held, claim], [clusters.pod(claims={"gpu": "c"})])
+    (request,) = answer["why"]["nodes"][0]["requests"]
+    assert [each["claim"] for each in request["heldBy"]] == holders
+
+
 def test_counters_that_only_some_nodes_lack() -> None:
     objects = []
     for name, left in (("a", {"x": "1", "y": "2"}), ("b", {"x": "2", "y": "1"})):

@@ -57,6 +57,14 @@ def partitions() -> list[JSONObject]:
     ]
 
 
+def preferring(*classes: str) -> JSONObject:
+    """Make a claim for a device of the first of some classes that is available."""
+    made = claim()
+    alternatives = [{"name": each, "deviceClassName": each} for each in classes]
+    made["spec"]["devices"]["requests"] = [{"name": "r", "firstAvailable": alternatives}]
+    return made
+
+
 def requesting(**fields: Any) -> Callable[[JSONObject], object]:
     """Return a function that changes the request of the claim."""
     return lambda found: found["c"]["spec"]["devices"]["requests"][0]["exactly"].update(fields)
@@ -418,6 +426,12 @@ STORIES: Final = {
         "with cpu 3 in place of 4",
         lambda found: found["p"]["spec"]["containers"][0]["resources"]["requests"].update(cpu="3"),
         pod(claims={"gpu": "c"}, requests={"cpu": "4"}),
+    ),
+    "the class of an alternative does not exist": Story(
+        [gpus(), preferring("large", "gpu")],
+        "request r/large: device class large does not exist",
+        "without alternative large of request r",
+        lambda found: found["c"]["spec"]["devices"]["requests"][0]["firstAvailable"].pop(0),
     ),
     "a claim is used by as many pods as it can be": Story(
         [gpus(), allocated("c", "a", "d0", *(f"p-{number}" for number in range(256)))],

@@ -263,7 +263,7 @@ class Funnel:
     def _holders(self, index: int, stage: str) -> tuple[str, ...]:
         """Return the claims whose use of a device, its capacity or counters rules it out."""
         device, holders = self._view.devices[index], self._view.usage_of(index).holders
-        if stage in {IN_USE, CAPACITY}:
+        if stage == IN_USE or (stage == CAPACITY and not self._lacks_capacity(index, is_unused=True)):
             return tuple(holders.get(device.name, ()))
         if stage != COUNTERS or not holders or not self._view.variant.features.PartitionableDevices:
             return ()
@@ -293,13 +293,12 @@ class Funnel:
     def _is_enough(self, index: int) -> bool:
         return not self._lacks_capacity(index) and not self._lacks_counters(index)
 
-    def _lacks_capacity(self, index: int) -> Lack | None:
+    def _lacks_capacity(self, index: int, *, is_unused: bool = False) -> Lack | None:
         content, view = self.content(index), self._view
         if not view.variant.features.ConsumableCapacity:
             return None
-        return lack_of_capacity(
-            content.capacity, self._ask.requests, self._ask.takes(content), view.capacity_used(index)
-        )
+        used = None if is_unused else view.capacity_used(index)
+        return lack_of_capacity(content.capacity, self._ask.requests, self._ask.takes(content), used)
 
     def _lacks_counters(self, index: int) -> tuple[Lack, ...]:
         content, view = self.content(index), self._view

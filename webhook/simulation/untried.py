@@ -46,7 +46,7 @@ def advice(scheduler: Scheduler, placement: Placement, explained: Callable[[Verd
     uses = [use if allocation_of(use.claim) else use._replace(claim=deepcopy(use.claim)) for use in uses]
     for use in uses:
         if not allocation_of(use.claim):
-            done += _with_classes(use.claim, inventory)
+            done += [*_with_classes(use.claim, inventory), *_without_alternatives(use.claim, inventory)]
     tries = list(_without_node_name(pod))
     if not done and not text(pod, "spec", "nodeName"):
         return _NOTHING
@@ -119,3 +119,16 @@ def _with_classes(claim: JSONObject, inventory: Inventory) -> list[str]:
             asks["deviceClassName"] = meant
             changes.append(f"with deviceClassName: {meant} in place of {name} in request {request}")
     return changes
+
+
+def _without_alternatives(claim: JSONObject, inventory: Inventory) -> Iterator[str]:
+    """Leave out the alternatives whose classes do not exist, if others are left; yield the changes."""
+    for request in items(claim, "spec", "devices", "requests"):
+        left: list[JSONObject] = []
+        lost: list[JSONObject] = []
+        for each in items(request, "firstAvailable"):
+            is_known = inventory.find("DeviceClass", text(each, "deviceClassName")) is not None
+            (left if is_known else lost).append(each)
+        if left and lost:
+            request["firstAvailable"] = left
+            yield from (f"without alternative {text(each, 'name')} of request {text(request, 'name')}" for each in lost)
