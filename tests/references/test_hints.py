@@ -88,6 +88,15 @@ WITHOUT_KIND = "leave it out: the driver takes parameters without apiVersion and
             ["leave it out: claims and templates are in the namespace of the pod"],
         ),
         (STATEFUL_SET, [OBJECTS]),
+        (
+            POD + "  resources: {claims: [{name: gpu}]}\n  resourceClaims: [{name: gpu, resourceClaimName: c}]",
+            ["containers use claims: write them into resources.claims of each"],
+        ),
+        (
+            selecting("nvidia.com/gpu", 'device.driver == "gpu.nvidia.com"'),
+            ['did you mean "gpu.nvidia.com"?'],
+        ),
+        (selecting("d.example.com", 'device.driver == "d.example.com"').replace("name: gpu,", ""), ["add a name"]),
         (POD + "  resourceClaims: [{name: gpu, resourceClaimName: c}]\n  resourceClaimTemplates: []", [OBJECTS]),
         (RULE, ["name the pool: most drivers name a node's pool after the node"]),
         (SLICE, ["write the field of its type: bool, int, string or version"]),

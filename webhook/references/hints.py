@@ -97,21 +97,29 @@ def _repeated(problem: Problem, obj: Any) -> Advice:
 
 def _respelt(name: object, field: str | int, *, has_dots: bool = True) -> Advice:
     """Suggest a name with only allowed characters for a field."""
-    if not isinstance(name, str) or len(name) > _LONGEST:
-        return Advice()
+    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST:
+        return Advice("add a name" if field == "name" and not name else "")
     if PLACEHOLDER.search(name):
         return Advice("fill in the placeholder first, for example with envsubst")
-    request, slash, own = name.partition("/")
-    if field in SOURCES and own:
-        return Advice("write the name alone: a pod can use only claims and templates of its own namespace")
-    if field == "request" and slash and request:
-        hint = f'containers name the request alone, whichever alternative is allocated: "{request}"'
-        return Advice(hint, Fix("replace", request))
+    if "/" in name and (advice := _of_parts(field, *name.split("/", 1))):
+        return advice
     written = name.lower() if has_dots else name.lower().replace(".", "-")
     respelt = _NOT_IN_NAMES.sub("-", written).strip("-.")
     if field == "generateName" and respelt:
         respelt += "-"
     return Advice(f'did you mean "{respelt}"?', Fix("respell", respelt, safe=False)) if respelt else Advice()
+
+
+def _of_parts(field: str | int, first: str, last: str) -> Advice | None:
+    """Explain the parts of a name around a slash; None if the field gives them no meaning."""
+    if field == "request" and first:
+        hint = f'containers name the request alone, whichever alternative is allocated: "{first}"'
+        return Advice(hint, Fix("replace", first))
+    if field == "deviceClassName" and last and first:  # the name of an extended resource, such as nvidia.com/gpu
+        return _rename(f"{last}.{first}".lower(), safe=False)
+    if field in SOURCES and last:
+        return Advice("write the name alone: a pod can use only claims and templates of its own namespace")
+    return None
 
 
 def _version(problem: Problem, obj: Any) -> Advice:
@@ -221,6 +229,7 @@ _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
     "pods-without-end": lambda *_: Advice(
         "pods of this kind run until they are deleted, those of a Job end: leave the field out, or use a Job"
     ),
+    "claims-of-pod-level": lambda *_: Advice("containers use claims: write them into resources.claims of each"),
     "value-to-tolerate": placementhints.of_toleration,
     "value-for-operator": placementhints.of_toleration,
     "label-key": placementhints.of_key,
