@@ -96,7 +96,7 @@ for line in sys.stdin:
 
 @pytest.mark.process
 @pytest.mark.parametrize(("leak", "fails"), [(0, False), (100 - sys.getsizeof(b"") - 8, True)])
-def test_a_process_that_leaks_is_found(leak: int, fails: bool, tmp_path: Path) -> None:  # noqa: FBT001 - a parameter
+def test_a_process_that_leaks_is_found(leak: int, fails: bool, tmp_path: Path) -> None:
     found = []
     with subprocess.Popen(
         [sys.executable, "-c", ANSWERING, str(leak)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -368,7 +368,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 @given(VALUES, st.booleans(), st.sampled_from([None, 1]))
-def test_json_is_read_as_the_standard_library_does(value: Any, ascii_only: bool, indent: int | None) -> None:  # noqa: FBT001
+def test_json_is_read_as_the_standard_library_does(value: Any, ascii_only: bool, indent: int | None) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
     assert same(read(text.encode()), value)
 
@@ -424,7 +424,7 @@ def test_an_answer_is_json() -> None:
 
 @pytest.mark.parametrize("fail_open", [False, True])
 def test_what_goes_wrong_unexpectedly_is_decided_by_the_failure_policy(
-    fail_open: bool,  # noqa: FBT001
+    fail_open: bool,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -90,7 +90,7 @@ class TestValidating:
         assert key == "k" * MAX_ANNOTATION_KEY
 
     @pytest.mark.parametrize(("failure_policy", "allowed"), [("Fail", False), ("Ignore", True)])
-    def test_an_error_is_decided_by_the_policys_failure_policy(self, failure_policy: str, allowed: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    def test_an_error_is_decided_by_the_policys_failure_policy(self, failure_policy: str, allowed: bool) -> None:
         failing = saying("object.spec.absent == 1") | {}
         failing["spec"]["failurePolicy"] = failure_policy
         assert answered([failing, binding()], POD)["allowed"] is allowed
@@ -132,7 +132,7 @@ class TestValidating:
     @pytest.mark.parametrize("fail_open", [False, True])
     def test_what_goes_wrong_unexpectedly_is_decided_in_the_one_place(
         self,
-        fail_open: bool,  # noqa: FBT001 - a parameter of the test
+        fail_open: bool,
         monkeypatch: pytest.MonkeyPatch,
         caplog: pytest.LogCaptureFixture,
     ) -> None:
@@ -169,7 +169,7 @@ class TestMutating:
     @pytest.mark.parametrize("fail_open", [False, True])
     def test_a_patch_longer_than_an_answer_may_be_is_decided_by_the_failure_policy(
         self,
-        fail_open: bool,  # noqa: FBT001 - a parameter of the test
+        fail_open: bool,
     ) -> None:
         copied = mutating(
             "m", "Object{metadata: Object.metadata{annotations: {'copy': object.metadata.annotations.a}}}"
@@ -192,7 +192,7 @@ class TestMutating:
         assert "nodeSelector" not in patched(response)["spec"]
 
     @pytest.mark.parametrize(("reinvocation", "seen"), [("IfNeeded", True), ("Never", False)])
-    def test_only_policies_that_want_to_know_see_the_rewrite(self, reinvocation: str, seen: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    def test_only_policies_that_want_to_know_see_the_rewrite(self, reinvocation: str, seen: bool) -> None:
         expression = "Object{metadata: Object.metadata{labels: {'placed': has(object.spec.nodeSelector) ? 'y' : 'n'}}}"
         noting = mutating("m", expression, reinvocationPolicy=reinvocation)
         assert patched(answered(noting, POD, "mutate"))["metadata"]["labels"]["placed"] == ("y" if seen else "n")

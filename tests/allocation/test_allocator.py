@@ -172,7 +172,7 @@ def test_a_node_selector_that_cannot_be_parsed_ends_the_attempt(selector: Json, 
         ({"key": "zone", "operator": "Gt", "values": ["2"]}, False),
     ],
 )
-def test_node_selectors_select_by_labels(requirement: Json, fits: bool) -> None:  # noqa: FBT001
+def test_node_selectors_select_by_labels(requirement: Json, fits: bool) -> None:
     selector = {"nodeSelectorTerms": [{}, {"matchExpressions": [requirement]}]}
     per_device = resource_slice(device("d0", nodeSelector=selector), perDeviceNodeSelection=True)
     assert isinstance(answer([per_device], claim(request(allocationMode="All"))), Failure)

@@ -43,7 +43,7 @@ def test_until_1_35_slices_whose_devices_must_be_bound_come_last_in_their_pool(r
 
 
 @pytest.mark.parametrize(("features", "is_bound"), [(ALL, True), (PARTITIONED, False)])
-def test_the_stable_allocator_does_not_know_of_binding_to_a_node(features: Features, is_bound: bool) -> None:  # noqa: FBT001
+def test_the_stable_allocator_does_not_know_of_binding_to_a_node(features: Features, is_bound: bool) -> None:
     found = answer([resource_slice(device("d0", bindsToNode=True), allNodes=True)], claim(request()), features=features)
     assert isinstance(found, Result)
     assert ("nodeSelector" in found.allocations[0]) == is_bound

@@ -290,7 +290,7 @@ def test_a_driver_in_upper_case_is_warned_of_from_1_35() -> None:
     ("kubernetes", "known"),
     [("1.31", False), ("1.33", True)],
 )
-def test_references_to_alternatives(kubernetes: str, known: bool) -> None:  # noqa: FBT001 - a case
+def test_references_to_alternatives(kubernetes: str, known: bool) -> None:
     requests = [FLAT | {"name": "gpu"}]
     obj = claim(*requests, version=version_of(kubernetes), constraints=[{"requests": ["x"], "matchAttribute": "a/b"}])
     detail = "must be the name of a request in the claim"

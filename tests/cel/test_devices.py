@@ -134,7 +134,7 @@ def test_costs_follow_the_sizes_that_devices_may_have(expression: str, cost: int
         (["c"] * 49, True),
     ],
 )
-def test_includes_finds_a_value_in_a_list_or_alone(value: object, expected: bool) -> None:  # noqa: FBT001  # a parameter
+def test_includes_finds_a_value_in_a_list_or_alone(value: object, expected: bool) -> None:
     assert evaluated(value) is expected
 
 

@@ -57,7 +57,7 @@ def test_lists_hold_one_type(release: int) -> None:
 
 
 @pytest.mark.parametrize(("release", "refused"), [(29, False), (30, True)])
-def test_constants_are_checked_beforehand_from_1_30_on(release: int, refused: bool) -> None:  # noqa: FBT001  # a parameter
+def test_constants_are_checked_beforehand_from_1_30_on(release: int, refused: bool) -> None:
     found = outcome("duration('x') == duration('1s')", {}, environment(release))
     assert found.startswith("refused: ERROR: <input>:1:10: invalid duration argument") is refused
 

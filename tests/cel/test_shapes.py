@@ -149,7 +149,7 @@ def texts() -> list[str]:
 
 
 @pytest.mark.parametrize(("release", "stored"), [(30, False), (34, True), (37, False)])
-def test_selectors_of_a_shape_are_taken_alike(release: int, stored: bool) -> None:  # noqa: FBT001
+def test_selectors_of_a_shape_are_taken_alike(release: int, stored: bool) -> None:
     taken: dict[str, set[bool]] = {}
     for each in texts():
         found = compile_selector(each, Release(release), enabled(Release(release)), stored=stored)

@@ -99,7 +99,7 @@ class TestAnswers:
     @pytest.mark.parametrize(
         ("options", "patched"), [([], True), (["--select-node-by", "name"], True), (["--pods", "claims"], True)]
     )
-    def test_options_are_those_of_the_webhook(self, options: list[str], patched: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    def test_options_are_those_of_the_webhook(self, options: list[str], patched: bool) -> None:
         done = draguard("review", "--endpoint", "mutate", *options, "-", stdin=json.dumps(review("a")).encode())
         assert ("patch" in json.loads(done.out)["response"]) is patched
 

@@ -487,7 +487,7 @@ class TestOld:
         self,
         old: str,
         new: str,
-        found: bool,  # noqa: FBT001 - a parameter of the test
+        found: bool,
         write: Callable[..., Path],
     ) -> None:
         folder = write(
@@ -586,7 +586,7 @@ class TestColour:
         assert "\x1b" not in on_a_terminal(self.BAD, **env)
 
     @pytest.mark.parametrize(("choice", "colours"), [("auto", False), ("always", True), ("never", False)])
-    def test_elsewhere_it_is_used_on_demand(self, choice: str, colours: bool) -> None:  # noqa: FBT001 - as above
+    def test_elsewhere_it_is_used_on_demand(self, choice: str, colours: bool) -> None:
         assert ("\x1b[" in draguard("validate", "--color", choice, ROOT / self.BAD).out) is colours
 
 
@@ -612,7 +612,7 @@ class TestProgress:
     def test_it_is_shown_on_a_terminal_unless_only_findings_are_wanted(
         self,
         options: list[str],
-        shown: bool,  # noqa: FBT001 - as above
+        shown: bool,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         monkeypatch.setattr(progress, "PATIENCE", 0.0)

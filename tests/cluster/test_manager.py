@@ -263,7 +263,7 @@ def test_a_secret_that_loses_its_data_costs_no_handshake(
     api: ApiServer,
     tmp_path: Path,
     how: str,
-    restarted: bool,  # noqa: FBT001
+    restarted: bool,
 ) -> None:
     api.wait(timedelta(hours=-3))
     leader, other = Replica(api, tmp_path / "a"), Replica(api, tmp_path / "b")
@@ -626,7 +626,7 @@ def test_the_time_is_that_of_the_api_server(api: ApiServer, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("leads", [True, False])
-def test_a_broken_pair_in_the_secret_is_not_served(api: ApiServer, tmp_path: Path, leads: bool) -> None:  # noqa: FBT001
+def test_a_broken_pair_in_the_secret_is_not_served(api: ApiServer, tmp_path: Path, leads: bool) -> None:
     leader, other = Replica(api, tmp_path / "a"), Replica(api, tmp_path / "b")
     leader.tick()
     other.tick()

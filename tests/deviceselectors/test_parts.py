@@ -121,7 +121,7 @@ def test_drivers_are_those_that_are_insisted_on() -> None:
 @pytest.mark.parametrize(
     ("expression", "depends"), [("1 < 2", False), ("[1].all(x, x > 0)", False), ('device.driver == "a"', True)]
 )
-def test_constants_do_not_look_at_the_device(expression: str, depends: bool) -> None:  # noqa: FBT001
+def test_constants_do_not_look_at_the_device(expression: str, depends: bool) -> None:
     assert depends_on_device(Parts(expression, Release(36)).root) == depends
 
 

@@ -88,7 +88,7 @@ def test_comments_below_are_no_lines_of_a_block_scalar() -> None:
 @given(
     OBJECTS, OBJECTS, st.sampled_from([None, True, False]), st.sampled_from([2, 4]), st.randoms(use_true_random=False)
 )
-def test_any_text_can_say_any_value(old: Any, new: Any, flow: bool | None, indent: int, random: Any) -> None:  # noqa: FBT001
+def test_any_text_can_say_any_value(old: Any, new: Any, flow: bool | None, indent: int, random: Any) -> None:
     lines: list[str] = []
     for number, line in enumerate(yaml.safe_dump(old, default_flow_style=flow, indent=indent, width=20).splitlines()):
         if random.random() < 1 / 4:

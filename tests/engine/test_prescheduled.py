@@ -161,7 +161,7 @@ def test_affinity_that_can_never_match_the_node_is_refused(options: RewriteOptio
 
 
 @pytest.mark.parametrize(("count", "is_refused"), [(1000, False), (1001, True)])
-def test_a_pod_with_very_many_terms_is_refused_since_each_would_get_the_node_name(count: int, is_refused: bool) -> None:  # noqa: FBT001 - a parameter of the test
+def test_a_pod_with_very_many_terms_is_refused_since_each_would_get_the_node_name(count: int, is_refused: bool) -> None:
     given_pod = pod(affinity=affinity(*[{"matchExpressions": [FAST]}] * count))
     assert rewritten(given_pod).patch  # by hostname, affinity stays as it is
     found = rewrite(given_pod, BY_NAME, user=TENANT)

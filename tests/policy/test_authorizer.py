@@ -45,7 +45,7 @@ def allows(question: PathCheck | ResourceCheck = GET_POD, **fields: Any) -> bool
         ({"names": ["q"]}, False),
     ],
 )
-def test_rules_allow_what_they_name(fields: dict[str, Any], allowed: bool) -> None:  # noqa: FBT001 - a table's column
+def test_rules_allow_what_they_name(fields: dict[str, Any], allowed: bool) -> None:
     assert allows(**fields) is allowed
 
 

@@ -162,7 +162,7 @@ def test_messages_are_paid_from_what_validations_leave() -> None:
         (["request.resource.resource == 'pods' && request.kind.kind == 'Pod'"], True),
     ],
 )
-def test_match_conditions_decide_whether_a_policy_applies(conditions: list[str], applies: bool) -> None:  # noqa: FBT001
+def test_match_conditions_decide_whether_a_policy_applies(conditions: list[str], applies: bool) -> None:
     named = [{"name": f"c{index}", "expression": each} for index, each in enumerate(conditions)]
     assert judged("false", matchConditions=named).allowed is not applies
 

@@ -63,7 +63,7 @@ def about(obj: dict[str, Any] | None = POD, old: dict[str, Any] | None = None, *
         ({"resourceNames": ["q"]}, False),
     ],
 )
-def test_rules_pick_requests(rule: dict[str, Any], matches: bool) -> None:  # noqa: FBT001 - a parameter of the table
+def test_rules_pick_requests(rule: dict[str, Any], matches: bool) -> None:
     assert refuses(about(), PODS | rule) is matches
 
 
@@ -71,7 +71,7 @@ def test_rules_pick_requests(rule: dict[str, Any], matches: bool) -> None:  # no
     ("resources", "matches"),
     [("pods", False), ("pods/status", True), ("pods/*", True), ("*/*", True), ("*", False), ("*/status", True)],
 )
-def test_subresources_are_named(resources: str, matches: bool) -> None:  # noqa: FBT001 - a parameter of the table
+def test_subresources_are_named(resources: str, matches: bool) -> None:
     assert refuses(about(old=POD, subresource="status"), PODS | {"resources": [resources]}) is matches
 
 
@@ -105,7 +105,7 @@ def test_excluded_requests_are_not_judged() -> None:
         ({"matchLabels": {"kubernetes.io/metadata.name": "default"}}, True),
     ],
 )
-def test_namespaces_are_picked_by_their_labels(selector: dict[str, Any], matches: bool) -> None:  # noqa: FBT001
+def test_namespaces_are_picked_by_their_labels(selector: dict[str, Any], matches: bool) -> None:
     assert refuses(about(), PODS, namespaceSelector=selector) is matches
 
 

@@ -256,7 +256,7 @@ def test_what_an_object_has_can_be_applied_again() -> None:
 
 
 @pytest.mark.parametrize(("release", "allowed"), [(34, False), (35, True)])
-def test_lists_may_have_several_items_with_one_key(release: int, allowed: bool) -> None:  # noqa: FBT001
+def test_lists_may_have_several_items_with_one_key(release: int, allowed: bool) -> None:
     env = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}, {"name": "A", "value": "3"}]
     obj = {**POD, "spec": {"containers": [{"name": "c", "image": "i", "env": env}]}}
     new = CONTAINER.replace("{}", "env: [Object.spec.containers.env{name: 'A', value: 'new'}]")

@@ -37,7 +37,7 @@ LABELS = {"app": "a", "empty": ""}
         ({"matchLabels": {"app": "a"}, "matchExpressions": [{"key": "empty", "operator": "DoesNotExist"}]}, False),
     ],
 )
-def test_what_a_selector_selects(selector: dict[str, Any] | None, selects: bool) -> None:  # noqa: FBT001
+def test_what_a_selector_selects(selector: dict[str, Any] | None, selects: bool) -> None:
     assert selector_of(selector).matches(LABELS) is selects
 
 

@@ -562,7 +562,7 @@ class TestHtml:
         assert "dns-label  error" not in text
 
     @pytest.mark.parametrize(("files", "is_open"), [(20, True), (21, False)])
-    def test_a_long_list_of_files_is_folded(self, files: int, is_open: bool) -> None:  # noqa: FBT001 - a parameter
+    def test_a_long_list_of_files_is_folded(self, files: int, is_open: bool) -> None:
         text = shown("html", report(*(finding(file=f"{number}.yaml") for number in range(files))))
         assert (f"<details open><summary>{files} files with findings</summary>" in text) == is_open
 

@@ -157,7 +157,7 @@ class TestAuthorities:
         self,
         guarded: Guarded,
         version: ssl.TLSVersion,
-        foreign: bool,  # noqa: FBT001 - a column of the table
+        foreign: bool,
         usage: x509.ObjectIdentifier,
         days: int,
         reason: str,

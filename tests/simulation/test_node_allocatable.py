@@ -60,7 +60,7 @@ def test_a_mapping_by_a_capacity_needs_one_that_is_consumed() -> None:
     ("resources", "is_shared"),
     [({"mapping": {"deviceMultiplier": "1"}}, False), ({"overhead": {"perPod": "1"}}, True)],
 )
-def test_claims_with_mapped_devices_are_of_one_pod(resources: JSONObject, is_shared: bool) -> None:  # noqa: FBT001
+def test_claims_with_mapped_devices_are_of_one_pod(resources: JSONObject, is_shared: bool) -> None:
     result = answer({"cpu": resources}, node("a"), allocated("c", "a", "d0", "other"))
     assert (result["node"] == "a") == is_shared
     if not is_shared:
@@ -68,7 +68,7 @@ def test_claims_with_mapped_devices_are_of_one_pod(resources: JSONObject, is_sha
 
 
 @pytest.mark.parametrize("is_used", [True, False])
-def test_in_1_36_a_container_must_use_a_claim_with_mapped_devices(is_used: bool) -> None:  # noqa: FBT001
+def test_in_1_36_a_container_must_use_a_claim_with_mapped_devices(is_used: bool) -> None:
     mapped = devices("a", 1, nodeAllocatableResourceMappings={"cpu": {"allocationMultiplier": "1"}})
     wanted = pod(claims={"gpu": "c"})
     if not is_used:

@@ -98,7 +98,7 @@ class TestNodes:
             ("Unknown", [], False),
         ],
     )
-    def test_affinity_is_obeyed(self, operator: str, values: list[str], fits: bool) -> None:  # noqa: FBT001
+    def test_affinity_is_obeyed(self, operator: str, values: list[str], fits: bool) -> None:
         term = {"matchExpressions": [{"key": "rank", "operator": operator, "values": values}]}
         assert nodes([node("a", labels={"rank": "3"})], _bound_to(term)) == (["a"] if fits else [None])
 
