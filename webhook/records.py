@@ -45,7 +45,7 @@ else:
     def _constructor(count: int) -> FunctionType:
         """Return a constructor of records with a number of fields."""
         arguments = "".join(f"_{index}, " for index in range(count))
-        return eval(f"lambda _cls, {arguments}: _new(_cls, ({arguments}))", {"_new": _new})  # noqa: S307
+        return eval(f"lambda _cls, {arguments}: _new(_cls, ({arguments}))", {"_new": _new})  # noqa: S307 - of numbers alone
 
     class _Meta(type):
         def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> type:

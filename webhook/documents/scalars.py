@@ -260,7 +260,7 @@ def _is_timestamp(text: str) -> bool:
     from datetime import datetime  # hardly any manifest has such a tag
 
     try:
-        datetime(*(int(part) for part in match.groups() if part is not None))  # type: ignore[arg-type]  # noqa: DTZ001
+        datetime(*(int(part) for part in match.groups() if part is not None))  # type: ignore[arg-type]  # noqa: DTZ001 - only whether there is such a day
     except ValueError:
         return False
     return True

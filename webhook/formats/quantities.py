@@ -358,6 +358,6 @@ def _number_text(number: float) -> str:
     if isinstance(number, int):
         return format(Decimal(number), "f")
     text = repr(number)
-    if not number or 1e-6 <= abs(number) < 1e21:  # noqa: PLR2004
+    if not number or 1e-6 <= abs(number) < 1e21:  # noqa: PLR2004 - where Go writes no exponent
         return format(Decimal(text), "f")
     return text.replace("e-0", "e-")

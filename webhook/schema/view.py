@@ -140,10 +140,10 @@ def _reader(struct: StructFields, name: str) -> Callable[[View], Any]:
 
     def read(view: Any) -> Any:
         value = view._value  # noqa: SLF001 - it is a part of the view
-        return see(value.get(name) if value else None, (view._place, name))  # noqa: SLF001
+        return see(value.get(name) if value else None, (view._place, name))  # noqa: SLF001 - as above
 
     def read_inline(view: Any) -> Any:
-        return see(view._value, view._place)  # noqa: SLF001
+        return see(view._value, view._place)  # noqa: SLF001 - as above
 
     if name in struct.inline:
         return read_inline
@@ -151,10 +151,10 @@ def _reader(struct: StructFields, name: str) -> Callable[[View], Any]:
         return read
 
     def read_with_default(view: Any) -> Any:
-        value = view._value  # noqa: SLF001
+        value = view._value  # noqa: SLF001 - as above
         given = value.get(name) if value else None
         if not given and all(getattr(view, sibling) in wanted for sibling, wanted in default.when.items()):
             return default.value
-        return see(given, (view._place, name))  # noqa: SLF001
+        return see(given, (view._place, name))  # noqa: SLF001 - as above
 
     return read_with_default

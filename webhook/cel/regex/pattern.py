@@ -27,7 +27,7 @@ _PERL_CLASSES: Final = frozenset("dDsSwW")
 _EMPTY: Final = {"A": "A", "b": "b", "B": "B", "z": "z"}
 _CONTROL: Final = dict(zip("afnrtv", "\a\f\n\r\t\v", strict=True))
 _POSIX: Final = frozenset(
-    "alnum alpha ascii blank cntrl digit graph lower print punct space upper word xdigit".split()  # noqa: SIM905
+    "alnum alpha ascii blank cntrl digit graph lower print punct space upper word xdigit".split()  # noqa: SIM905 - a line in place of fourteen
 )
 _OCTAL: Final = frozenset("01234567")
 _DIGITS: Final = frozenset("0123456789")
@@ -305,7 +305,7 @@ class _Reader(Stack):
             low, high = self._range(start)
             weight += _CLASS_WEIGHT
             if characters is not None:
-                characters = characters | {low, high} if high - low < 2 and len(characters) < 2 else None  # noqa: PLR2004
+                characters = characters | {low, high} if high - low < 2 and len(characters) < 2 else None  # noqa: PLR2004 - a pair
         self._at += 1
         is_one = not negative and characters is not None and len(characters) == 1
         if is_one or (not negative and characters is not None and _are_cases(characters)):
@@ -316,7 +316,7 @@ class _Reader(Stack):
     def _named_class(self) -> bool:
         """`[:alpha:]`, within brackets."""
         text, start = self._text, self._at
-        if not self._ends_of_names or not text.startswith("[:", start) or len(text) - start < 3:  # noqa: PLR2004
+        if not self._ends_of_names or not text.startswith("[:", start) or len(text) - start < 3:  # noqa: PLR2004 - `[:]`
             return False
         end = text.find(":]", start + 2)
         if end < 0:

@@ -56,8 +56,8 @@ def _command(parser: Parser) -> Iterator[str]:
 
 def _options(parser: Parser) -> Iterator[str]:
     for group in parser._action_groups:  # noqa: SLF001 - argparse has no other way to list them
-        shown = [each for each in group._group_actions if _is_shown(each)]  # noqa: SLF001
-        if shown and group not in (parser._positionals, parser._optionals):  # noqa: SLF001
+        shown = [each for each in group._group_actions if _is_shown(each)]  # noqa: SLF001 - argparse keeps this to itself
+        if shown and group not in (parser._positionals, parser._optionals):  # noqa: SLF001 - argparse keeps this to itself
             yield f".SS {_escaped(group.title or '')}"
             if group.description:
                 yield _escaped(group.description)
@@ -66,14 +66,14 @@ def _options(parser: Parser) -> Iterator[str]:
 
 
 def _is_shown(action: argparse.Action) -> bool:
-    return action.help != argparse.SUPPRESS and not isinstance(action, argparse._SubParsersAction)  # noqa: SLF001
+    return action.help != argparse.SUPPRESS and not isinstance(action, argparse._SubParsersAction)  # noqa: SLF001 - argparse keeps this to itself
 
 
 def _option(parser: Parser, action: argparse.Action) -> Iterator[str]:
     formatter = Help(parser.prog)
     yield ".TP"
-    yield f".B {_escaped(formatter._format_action_invocation(action))}"  # noqa: SLF001
-    yield _escaped(formatter._expand_help(action) if action.help else "")  # noqa: SLF001
+    yield f".B {_escaped(formatter._format_action_invocation(action))}"  # noqa: SLF001 - argparse keeps this to itself
+    yield _escaped(formatter._expand_help(action) if action.help else "")  # noqa: SLF001 - argparse keeps this to itself
 
 
 def _usage(parser: Parser) -> str:

@@ -127,7 +127,7 @@ class Parser(argparse.ArgumentParser):
     @property
     def commands(self) -> Mapping[str, Parser]:
         """The parsers of the subcommands, by name; aliases are names, too."""
-        choices = (each.choices for each in self._actions if isinstance(each, argparse._SubParsersAction))  # noqa: SLF001
+        choices = (each.choices for each in self._actions if isinstance(each, argparse._SubParsersAction))  # noqa: SLF001 - argparse keeps this to itself
         found: Mapping[str, Parser] = next(choices, {})
         return found
 
@@ -174,7 +174,7 @@ class Parser(argparse.ArgumentParser):
         meant = _COMMANDS.get(str(value), "")
         hint = f": did you mean {meant}?" if meant in choices else ""
         hint = hint or did_you_mean(str(value), choices) or f" (choose from {', '.join(choices)})"
-        what = "unknown command" if isinstance(action, argparse._SubParsersAction) else "invalid choice:"  # noqa: SLF001
+        what = "unknown command" if isinstance(action, argparse._SubParsersAction) else "invalid choice:"  # noqa: SLF001 - argparse keeps this to itself
         raise argparse.ArgumentError(None if what.endswith("d") else action, f"{what} {value!r}{hint}")
 
 

@@ -179,8 +179,7 @@ def _unpacked(
     unpacker: Unpacker, share: Share, result: _Result, before: int, judge: Judge
 ) -> Iterator[Document | Unreadable]:
     unpacker.begin(share, result.sources)
-    # Our own process wrote them.
-    documents = zip(marshal.loads(result.packed), result.keys, strict=True)  # noqa: S302
+    documents = zip(marshal.loads(result.packed), result.keys, strict=True)  # noqa: S302 - our own process wrote them
     for each in result.judgements:
         if isinstance(each, Unreadable):
             yield each

@@ -56,14 +56,14 @@ class Metered(Monitoring):
         super().__init__(log)
         self._metrics = metrics
 
-    def reviewed(self, record: Record, seconds: float) -> None:  # noqa: D102
+    def reviewed(self, record: Record, seconds: float) -> None:  # noqa: D102 - see the base class
         self._log.reviewed(record, seconds)
         self._metrics.reviewed(record, seconds)
 
-    def refused(self, status: int) -> None:  # noqa: D102
+    def refused(self, status: int) -> None:  # noqa: D102 - see the base class
         self._metrics.refused(status)
 
-    def tick(self, connections: int) -> None:  # noqa: D102
+    def tick(self, connections: int) -> None:  # noqa: D102 - see the base class
         self._metrics.tick(connections)
 
     def exposition(self, media_type: str) -> tuple[bytes, str]:
