@@ -211,6 +211,20 @@ def messages(text: str, environment: Environment = PLAIN) -> list[tuple[int, int
             (1, 3, f"Syntax error: extraneous input 'in' expecting {OPERAND}"),
             (1, 7, f"Syntax error: mismatched input '<EOF>' expecting {OPERAND}"),
         ]),
+        ("a ? ?] b ||", [
+            (1, 5, f"Syntax error: mismatched input '?' expecting {OPERAND}"),
+            (1, 12, f"Syntax error: mismatched input '<EOF>' expecting {OPERAND}"),
+        ]),
+        ("{a?: b, c: d}", [
+            (1, 4, f"Syntax error: extraneous input ':' expecting {OPERAND}"),
+            (1, 7, "Syntax error: mismatched input ',' expecting ':'"),
+            (1, 9, "Syntax error: mismatched input 'c' expecting '}'"),
+        ]),
+        ("{a b c: d} ||", [
+            (1, 4, "Syntax error: missing ':' at 'b'"),
+            (1, 6, "Syntax error: mismatched input 'c' expecting {'}', ','}"),
+            (1, 14, f"Syntax error: mismatched input '<EOF>' expecting {OPERAND}"),
+        ]),
         ("while", [(1, 1, "reserved identifier: while")]),
         ("as(1)", [(1, 1, "reserved identifier: as")]),
         ("0xFFFFFFFFFFFFFFFFF", [(1, 1, "invalid int literal")]),

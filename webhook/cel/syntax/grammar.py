@@ -43,6 +43,8 @@ OPERATORS: Final = {
 }  # fmt: skip
 AT_END: Final = frozenset({END})
 COLON: Final = frozenset({":"})
+IN_CHOICE: Final = frozenset({":"})
+"""A set of its own, for what can follow the choice before a colon: unlike elsewhere, no question mark can."""
 # ANTLR's recovery stops at what can follow any rule that is being read: for a member, that is an operator; for a
 # primary, also a dot or a bracket.
 AFTER_MEMBER: Final = frozenset({*OPERATORS, "?"})

@@ -15,6 +15,7 @@ from webhook.cel.syntax.grammar import (
     COLON,
     FIELD,
     IN_ARGUMENTS,
+    IN_CHOICE,
     IN_INDEX,
     IN_LIST,
     IN_MAP,
@@ -156,10 +157,10 @@ class _Parser:
         node = self._operation(OR)
         if tokens.kind == "?":
             offset = tokens.advance()
-            tokens.follow.append(COLON)
+            tokens.follow.append(IN_CHOICE)
             then = self._operation(OR)
             tokens.follow.pop()
-            otherwise = self._expression() if tokens.colon(OPERAND) else ast.Failed(offset)
+            otherwise = self._expression() if tokens.colon("?") else ast.Failed(offset)
             node = self._raised(ast.Call(offset, "_?_:_", [node, then, otherwise]), node, then, otherwise)
         self._expression_depth -= 1
         return node
@@ -313,7 +314,7 @@ class _Parser:
             field = self._field_name(start, COLON)
             self._tokens.follow.pop()
             colon = self._tokens.offset
-            if not self._tokens.colon(OPERAND):
+            if not self._tokens.colon("entry"):
                 return False
             if field is None and self._quoting is not Quoting.UNKNOWN:
                 self._report(start, "unsupported ident kind")
@@ -352,7 +353,7 @@ class _Parser:
             optional = self._optional_mark()
             key = self._within(COLON)
             colon = self._tokens.offset
-            if not self._tokens.colon(OPERAND):
+            if not self._tokens.colon("entry"):
                 return False
             entries.append(ast.Entry(colon, key, self._within(IN_MAP), optional=optional))
             return True
@@ -382,14 +383,14 @@ class _Parser:
         """The entries in brackets, up to the closing bracket; False if their construct has ended."""
         tokens = self._tokens
         tokens.follow.append(AFTER_PRIMARY | {closing, ","})
-        goes_on = True
+        has_ended = False
         while tokens.kind in starts or tokens.kind == "?":
             if not read() or tokens.kind != ",":
-                goes_on = tokens.entry_ended(closing)
+                has_ended = True
                 break
             tokens.advance()
         tokens.follow.pop()
-        return goes_on
+        return not has_ended or tokens.entry_ended(closing)
 
     def _arguments(self, follow: frozenset[str], stop: frozenset[str]) -> list[Expression]:
         arguments: list[Expression] = []

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from webhook.cel import limits
 from webhook.cel.errors import StopParsingError
-from webhook.cel.syntax.grammar import AFTER_MEMBER, AFTER_PRIMARY, NOTHING
+from webhook.cel.syntax.grammar import AFTER_MEMBER, AFTER_PRIMARY, IN_CHOICE, NOTHING, OPERAND
 from webhook.cel.syntax.lexer import END, escape
 
 if TYPE_CHECKING:
@@ -127,24 +127,27 @@ class TokenStream:
             self.advance()
         return True
 
-    def colon(self, following: frozenset[str]) -> bool:
+    def colon(self, place: str) -> bool:
         """Takes a colon, or inserts it if it is missing.
 
         Args:
-            following: The tokens that can follow it.
+            place: What it is a part of.
 
         Returns:
             Whether to continue after it; if not, its construct has ended.
         """
-        return self.takes(":", following, NOTHING) is not None
+        return self.takes(":", OPERAND, NOTHING, place) is not None
 
-    def takes(self, kind: str, following: frozenset[str], stop: frozenset[str] = AFTER_PRIMARY) -> str | None:
+    def takes(
+        self, kind: str, following: frozenset[str], stop: frozenset[str] = AFTER_PRIMARY, place: str = ""
+    ) -> str | None:
         """Takes the token of this kind, or inserts it if it is missing.
 
         Args:
             kind: The kind.
             following: The tokens that can follow it.
             stop: The tokens that can follow the rule that has it.
+            place: What it is a part of, if its kind does not tell.
 
         Returns:
             The token's text, empty if it was missing; None if its construct has ended.
@@ -154,7 +157,7 @@ class TokenStream:
         if self.kind in following:
             self._error(f"missing {_listed({kind})} at '{self._shown}'")
             return ""
-        self.mismatched(frozenset({kind}), stop)
+        self.mismatched(frozenset({kind}), stop, place)
         return None
 
     @property
@@ -171,10 +174,10 @@ class TokenStream:
         self._recovered = None
         return True
 
-    def mismatched(self, expected: frozenset[str], stop: frozenset[str] = AFTER_PRIMARY) -> None:
+    def mismatched(self, expected: frozenset[str], stop: frozenset[str] = AFTER_PRIMARY, place: str = "") -> None:
         """Reports the next token and skips to one that can follow."""
         self._error(f"mismatched input '{self._shown}' expecting {_listed(expected)}")
-        self._recover(expected, stop)
+        self._recover(place or expected, stop)
 
     def unwanted(self, expected: frozenset[str]) -> None:
         """Reports the next token after a repeated operator, and skips to an expected one or to one that can follow."""
@@ -235,6 +238,8 @@ class TokenStream:
         if self.at == self._recovered_at and place in recovered:
             self._step()
         self._recovered, self._recovered_at = recovered | {place}, self.at
+        if self.follow and self.follow[-1] is IN_CHOICE:
+            stop -= {"?"}
         self._skip(stop)
 
     def _skip(self, stop: frozenset[str]) -> None:
