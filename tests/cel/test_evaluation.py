@@ -384,7 +384,7 @@ WITH_OWN = Environment((*EXTENSIONS, OWN), variables={"p": POINT, "d": DYN, "q":
         ("'x' in dyn(p)", True),
         ("1 in dyn(p)", False),
         ("dyn(p) == dyn({'x': 1})", False),
-        ("type(p) == Point", True),
+        ("type(p) == type(Point{})", True),
         ("Pair{a: 3}", 3),
         ("Pair{?a: optional.of(4)}", 4),
     ],

@@ -16,7 +16,7 @@ from webhook.cel.runtime.dispatch import PATTERN_AT, callable_of, overloads_of
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.runtime.writer import NOT_CONSTANT
 from webhook.cel.syntax import ast
-from webhook.cel.types.base import Type
+from webhook.cel.types.base import Kind, Type
 
 if TYPE_CHECKING:
     from webhook.cel.checker.declarations import StructType
@@ -28,6 +28,7 @@ _UNKNOWN: Final = object()
 _CONVERSIONS: Final = frozenset(
     {"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"}
 )
+_MESSAGES: Final = "google.protobuf."
 _INDEXES: Final = frozenset({"_[_]", "_[?_]"})
 LARGE: Final = 100
 """The number of nodes from which a part of an expression becomes a function of its own."""
@@ -48,6 +49,18 @@ def struct_of(node: ast.StructExpression, scope: Scope) -> StructType:
     if found is None:
         raise ProgramError(f"unknown type: {node.name}")
     return found
+
+
+def _check_type(name: object) -> None:
+    """Refuse a type that is no value: that of a variable, or one that only objects have (cel-go planner.go).
+
+    Raises:
+        ProgramError: It is no value.
+    """
+    if type(name) is Type and name.kind is Kind.STRUCT and not name.name.startswith(_MESSAGES):
+        name = name.name
+    if type(name) is str:
+        raise ProgramError(f"reference to undefined type: {name.removeprefix('.')}")
 
 
 class Analysis:
@@ -88,6 +101,8 @@ class Analysis:
         self.weights[node] = weight
         if isinstance(node, (ast.Ident, ast.Select)):
             name = node.resolved
+            if self.checked.is_checked and node.type.kind is Kind.TYPE:
+                _check_type(name)
             if type(name) is str and name.startswith("."):
                 self.variables[name[1:]] = None
         elif isinstance(node, ast.Call):
