@@ -200,6 +200,11 @@ def annotations_of(verdict: Verdict) -> dict[str, str]:
     return named | assumed(verdict.notes)
 
 
+def assuming(notes: Collection[str]) -> dict[str, Any]:
+    """Admit a request by assumptions of policies, if there are any."""
+    return with_remarks({"allowed": True}, (), assumed(notes)) if notes else {"allowed": True}
+
+
 def assumed(notes: Collection[str]) -> dict[str, str]:
     """Write an audit annotation with the assumptions of policies."""
     return {"assumed": "; ".join(notes)} if notes else {}

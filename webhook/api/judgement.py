@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from webhook.api.core.meta import Object
+    from webhook.extent import Extent
     from webhook.release import Release
     from webhook.schema.decoding import Misfit
 
@@ -162,6 +163,35 @@ def judge_admitted(
         struct = _as_decoded(struct, misfits, obj, older)
         misfits, problems = _walked(struct, obj, old)
     return _judged(struct, obj, old, misfits, problems)
+
+
+def projected(
+    api_version: object,
+    kind: object,
+    extent: Extent,
+    *,
+    kubernetes: str | None = None,
+    feature_gates: Mapping[str, bool] | None = None,
+) -> tuple[Any, Often] | None:
+    """Return the type of those parts of a new object that are read, and what recognizes valid ones by them.
+
+    None if all of its fields are read, or the kind is not judged.
+
+    Args:
+        api_version: The object's version.
+        kind: The object's kind.
+        extent: What else is read of it.
+        kubernetes: As for :func:`judge_admitted`.
+        feature_gates: The same.
+    """
+    from webhook.schema.projection import projection  # needed only for kinds that are sent often
+
+    if find(api_version, kind) is None:
+        return None
+    stated = None if feature_gates is None else frozenset(feature_gates.items())
+    struct, recognizer, _ = _plan(cast("str", api_version), cast("str", kind), CREATE, kubernetes, stated)
+    type_ = projection(struct, extent)
+    return None if type_ is Any else (type_, recognizer)
 
 
 @lru_cache(maxsize=512)

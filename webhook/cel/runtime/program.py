@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from webhook.cel.runtime.constants import Analysis
     from webhook.cel.runtime.meter import Meter
     from webhook.cel.types.values import Value
+    from webhook.extent import Extent
 
 
 class Evaluate(Protocol):
@@ -119,3 +120,19 @@ class Joint:
 
         evaluate: EvaluateJoint = compile_joint(self._conditions, self._checks, self._variables, self._skipped)
         return evaluate
+
+    def extend(self, extent: Extent, variable: str) -> None:
+        """Adds to an extent what the evaluation reads of a variable.
+
+        Args:
+            extent: The extent of the variable.
+            variable: Its name.
+
+        Raises:
+            BudgetExceededError: That was more work than the budget in force allows.
+            RecursionError: An expression is nested too deeply.
+        """
+        from webhook.cel.syntax.extents import extend  # needed only for policies that are evaluated often
+
+        roots = [each.checked.root for each in (*self._conditions, *self._checks)]
+        extend(extent, variable, roots, {name: each.checked.root for name, each in self._variables.items()})

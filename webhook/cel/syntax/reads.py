@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 Path = tuple[str, ...]
 
-_INDEXES: Final = frozenset({"_[_]", "_[?_]", "_?._"})
+INDEXES: Final = frozenset({"_[_]", "_[?_]", "_?._"})
+"""Functions that read a part of a value, with its key."""
 
 
 def reads(root: Expression, variable: str) -> Iterator[Path]:
@@ -54,7 +55,7 @@ def _step(node: Expression) -> tuple[Expression, str] | None:
     """The operand of a step, and its name; None if the node is not a step with a constant name."""
     if isinstance(node, Select):
         return node.operand, node.field
-    if isinstance(node, Call) and node.function in _INDEXES:
+    if isinstance(node, Call) and node.function in INDEXES:
         *operands, key = node.arguments if node.target is None else (node.target, *node.arguments)
         if len(operands) == 1 and isinstance(key, Literal) and type(key.value) is str:
             return operands[0], key.value

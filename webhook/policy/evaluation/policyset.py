@@ -17,6 +17,7 @@ from webhook.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from webhook.extent import Extent
     from webhook.objects import JSONObject
     from webhook.policy.evaluation.quickpath import QuickVerdict
     from webhook.policy.manifest.model import Policy
@@ -73,6 +74,15 @@ class PolicySet(ClusterObjects):
     def quick_validation(self, request: Mapping[str, Any], deadline: float | None) -> QuickVerdict | None:
         """Detect quickly that no validating policy applies or refuses; None if they must be evaluated."""
         return self.quick_paths[VALIDATING].evaluate(request, deadline)
+
+    def extend(self, extent: Extent, request: Mapping[str, Any]) -> None:
+        """Add to an extent what quick validation reads of the objects of requests that differ in nothing else.
+
+        Args:
+            extent: The extent of the object.
+            request: The request of an AdmissionReview.
+        """
+        self.quick_paths[VALIDATING].extend(extent, request)
 
     def quick_mutation(self, request: Mapping[str, Any], deadline: float | None) -> QuickVerdict | None:
         """Detect quickly that no mutating policy changes anything; None if they must be evaluated."""

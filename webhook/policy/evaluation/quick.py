@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from webhook.cel import Joint, Meter
     from webhook.cel.runtime.program import EvaluateJoint
+    from webhook.extent import Extent
     from webhook.objects import JSONObject
     from webhook.policy.manifest.model import Policy
     from webhook.policy.manifest.programs import Programs
@@ -65,6 +66,16 @@ class Quick:
                 self.evaluate = self._joint.evaluate
         except (CostLimitExceededError, RecursionError):
             self.evaluate = _never
+
+    def extend(self, extent: Extent) -> None:
+        """Add to an extent what the evaluation reads of the object; all of it if that cannot be told."""
+        if self._joint is None:
+            return
+        try:
+            with limited(Budget(DOCUMENT, is_offline=True)):
+                self._joint.extend(extent, "object")
+        except (BudgetExceededError, RecursionError):
+            extent.whole = True
 
     def _not_yet(self, meter: Meter, left: int, mark: int, bindings: Mapping[str, Any]) -> tuple[int, int, bool]:
         self._count += 1

@@ -21,6 +21,7 @@ from webhook.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from webhook.extent import Extent
     from webhook.objects import JSONObject
     from webhook.policy.evaluation.clusterobjects import ClusterObjects
     from webhook.policy.evaluation.plan import Plan, Plans
@@ -137,6 +138,20 @@ class QuickPath:
         if not is_decided or (last is not None and not _keeps(last, bindings, meter)):
             return None
         return meter.cost, notes
+
+    def extend(self, extent: Extent, review: Mapping[str, Any]) -> None:
+        """Add to an extent what the policies that may match a request read of its object.
+
+        Args:
+            extent: The extent of the object.
+            review: The request of an AdmissionReview; its object may be any other one.
+        """
+        for part in self._plans.find(request_of_review(review)):
+            quick = part.hook.quick
+            if quick is None:  # the policy is evaluated in another way
+                extent.whole = True
+            else:
+                quick.extend(extent)
 
     def _place(self, key: Any, review: Mapping[str, Any]) -> _QuickPlace:
         request = request_of_review(review)

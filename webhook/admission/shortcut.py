@@ -1,0 +1,165 @@
+"""Admits usual requests by those parts of them that matter: valid new objects that no policy refuses.
+
+What neither rules nor policies read, such as the environment of a container, is skipped by the decoder. A request that
+may have another answer is left to be read and answered as a whole.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.admission.record import ALLOWED, Record
+from webhook.admission.requests import projecting, request_in
+from webhook.admission.responses import assuming
+from webhook.api.judgement import projected
+from webhook.budget import INLINE, REVIEW, Budget, BudgetExceededError, DeadlineExceededError, enter, leave
+from webhook.extent import Extent
+from webhook.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from webhook.admission.enforcement import Enforcement
+    from webhook.admission.record import Call
+    from webhook.policy.evaluation.policyset import PolicySet
+    from webhook.schema import Often
+
+OFTEN: Final = 16
+"""How many requests of a kind are answered as a whole before a decoder is made for them."""
+_MOST: Final = 64
+"""The largest number of kinds, as they are written, that are remembered."""
+_GROUP: Final = b'"group"'
+"""The first field of a request's kind, which comes before other groups."""
+_LONGEST: Final = 300
+"""The largest number of bytes of a written kind."""
+_OPERATION: Final = b'"operation"'
+_CREATE: Final = b'"CREATE"'
+_NEAR: Final = 30
+"""In how many bytes an operation and its name are found."""
+_NO_POLICIES: Final = 0, ()
+"""The cost and the assumptions of no policies."""
+_PLACE: Final = ("kind", "resource", "requestKind", "requestResource", "subResource", "requestSubResource", "operation")
+"""The fields that decide which rules and policies apply, apart from names."""
+
+
+class _Usual(NamedTuple):
+    """How to admit requests of a kind.
+
+    Args:
+        place: What they have in common.
+        decode: Decodes an AdmissionReview with those parts of its object that are read.
+        recognizer: Recognizes valid objects.
+    """
+
+    place: tuple[Any, ...]
+    decode: Callable[[bytes], Any]
+    recognizer: Often
+
+
+class Shortcut:
+    """Admits usual requests.
+
+    Args:
+        kubernetes: As for :class:`~webhook.admission.decisions.ReviewOptions`.
+        feature_gates: The same.
+        policies: The same.
+        enforcement: The same.
+    """
+
+    def __init__(
+        self,
+        kubernetes: str | None,
+        feature_gates: Mapping[str, bool] | None,
+        policies: PolicySet | None,
+        enforcement: Enforcement,
+    ) -> None:
+        self._kubernetes, self._feature_gates = kubernetes, feature_gates
+        self._policies, self._enforcement = policies, enforcement
+        self._met: dict[bytes, int] = {}
+        self._usual: dict[bytes, _Usual] = {}
+
+    def answer(self, body: bytes, call: Call) -> tuple[dict[str, Any], Record] | None:
+        """Return the response to a usual request, and its record; None if it must be answered as a whole.
+
+        Args:
+            body: An AdmissionReview as JSON.
+            call: How the webhook was called.
+
+        Raises:
+            BudgetExceededError: The call is inline, and too much work for that.
+        """
+        usual = self._usual.get(_written_kind(body)) if self._usual else None
+        if usual is None or call.is_late:
+            return None
+        before = enter(Budget(INLINE if call.is_inline else REVIEW, call.deadline))
+        try:
+            return self._admitted(usual, request_in(usual.decode(body)), call)
+        except (ValueError, RecursionError, DeadlineExceededError):
+            return None
+        except BudgetExceededError:
+            if call.is_inline:
+                raise
+            return None
+        finally:
+            leave(before)
+
+    def _admitted(self, usual: _Usual, request: Mapping[str, Any], call: Call) -> tuple[dict[str, Any], Record] | None:
+        if "object" not in request or _place(request) != usual.place or request.get("oldObject") is not None:
+            return None
+        if not usual.recognizer.is_fine(request["object"]) or self._enforcement.exempts(request):
+            return None
+        verdict = self._policies.quick_validation(request, call.deadline) if self._policies else _NO_POLICIES
+        if verdict is None:
+            return None
+        cost, notes = verdict
+        return assuming(notes), Record(call.endpoint, request=request, cost=cost)
+
+    def learn(self, body: bytes, record: Record) -> None:
+        """Note a request that was answered as a whole: if such are admitted often, a decoder is made for them.
+
+        Args:
+            body: An AdmissionReview as JSON.
+            record: The record of its answer.
+        """
+        if record.decision != ALLOWED or record.found or record.warnings:
+            return
+        request, kind = record.request, _written_kind(body)
+        if not kind or request.get("subResource") or not isinstance(request.get("object"), dict):
+            return
+        if len(self._met) >= _MOST and kind not in self._met:
+            self._met.clear()
+        met = self._met[kind] = self._met.get(kind, 0) + 1
+        if met == OFTEN and len(self._usual) < _MOST and (usual := self._made(request)):
+            self._usual[kind] = usual
+
+    def _made(self, request: Mapping[str, Any]) -> _Usual | None:
+        """Make the decoder for requests like one; None if all of their objects is read."""
+        extent = Extent()
+        if self._policies:
+            self._policies.extend(extent, request)
+        obj = request["object"]
+        found = projected(
+            obj.get("apiVersion"),
+            obj.get("kind"),
+            extent,
+            kubernetes=self._kubernetes,
+            feature_gates=self._feature_gates,
+        )
+        if found is None:
+            return None
+        type_, recognizer = found
+        return _Usual(_place(request), projecting(type_), recognizer)
+
+
+def _written_kind(body: bytes) -> bytes:
+    """Return the kind of a request as it is written, empty if it cannot be found at a glance or creates nothing."""
+    operation = body.find(_OPERATION)
+    if _CREATE not in body[operation : operation + _NEAR]:
+        return b""
+    kind = body.find(_GROUP, 0, operation)
+    return b"" if kind < 0 else body[kind : body.find(b"}", kind, kind + _LONGEST)]
+
+
+def _place(request: Mapping[str, Any]) -> tuple[Any, ...]:
+    obj = request["object"]
+    return (*map(request.get, _PLACE), not request.get("namespace"), obj.get("apiVersion"), obj.get("kind"))
