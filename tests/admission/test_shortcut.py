@@ -160,6 +160,14 @@ def test_objects_of_other_kinds_take_no_shortcut(obj: Any, rules: ReviewOptions)
     assert not is_short(body, rules)
 
 
+def test_kinds_with_more_fields_take_the_shortcut_too() -> None:
+    options = ReviewOptions()
+    body = changed("request", "kind", to=POD["request"]["kind"] | {"more": [{}]})
+    for _ in range(2 * OFTEN + 1):
+        compare(body, options)
+    assert is_short(body, options)
+
+
 def test_exempt_requests_are_recorded_as_such() -> None:
     options = practised(ReviewOptions(enforcement=Enforcement(exempt_namespaces=["exempt-*"])))
     compare(changed("request", "namespace", to="exempt-1"), options)

@@ -5,18 +5,12 @@
 from __future__ import annotations
 
 import json
-from functools import reduce
 from math import isinf
-from operator import or_
-from types import UnionType
-from typing import TYPE_CHECKING, Any, TypedDict, get_args
+from typing import Any
 
 import msgspec
 
 from webhook.problem import cut
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 API_VERSION = "admission.k8s.io/v1"
 MAX_UID = 1000
@@ -65,7 +59,9 @@ class _Asked(msgspec.Struct, omit_defaults=True, gc=False):
     dryRun: bool | None = None
 
 
-class _Request(_Asked, omit_defaults=True, gc=False):
+class Request(_Asked, omit_defaults=True, gc=False):
+    """The request of an AdmissionReview, without its objects and options."""
+
     userInfo: _User | None = None
 
 
@@ -117,40 +113,6 @@ def parse(body: bytes) -> Any:
         MalformedReviewError: It is not JSON as the API server writes it, or not such an AdmissionReview.
     """
     return checked(read(body))
-
-
-def projecting(type_: Any) -> Callable[[bytes], Any]:
-    """Make a function that reads AdmissionReviews with some parts of their objects, and skips the others.
-
-    It raises a :class:`ValueError` or :class:`RecursionError` for a review that is malformed or unlike that.
-
-    Args:
-        type_: The type of their objects, for msgspec.
-    """
-    request = _map_type(_Request).__annotations__ | {"object": type_, "oldObject": Any, "options": Any}
-    review = {"apiVersion": Any, "kind": Any, "request": _map("Request", request)}
-    decode = msgspec.json.Decoder(_map("AdmissionReview", review)).decode
-
-    def project(body: bytes) -> Any:
-        if not body.isascii():
-            body.decode()  # the decoder does not check what it skips
-        return decode(body)
-
-    return project
-
-
-def _map(name: str, fields: Mapping[str, Any]) -> Any:
-    """Return the type of maps with some of the fields; others are skipped."""
-    return TypedDict(name, fields, total=False)  # type: ignore[operator]
-
-
-def _map_type(type_: Any) -> Any:
-    """Return the type with maps in place of structs."""
-    if isinstance(type_, UnionType):
-        return reduce(or_, map(_map_type, get_args(type_)))
-    if not (isinstance(type_, type) and issubclass(type_, msgspec.Struct)):
-        return type_
-    return _map(type_.__name__, {each.name: _map_type(each.type) for each in msgspec.structs.fields(type_)})
 
 
 def read(body: bytes) -> Any:
@@ -232,7 +194,7 @@ def checked(review: Any) -> Any:
         MalformedReviewError: The value is not such an AdmissionReview.
     """
     try:
-        msgspec.convert(_request_of(review), _Request)
+        msgspec.convert(_request_of(review), Request)
     except msgspec.ValidationError as error:
         fault = str(error).replace("$.", "request.")
         raise MalformedReviewError(f"the AdmissionReview cannot be decoded: {fault}") from error

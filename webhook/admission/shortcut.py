@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.admission.projected import reading_like
 from webhook.admission.record import ALLOWED, Record
-from webhook.admission.requests import projecting, request_in
 from webhook.admission.responses import assuming
 from webhook.api.judgement import projected
 from webhook.budget import INLINE, REVIEW, Budget, BudgetExceededError, DeadlineExceededError, enter, leave
@@ -28,31 +28,24 @@ OFTEN: Final = 16
 """How many requests of a kind are answered as a whole before a decoder is made for them."""
 _MOST: Final = 64
 """The largest number of kinds, as they are written, that are remembered."""
-_GROUP: Final = b'"group"'
-"""The first field of a request's kind, which comes before other groups."""
-_LONGEST: Final = 300
-"""The largest number of bytes of a written kind."""
-_OPERATION: Final = b'"operation"'
 _CREATE: Final = b'"CREATE"'
-_NEAR: Final = 30
-"""In how many bytes an operation and its name are found."""
+_HEAD: Final = 4096
+"""In how many bytes the operation must be found; longer names than that are invalid."""
+_GROUP: Final = b'"group"'
+"""The first field of a request's kind, which API servers write before other groups."""
 _NO_POLICIES: Final = 0, ()
 """The cost and the assumptions of no policies."""
-_PLACE: Final = ("kind", "resource", "requestKind", "requestResource", "subResource", "requestSubResource", "operation")
-"""The fields that decide which rules and policies apply, apart from names."""
 
 
 class _Usual(NamedTuple):
     """How to admit requests of a kind.
 
     Args:
-        place: What they have in common.
-        decode: Decodes an AdmissionReview with those parts of its object that are read.
+        read: Reads a request with those parts of its object that matter.
         recognizer: Recognizes valid objects.
     """
 
-    place: tuple[Any, ...]
-    decode: Callable[[bytes], Any]
+    read: Callable[[bytes], dict[str, Any]]
     recognizer: Often
 
 
@@ -93,7 +86,7 @@ class Shortcut:
             return None
         before = enter(Budget(INLINE if call.is_inline else REVIEW, call.deadline))
         try:
-            return self._admitted(usual, request_in(usual.decode(body)), call)
+            return self._admitted(usual.read(body), usual.recognizer, call)
         except (ValueError, RecursionError, DeadlineExceededError):
             return None
         except BudgetExceededError:
@@ -103,10 +96,10 @@ class Shortcut:
         finally:
             leave(before)
 
-    def _admitted(self, usual: _Usual, request: Mapping[str, Any], call: Call) -> tuple[dict[str, Any], Record] | None:
-        if "object" not in request or _place(request) != usual.place or request.get("oldObject") is not None:
-            return None
-        if not usual.recognizer.is_fine(request["object"]) or self._enforcement.exempts(request):
+    def _admitted(
+        self, request: Mapping[str, Any], recognizer: Often, call: Call
+    ) -> tuple[dict[str, Any], Record] | None:
+        if not recognizer.is_fine(request["object"]) or self._enforcement.exempts(request):
             return None
         verdict = self._policies.quick_validation(request, call.deadline) if self._policies else _NO_POLICIES
         if verdict is None:
@@ -148,18 +141,11 @@ class Shortcut:
         if found is None:
             return None
         type_, recognizer = found
-        return _Usual(_place(request), projecting(type_), recognizer)
+        return _Usual(reading_like(request, type_), recognizer)
 
 
 def _written_kind(body: bytes) -> bytes:
     """Return the kind of a request as it is written, empty if it cannot be found at a glance or creates nothing."""
-    operation = body.find(_OPERATION)
-    if _CREATE not in body[operation : operation + _NEAR]:
-        return b""
-    kind = body.find(_GROUP, 0, operation)
-    return b"" if kind < 0 else body[kind : body.find(b"}", kind, kind + _LONGEST)]
-
-
-def _place(request: Mapping[str, Any]) -> tuple[Any, ...]:
-    obj = request["object"]
-    return (*map(request.get, _PLACE), not request.get("namespace"), obj.get("apiVersion"), obj.get("kind"))
+    operation = body.find(_CREATE, 0, _HEAD)
+    kind = -1 if operation < 0 else body.find(_GROUP, 0, operation)
+    return b"" if kind < 0 else body[kind : body.find(b"}", kind, operation)]
