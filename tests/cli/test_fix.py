@@ -351,6 +351,7 @@ class TestCommand:
             ([UNSAFE], "--unsafe-fixes: give --fix"),
             (["--fix", "--old", "-"], "standard input is read once"),
             (["--fix", "--write-baseline", "b.json"], "--fix and --write-baseline: "),
+            (["--diff", "--output", "json"], "--diff and --output: "),
         ],
     )
     def test_options_that_do_not_go_together(self, options: list[str], message: str, tmp_path: Path) -> None:

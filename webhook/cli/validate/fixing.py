@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.lines import show_lines
 from webhook.cli.console.output import exit_code, show
+from webhook.cli.options.settings import COMMAND_LINE
 from webhook.cli.validate.inorder import TOO_MANY
 from webhook.cli.validate.manifests import Manifests
 from webhook.documents import STDIN, STDIN_NAME
@@ -160,6 +161,8 @@ def _check_together(arguments: Namespace, manifests: Manifests) -> None:
         message = f"{option} judges several times, and standard input is read once: give a file in place of -"
     elif arguments.write_baseline:
         message = f"{option} and --write-baseline: fix first, and write the baseline then"
+    elif arguments.diff and arguments.settings.sources.get("output") == COMMAND_LINE:
+        message = "--diff and --output: --diff prints a diff in place of reports: give one of them"
     if message:
         raise UsageError(message)
 
