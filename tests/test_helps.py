@@ -176,7 +176,7 @@ def test_the_cure_is_named_where_the_mistake_stands(
 
 def test_what_is_said_once_it_can_be_decoded_is_no_help() -> None:
     wrong = TEMPLATE.replace("deviceClassName: gpu.example.com", "count: [1]")
-    wrong += "      - {name: gpu, exactly: {deviceClassName: gpu.example.com}}\n"
+    wrong += "      - {name: other, exactly: {}}\n"
     done = draguard("validate", "-", stdin=wrong.encode())
     said = "the API server reports this once it can decode the object"
     assert f"\nnote: {said}" in done.out
