@@ -14,9 +14,10 @@ from tests.command import draguard
 from tests.policy.examples import binding, mutating, policy
 from tests.workloads.test_workloads import job
 from webhook.admission import MODES, Call, Enforcement, ReviewOptions, answer
-from webhook.admission.responses import MAX_WARNING_BYTES
+from webhook.admission.responses import MAX_ANNOTATION_BYTES, MAX_WARNING_BYTES, noted
 from webhook.engine.prescheduled import RewriteOptions
 from webhook.policy.load import load
+from webhook.problem import WARNING, Path, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -156,6 +157,13 @@ class TestModes:
             {"rule": rule_of(denial), "field": cause["field"], "message": cause["message"]}
         ]
         assert (rule_of(record), record.found[0].mode) == (rule_of(denial), "audit")
+
+    @pytest.mark.parametrize(("surplus", "findings"), [(0, 2), (1, 1)])
+    def test_annotations_have_10_kib(self, surplus: int, findings: int) -> None:
+        one = Problem(WARNING, "rule", "Reason", Path(("spec",)), "message")
+        room = MAX_ANNOTATION_BYTES - len(noted([one, one])["findings"])
+        long = one._replace(message="message" + "x" * (room + surplus))
+        assert len(json.loads(noted([one, long])["findings"])) == findings
 
     def test_annotations_hold_as_many_findings_as_have_room(self) -> None:
         claims = [{"name": f"Claim {index}", "resourceClaimName": "c"} for index in range(500)]

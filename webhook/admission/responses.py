@@ -183,7 +183,7 @@ def clipped(text: str, most: int) -> str:
 def noted(problems: Iterable[Problem]) -> dict[str, str]:
     """List the findings that fit into an audit annotation."""
     listed: list[str] = []
-    left = MAX_ANNOTATION_BYTES
+    left = MAX_ANNOTATION_BYTES - 1  # brackets are one more than commas
     for problem in problems:
         fields = {"rule": problem.rule, "field": problem.field, "message": problem.message}
         text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
