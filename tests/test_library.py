@@ -225,6 +225,8 @@ class TestPlainValues:
             (date(2026, 1, 31), r"^obj: spec\.x\[1\]\.y is of type date, "),
             ((1, 2), r"^obj: spec\.x\[1\]\.y is of type tuple, which JSON does not have: give a list$"),
             ({1}, "is of type set"),
+            ({False: 1}, r"^obj: spec\.x\[1\]\.y has the key False, but keys of JSON are strings: put it in quotes$"),
+            ({"z": {None: {}}}, r"^obj: spec\.x\[1\]\.y\.z has the key None"),
             (b"x", "is of type bytes"),
             (object(), "is of type object, .*: give a dict, list, str, number, bool or None"),
         ],

@@ -124,13 +124,17 @@ def check_json(name: str, obj: Any) -> None:
         obj: What was given.
 
     Raises:
-        TypeError: A value in it has another type; the message says where, and what to pass instead.
+        TypeError: A value or key in it has another type; the message says where, and what to pass instead.
     """
     left: list[tuple[Any, Any]] = [((), obj)]  # the steps are linked: paths of deep values would take quadratic time
     while left:
         path, value = left.pop()
         if isinstance(value, dict):
-            left += (((path, str(key)), inner) for key, inner in value.items() if not isinstance(inner, _SCALARS))
+            for key in value:
+                if not isinstance(key, str):
+                    place = _place(name, _path(path))
+                    raise TypeError(f"{place} has the key {key!r}, but keys of JSON are strings: put it in quotes")
+            left += (((path, key), inner) for key, inner in value.items() if not isinstance(inner, _SCALARS))
         elif isinstance(value, list):
             left += (((path, index), inner) for index, inner in enumerate(value) if not isinstance(inner, _SCALARS))
         elif not isinstance(value, _SCALARS):
