@@ -28,6 +28,8 @@ _UNKNOWN: Final = object()
 _CONVERSIONS: Final = frozenset(
     {"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"}
 )
+_TYPE: Final = Kind.TYPE
+"""Looked up once, as members of enumerations are slow to look up."""
 _MESSAGES: Final = "google.protobuf."
 _INDEXES: Final = frozenset({"_[_]", "_[?_]"})
 LARGE: Final = 100
@@ -101,7 +103,7 @@ class Analysis:
         self.weights[node] = weight
         if isinstance(node, (ast.Ident, ast.Select)):
             name = node.resolved
-            if self.checked.is_checked and node.type.kind is Kind.TYPE:
+            if node.type.kind is _TYPE and self.checked.is_checked:
                 _check_type(name)
             if type(name) is str and name.startswith("."):
                 self.variables[name[1:]] = None
