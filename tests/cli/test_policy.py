@@ -440,6 +440,10 @@ class TestValidate:
         [
             (["--policies", "{}/pod.yaml"], "--policies: no policies found in {}/pod.yaml"),
             (["--policies", "-", "--old", "-"], "standard input (-) cannot be both the policies and something else"),
+            (
+                ["--policies", "-", "--cluster", "-"],
+                "standard input (-) cannot be both the policies and something else",
+            ),
             (["--policies", "{}/p.yaml", "--as-group", "a"], "--as-group: groups go with a user: add --as"),
             (["--policies", "{}/p.yaml", "--as-user-extra", "a=b"], "--as-user-extra: extra values go with a user"),
             (["--policies", "{}/p.yaml", "--as", "a", "--as-user-extra", "b"], "--as-user-extra: 'b' is not KEY=VALUE"),

@@ -464,6 +464,7 @@ class TestMatch:
         ("arguments", "message"),
         [
             ((), "nothing to match: "),
+            (("-", "--cluster", "-"), "standard input (-) cannot be both"),
             ((DEPLOYMENT,), "no ResourceSlices found: give the objects of the cluster with --cluster"),
             ((DEPLOYMENT, "--cluster", DEPLOYMENT), "no ResourceSlices found: --cluster has none: collect them, too"),
             (("-e", "device.driver =="), "-e:1:17: error cel-selector: Syntax error: mismatched input '<EOF>'"),

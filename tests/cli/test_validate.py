@@ -117,8 +117,11 @@ class TestPaths:
         assert f"{folder}/gone.yaml: error unreadable: no such file or directory\n" in done.out
         assert f"{folder}/a.yaml:4:3: error object-name: " in done.out
 
-    def test_standard_input_cannot_be_both_states(self) -> None:
-        done = draguard("validate", "--old", "-", "-")
+    @pytest.mark.parametrize(
+        "options", [("--old", "-", "-"), ("--cluster", "-", "-"), ("--old", "-", "--cluster", "-", "examples/v1")]
+    )
+    def test_standard_input_cannot_be_both_states(self, options: tuple[str, ...]) -> None:
+        done = draguard("validate", *options)
         assert (done.code, done.out) == (2, "")
         assert "standard input (-) cannot be both" in done.err
 

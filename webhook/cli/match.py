@@ -28,7 +28,7 @@ from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet, Query, Row,
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import reads
 from webhook.deviceselectors.repeated import published_twice
-from webhook.documents import Unreadable
+from webhook.documents import STDIN, Unreadable
 from webhook.findings import FAILED, GRAVE, guarded, own_failure, unread
 from webhook.inventory import CLAIMS, Inventory, MalformedError
 from webhook.objects import items, mapping, name_of, namespace_of, text
@@ -85,6 +85,8 @@ def run(arguments: Namespace) -> int:
     _take_expressions(arguments)
     if not arguments.paths and not arguments.expression:
         raise UsageError("nothing to match: give manifests of claims, templates or classes, or -e with a selector")
+    if STDIN in arguments.paths and STDIN in arguments.cluster:
+        raise UsageError("standard input (-) cannot be both the manifests and the cluster: give one of them as files")
     report = Report()
     inventory = read_cluster(arguments.cluster, report, quiet=arguments.quiet)
     texts: dict[str, list[str]] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from webhook.api.versions import NEWEST, release_of
@@ -93,7 +94,8 @@ def load_policies(
     Raises:
         UsageError: No policies are found, the authorizer's file is malformed, or standard input is named twice.
     """
-    inputs = [*arguments.policies, *getattr(arguments, "paths", ()), *getattr(arguments, "old", ())]
+    others = (getattr(arguments, name, ()) for name in ("paths", "old", "cluster"))
+    inputs = [*arguments.policies, *chain.from_iterable(others)]
     if STDIN in arguments.policies and inputs.count(STDIN) > 1:
         raise UsageError("standard input (-) cannot be both the policies and something else: give one of them as files")
     given = [Given(namespace) for namespace in namespaces]

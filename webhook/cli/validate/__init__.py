@@ -169,14 +169,16 @@ def _check_together(arguments: Namespace, paths: Sequence[str], versions: Sequen
         UsageError: Two options exclude each other, or one needs another.
     """
     message = ""
+    inputs = {"the manifests": paths, "their --old state": arguments.old, "the objects of --cluster": arguments.cluster}
+    piped = [name for name, given in inputs.items() if STDIN in given]
     if arguments.subresource and not (arguments.old or arguments.against):
         message = f"--subresource {arguments.subresource} judges updates: give the earlier state with --old"
     elif arguments.old and arguments.against:
         message = "--old and --against are two earlier states: give one of them"
     elif arguments.new_only and not arguments.against:
         message = "--new-only leaves out what an earlier state has: give its revision with --against"
-    elif STDIN in paths and STDIN in arguments.old:
-        message = "standard input (-) cannot be both the manifests and their --old state: give one of them as files"
+    elif piped[1:]:
+        message = f"standard input (-) cannot be both {piped[0]} and {piped[1]}: give one of them as files"
     elif versions[1:] and STDIN in arguments.policies:
         message = "--policies: standard input (-) is read once, and policies for each release: give them as files"
     if message:
