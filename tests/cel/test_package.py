@@ -36,6 +36,7 @@ def test_modules_import_the_standard_library_and_each_other(path: Path) -> None:
         "re2",
         "webhook.budget",
         "webhook.escapes",
+        "webhook.extent",
         "webhook.later",
         "webhook.patterns",
         "webhook.records",
