@@ -1,4 +1,4 @@
-"""Extents: the parts of a value that somebody reads, such as the expressions of a policy."""
+"""Extents: the parts of a value that are read, for example by the expressions of a policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads requests that are like another one, with those parts of their objects that somebody reads.
+"""Reads requests that are like another one, with those parts of their objects that are needed.
 
 Everything else is skipped, which takes a fraction of the time. What is read are plain maps and lists.
 """

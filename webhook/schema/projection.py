@@ -1,4 +1,4 @@
-"""Projections: types with which msgspec decodes only those parts of an object that somebody reads.
+"""Projections: types with which msgspec decodes only those parts of an object that validation or policies read.
 
 The rest is skipped, which takes a fraction of the time and memory. What is left are plain maps and lists.
 """
@@ -28,7 +28,7 @@ def projection(struct: CompiledStruct, extent: Extent) -> Any:
         struct: The type of the object.
         extent: What others read of it.
     """
-    if extent.whole or ITEMS in extent.parts:  # whoever reads the items of a map reads its keys
+    if extent.whole or ITEMS in extent.parts:  # the items of a map are its keys
         return Any
     parts = [struct, *(cast("CompiledStruct", struct.fields[name].struct) for name in struct.inline)]
     fields = dict.fromkeys(chain(extent.parts, *(part.type.fields for part in parts)), Any)

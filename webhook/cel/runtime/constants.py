@@ -54,10 +54,10 @@ def struct_of(node: ast.StructExpression, scope: Scope) -> StructType:
 
 
 def _check_type(name: object) -> None:
-    """Refuse a type that is no value: that of a variable, or one that only objects have (cel-go planner.go).
+    """Refuse a type that cannot be a value: that of a variable, or one that only objects have (cel-go planner.go).
 
     Raises:
-        ProgramError: It is no value.
+        ProgramError: It cannot be one.
     """
     if type(name) is Type and name.kind is Kind.STRUCT and not name.name.startswith(_MESSAGES):
         name = name.name
