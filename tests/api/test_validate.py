@@ -159,11 +159,6 @@ def test_the_time_of_managed_fields_is_parsed() -> None:
     assert (rule, path) == ("timestamp", "metadata.managedFields[0].time")
 
 
-def test_a_key_that_is_not_a_string_is_an_unknown_field() -> None:
-    (problem,) = validate({**claim(), 1: 2})
-    assert problem.rule == "unknown-field"
-
-
 def test_the_value_at_which_the_decoder_stops_comes_first() -> None:
     spec = {"deviceSelector": {"device": 1}, "taint": {"key": 2, "timeAdded": "today"}, "more": 3}
     obj = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceTaintRule", "metadata": {"name": "rule"}, "spec": spec}
