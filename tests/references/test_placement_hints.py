@@ -45,6 +45,7 @@ def advice(obj: dict[str, Any], kubernetes: str = "1.36") -> tuple[str, object]:
             {"key": "a=b:NoSchedule"},
             "each part is a field of its own: key: a, operator: Equal, value: b, effect: NoSchedule",
         ),
+        ({"key": "a=1"}, 'each part is a field of its own: key: a, operator: Equal, value: "1"'),
         ({"key": "a:NoSchedule"}, "each part is a field of its own: key: a, operator: Exists, effect: NoSchedule"),
         ({"key": "not a key"}, ""),
     ],
@@ -97,6 +98,7 @@ def test_a_key_with_a_value_is_written_as_a_condition() -> None:
         "each part is a field of its own: key: a, operator: In, values: [b]"
     )
     assert advice(pod(nodeSelector={"a=b": ""}))[0] == "write a: b"
+    assert advice(pod(nodeSelector={"a=true": ""}))[0] == 'write a: "true"'
 
 
 def test_a_term_has_conditions_in_place_of_labels() -> None:

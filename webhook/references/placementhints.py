@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.core.placement import COMPARING, COMPARING_GATE, COMPARING_SINCE
+from webhook.documents.dump import dump
 from webhook.objects import text
 from webhook.patterns import Pattern
 from webhook.problem import Advice, value_at
@@ -45,13 +46,14 @@ def of_key(problem: Problem, _obj: Any) -> Advice:
     if parts is None or parts.group() == parts[1]:
         return Advice()
     key, value, effect = parts.groups(default="")
+    shown = dump([value]).rstrip("\n")  # in quotes if it is no string otherwise, such as true
     holder = next(step for step in reversed(problem.path) if isinstance(step, str) and step != "key")
     if holder == _LABELS:
-        return Advice(f"write {key}: {value}")
+        return Advice(f"write {key}: {shown}")
     if holder == _REQUIREMENTS:
-        fields = {"key": key, "operator": "In", "values": f"[{value}]"}
+        fields = {"key": key, "operator": "In" if value else "Exists", "values": value and f"[{shown}]"}
     else:
         operator = {"operator": "Equal" if value else "Exists"} if holder == _TOLERATIONS else {}
-        fields = {"key": key, **operator, "value": value, "effect": effect}
+        fields = {"key": key, **operator, "value": value and shown, "effect": effect}
     stated = ", ".join(f"{name}: {part}" for name, part in fields.items() if part)
     return Advice(f"each part is a field of its own: {stated}")
