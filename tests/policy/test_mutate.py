@@ -495,6 +495,14 @@ def test_an_object_keeps_its_version_and_kind(patch: str) -> None:
     assert labels(verdict)["kind"] == "v1Pod"
 
 
+@pytest.mark.parametrize(("stated", "allowed"), [("resource.k8s.io/", True), ("v1", False)])
+def test_a_missing_version_is_that_of_the_object_and_a_missing_group_is_core(stated: str, *, allowed: bool) -> None:
+    patch = f"[JSONPatch{{op: 'add', path: '/apiVersion', value: '{stated}'}}]"
+    verdict = made(mutating("m", patch, matchConstraints={"resourceRules": CLAIMS}), obj=CLAIM)
+    assert verdict.allowed is allowed
+    assert allowed or 'no kind "ResourceClaim" is registered for version "v1"' in verdict.message
+
+
 @pytest.mark.parametrize(
     "patch",
     [

@@ -57,7 +57,7 @@ def with_identity(obj: JSONObject, before: JSONObject) -> JSONObject:
     if stated.count("/") > 1:
         raise DecodingError(f"unexpected GroupVersion string: {stated}")
     own = str(before["apiVersion"])
-    is_own = stated in {"", "/", own.rpartition("/")[2]}
+    is_own = stated in {"", "/", f"{own.rpartition('/')[0]}/"}
     return obj | {"apiVersion": own if is_own else stated, "kind": obj.get("kind") or before["kind"]}
 
 
