@@ -91,6 +91,7 @@ EXPRESSIONS: list[tuple[str, Any]] = [
         "(object.spec.n > 2 ? object.spec : object.metadata).name == ''",
         {"spec": {"n": "*", "name": "*"}, "metadata": {"name": "*"}},
     ),
+    ("dyn(variables).spec.n == 3", "*"),
     ("variables.spec.n == 3", {"kind": "*", "spec": {"n": "*", "template": {"spec": {"n": "*"}}}}),
     ("variables.containers.all(c, has(c.env))", {"kind": "*", "spec": CONTAINERS | {"template": {"spec": CONTAINERS}}}),
     ("[1, 2].all(x, x < 3)", {}),

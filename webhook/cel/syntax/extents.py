@@ -84,8 +84,10 @@ class _Reader:
         return found
 
     def _ident(self, node: Ident) -> Parts:
-        if node.resolved in {self._name, f".{VARIABLES}"}:
+        if node.resolved == self._name:
             return (self._extent,)
+        if node.resolved == f".{VARIABLES}":  # any of them, by a name that is not known here
+            self._extent.whole = True
         return self._locals.get(node.name, ())
 
     def _select(self, node: Select) -> Parts:
