@@ -88,6 +88,13 @@ def test_a_change_that_the_api_server_refuses_fails(spec: dict[str, Any]) -> Non
     assert failure.startswith(text)
 
 
+def test_what_the_api_server_refuses_in_the_object_of_a_case_may_move() -> None:
+    first = "{'name': 'a', 'resourceClaimName': 'c'}"
+    manifests = mutating("m", f"[JSONPatch{{op: 'add', path: '/spec/resourceClaims/0', value: {first}}}]")
+    case = {"object": POD | {"spec": {"resourceClaims": [{"name": "b"}]}}, "expect": {"allowed": True}}
+    assert run(case, manifests=manifests).passed
+
+
 def test_warnings_are_matched_by_either_message() -> None:
     manifests = [NAMED, binding(validationActions=["Warn"])]
     for text in ("bad name", "Validation failed for ValidatingAdmissionPolicy 'p' with binding 'p': bad name"):

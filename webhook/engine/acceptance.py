@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.judgement import judge
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webhook.objects import JSONObject
+    from webhook.problem import Problem
     from webhook.release import Release
 
 _JUDGED: Final = ("", STATUS)
@@ -35,9 +37,19 @@ def made_invalid(
     if sent is None or changed == sent or subresource not in _JUDGED:
         return
 
-    def refusals(obj: Any) -> dict[str, None]:
+    def refusals(obj: Any) -> list[Problem]:
         problems = judge(obj, old, kubernetes=f"1.{release}", subresource=subresource)
-        return {str(problem): None for problem in problems if problem.level == ERROR}
+        return [problem for problem in problems if problem.level == ERROR]
 
-    before = refusals(sent)
-    yield from (each for each in refusals(changed) if each not in before)
+    before = Counter(map(_kind_of, refusals(sent)))
+    for each in refusals(changed):
+        kind = _kind_of(each)
+        if before[kind]:
+            before[kind] -= 1
+        else:
+            yield str(each)
+
+
+def _kind_of(refusal: Problem) -> tuple[str, ...]:
+    """Return the rule and the field, without indices and values: a policy may move items and change other fields."""
+    return (refusal.rule, *(step for step in refusal.path if isinstance(step, str)))
