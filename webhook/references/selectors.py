@@ -374,4 +374,5 @@ def driver_not_tested(obj: JSONObject, context: Context) -> Iterator[Problem]:
             return
 
 
-_DRIVER: Final = Pattern(r"\bdevice\s*\.\s*driver\b")
+_DRIVER: Final = Pattern(r"\bdevice\s*\.\s*driver\b|\bin\s+device\s*\.\s*(?:attributes|capacity)\s*(?:[^\[.\s]|\Z)")
+"""A test of the driver, or of the domain: devices of other drivers have none of its attributes."""
