@@ -51,6 +51,20 @@ def test_a_change_that_the_api_server_refuses_is_found(operation: str, value: st
     assert found == [start + each for each in refusals]
 
 
+def test_what_another_policy_adds_is_not_missing() -> None:
+    def jsonpatch(name: str, path: str, value: str) -> dict[str, Any]:
+        expression = f"[JSONPatch{{op: 'add', path: '{path}', value: {value}}}]"
+        mutations = [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}]
+        rules = {"matchConstraints": {"resourceRules": [PODS | {"operations": ["CREATE"]}]}}
+        return MUTATING | {"metadata": {"name": name}, "spec": MUTATING["spec"] | rules | {"mutations": mutations}}
+
+    use = jsonpatch("use", "/spec/containers/0/resources", "{'claims': [{'name': 'gpu'}]}")
+    claim = jsonpatch("claim", "/spec/resourceClaims", "[{'name': 'gpu', 'resourceClaimName': 'gpu'}]")
+    (found,) = tried(use)
+    assert 'Not found: "gpu"' in found[1]
+    assert tried(use, claim) == []
+
+
 @pytest.mark.parametrize(
     ("rule", "expression", "when", "reason", "hint"),
     [

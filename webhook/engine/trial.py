@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from itertools import islice
+from functools import cache, partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.conversion import ConversionError, convert
@@ -18,7 +19,7 @@ from webhook.policy.manifest.model import MUTATING
 from webhook.problem import WARNING, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from collections.abc import Set as AbstractSet
 
     from webhook.objects import JSONObject
@@ -77,12 +78,13 @@ def try_policies(
         explained: The expressions whose errors have another finding, which tells the cause: the ``id`` of what was
             given, and the path.
     """
+    tried = [policy for policy in policies.policies if policy.param_kind is None]
+    together = cache(partial(_bound, tried, policies, release))
     return [
         PolicyFinding(given, problem)
-        for policy in policies.policies
-        if policy.param_kind is None
+        for policy in tried
         for given in [policies.origins[policy]]
-        for problem in _failing(policy, policies, release)
+        for problem in _failing(policy, policies, release, together)
         if explained.isdisjoint((id(given), path) for path in _causes(policy, problem))
     ]
 
@@ -95,8 +97,10 @@ def _causes(policy: Policy, problem: Problem) -> Iterator[Path]:
             yield variable.path
 
 
-def _failing(policy: Policy, policies: PolicySet, release: Release) -> Iterator[Problem]:
-    alone = load([policies.origins[policy].object, _binding(policy, policies)], release)
+def _failing(
+    policy: Policy, policies: PolicySet, release: Release, together: Callable[[], PolicySet]
+) -> Iterator[Problem]:
+    alone = _bound([policy], policies, release)
     reported, spent = set(), 0
     for description, obj in _objects(policies):
         for doing, (has_new, has_old) in _OPERATIONS.items():
@@ -112,7 +116,11 @@ def _failing(policy: Policy, policies: PolicySet, release: Release) -> Iterator[
                     yield Problem(WARNING, "fails-on-valid", "", decision.path, message, hint)
             path = next((each.path for each in reversed(verdict.decisions) if each.changed), None)
             if path and path not in reported and not has_old:  # a stored object may have the change already
-                for refusal in islice(made_invalid(verdict.object, obj, None, "", release), 1):
+                refusals = list(made_invalid(verdict.object, obj, None, "", release))
+                if refusals:  # another policy may add what is missing
+                    final = evaluate(obj, None, policies=together(), budget=budget).object
+                    refusals = [each for each in made_invalid(final, obj, None, "", release) if each in refusals]
+                for refusal in refusals[:1]:
                     reported.add(path)
                     message = f"makes {description} one that the API server refuses: {refusal}"
                     yield Problem(WARNING, "makes-invalid", "", path, message)
@@ -153,13 +161,19 @@ def _guard(reason: str, description: str, doing: str) -> str:
     return f"guard it by has(….{key}), or read .?{key}"
 
 
+def _bound(some: Iterable[Policy], policies: PolicySet, release: Release) -> PolicySet:
+    """Return some of the policies, bound to all objects."""
+    manifests = ((policies.origins[each].object, _binding(each, policies)) for each in some)
+    return load(list(chain.from_iterable(manifests)), release)
+
+
 def _binding(policy: Policy, policies: PolicySet) -> JSONObject:
     manifest = policies.origins[policy].object
     actions = {} if policy.kind == MUTATING else {"validationActions": ["Deny"]}
     return {
         "apiVersion": manifest["apiVersion"],
         "kind": f"{policy.kind}Binding",
-        "metadata": {"name": "trial"},
+        "metadata": {"name": policy.name},
         "spec": {"policyName": policy.name, **actions},
     }
 
