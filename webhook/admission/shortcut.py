@@ -69,7 +69,8 @@ class Shortcut:
         self._kubernetes, self._feature_gates = kubernetes, feature_gates
         self._policies, self._enforcement = policies, enforcement
         self._met: dict[bytes, int] = {}
-        self._usual: dict[bytes, _Usual] = {}
+        self._usual: dict[bytes, _Usual | None] = {}
+        """The kinds that were met often, as they are written; None if all of their objects is read."""
 
     def answer(self, body: bytes, call: Call) -> tuple[dict[str, Any], Record] | None:
         """Return the response to a usual request, and its record; None if it must be answered as a whole.
@@ -117,13 +118,16 @@ class Shortcut:
         if record.decision != ALLOWED or record.found or record.warnings:
             return
         request, kind = record.request, _written_kind(body)
-        if not kind or request.get("subResource") or not isinstance(request.get("object"), dict):
+        if not kind or kind in self._usual or len(self._usual) >= _MOST:
+            return
+        if request.get("subResource") or not isinstance(request.get("object"), dict):
             return
         if len(self._met) >= _MOST and kind not in self._met:
             self._met.clear()
-        met = self._met[kind] = self._met.get(kind, 0) + 1
-        if met == OFTEN and len(self._usual) < _MOST and (usual := self._made(request)):
-            self._usual[kind] = usual
+        self._met[kind] = self._met.get(kind, 0) + 1
+        if self._met[kind] >= OFTEN:
+            self._usual[kind] = self._made(request)
+            del self._met[kind]
 
     def _made(self, request: Mapping[str, Any]) -> _Usual | None:
         """Make the decoder for requests like one; None if all of their objects is read."""
