@@ -280,6 +280,22 @@ class TestComments:
         assert (finding["level"], finding["message"], finding["hint"]) == ("warning", message, hint)
 
     @pytest.mark.parametrize(
+        ("ignored", "hints"),
+        [
+            ("unknown-field", ["remove it"]),
+            (
+                "unknown-field, object-name",
+                ["remove unknown-field", WRITE.replace("unknown-field", "object-name")],
+            ),
+        ],
+    )
+    def test_a_reason_is_missing_only_for_what_is_suppressed(
+        self, tmp_path: Path, ignored: str, hints: list[str]
+    ) -> None:
+        done = self.validate(tmp_path, claim("GPU").replace("GPU", f"GPU # draguard: ignore[{ignored}]"))
+        assert [each["hint"] for each in json.loads(done.out)["findings"] if each["line"] == 4][-len(hints) :] == hints
+
+    @pytest.mark.parametrize(
         "rule", ["immutable", "policy/p", "policy", "class-not-found", "answer-changed", "never-*"]
     )
     def test_a_comment_that_other_options_make_use_of_is_not_reported(self, tmp_path: Path, rule: str) -> None:

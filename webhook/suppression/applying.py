@@ -121,7 +121,7 @@ class Suppressions:
             around = findings if index < _HINTED else ()
             yield each.reported(sorted({next(called(finding)) for finding in around if each.has(finding)}))
         for statement in statements.all:
-            yield from statement.unused(self.matters)
+            yield from statement.faults(self.matters)
         if self.is_whole:
             for ignore in paths.all:
                 yield from ignore.unused()

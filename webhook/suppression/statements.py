@@ -40,7 +40,7 @@ _BARE: Final = Pattern(r"ignore\b[\s:\[\]-]*")
 _LONGEST: Final = 60
 """The most characters of a comment that are shown."""
 _EXAMPLE: Final = "# draguard: ignore[unknown-field] the reason"
-_ANNOTATION_EXAMPLE: Final = f'{ANNOTATION}: "unknown-field: the reason"'
+_EXAMPLES: Final = {INLINE: _EXAMPLE, ANNOTATED: f'{ANNOTATION}: "unknown-field: the reason"'}
 _MOST_RULES: Final = 100
 _MOST_MISTAKES: Final = 1000
 """How many mistakes in statements are reported: one line may have all of them, and each finding repeats it."""
@@ -91,17 +91,20 @@ class Statement(NamedTuple):
         self.used.update(matching)
         return Suppression(self.kind, self.reason) if matching else None
 
-    def unused(self, is_known_to_matter: Callable[[str], bool]) -> Iterator[Finding]:
-        """Report the rules of which it has suppressed no finding.
+    def faults(self, is_known_to_matter: Callable[[str], bool]) -> Iterator[Finding]:
+        """Report the rules of which it has suppressed no finding, and a missing reason for the others.
 
         Args:
             is_known_to_matter: Tells whether this run checks a rule.
         """
         unused = [name for name in self.rules if name not in self.used and is_known_to_matter(name)]
+        kept = ", ".join(name for name in self.rules if name not in unused)
         if unused:
-            all_of_it = len(unused) == len(self.rules)
-            hint = "remove it" if all_of_it else f"remove {', '.join(unused)}"
+            hint = f"remove {', '.join(unused)}" if kept else "remove it"
             yield finding_at(self.finding, UNUSED, f"suppresses no finding of {', '.join(unused)}", hint)
+        if kept and not self.reason:
+            hint = f"write {_EXAMPLES[self.kind].replace('unknown-field', kept)}"
+            yield finding_at(self.finding, UNEXPLAINED, f"gives no reason for suppressing {kept}", hint)
 
 
 class Misread(NamedTuple):
@@ -202,9 +205,9 @@ class Statements:
             self._add(Statement(ANNOTATED, tuple(names_in(rules)), reason.strip(), place, where, set()))
 
     def _add(self, statement: Statement) -> None:
-        where, example = statement.finding, _EXAMPLE if statement.kind == INLINE else _ANNOTATION_EXAMPLE
+        where = statement.finding
         if not statement.rules:
-            self._malformed(where, "names no rule", f"write {example}")
+            self._malformed(where, "names no rule", f"write {_EXAMPLES[statement.kind]}")
             return
         if len(statement.rules) > _MOST_RULES:
             self._malformed(where, f"names more than {_MOST_RULES} rules", "name a pattern of them, such as cel-*")
@@ -217,10 +220,6 @@ class Statements:
         if not known:
             return
         statement = statement._replace(rules=tuple(known))
-        if not statement.reason:
-            message = f"gives no reason for suppressing {', '.join(known)}"
-            own = example.replace("unknown-field", ", ".join(known))
-            self._report(where, UNEXPLAINED, message, f"write {own}")
         beside = self._places.setdefault(statement.place, [])
         if len(beside) == _MOST_RULES:
             self._malformed(where, f"is one of more than {_MOST_RULES} for the same place", "")
