@@ -180,6 +180,13 @@ def test_an_error_is_what_the_failure_policy_says(mutation: str, text: str) -> N
             "{op: 'add', path: '/spec/containers/0/name', value: 1}",
             "json: cannot unmarshal number into Go struct field Container.spec.containers.name of type string",
         ),
+        (
+            (
+                "{op: 'add', path: '/metadata/labels/a', value: 1}, JSONPatch{op: 'add', "
+                "path: '/spec/containers/0/resources', value: {'limits': {'cpu': 'much'}}}"
+            ),
+            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+        ),
     ],
 )
 def test_a_patch_that_makes_no_pod_is_an_internal_error(patch: str, text: str) -> None:

@@ -31,7 +31,7 @@ from webhook.schema import (
     examined,
     often,
 )
-from webhook.schema.decoding import apart, refuses
+from webhook.schema.decoding import apart, as_reported, refuses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -257,13 +257,10 @@ def _judged(
 
 
 def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
-    """List what the decoder refuses, with suggestions for the first unknown fields.
-
-    The value at which the decoder stops comes first: wrong types before it are told only if there is none.
-    """
+    """List what the decoder refuses, with suggestions for the first unknown fields."""
     from webhook.schema.suggest import instead, suggestion  # most objects can be decoded
 
-    misfits = sorted(misfits, key=lambda misfit: not misfit.ends)
+    misfits = as_reported(misfits)
     # Suggestions for unknown fields are made below, only for the first ones.
     problems = [(each._replace(suggest=Advice) if each.rule == UNKNOWN_FIELD else each).problem() for each in misfits]
     unknown = (index for index, problem in enumerate(problems) if problem.rule == UNKNOWN_FIELD)

@@ -10,7 +10,7 @@ from webhook.api.core.values import Quantity, V1Struct
 from webhook.api.versions import NEWEST
 from webhook.problem import ERROR
 from webhook.schema import CREATE, Array, Bool, CompiledStruct, Map, Nested, Target, Text, compile_struct
-from webhook.schema.decoding import apart
+from webhook.schema.decoding import apart, as_reported
 
 if TYPE_CHECKING:
     from webhook.objects import JSONObject
@@ -64,5 +64,5 @@ def refused(node: JSONObject) -> Problem | None:
     """
     misfits, problems = apart(_struct().walk(node))
     if misfits:
-        return misfits[0].problem()
+        return as_reported(misfits)[0].problem()
     return next((each for each in problems if each.level == ERROR and each.path[:1] == ("spec",)), None)

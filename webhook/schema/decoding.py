@@ -65,6 +65,14 @@ class Misfit(NamedTuple):
         return self.rule not in {UNKNOWN_FIELD, GATE_OFF}
 
 
+def as_reported(misfits: Iterable[Misfit]) -> list[Misfit]:
+    """Order misfits as the decoder reports them.
+
+    The value at which it stops comes first: wrong types before it are reported only if there is none.
+    """
+    return sorted(misfits, key=lambda misfit: not misfit.ends)
+
+
 def apart(findings: Sequence[SchemaFinding]) -> tuple[Sequence[Misfit], Sequence[Problem]]:
     """Separate the decoder's findings from validation's, each in order."""
     if not findings:

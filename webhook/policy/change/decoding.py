@@ -15,7 +15,7 @@ from webhook.objects import text
 from webhook.policy.manifest.kinds import kind_of
 from webhook.problem import Path, quoted
 from webhook.schema import CREATE, Target, compile_struct
-from webhook.schema.decoding import STRICT, UNKNOWN_FIELD, apart, wrong_type
+from webhook.schema.decoding import STRICT, UNKNOWN_FIELD, apart, as_reported, wrong_type
 from webhook.schema.derive.whole import whole
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def expect_decodable(obj: JSONObject, before: JSONObject, policies: PolicySet) -
     older = {_field(misfit) for misfit in decode(before)}
     new = [misfit for misfit in found if _field(misfit) not in older]
     if wrong := [misfit for misfit in new if misfit.refuses]:
-        raise DecodingError(wrong[0].problem().message)
+        raise DecodingError(as_reported(wrong)[0].problem().message)
     if new:
         unknown = (misfit.problem().message.removeprefix(STRICT) for misfit in new)
         raise DecodingError(STRICT + ", ".join(unknown))

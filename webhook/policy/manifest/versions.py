@@ -16,7 +16,7 @@ from webhook.policy.manifest.kinds import Kind, Kinds
 from webhook.policy.manifest.policies import MutatingAdmissionPolicy, ValidatingAdmissionPolicy
 from webhook.problem import Path, Problem, refused
 from webhook.schema import CREATE, CompiledStruct, Target, compile_struct
-from webhook.schema.decoding import UNKNOWN_FIELD, apart
+from webhook.schema.decoding import UNKNOWN_FIELD, apart, as_reported
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -99,7 +99,7 @@ def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct) -> list[Prob
     from webhook.api.judgement import SOUGHT  # most policies can be decoded
     from webhook.schema.suggest import suggestion
 
-    problems = [misfit.problem() for misfit in misfits]
+    problems = [misfit.problem() for misfit in as_reported(misfits)]
     unknown = [index for index, problem in enumerate(problems) if problem.rule == UNKNOWN_FIELD]
     for index in unknown[:SOUGHT]:
         problems[index] = problems[index]._replace(hint=suggestion(struct, problems[index].path).hint)
