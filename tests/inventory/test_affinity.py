@@ -72,3 +72,14 @@ def test_of_many_values_and_conditions_only_some_are_named() -> None:
 )
 def test_numbers_are_read_as_in_go(text: str, number: int | None) -> None:
     assert as_int64(text) == number
+
+
+def test_long_keys_and_values_are_cut() -> None:
+    first, *others = [
+        {"key": "k" * 5000, "operator": operator, "values": ["v" * 5000]} for operator in ("In", "NotIn", "Gt")
+    ]
+    for conditions in ([first, others[0]], [others[1]]):
+        (found,) = unmatched(spec({"matchExpressions": conditions}))
+        assert len(found.reason) < 2000
+    (found,) = unmatched(spec({"matchExpressions": [others[0]]}, nodeSelector={"k" * 5000: "v" * 5000}))
+    assert len(found.reason) < 2000

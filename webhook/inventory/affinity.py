@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.budget import work
 from webhook.engine.prescheduled import REQUIRED
 from webhook.objects import mapping, text, texts
+from webhook.problem import cut
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ _INT: Final = re.compile(r"[-+]?[0-9]{1,80}").fullmatch
 _LARGEST: Final = (1 << 63) - 1
 _LONGEST: Final = 63
 """The most characters of a label's value."""
+_LONGEST_KEY: Final = 317
+"""The most characters of a label's key: a prefix of 253, a slash and a name of 63."""
 _SHOWN: Final = 4
 """The most values, and requirements, that are named."""
 _COMPARED: Final = 16
@@ -96,7 +99,7 @@ def _of_term(term: JSONObject, path: tuple[str | int, ...], spec: JSONObject) ->
                 by_key.setdefault(text(each, "key"), []).append(requirement)
         for key, requirements in by_key.items():
             if isinstance(value := labels.get(key), str):
-                selected = _Requirement((), "In", frozenset((value,)), f"nodeSelector {key}: {value}")
+                selected = _Requirement((), "In", frozenset((value,)), f"nodeSelector {_cut(key)}: {_cut(value)}")
                 requirements.insert(0, selected)
             if not _is_possible(requirements):
                 return _contradiction(requirements)
@@ -111,8 +114,14 @@ def _read(requirement: JSONObject, path: tuple[str | int, ...]) -> _Requirement 
     if operator not in _OPERATORS or takes_values != bool(values) or (operator in _NUMBERS and len(values) > 1):
         return None
     more = ", …" if len(values) > _SHOWN else ""
-    shown = f"{text(requirement, 'key')} {operator} {', '.join(values[:_SHOWN])}{more}".rstrip()
+    named = ", ".join(_cut(each) for each in values[:_SHOWN])
+    shown = f"{_cut(text(requirement, 'key'))} {operator} {named}{more}".rstrip()
     return _Requirement(path, operator, frozenset(values), shown)
+
+
+def _cut(name: str) -> str:
+    """Shorten a key or value: findings repeat several, of any length."""
+    return cut(name, _LONGEST_KEY)
 
 
 def _is_possible(requirements: Sequence[_Requirement]) -> bool:
@@ -147,7 +156,9 @@ def _contradiction(requirements: Sequence[_Requirement]) -> Unmatched:
     earlier, last = requirements[: count - 1], requirements[count - 1]
     if not _is_possible([last]):
         written = next(iter(last.values))
-        reason = "labels hold no such numbers" if as_int64(written) is not None else f"{written} is not an integer"
+        reason = (
+            "labels hold no such numbers" if as_int64(written) is not None else f"{_cut(written)} is not an integer"
+        )
         return Unmatched(last.path, f"no node matches {last.shown}: {reason}")
     one = next(([each] for each in earlier[:_COMPARED] if not _is_possible([each, last])), earlier)
     names = " and ".join(dict.fromkeys(each.shown for each in [*one[:_SHOWN], last]))
