@@ -54,6 +54,8 @@ class Read(NamedTuple):
         is_guarded: Whether the expression tests first whether it exists.
         offset: The offset of its name in the expression, in code points.
         domain_offset: The offset of its domain.
+        is_of_tested_domain: Whether the expression tests whether the device has the domain.
+        is_of_tested_driver: Whether it tests the driver.
     """
 
     holder: str
@@ -62,6 +64,8 @@ class Read(NamedTuple):
     is_guarded: bool = False
     offset: int = 0
     domain_offset: int = 0
+    is_of_tested_domain: bool = False
+    is_of_tested_driver: bool = False
 
 
 class Blame(NamedTuple):
@@ -353,14 +357,15 @@ def read_of(node: Expression) -> Read | None:
         return None
     if isinstance(outer, Call) and outer.function in {INDEX, "_[?_]"}:
         holder, domain = outer.arguments
-        if isinstance(domain, Literal) and isinstance(domain.value, str) and _holder(holder):
-            return Read(_holder(holder), domain.value, name, offset=offset, domain_offset=domain.offset)
-    if isinstance(outer, Select) and _holder(outer.operand):
-        return Read(_holder(outer.operand), outer.field, name, offset=offset, domain_offset=outer.offset + 1)
+        if isinstance(domain, Literal) and isinstance(domain.value, str) and holder_of(holder):
+            return Read(holder_of(holder), domain.value, name, offset=offset, domain_offset=domain.offset)
+    if isinstance(outer, Select) and holder_of(outer.operand):
+        return Read(holder_of(outer.operand), outer.field, name, offset=offset, domain_offset=outer.offset + 1)
     return None
 
 
-def _holder(node: Expression) -> str:
+def holder_of(node: Expression) -> str:
+    """Return ``attributes`` or ``capacity`` for these fields of the device; empty for other expressions."""
     if isinstance(node, Select) and isinstance(node.operand, Ident) and node.operand.name == "device":
         return node.field if node.field in {"attributes", "capacity"} else ""
     return ""

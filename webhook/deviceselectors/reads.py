@@ -1,7 +1,9 @@
 """The attributes and capacity that a selector reads, and whether it guards each read.
 
 ``has(device.attributes["d"].x) && device.attributes["d"].x == 1`` is a guard; so are ``device.attributes["d"].?x`` and
-``"x" in device.attributes["d"] && …``. A read without a guard is a run-time error on a device that lacks it.
+``"x" in device.attributes["d"] && …``. A read without a guard is a run-time error on a device that lacks it. Tests of
+the driver or the domain exclude the devices of other drivers, before the read or after it: ``&&`` is false if one side
+is false and the other an error, and ``||`` is true if one side is true (cel-go ``interpreter/interpretable.go``).
 """
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel.syntax.ast import Call, Comprehension, Expression, Ident, Literal, Select
-from webhook.deviceselectors.parts import Read, read_of
+from webhook.cel.syntax.reads import reads as paths
+from webhook.deviceselectors.parts import Read, holder_of, read_of
 from webhook.deviceselectors.written import AND, NOT, OR
 from webhook.problem import Advice, Fix
 
@@ -21,7 +24,9 @@ CONDITIONAL: Final = "_?_:_"
 _OPTIONAL: Final = frozenset({"_?._", "_[?_]"})
 
 Guards = frozenset[tuple[str, str, str]]
+"""What a condition tests: the holder, domain and name of a read; the domain alone; or, all empty, the driver."""
 _NONE: Final[Guards] = frozenset()
+_DRIVER: Final = ("", "", "")
 
 
 def reads(node: Expression) -> list[Read]:
@@ -38,17 +43,12 @@ def _reads(node: Expression, guards: Guards) -> Iterator[Read]:
         yield from _children(node, guards)
         return
     if isinstance(node, Call):
-        if node.function == AND:
-            known = guards
-            for each in node.arguments:
-                yield from _reads(each, known)
-                known |= _asserted(each)
-            return
-        if node.function == OR:
-            known = guards
-            for each in node.arguments:
-                yield from _reads(each, known)
-                known |= _denied(each)
+        if node.function in {AND, OR}:
+            tell = _asserted if node.function == AND else _denied
+            told = [tell(each) for each in node.arguments]
+            for place, each in enumerate(node.arguments):
+                origins = (_origins(later) for later in told[place + 1 :])
+                yield from _reads(each, guards.union(*told[:place], *origins))
             return
         if node.function == CONDITIONAL:
             condition, then, otherwise = node.arguments
@@ -60,7 +60,11 @@ def _reads(node: Expression, guards: Guards) -> Iterator[Read]:
     if read is not None:
         optional = isinstance(node, Call) and node.function in _OPTIONAL
         guarded = optional or (read.holder, read.domain, read.name) in guards or _is_optional_below(node)
-        yield read._replace(is_guarded=guarded)
+        yield read._replace(
+            is_guarded=guarded,
+            is_of_tested_domain=_domain_guard(read.domain) in guards,
+            is_of_tested_driver=_DRIVER in guards,
+        )
         return
     yield from _children(node, guards)
 
@@ -76,22 +80,44 @@ def _is_optional_below(node: Expression) -> bool:
     return isinstance(outer, Call) and outer.function in _OPTIONAL
 
 
+def _domain_guard(domain: str) -> tuple[str, str, str]:
+    return "", domain, ""
+
+
+def _origins(guards: Guards) -> Guards:
+    """Return the guards of the domain and the driver."""
+    return frozenset(each for each in guards if not each[0])
+
+
+def tested_origins(node: Expression) -> set[str]:
+    """Return the domains that a device has if a condition is true; the empty text stands for a test of the driver."""
+    return {domain for _, domain, _ in _origins(_asserted(node))}
+
+
 def _asserted(node: Expression) -> Guards:
-    """Return the names that exist if a condition is true."""
+    """Return what exists if a condition is true."""
     if isinstance(node, Call) and node.function == AND:
         return frozenset().union(*map(_asserted, node.arguments))
+    if isinstance(node, Call) and node.function == OR:
+        return frozenset.intersection(*map(_asserted, node.arguments))
     if isinstance(node, Call) and node.function == NOT:
         return _denied(node.arguments[0])
-    return _tested(node)
+    return _tested(node) | _tested_driver(node)
 
 
 def _denied(node: Expression) -> Guards:
-    """Return the names that exist if a condition is false."""
+    """Return what exists if a condition is false."""
     if isinstance(node, Call) and node.function == OR:
         return frozenset().union(*map(_denied, node.arguments))
+    if isinstance(node, Call) and node.function == AND:
+        return frozenset.intersection(*map(_denied, node.arguments))
     if isinstance(node, Call) and node.function == NOT:
         return _asserted(node.arguments[0])
-    return _NONE
+    return _tested_driver(node) if isinstance(node, Call) and node.function == "_!=_" else _NONE
+
+
+def _tested_driver(node: Expression) -> Guards:
+    return frozenset({_DRIVER}) if ("driver",) in paths(node, "device") else _NONE
 
 
 def _tested(node: Expression) -> Guards:
@@ -102,6 +128,8 @@ def _tested(node: Expression) -> Guards:
     if isinstance(node, Call) and node.function == "@in":
         key, holder = node.arguments
         if isinstance(key, Literal) and isinstance(key.value, str):
+            if holder_of(holder):
+                return frozenset({_domain_guard(key.value)})
             read = read_of(Select(node.offset, holder, key.value))
             return frozenset({read[:3]}) if read else _NONE
     return _NONE

@@ -6,13 +6,12 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.syntax.ast import Call, Literal
-from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.parts import read_of
 from webhook.objects import text
 from webhook.problem import Advice, Fix
 from webhook.records import NamedTuple
 from webhook.references.requests import drivers_of
-from webhook.references.rules import MEANT, ask_first, finding, in_expression, listed, rule
+from webhook.references.rules import MEANT, finding, in_expression, listed, rule
 from webhook.references.selecting import OTHER_HOLDER, SELECTING, WRITTEN_TYPES, held_elsewhere, reads_of, selectors_of
 from webhook.spelling import nearest
 
@@ -42,7 +41,7 @@ class _Known(NamedTuple):
     is_certain: bool
 
 
-class _Around:
+class Around:
     """The context of a selector, computed once for all its reads.
 
     Args:
@@ -71,7 +70,7 @@ class _Around:
             return None  # another rule finds the misspelt domain
         name = profile.name_in(read.domain, read.name)
         published = list(profile.devices.values())
-        is_its_own = _is_published(published, name, read) or _is_recased(published, name)
+        is_its_own = is_published(published, name, read) or _is_recased(published, name)
         is_foreign = name not in profile.removed and not is_its_own
         is_of_other = read.domain != profile.driver and self._context.profile(read.domain) is not None
         if profile.is_open and is_foreign and not is_of_other:
@@ -100,11 +99,11 @@ def attribute_not_of_driver(obj: JSONObject, context: Context) -> Iterator[Probl
     attributes from release to release; `draguard driver show NAME` prints the known attributes of a driver, and their
     source. If your version of the driver publishes others, pass its profile with --driver-profile.
     """
-    for selector in _selectors(obj, context):
-        around = _Around(selector, context)
+    for selector in unmatched_selectors(obj, context):
+        around = Around(selector, context)
         for read in {read[:3]: read for read in reads_of(selector.parts)}.values():
             known = around.known(read)
-            if known and not _is_published(known.devices, known.profile.name_in(read.domain, read.name), read):
+            if known and not is_published(known.devices, known.profile.name_in(read.domain, read.name), read):
                 message, hint = _unpublished(known, read, selector)
                 yield finding(selector.path, message, hint, character=read.offset)
 
@@ -115,8 +114,8 @@ def attribute_type(obj: JSONObject, context: Context) -> Iterator[Problem]:
 
     The comparison is a run-time error, or never true. Versions are compared with semver("1.2.3").
     """
-    for selector in _selectors(obj, context):
-        around = _Around(selector, context)
+    for selector in unmatched_selectors(obj, context):
+        around = Around(selector, context)
         for read, value in _compared(selector.parts.root):
             known = around.known(read)
             if not known:
@@ -130,44 +129,14 @@ def attribute_type(obj: JSONObject, context: Context) -> Iterator[Problem]:
                 yield finding(selector.path, message, hint and f"compare it with {hint}", "WrongType", read.offset)
 
 
-@rule("attribute-optional", *SELECTING, of_reads=True, of_field=True)
-def attribute_optional(obj: JSONObject, context: Context) -> Iterator[Problem]:
-    """A selector reads an attribute that not every device of its driver has, without checking for it first.
-
-    On a device that lacks it the read is a run-time error, which ends the scheduling of the pod for all nodes.
-    """
-    for selector in _selectors(obj, context):
-        around = _Around(selector, context)
-        optional: dict[tuple[str, str, str], tuple[Read, str]] = {}
-        for read in reads_of(selector.parts):
-            known = None if _is_guarded(read, selector.expression) else around.known(read)
-            if not known or not known.is_certain:
-                continue
-            name = known.profile.name_in(read.domain, read.name)
-            if _is_published(known.devices, name, read) and not _is_always_there(known.devices, name, read):
-                optional.setdefault(read[:3], (read, known.profile.driver))
-        if not optional:
-            continue
-        safe = guarded(selector.expression, optional, context.release, context.gates)
-        advice = ask_first(safe)
-        for read, driver in optional.values():
-            message = f'not every device of driver "{driver}" has "{read.name}": '
-            message += "the error on a device without it ends scheduling for all nodes"
-            yield finding(selector.path, message, advice, "Fails", read.offset)
-
-
-def _is_guarded(read: Read, expression: str) -> bool:
-    """Tell whether a selector checks for the attribute; checking for its domain is enough."""
-    return read.is_guarded or re.search(rf"""["']{re.escape(read.domain)}["'] in device\.""", expression) is not None
-
-
-def _selectors(obj: JSONObject, context: Context) -> Iterator[Selector]:
+def unmatched_selectors(obj: JSONObject, context: Context) -> Iterator[Selector]:
     """Return the selectors, unless slices are known, which tell more."""
     if context.fleet is None:
         yield from selectors_of(obj, context)
 
 
-def _is_published(devices: list[Devices], name: str, read: Read) -> bool:
+def is_published(devices: list[Devices], name: str, read: Read) -> bool:
+    """Tell whether some of the devices have an attribute or capacity."""
     if read.holder == "capacity":
         return any(each.has_capacity(name) for each in devices)
     return any(each.type_of(name) for each in devices)
@@ -178,18 +147,14 @@ def _is_recased(devices: list[Devices], name: str) -> bool:
     return any(name.lower() == known.lower() for each in devices for known in (*each.attributes, *each.optional))
 
 
-def _is_always_there(devices: list[Devices], name: str, read: Read) -> bool:
-    return all(name in (each.capacity if read.holder == "capacity" else each.attributes) for each in devices)
-
-
 def _unpublished(known: _Known, read: Read, selector: Selector) -> tuple[str, str | Advice]:
     profile, name = known.profile, known.profile.name_in(read.domain, read.name)
     what = read.holder.removesuffix("s")
     message = f'devices of driver "{profile.driver}" have no {what} "{name}"'
     if name in profile.removed:
         return message, profile.removed[name]
-    kinds = [kind for kind, each in profile.devices.items() if _is_published([each], name, read)]
-    if any(_is_published([each], name, read._replace(holder=OTHER_HOLDER[read.holder])) for each in known.devices):
+    kinds = [kind for kind, each in profile.devices.items() if is_published([each], name, read)]
+    if any(is_published([each], name, read._replace(holder=OTHER_HOLDER[read.holder])) for each in known.devices):
         return message, held_elsewhere(read, selector.parts)
     if kinds:
         return f"{message} unless their kind is {listed(sorted(kinds))}", ""

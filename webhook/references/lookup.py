@@ -33,7 +33,7 @@ _OF_OTHERS: Final[Mapping[str, Sequence[str]]] = {
     "DeviceTaintRule": ("taints",),
 }
 """Those about the other kinds, which a claim or class does not need."""
-_OF_SELECTORS: Final = ("attributes", "selectors")
+_OF_SELECTORS: Final = ("attributes", "selectors", "guards")
 """Those about selectors; they import the CEL engine, which most objects do not need."""
 _OF_DEVICES: Final = ("devices", "allocation")
 """Those about published devices; they import the allocator."""

@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from webhook import formats
-from webhook.api.dra.names import STANDARD_DOMAIN
 from webhook.budget import current
 from webhook.cel.errors import CelError, EvaluationError
 from webhook.cel.syntax.ast import Call, Literal, Select
@@ -21,7 +20,7 @@ from webhook.patterns import Pattern
 from webhook.problem import Advice, Fix
 from webhook.records import NamedTuple
 from webhook.references.requests import drivers_of
-from webhook.references.rules import NOTE, finding, in_expression, rule
+from webhook.references.rules import finding, in_expression, rule
 from webhook.references.selecting import SELECTING, WRITTEN_TYPES, failures, reads_of, selectors_of, text_comparisons
 from webhook.spelling import nearest
 
@@ -351,28 +350,3 @@ def misspelt_domain(obj: JSONObject, context: Context) -> Iterator[Problem]:
                 message = f'the selected devices are of driver "{near}", which has no domain "{read.domain}"'
                 advice = in_expression(each.expression, read.domain, [near], "")
                 yield finding(each.path, message, advice, "Misspelt", read.domain_offset)
-
-
-@rule("driver-not-tested", "DeviceClass", level=NOTE)
-def driver_not_tested(obj: JSONObject, context: Context) -> Iterator[Problem]:
-    """A class reads attributes or capacities, and does not test the driver: other drivers' devices lack them.
-
-    Its selectors are evaluated for the devices of all drivers. On a device of another driver the read is an error,
-    which ends the scheduling of the pod for all nodes. That is fine as long as a cluster has one driver.
-    """
-    selectors = selectors_of(obj, context)
-    if context.fleet is not None or any(_DRIVER.search(each.expression) for each in selectors):
-        return
-    for selector in selectors:
-        read = next((each for each in reads_of(selector.parts) if not each.is_guarded), None)
-        if read:
-            message = f'no selector tests the driver, and devices of other drivers have no "{read.domain}/{read.name}"'
-            driver = "DRIVER" if read.domain == STANDARD_DOMAIN else read.domain
-            yield finding(
-                selector.path, message, f'test it first: device.driver == "{driver}" && …', "Fails", read.offset
-            )
-            return
-
-
-_DRIVER: Final = Pattern(r"\bdevice\s*\.\s*driver\b|\bin\s+device\s*\.\s*(?:attributes|capacity)\s*(?:[^\[.\s]|\Z)")
-"""A test of the driver, or of the domain: devices of other drivers have none of its attributes."""
