@@ -261,6 +261,22 @@ def test_costs_are_estimated_for_every_expression() -> None:
     assert all(each.least <= each.most for each in result.costs)
 
 
+@pytest.mark.parametrize(
+    ("expression", "hint"),
+    [
+        ("object.spec.devices.requests.all(r, r.count == 1)", 'did you mean "exactly.count"?'),
+        ("object.spec.devices.requests.all(r, r.exactly.cuont == 1)", 'did you mean "count"?'),
+        ("object.name == 'a'", 'did you mean "metadata.name"?'),
+        ("object.spec.devices.requests.all(r, r.nonsense == 1)", ""),
+        ("object.spec.devices.requests.all(r, r.operator == 'Exists')", ""),
+    ],
+)
+def test_a_field_in_another_place_is_suggested(expression: str, hint: str) -> None:
+    given = policy(rules=[CLAIMS], validations=[{"expression": expression}])
+    (finding,) = check_policies([given, binding()]).findings
+    assert (finding.problem.rule, finding.problem.hint) == ("type-check", hint)
+
+
 def test_a_misspelt_field_is_found_by_its_type() -> None:
     ((rule, path, message),) = found("object.spec.nodename == 'a'")
     assert (rule, path) == ("type-check", "spec.validations[0].expression")

@@ -28,12 +28,14 @@ class Issue(NamedTuple):
         offset: The code point of the error, counted from 0; `NOWHERE` if it concerns the whole.
         line: The line of that code point, counted from 1; -1 for the whole.
         column: Its column, counted from 0; -1 for the whole.
+        struct: The full name of the struct that lacks a field; empty for other errors.
     """
 
     message: str
     offset: int
     line: int
     column: int
+    struct: str = ""
 
 
 class CelError(Exception):
@@ -120,12 +122,12 @@ class Issues:
         self._hidden = 0
         self._wrong = 0
 
-    def report(self, offset: int, message: str) -> None:
+    def report(self, offset: int, message: str, struct: str = "") -> None:
         """Notes an issue; all after the hundredth are only counted."""
         shown = min(self.copies, MAX_ISSUES - len(self.found))
         self._hidden += self.copies - shown
         if shown:
-            self.found += [self._issue(offset, message)] * shown
+            self.found += [self._issue(offset, message)._replace(struct=struct)] * shown
 
     def report_syntax(self, offset: int, message: str) -> None:
         """Notes an issue of syntax; the one after the hundredth ends the parsing.

@@ -168,7 +168,7 @@ class _Checker:
             return types.ERROR
         type_ = declared.fields.get(field)
         if type_ is None:
-            self._issues.report(offset, f"undefined field '{field}'")
+            self._issues.report(offset, f"undefined field '{field}'", struct)
             return types.ERROR
         return type_
 

@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel import CompileError
 from webhook.cel.types import base as types
 from webhook.spelling import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Mapping
 
-    from webhook.cel import Environment
+    from webhook.cel import CompileError, Environment
     from webhook.cel.types.base import Type
 
 _UNDECLARED: Final = re.compile(r"undeclared reference to '([\w.]+)'")
 _UNDEFINED: Final = re.compile(r"undefined field '(\w+)'")
-_PATH: Final = re.compile(r"[A-Za-z_][\w.]*$")
 _TWO_SIDES: Final = re.compile(r"found no matching overload for '_\W+_' applied to '\((\w+), (\w+)\)'")
 _INSTEAD: Final = {
     "params": "only a policy with a paramKind has parameters: add spec.paramKind",
@@ -45,37 +43,22 @@ def hint_of(error: CompileError, environment: Environment) -> str:
             known = (*environment.variables, *functions, *macros, *environment.structs)
             return _another(match[1], known)
         if match := _UNDEFINED.match(issue.message):
-            before, is_made = error.text[: issue.offset], error.text.startswith(":", issue.offset)
-            return _another(match[1], (_fields_of_literal if is_made else _fields)(before, environment))
+            return _another_field(match[1], issue.struct, environment)
         if (match := _TWO_SIDES.match(issue.message)) and match[1] != match[2]:
             return _SAME_TYPE
     return ""
 
 
-def _fields(before: str, environment: Environment) -> Iterator[str]:
-    """List the fields of the value before a dot; all known fields unless that is a plain path outside macros."""
-    path = _PATH.search(before)
-    try:
-        struct = environment.struct(environment.check(path[0]).type.name) if path else None
-    except CompileError:
-        struct = None
-    for each in (struct,) if struct else environment.structs.values():
-        yield from each.fields
+def _another_field(name: str, owner: str, environment: Environment) -> str:
+    """Suggest another field of a struct, or the field of that name in one of its parts."""
+    fields = _fields(owner, environment)
+    parts = [part for part, type_ in fields.items() if name in _fields(type_.name, environment)]
+    return _another(name, fields) or (f'did you mean "{parts[0]}.{name}"?' if len(parts) == 1 else "")
 
 
-def _fields_of_literal(before: str, environment: Environment) -> Iterator[str]:
-    """List the fields of the type whose literal is open, as in ``Object.spec{a: [1], b``; all if it is unknown."""
-    inside = 0
-    for index in range(len(before) - 1, -1, -1):
-        inside += (before[index] in ")]}") - (before[index] in "([{")
-        if inside < 0:
-            name = _PATH.search(before[:index].rstrip())
-            struct = environment.struct(name[0]) if name else None
-            break
-    else:
-        struct = None
-    for each in (struct,) if struct else environment.structs.values():
-        yield from each.fields
+def _fields(owner: str, environment: Environment) -> Mapping[str, Type]:
+    struct = environment.struct(owner)
+    return struct.fields if struct else {}
 
 
 def _another(name: str, known: Iterable[str]) -> str:
