@@ -650,6 +650,15 @@ class TestCheck:
         assert "note: warnings are not checked for 1 object with errors\n" in done.out
         assert "not checked for" not in draguard("policy", "check", write(p=mutating("m", "[JSONPatch{}]"))).out
 
+    def test_policies_that_were_not_tried_are_named(
+        self, write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("webhook.engine.trial._WORK_OF_ALL", -1)
+        patch = "[JSONPatch{op: 'remove', path: '/spec/priority'}]"
+        folder = write(p=[each for name in "abcdefg" for each in mutating(name, patch)])
+        named = "note: not tried on small objects, as other policies took too much work: a, b, c, d, e and 2 more\n"
+        assert named in draguard("policy", "check", folder).out
+
     def test_a_condition_is_stripped_before_it_is_compiled(self, write: Callable[..., Path]) -> None:
         condition = r'[{name: a, expression: "\n  object.metadata.name == nope"}]'
         folder = write(p=LIMITED.replace("  validations:", f"  matchConditions: {condition}\n  validations:"))

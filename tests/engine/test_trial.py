@@ -25,7 +25,7 @@ PODS = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "res
 
 
 def tried(*given: dict[str, Any]) -> list[tuple[str, str, str]]:
-    found = try_policies(load(given), NEWEST)
+    found = try_policies(load(given), NEWEST).findings
     return [(each.problem.field, each.problem.message, each.problem.hint) for each in found]
 
 
@@ -46,23 +46,52 @@ def test_a_change_that_the_api_server_refuses_is_found(operation: str, value: st
     mutations = [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}]
     rules = {"matchConstraints": {"resourceRules": [PODS | {"operations": [operation]}]}}
     mutating = MUTATING | {"spec": MUTATING["spec"] | rules | {"mutations": mutations}}
-    start = "makes a Pod without labels one that the API server refuses: "
+    start = "makes a Pod without labels one that the API server refuses without further changes: "
     found = [message for _, message, _ in tried(mutating, MUTATING_BINDING)]
     assert found == [start + each for each in refusals]
 
 
-def test_what_another_policy_adds_is_not_missing() -> None:
-    def jsonpatch(name: str, path: str, value: str) -> dict[str, Any]:
-        expression = f"[JSONPatch{{op: 'add', path: '{path}', value: {value}}}]"
-        mutations = [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}]
-        rules = {"matchConstraints": {"resourceRules": [PODS | {"operations": ["CREATE"]}]}}
-        return MUTATING | {"metadata": {"name": name}, "spec": MUTATING["spec"] | rules | {"mutations": mutations}}
+def jsonpatch(name: str, path: str, value: str, **fields: Any) -> dict[str, Any]:
+    expression = f"[JSONPatch{{op: 'add', path: '{path}', value: {value}}}]"
+    mutations = [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}]
+    stated = {"matchConstraints": {"resourceRules": [PODS]}, "mutations": mutations} | fields
+    return MUTATING | {"metadata": {"name": name}, "spec": MUTATING["spec"] | stated}
 
+
+def test_what_another_policy_adds_is_not_missing() -> None:
     use = jsonpatch("use", "/spec/containers/0/resources", "{'claims': [{'name': 'gpu'}]}")
     claim = jsonpatch("claim", "/spec/resourceClaims", "[{'name': 'gpu', 'resourceClaimName': 'gpu'}]")
     (found,) = tried(use)
     assert 'Not found: "gpu"' in found[1]
     assert tried(use, claim) == []
+
+
+@pytest.mark.parametrize(
+    ("rules", "is_found"),
+    [
+        ({"resourceRules": [PODS]}, False),
+        ({"resourceRules": [PODS], "objectSelector": {"matchLabels": {"team": "a"}}}, False),
+        ({"resourceRules": [CLAIMS]}, True),
+    ],
+)
+def test_what_a_policy_with_parameters_may_add_is_not_missing(rules: dict[str, Any], is_found: bool) -> None:
+    use = jsonpatch("use", "/spec/containers/0/resources", "{'claims': [{'name': 'gpu'}]}")
+    config = {"apiVersion": "v1", "kind": "ConfigMap"}
+    claim = jsonpatch("claim", "/spec/resourceClaims", "params.data", paramKind=config, matchConstraints=rules)
+    assert bool(tried(use, claim)) is is_found
+
+
+def test_of_policies_that_take_very_much_work_the_rest_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webhook.engine.trial._WORK_OF_ALL", 1_000)
+    slow = f"{list(range(40))}.all(x, {list(range(40))}.all(y, x + y >= 0))"
+    fails = {"expression": "object.metadata.labels.a == 'b'"}
+    given = [
+        policy(rules=[CLAIMS], validations=[{"expression": slow}, fails]) | {"metadata": {"name": name}}
+        for name in ("a", "b", "c")
+    ]
+    trial = try_policies(load(given), NEWEST)
+    assert [each.given.object for each in trial.findings] == given[:1]
+    assert [each.name for each in trial.untried] == ["b", "c"]
 
 
 @pytest.mark.parametrize(

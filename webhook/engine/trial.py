@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cache, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,21 +10,26 @@ from webhook.api.conversion import ConversionError, convert
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError
 from webhook.engine.acceptance import made_invalid
 from webhook.engine.offline import evaluate
+from webhook.later import cached_property
 from webhook.objects import text
+from webhook.policy.evaluation.matcher import match
 from webhook.policy.evaluation.policyset import PolicyFinding
+from webhook.policy.evaluation.request import request_of
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import kind_of
 from webhook.policy.manifest.model import MUTATING
+from webhook.policy.manifest.selectors import EVERYTHING
 from webhook.problem import WARNING, Problem
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from webhook.objects import JSONObject
     from webhook.policy.evaluation.policyset import PolicySet
     from webhook.policy.evaluation.verdict import Decision
-    from webhook.policy.manifest.model import Policy
+    from webhook.policy.manifest.model import MatchResources, Policy
     from webhook.problem import Path
     from webhook.release import Release
 
@@ -55,6 +59,8 @@ _OPERATIONS: Final = {"created": (True, False), "updated": (True, True), "delete
 """Whether a request has the object, and the old one."""
 _WORK: Final = DOCUMENT // 4
 """After how much work a policy is not tried on further objects."""
+_WORK_OF_ALL: Final = DOCUMENT
+"""After how much work no further policies are tried."""
 _ERROR: Final = "resulted in error: "
 _PATCH: Final = "JSON Patch: "
 _NO_PATH: Final = re.compile(
@@ -65,9 +71,21 @@ _TOO_MUCH: Final = str(BudgetExceededError())
 _OF_METADATA: Final = ("labels", "annotations")
 
 
+class Trial(NamedTuple):
+    """The result of trying policies.
+
+    Args:
+        findings: The expressions that fail, and the changes that the API server refuses.
+        untried: The policies that were not tried, as those before them have taken too much work.
+    """
+
+    findings: Sequence[PolicyFinding]
+    untried: Sequence[Policy] = ()
+
+
 def try_policies(
     policies: PolicySet, release: Release, explained: AbstractSet[tuple[int, Path]] = frozenset()
-) -> list[PolicyFinding]:
+) -> Trial:
     """Evaluate policies for small objects, and warn of expressions that end with an error.
 
     Policies with parameters are left out, as these are not known.
@@ -78,15 +96,15 @@ def try_policies(
         explained: The expressions whose errors have another finding, which tells the cause: the ``id`` of what was
             given, and the path.
     """
-    tried = [policy for policy in policies.policies if policy.param_kind is None]
-    together = cache(partial(_bound, tried, policies, release))
-    return [
-        PolicyFinding(given, problem)
-        for policy in tried
-        for given in [policies.origins[policy]]
-        for problem in _failing(policy, policies, release, together)
-        if explained.isdisjoint((id(given), path) for path in _causes(policy, problem))
-    ]
+    trials, findings = _Trials(policies, release), list[PolicyFinding]()
+    for index, policy in enumerate(trials.tried):
+        if trials.spent > _WORK_OF_ALL:
+            return Trial(findings, trials.tried[index:])
+        given = policies.origins[policy]
+        for problem in trials.failing(policy):
+            if explained.isdisjoint((id(given), path) for path in _causes(policy, problem)):
+                findings.append(PolicyFinding(given, problem))
+    return Trial(findings)
 
 
 def _causes(policy: Policy, problem: Problem) -> Iterator[Path]:
@@ -97,36 +115,84 @@ def _causes(policy: Policy, problem: Problem) -> Iterator[Path]:
             yield variable.path
 
 
-def _failing(
-    policy: Policy, policies: PolicySet, release: Release, together: Callable[[], PolicySet]
-) -> Iterator[Problem]:
-    alone = _bound([policy], policies, release)
-    reported, spent = set(), 0
-    for description, obj in _objects(policies):
-        for doing, (has_new, has_old) in _OPERATIONS.items():
-            budget = Budget(DOCUMENT, is_offline=True)
-            verdict = evaluate(obj if has_new else None, obj if has_old else None, policies=alone, budget=budget)
-            for decision in verdict.decisions:
-                if _fails(decision) and decision.path and decision.path not in reported:
-                    reported.add(decision.path)
-                    _, _, reason = decision.message.rpartition(_ERROR)
-                    effect = "does not apply then" if policy.fails_open else "refuses it then"
-                    message = f"fails when {description} is {doing}, and the policy {effect}: {reason}"
-                    hint = _hint(reason, description, doing)
-                    yield Problem(WARNING, "fails-on-valid", "", decision.path, message, hint)
-            path = next((each.path for each in reversed(verdict.decisions) if each.changed), None)
-            if path and path not in reported and not has_old:  # a stored object may have the change already
-                refusals = list(made_invalid(verdict.object, obj, None, "", release))
-                if refusals:  # another policy may add what is missing
-                    final = evaluate(obj, None, policies=together(), budget=budget).object
-                    refusals = [each for each in made_invalid(final, obj, None, "", release) if each in refusals]
-                for refusal in refusals[:1]:
-                    reported.add(path)
-                    message = f"makes {description} one that the API server refuses: {refusal}"
-                    yield Problem(WARNING, "makes-invalid", "", path, message)
-            spent += DOCUMENT - budget.left
-            if spent > _WORK:
-                return  # other objects would take as long
+class _Trials:
+    """Evaluates policies for small objects.
+
+    Args:
+        policies: The policies.
+        release: The Kubernetes release, as the minor of 1.x.
+
+    Attributes:
+        tried: Those that can be tried.
+        spent: The work so far.
+    """
+
+    def __init__(self, policies: PolicySet, release: Release) -> None:
+        self._policies, self._release = policies, release
+        self.tried = [policy for policy in policies.policies if policy.param_kind is None]
+        self.spent = 0
+
+    def failing(self, policy: Policy) -> Iterator[Problem]:
+        """Evaluate a policy for the objects, and yield what fails."""
+        alone, begun = self._bound([policy]), self.spent
+        reported = set()
+        for description, obj in _objects(self._policies):
+            for doing, (has_new, has_old) in _OPERATIONS.items():
+                budget = Budget(DOCUMENT, is_offline=True)
+                verdict = evaluate(obj if has_new else None, obj if has_old else None, policies=alone, budget=budget)
+                for decision in verdict.decisions:
+                    path = decision.path
+                    if path and path not in reported and _fails(decision):
+                        reported.add(path)
+                        yield _failure(decision, path, description, doing)
+                path = next((each.path for each in reversed(verdict.decisions) if each.changed), None)
+                if path and path not in reported and not has_old:  # a stored object may have the change already
+                    for refusal in self._refusals(verdict.object, obj, budget)[:1]:
+                        reported.add(path)
+                        message = f"makes {description} one that the API server refuses without further changes: "
+                        yield Problem(WARNING, "makes-invalid", "", path, message + refusal)
+                self.spent += DOCUMENT - budget.left
+                if self.spent - begun > _WORK:
+                    return  # other objects would take as long
+
+    def _refusals(self, changed: Any, obj: JSONObject, budget: Budget) -> list[str]:
+        """List the refusals of a changed object that no other policy prevents."""
+        alone = list(made_invalid(changed, obj, None, "", self._release))
+        if not alone or self._has_unknown_changes(obj):
+            return []
+        final = evaluate(obj, None, policies=self._together, budget=budget).object
+        return [each for each in made_invalid(final, obj, None, "", self._release) if each in alone]
+
+    def _has_unknown_changes(self, obj: JSONObject) -> bool:
+        """Tell whether a mutating policy with parameters may apply to an object."""
+        kinds, labels = self._policies.kinds, self._policies.namespace_labels
+        request = request_of(obj, kinds=kinds)
+        return any(
+            policy.kind == MUTATING and policy.param_kind and match(_by_rules(policy), request, kinds, labels)
+            for policy in self._policies.policies
+        )
+
+    @cached_property
+    def _together(self) -> PolicySet:
+        """All policies that can be tried."""
+        return self._bound(self.tried)
+
+    def _bound(self, some: Iterable[Policy]) -> PolicySet:
+        """Return some of the policies, bound to all objects."""
+        manifests = ((self._policies.origins[each].object, _binding(each, self._policies)) for each in some)
+        return load(list(chain.from_iterable(manifests)), self._release)
+
+
+def _by_rules(policy: Policy) -> MatchResources:
+    """Return the resources that a policy matches, whatever labels they and their namespaces have."""
+    return policy.match._replace(namespaces=EVERYTHING, objects=EVERYTHING)
+
+
+def _failure(decision: Decision, path: Path, description: str, doing: str) -> Problem:
+    _, _, reason = decision.message.rpartition(_ERROR)
+    effect = "does not apply then" if decision.policy.fails_open else "refuses it then"
+    message = f"fails when {description} is {doing}, and the policy {effect}: {reason}"
+    return Problem(WARNING, "fails-on-valid", "", path, message, _hint(reason, description, doing))
 
 
 def _fails(decision: Decision) -> bool:
@@ -159,12 +225,6 @@ def _guard(reason: str, description: str, doing: str) -> str:
     if doing == "created" and key in {"metadata", "spec", "status"}:
         return "oldObject is null then: write oldObject == null || …"
     return f"guard it by has(….{key}), or read .?{key}"
-
-
-def _bound(some: Iterable[Policy], policies: PolicySet, release: Release) -> PolicySet:
-    """Return some of the policies, bound to all objects."""
-    manifests = ((policies.origins[each].object, _binding(each, policies)) for each in some)
-    return load(list(chain.from_iterable(manifests)), release)
 
 
 def _binding(policy: Policy, policies: PolicySet) -> JSONObject:

@@ -136,7 +136,10 @@ OF_POLICIES: Mapping[str, str] = {
     "never-refuses": "A validation is true for every object.",
     "unused-variable": "No expression of the policy uses the variable.",
     "type-check": "An expression does not type-check against a matched kind, such as a misspelt field or path.",
-    "makes-invalid": "A mutation makes a small valid object one that the API server refuses.",
+    "makes-invalid": _paragraphs(
+        "A mutation makes a small valid object one that the API server refuses without further changes.",
+        "Other mutating policies are tried together with it. It is not reported where one with parameters may apply.",
+    ),
     "fails-on-valid": "An expression ends with an error for a small object that the API server accepts.",
     "over-cost": "An expression costs more than the API server allows, whatever the object is.",
 }

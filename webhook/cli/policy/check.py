@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 _LACKING: Final = frozenset({"binding-without-policy", "policy-without-binding"})
 """Rules about missing policies or bindings."""
+_NAMED: Final = 5
+"""How many policies a note names."""
 _UNBOUNDED: Final = (
     "without bound: with the largest objects that a request can hold, more than {:,}, the most that an evaluation may "
     "cost. The API server takes the policy all the same; an evaluation that costs more ends with an error, and "
@@ -78,7 +80,8 @@ def run(arguments: Namespace) -> int:
     # A document that cannot be read may be a missing policy or binding.
     unsure = _LACKING if report.findings else frozenset()
     explained = {(id(each.given), each.problem.path) for each in result.findings}
-    findings = (*result.findings, *try_policies(result.policies, minor, explained))
+    trial = try_policies(result.policies, minor, explained)
+    findings = (*result.findings, *trial.findings)
     report.findings += placed((each for each in findings if each.problem.rule not in unsure), minor)
     report.sort(report.findings)
     suppress(report, suppressed, arguments)
@@ -86,9 +89,18 @@ def run(arguments: Namespace) -> int:
     report.remarks += map(_cost_line, report.costs) if arguments.costs else ()
     if arguments.costs and any(each["unbounded"] for each in report.costs):
         report.remarks.append(_UNBOUNDED.format(CALL_LIMIT))
-    if result.unchecked:
-        report.remarks.append(f"note: warnings are not checked for {counted(result.unchecked, 'object')} with errors")
+    report.remarks += _left_out(result.unchecked, [policy.name for policy in trial.untried])
     return show(report, arguments)
+
+
+def _left_out(unchecked: int, untried: Sequence[str]) -> Iterator[str]:
+    """Say how many objects have only their errors reported, and which policies were not tried."""
+    if unchecked:
+        yield f"note: warnings are not checked for {counted(unchecked, 'object')} with errors"
+    if untried:
+        more = f" and {len(untried) - _NAMED} more" if len(untried) > _NAMED else ""
+        named = f"{', '.join(untried[:_NAMED])}{more}"
+        yield f"note: not tried on small objects, as other policies took too much work: {named}"
 
 
 def _read(paths: Sequence[str], selection: Selection, options: RenderOptions) -> Iterator[Document | Unreadable]:
