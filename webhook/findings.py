@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from webhook.budget import BudgetExceededError, DeadlineExceededError
+from webhook.limits import MOST_FINDINGS, MOST_IN_ALL
 from webhook.problem import BAD_REQUEST, ERROR, SHOWN, Path, Problem, cut
 from webhook.records import NamedTuple
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 UNREADABLE = "unreadable"
 """The rule for text that Kubernetes cannot read."""
+
+TOO_MANY_FINDINGS = "too-many-findings"
+"""The rule for files that are not judged to their end."""
 
 INTERNAL = "internal-error"
 """The rule for objects on which draguard itself failed."""
@@ -108,7 +112,7 @@ class Finding(NamedTuple):
     Args:
         problem: The problem.
         file: The file's name as it was given, ``<stdin>`` for standard input.
-        line: The line, from 1; 0 if the file as a whole could not be read.
+        line: The line, from 1; 0 if it is about the file as a whole.
         column: The column, in characters from 1.
         text: The line itself; empty if it is too long to be shown.
         document: Which document of the file, from 1; 0 if it could not be read.
@@ -176,6 +180,15 @@ def unread(what: Unreadable) -> Finding:
     """Turn an unreadable file or document into a finding; its line is 0 for a whole file."""
     problem = Problem(ERROR, UNREADABLE, BAD_REQUEST, Path(), what.message, what.hint, fix=what.fix)
     return Finding(problem, what.source, what.line, what.column, what.excerpt)
+
+
+def too_many(file: str) -> Finding:
+    """Report that a file is not judged to its end, in place of the findings that are not looked for."""
+    message = (
+        f"more than {MOST_FINDINGS:,} findings, or {MOST_IN_ALL:,} in all files: the rest of this file is not judged"
+    )
+    hint = "mend what is found and run again, or leave the file out with --exclude"
+    return Finding(Problem(ERROR, TOO_MANY_FINDINGS, BAD_REQUEST, Path(), message, hint), file, 0, 0, "")
 
 
 _ROOT: Final = Path()

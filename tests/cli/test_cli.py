@@ -14,6 +14,7 @@ import webhook.cli.validate
 import webhook.cli.validate.oldstate
 from tests.command import ROOT, SCRIPT, draguard, process
 from webhook.cli import main
+from webhook.cli.arguments import EXIT_CODES
 
 COMMANDS = ("validate", "mutate", "explain", "policy", "review", "serve", "certs")
 ACTIONS = (*COMMANDS, "config", "policy check", "policy test")
@@ -25,7 +26,10 @@ class TestHelp:
         done = draguard("--help")
         assert done.code == 0
         assert all(f"\n    {command} " in done.out for command in COMMANDS)
-        assert "exit codes:" in done.out
+        assert EXIT_CODES in done.out
+
+    def test_that_of_validate_lists_exit_codes_too(self) -> None:
+        assert EXIT_CODES in draguard("validate", "--help").out
 
     @pytest.mark.parametrize("command", ACTIONS)
     def test_every_command_shows_examples(self, command: str) -> None:
@@ -151,12 +155,18 @@ class TestProcess:
         message = f"draguard{command}: error: No space left on device\n"
         assert (done.returncode, done.stderr.decode()) == (3, message)
 
-    @pytest.mark.parametrize(("closed", "code"), [("<&-", 1), (">&-", 1), ("2>&-", 1), ("<&- >&- 2>&-", 1)])
+    @pytest.mark.parametrize(("closed", "code"), [("<&-", 1), ("2>&-", 1), ("<&- 2>&-", 1)])
     def test_closed_streams_are_empty_ones(self, closed: str, code: int) -> None:
         path = "-" if "<" in closed else BAD
         command = f"{shlex.quote(str(SCRIPT))} validate {path} {closed}"
         done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, cwd=ROOT, check=False)  # noqa: S607
         assert (done.returncode, done.stderr) == (code, b"")
+
+    @pytest.mark.parametrize("closed", [">&-", "<&- >&-"])
+    def test_a_report_to_a_closed_standard_output_is_lost_and_not_a_success(self, closed: str) -> None:
+        command = f"{shlex.quote(str(SCRIPT))} validate examples/mended {closed}"
+        done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, cwd=ROOT, check=False)  # noqa: S607
+        assert (done.returncode, done.stderr) == (3, b"draguard validate: error: Bad file descriptor\n")
 
     def test_it_ends_quietly_when_interrupted(self, tmp_path: Path) -> None:
         fifo = tmp_path / "never-ending.yaml"
@@ -201,10 +211,12 @@ class TestOwnFailure:
         monkeypatch.setattr(webhook.cli.validate.oldstate, "read_sources", read)
         assert draguard("validate", BAD) == (code, "", result)
 
-    @pytest.mark.parametrize("stream", ["stdin", "stdout", "stderr"])
-    def test_a_stream_that_is_not_there_is_an_empty_one(self, stream: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize(("stream", "code"), [("stdin", 1), ("stdout", 3), ("stderr", 1)])
+    def test_a_stream_that_is_not_there_is_empty_or_cannot_be_written(
+        self, stream: str, code: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(sys, stream, None)
-        assert main(["validate", "-" if stream == "stdin" else str(ROOT / BAD)]) == 1
+        assert main(["validate", "-" if stream == "stdin" else str(ROOT / BAD)]) == code
         getattr(sys, stream).close()
 
 

@@ -59,9 +59,10 @@ class TestManifests:
             "  nodeSelector:\n    kubernetes.io/hostname: node-1\n"
         )
 
-    def test_a_pod_that_cannot_be_decoded_is_refused(self) -> None:
-        done = draguard("mutate", "-", stdin=POD.replace("node-1", "[node-1]").encode())
-        assert (done.code, done.out) == (1, "")
+    def test_a_pod_that_cannot_be_decoded_is_an_error_and_stays_as_it_is(self) -> None:
+        text = POD.replace("node-1", "[node-1]")
+        done = draguard("mutate", "-", stdin=text.encode())
+        assert (done.code, done.out) == (1, text)
         assert done.err.startswith("<stdin>:8:3: error wrong-type: spec.nodeName: json: cannot unmarshal array into Go")
 
     def test_changes_are_reported_on_standard_error(self) -> None:
@@ -212,11 +213,15 @@ class TestFiles:
         ]
         assert (folder / "a.yaml").read_bytes() == before
 
-    def test_nothing_is_written_if_a_pod_contradicts_itself(self, folder: Path) -> None:
-        before = (folder / "a.yaml").read_bytes()
+    def test_a_pod_that_contradicts_itself_stays_and_all_others_are_changed(self, folder: Path) -> None:
+        wanted = draguard("mutate", folder / "a.yaml").out
         (folder / "b.yaml").write_text(CONTRADICTION, encoding="utf-8")
-        assert draguard("mutate", "--write", folder).code == 1
-        assert (folder / "a.yaml").read_bytes() == before
+        done = draguard("mutate", "--write", folder)
+        assert (done.code, done.err.splitlines()[-1]) == (1, "2 objects in 1 file changed; errors in 1 file")
+        assert (folder / "a.yaml").read_text(encoding="utf-16") == wanted
+        assert (folder / "b.yaml").read_text(encoding="utf-8") == CONTRADICTION
+        again = draguard("mutate", "--write", folder / "b.yaml")
+        assert (again.code, again.err.splitlines()[-1]) == (1, "errors in 1 file")
 
     @pytest.mark.parametrize("option", ["--write", "--diff"])
     def test_what_is_rendered_cannot_be_changed(self, option: str, folder: Path) -> None:
@@ -233,10 +238,11 @@ class TestFiles:
 
 
 class TestRefusals:
-    @pytest.mark.parametrize("options", [[], ["--patch"]])
-    def test_a_pod_that_contradicts_itself_is_found_and_nothing_is_printed(self, options: list[str]) -> None:
-        done = draguard("mutate", *options, "-", stdin=f"{POD}---\n{CONTRADICTION}".encode())
-        assert (done.code, done.out) == (1, "")
+    def test_a_pod_that_contradicts_itself_is_found_and_printed_as_it_is(self) -> None:
+        text = f"{POD}---\n{CONTRADICTION}".encode()
+        done = draguard("mutate", "-", stdin=text)
+        assert (done.code, done.out) == (1, f"{draguard('mutate', '-', stdin=POD.encode()).out}---\n{CONTRADICTION}")
+        assert draguard("mutate", "--patch", "-", stdin=text).out.count('"patch"') == 1
         assert done.err.startswith(
             "<stdin>:21:5: error prescheduled-contradiction: spec.nodeSelector[kubernetes.io/host"
         )
@@ -248,9 +254,9 @@ class TestRefusals:
         (removed,) = (line for line in done.out.splitlines() if line.startswith("-  "))
         assert (done.code, removed) == (1, "-  nodeName: node-1")
 
-    def test_what_cannot_be_read_is_found_and_nothing_is_printed(self) -> None:
+    def test_what_cannot_be_read_is_found_and_printed_as_it_is(self) -> None:
         done = draguard("mutate", "-", stdin=f"{POD}---\na: [\n".encode())
-        assert (done.code, done.out) == (1, "")
+        assert (done.code, done.out) == (1, f"{draguard('mutate', '-', stdin=POD.encode()).out}---\na: [\n")
         assert "error unreadable: " in done.err
 
     def test_a_path_that_does_not_exist_is_wrong_use(self, tmp_path: Path) -> None:

@@ -176,7 +176,7 @@ class TestPods:
 class TestFit:
     def test_says_how_many_more_fit_and_what_runs_out(self) -> None:
         done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--release", "team-x/train-1", "--fit")
-        assert "3 more pods like team-y/inference-XXXXX-0 fit\n  node-a: 2\n  node-b: 1\nthen no node" in done.out
+        assert "3 pods like team-y/inference-XXXXX-0 fit\n  node-a: 2\n  node-b: 1\nthen no node" in done.out
         assert "0 free: held by" in done.out
         assert done.code == 0
 
@@ -650,7 +650,7 @@ class TestTime:
         monkeypatch.setattr(Answers, "of", late)
         done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--fit")
         assert (done.code, done.err) == (0, "")
-        assert done.out.startswith("1 more pod like team-y/inference-XXXXX-0 fits\n")
+        assert done.out.startswith("1 pod like team-y/inference-XXXXX-0 fits\n")
         assert "then no node takes another: not explained: 300 seconds have passed\n" in done.out
 
     def test_progress_is_shown_on_a_terminal(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -753,7 +753,7 @@ class TestText:
         assert "1 pod: 1 pending\n" in text
         assert self.result(tmp_path, *objects, options=("-n", "c")).startswith("no pod of namespace c is pending\n")
         assert json.loads(self.result(tmp_path, *objects, options=("-n", "c", "-o", "json"))) == []
-        assert self.result(tmp_path, *objects, options=("-n", "a", "--fit")).startswith("1 more pod like a/p fits\n")
+        assert self.result(tmp_path, *objects, options=("-n", "a", "--fit")).startswith("1 pod like a/p fits\n")
 
     def test_requests_that_fit_alone(self, tmp_path: Path) -> None:
         one = clusters.claim("c")
@@ -899,14 +899,12 @@ class TestText:
     def test_an_unbounded_cost_is_reported(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("webhook.simulation.replicas.MOST", 3)
         text = self.result(tmp_path, clusters.node("a"), clusters.pod(), options=("--fit",))
-        assert text.startswith("3 more pods at least like default/p fit\n  a: 3\n")
+        assert text.startswith("at least 3 pods like default/p fit\n  a: 3\n")
 
     def test_nothing_fits(self, tmp_path: Path) -> None:
         full = clusters.node("a", cpu="1")
         text = self.result(tmp_path, full, clusters.pod(requests={"cpu": "2"}), options=("--fit",))
-        assert text.startswith(
-            "no more pods like default/p fit: 1 node has too little cpu: cpu 2 wanted, 1 of 1 free\n"
-        )
+        assert text.startswith("no pod like default/p fits: 1 node has too little cpu: cpu 2 wanted, 1 of 1 free\n")
         assert "  a: Insufficient cpu" in text
         assert draguard("simulate", "--cluster", tmp_path / "cluster.yaml", "--fit").code == 1
 

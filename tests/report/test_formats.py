@@ -139,6 +139,11 @@ class TestOutputs:
         assert "documents in 2 files: " in done.out
         quiet = draguard("validate", "-q", "-o", "statistics", "--exit-zero", *files)
         assert (quiet.code, quiet.out.splitlines()) == (0, lines)
+
+    def test_exit_zero_takes_the_place_of_1_and_of_no_other_code(self, manifest: pathlib.Path) -> None:
+        manifest.write_text("a: [", encoding="utf-8")
+        assert draguard("validate", manifest).code == 1
+        assert draguard("validate", "--exit-zero", manifest).code == 0
         assert draguard("validate", "--exit-zero", manifest.with_name("gone")).code == 2
 
     @pytest.mark.parametrize("command", ["policy check", "policy test"])

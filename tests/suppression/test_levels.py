@@ -456,7 +456,17 @@ class TestBaselines:
         done = draguard("validate", "--write-baseline", baseline, file, file.with_name("gone.yaml"))
         assert done.code == 2
         assert not baseline.exists()
-        assert "baseline.json is not written, as not all inputs could be read\n" in done.out
+        assert f"baseline.json is not written: {file.with_name('gone.yaml')}: no such file or directory\n" in done.out
+
+    def test_it_is_not_written_where_a_file_has_more_findings_than_are_reported(
+        self, file: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("webhook.cli.validate.inorder.MOST_FINDINGS", 0)
+        baseline = file.with_name("baseline.json")
+        done = draguard("validate", "--write-baseline", baseline, file)
+        assert (done.code, baseline.exists()) == (1, False)
+        assert f"{file}: error too-many-findings: more than 10,000 findings" in done.out
+        assert f"baseline.json is not written: {file}: more than 10,000 findings" in done.out
 
 
 @pytest.mark.process

@@ -29,6 +29,11 @@ TERMINATED = 143
 """As a shell reports a command that SIGTERM has ended."""
 _SERVING = frozenset({"serve", "manage-certificate"})
 """The commands that run until they are stopped."""
+_STREAMS = {"stdin": ("r", os.O_RDONLY), "stdout": ("w", os.O_RDONLY), "stderr": ("w", os.O_WRONLY)}
+"""How standard streams are used, and how the null device that replaces a closed one is opened.
+
+Output to a closed standard output is lost: as the device is not open for writing, it fails.
+"""
 _UNCOLLECTED = 400_000
 """How many objects a command makes before garbage collection: most stay until it ends, and form no cycles."""
 
@@ -148,10 +153,10 @@ def _complain(arguments: Namespace | None, what: object) -> None:
 
 def _prepare_streams() -> None:
     """Make standard streams usable, however the process was started."""
-    for name, mode in {"stdin": "r", "stdout": "w", "stderr": "w"}.items():
+    for name, (mode, access) in _STREAMS.items():
         stream = getattr(sys, name)
         if stream is None:  # closed by who started the process
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - until the process ends
+            setattr(sys, name, open(os.open(os.devnull, access), mode, encoding="utf-8"))  # noqa: SIM115 - until the process ends
         elif mode == "w" and (reconfigure := getattr(stream, "reconfigure", None)):
             # Characters that a terminal's encoding lacks are escaped instead of ending the report.
             reconfigure(errors="backslashreplace")

@@ -10,7 +10,7 @@ from webhook.cli.arguments import UsageError
 from webhook.cli.console.diff import unified
 from webhook.cli.console.output import code_of
 from webhook.cli.console.reading import note_left_out, only_manifests, some_paths
-from webhook.cli.console.texts import joined
+from webhook.cli.console.texts import joined, outcome
 from webhook.cli.options.podtemplates import pod_locations
 from webhook.cli.options.release import kubernetes_versions
 from webhook.cli.options.suppressing import exclusions
@@ -92,15 +92,11 @@ def _print(findings: Sequence[Finding], stream: TextIO) -> None:
 
 
 def _summary(files: Sequence[Migrated], faults: Sequence[Finding], arguments: Namespace) -> str:
-    faulty = {fault.file for fault in faults}
-    texts = [f"errors in {counted(len(faulty), 'file')}"] if faulty else []
+    text = ""
     if count := sum(len(each.older) for each in files):
         text = f"{counted(count, 'place')} in {counted(sum(each.before != each.after for each in files), 'file')} "
         if arguments.check:
             text += f"{'is' if count == 1 else 'are'} older: convert with draguard convert --write"
         else:
             text += "would be converted" if arguments.diff else "converted"
-        texts.insert(0, text)
-    elif (fine := sum(each.name not in faulty for each in files)) or not faulty:
-        texts.insert(0, f"nothing to convert in {counted(fine, 'file')}")
-    return "; ".join(texts)
+    return outcome(text, "nothing to convert", [each.name for each in files], faults)

@@ -11,7 +11,7 @@ from webhook.api.templates import pod_template
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.output import code_of
 from webhook.cli.console.reading import read_sources, some_paths
-from webhook.cli.console.texts import joined
+from webhook.cli.console.texts import joined, outcome
 from webhook.cli.options.release import kubernetes
 from webhook.cli.options.settings import expect_policies
 from webhook.documents import STDIN, Document, Unreadable
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def run(arguments: Namespace) -> int:
-    """Print or write the manifests or the patches, unless a manifest has errors; or print the changes of the others."""
+    """Print or write the manifests, their patches or their differences; objects with errors stay as they are."""
     paths = some_paths(arguments)
     _check_writable(arguments, paths)
     options = prescheduled.RewriteOptions(arguments.select_node_by, arguments.pods)
@@ -55,8 +55,6 @@ def run(arguments: Namespace) -> int:
     faults += (fault for change in changes for fault in change.faults)
     for line in as_text(faults):
         print(line, file=sys.stderr)
-    if faults and not arguments.diff:
-        return code_of(faults)
     pairs = [
         (document, _Changed(document.data) if change.faults else change)
         for document, change in zip(documents, changes, strict=True)
@@ -65,11 +63,11 @@ def run(arguments: Namespace) -> int:
     for line in as_text(each for pair in pairs for each in (*pair[1].warnings, *_replaced(*pair, would))):
         if line:
             print(line, file=sys.stderr)
-    _put_out(pairs, arguments)
+    _put_out(pairs, faults, arguments)
     return code_of(faults)
 
 
-def _put_out(pairs: Sequence[tuple[Document, _Changed]], arguments: Namespace) -> None:
+def _put_out(pairs: Sequence[tuple[Document, _Changed]], faults: Sequence[Finding], arguments: Namespace) -> None:
     if arguments.patch:
         sys.stdout.writelines(_described(document, change.patch) for document, change in pairs if change.patch)
         return
@@ -87,8 +85,8 @@ def _put_out(pairs: Sequence[tuple[Document, _Changed]], arguments: Namespace) -
     changed = [Rewritten(name, before, after) for name, before, after in files if before != after]
     rewrite(changed)
     objects = sum(bool(change.patch) for _, change in pairs)
-    what = f"{counted(objects, 'object')} in {counted(len(changed), 'file')} changed"
-    print(what if changed else f"nothing to change in {counted(len(files), 'file')}", file=sys.stderr)
+    what = f"{counted(objects, 'object')} in {counted(len(changed), 'file')} changed" if changed else ""
+    print(outcome(what, "nothing to change", [name for name, _, _ in files], faults), file=sys.stderr)
 
 
 def _check_writable(arguments: Namespace, paths: Iterable[str]) -> None:

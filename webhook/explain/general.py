@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from webhook.api.dra.opaque import RawObject
+from webhook.limits import MOST_FINDINGS, MOST_IN_ALL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -232,6 +233,14 @@ EVERY_OBJECT: Mapping[str, str] = {
         "draguard itself failed on an object, so that it is not judged; all others are.",
         "The command exits with 3. Please report it with the object; the finding cannot be suppressed.",
     ),
-    "unreadable": "A file, or one of its documents, cannot be read as Kubernetes reads it.",
+    "unreadable": _paragraphs(
+        "A file, or one of its documents, cannot be read as Kubernetes reads it.",
+        "The command exits with 1, or with 2 if the path cannot be opened.",
+    ),
+    "too-many-findings": _paragraphs(
+        "A file has too many findings, so that it is not judged to its end.",
+        f"The most are {MOST_FINDINGS:,} in a file, and {MOST_IN_ALL:,} in all files. Fix what is found, and run the "
+        "command again. No baseline is written; the finding cannot be suppressed.",
+    ),
 }
 """Rules about whole objects and files, which no type declares."""

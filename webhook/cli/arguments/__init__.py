@@ -15,15 +15,14 @@ from webhook.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_EXIT_CODES = """\
+EXIT_CODES = """\
 exit codes:
-  0    no errors; warnings do not count
-  1    errors: the API server would refuse an object, or an input cannot be read
-  2    usage error: an unknown option, a path that cannot be opened
-  3    draguard itself failed, or its output could not be written
+  0    no errors; warnings count with --strict only
+  1    errors: the API server would refuse an object, or could not read it
+  2    usage error: an unknown option, a path that cannot be opened or may not be written
+  3    draguard itself failed, if only on one object, or its output could not be written
   130  interrupted; 143: terminated; 141: the reader of the output closed it
 """
-
 
 _HELP = ("-h", "--help")
 ALIASES = {"why": "simulate"}
@@ -95,7 +94,7 @@ def make_parser(arguments: Sequence[str] = ()) -> Parser:
     parser = Parser(
         prog="draguard",
         description="Checks Dynamic Resource Allocation (DRA) objects as the Kubernetes API server and scheduler do.",
-        epilog=f"{_EXIT_CODES}\n`draguard COMMAND --help` shows a command's options, with examples.",
+        epilog=f"{EXIT_CODES}\n`draguard COMMAND --help` shows a command's options, with examples.",
     )
     parser.add_argument("-V", "--version", action=Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(prog="draguard", dest="command", metavar="COMMAND", title="commands")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webhook.cli.arguments import reading
+from webhook.cli.arguments import EXIT_CODES, reading
 from webhook.cli.arguments.configured import configured, excluded
 from webhook.cli.arguments.parsing import number_of_jobs, repeated
 from webhook.cli.arguments.shared import (
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import argparse
 
 
-VALIDATE = """\
+_VALIDATE = """\
 examples:
   draguard validate                                 everything below the current directory
   draguard validate manifests/ 'apps/*/claim*.yaml'
@@ -87,6 +87,7 @@ claim is a warning.
 With --policies, objects of every kind are judged as by an API server with these policies: mutating
 policies change them first, then its own rules apply, then validating policies.
 """
+VALIDATE = f"{EXIT_CODES}\n{_VALIDATE}"
 
 
 MUTATE = """\
@@ -104,10 +105,10 @@ the webhook does at admission. With --policies, mutating policies change the obj
 with reinvocationPolicy IfNeeded run again afterwards. Namespaces among the manifests count for
 policies, in any order.
 
-All manifests are printed, changed or not. Comments, order and layout stay, and JSON stays JSON. If
-any input cannot be read, or a pod contradicts itself, the exit code is 1, nothing is written, and only
---diff prints on standard output: the changes of the other manifests. With --patch one JSON object per
-changed object is printed: file, document, apiVersion, kind, namespace, name, patch.
+All manifests are printed, changed or not. Comments, order and layout stay, and JSON stays JSON. An
+object that cannot be changed, such as a pod that contradicts itself, is reported and stays as it is;
+the others are changed, and the exit code is 1. With --patch one JSON object per changed object is
+printed: file, document, apiVersion, kind, namespace, name, patch.
 """
 
 
@@ -181,7 +182,7 @@ def validate(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--strict", action="store_true", help=STRICT)
     parser.add_argument(
-        "--exit-zero", action="store_true", help="exit with 0 despite findings; failures of draguard still count"
+        "--exit-zero", action="store_true", help="exit with 0 where the exit code would be 1, whatever is found"
     )
     parser.add_argument(
         "--statistics", action="store_true", help="show how many findings each rule has, instead of the findings"

@@ -40,7 +40,7 @@ of devices; pods that use any of these have a note. Where several nodes suit a p
 scheduler picks one at random; here it is the first.
 
 The exit code is 1 if a pod stays pending, a container starts without its devices, or time runs out; with
---fit, if no further pod fits.
+--fit, if no pod fits.
 
 JSON and YAML output is a list with an object for each pod: namespace, name, node, condition (of type
 PodScheduled), claims (allocations by name), candidates (nodes that suit it equally well), why (reason,
@@ -94,7 +94,9 @@ def simulate(parser: argparse.ArgumentParser) -> None:
     cluster(parser, "the simulation")
     parser.add_argument("--pending", action="store_true", help="schedule the pending pods of the cluster, too")
     parser.add_argument(
-        "--fit", action="store_true", help="show how many more of these pods fit, on which nodes, and what runs out"
+        "--fit",
+        action="store_true",
+        help="show how many of these pods fit beside those of the cluster, on which nodes, and what runs out",
     )
     repeated(parser, "--without", metavar="NODE", help="simulate the cluster without this node")
     repeated(

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import UsageError
-from webhook.findings import INTERNAL
+from webhook.findings import INTERNAL, UNREADABLE
 from webhook.problem import ERROR
 from webhook.report import Style, make
 
@@ -111,7 +111,7 @@ def wants_colors(arguments: Namespace) -> bool:
 OWN_FAILURE = 3
 """The exit code if draguard itself failed on an object."""
 UNREAD = 2
-"""The exit code if a file as a whole cannot be read, such as a path that does not exist."""
+"""The exit code if a path cannot be opened, such as one that does not exist."""
 
 
 def exit_code(report: Report, arguments: Namespace) -> int:
@@ -125,6 +125,6 @@ def code_of(findings: Iterable[Finding]) -> int:
     errors = [finding for finding in findings if finding.problem.level == ERROR]
     if any(finding.problem.rule == INTERNAL for finding in errors):
         return OWN_FAILURE
-    if any(finding.line == 0 for finding in errors):
+    if any(finding.problem.rule == UNREADABLE and not finding.line for finding in errors):
         return UNREAD
     return 1 if errors else 0

@@ -1,11 +1,15 @@
-"""Prints the texts of files, one after another, as one stream of documents."""
+"""Prints the texts of changed files as one stream of documents, and summarizes the changes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from webhook.report.summary import counted
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
+
+    from webhook.findings import Finding
 
 _SEPARATOR = "---"
 
@@ -19,3 +23,19 @@ def joined(texts: Iterable[str]) -> Iterator[str]:
             yield "" if text.startswith(_SEPARATOR) else f"{_SEPARATOR}\n"
         yield text
         before = text or before
+
+
+def outcome(changed: str, unchanged: str, files: Collection[str], faults: Iterable[Finding]) -> str:
+    """Summarize in a line what has been changed, and in how many files there are errors.
+
+    Args:
+        changed: What has been changed; empty if nothing has.
+        unchanged: What to say instead of files without errors.
+        files: All files that were read.
+        faults: The errors.
+    """
+    faulty = {fault.file for fault in faults}
+    if not changed and ((fine := sum(each not in faulty for each in files)) or not faulty):
+        changed = f"{unchanged} in {counted(fine, 'file')}"
+    errors = f"errors in {counted(len(faulty), 'file')}" if faulty else ""
+    return "; ".join(filter(None, [changed, errors]))

@@ -191,8 +191,8 @@ def suppress(report: Report, suppressed: Suppressions, arguments: Namespace) -> 
     file = arguments.write_baseline
     if not file:
         return
-    if any(not finding.line for finding in report.findings):
-        report.remarks.append(f"{file} is not written, as not all inputs could be read")
+    if cut := next((finding for finding in report.findings if not finding.line), None):
+        report.remarks.append(f"{file} is not written: {cut.file}: {cut.problem.message}")
         return
     from webhook.cli.console.files import write  # needed only to write files
 

@@ -72,14 +72,13 @@ class Text:
         return f"{counted(len(answers), 'pod')}: {', '.join(counts)}"
 
     def fit(self, pod: str, found: Fit, last: JSONObject | None) -> Iterator[str]:
-        """Report how many more pods fit, and what runs out first."""
-        more = "" if last else " at least"
+        """Report how many pods fit beside those of the cluster, and what runs out first."""
         if not found.pods and last is not None:
-            yield f"{self._in('bad', 'no more pods')} like {pod} fit{_because_of(last)}"
+            yield f"{self._in('bad', 'no pod')} like {pod} fits{_because_of(last)}"
             yield from self._why(last)
             yield from self._of_run()
             return
-        state = self._in("good", f"{counted(found.pods, 'more pod')}{more}")
+        state = self._in("good", f"{'' if last else 'at least '}{counted(found.pods, 'pod')}")
         yield f"{state} like {pod} fit{'s' if found.pods == 1 else ''}"
         by_count: dict[int, list[str]] = {}
         for node, count in found.nodes.items():

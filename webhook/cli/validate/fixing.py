@@ -11,11 +11,11 @@ from webhook.cli.arguments import UsageError
 from webhook.cli.console.lines import show_lines
 from webhook.cli.console.output import exit_code, show
 from webhook.cli.options.settings import COMMAND_LINE
-from webhook.cli.validate.inorder import TOO_MANY
 from webhook.cli.validate.manifests import Manifests
 from webhook.documents import STDIN, STDIN_NAME
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.stream import encoding_of
+from webhook.findings import TOO_MANY_FINDINGS
 from webhook.problem import cut
 from webhook.records import NamedTuple
 from webhook.report.excerpt import place_of
@@ -126,7 +126,7 @@ def _mended(
     unapplied = [_unapplied(finding, why) for finding, why in shown]
     if len(left) > _SHOWN:
         unapplied.append(f"and {len(left) - _SHOWN} more fixes were not applied")
-    listed = [each for each in first.findings if each.problem.message != TOO_MANY[0]]
+    listed = [each for each in first.findings if each.problem.rule != TOO_MANY_FINDINGS]
     fixed, is_cut = gone(first._replace(findings=listed), last), len(listed) < len(first.findings)
     return _Mended(last.texts, fixed, is_cut, fixing.more(last), unapplied), report
 

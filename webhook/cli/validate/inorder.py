@@ -19,7 +19,7 @@ from webhook.cli.validate.references import References
 from webhook.cli.validate.repeats import Repeats
 from webhook.documents import Unreadable
 from webhook.documents.selection import KUSTOMIZATIONS
-from webhook.findings import failed, identity, unread
+from webhook.findings import failed, identity, too_many, unread
 from webhook.later import cached_property
 from webhook.limits import MOST_FINDINGS, MOST_IN_ALL
 from webhook.records import NamedTuple
@@ -120,12 +120,6 @@ def judge_all(
     order.finish(jobs)
     report.remarks += [*old.remarks(), *references.report(report, jobs)]
 
-
-TOO_MANY: Final = (
-    f"more than {MOST_FINDINGS:,} findings, or {MOST_IN_ALL:,} in all files: the rest of this file is not judged",
-    "mend what is found and run again, or leave the file out with --exclude",
-)
-"""The finding in place of those that are not looked for, and its hint."""
 
 _KUSTOMIZATION: Final = ("kustomize.config.k8s.io/v1beta1", "Kustomization")
 """The version and kind of a kustomization that states none (api/types ``FixKustomizationPostUnmarshalling``)."""
@@ -236,7 +230,7 @@ class _InOrder:
         if kept == len(findings):
             return findings
         self._full.add(file)
-        return [*findings[:room], unread(Unreadable(file, 0, 0, *TOO_MANY))]
+        return [*findings[:room], too_many(file)]
 
     def _note(self, document: Document) -> None:
         """Record a judged document for the earlier state, and for reports that list all objects."""
