@@ -549,10 +549,11 @@ class TestMutate:
         ],
         ids=["an error", "a contradiction"],
     )
-    def test_if_anything_is_wrong_nothing_is_printed(self, mutation: str, write: Callable[..., Path]) -> None:
+    def test_an_object_whose_change_fails_stays_as_it_is(self, mutation: str, write: Callable[..., Path]) -> None:
         folder = write(p=mutating("m", mutation), pod=[NODELESS, POD])
         done = draguard("mutate", "--policies", folder / "p.yaml", folder / "pod.yaml")
-        assert (done.code, done.out) == (1, "")
+        assert done.code == 1
+        assert done.out.endswith((folder / "pod.yaml").read_text(encoding="utf-8").rpartition("---\n")[2])
         assert f"{folder}/pod.yaml:" in done.err
 
     def test_an_ignored_failure_of_a_policy_is_reported(self, write: Callable[..., Path]) -> None:

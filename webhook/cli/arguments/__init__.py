@@ -18,10 +18,14 @@ if TYPE_CHECKING:
 EXIT_CODES = """\
 exit codes:
   0    no errors; warnings count with --strict only
-  1    errors: the API server would refuse an object, or could not read it
-  2    usage error: an unknown option, a path that cannot be opened or may not be written
-  3    draguard itself failed, if only on one object, or its output could not be written
-  130  interrupted; 143: terminated; 141: the reader of the output closed it
+  1    errors: the API server would refuse an object,
+       or could not read it
+  2    usage error: an unknown option, a path that
+       cannot be opened or written
+  3    draguard itself failed, if only on one object,
+       or its output could not be written
+  130  interrupted; 143: terminated;
+       141: the reader of the output closed it
 """
 
 _HELP = ("-h", "--help")
