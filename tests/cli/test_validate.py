@@ -367,6 +367,19 @@ class TestReleases:
         assert found["rule"] == "not-served"
         assert hint in found["hint"]
 
+    @pytest.mark.parametrize(("kind", "release"), [("DeviceClass", "1.30"), ("DeviceTaintRule", "1.31")])
+    def test_it_advises_to_convert_only_what_can_be_converted(
+        self, kind: str, release: str, write: Callable[..., Path]
+    ) -> None:
+        version = "v1alpha3" if kind == "DeviceTaintRule" else "v1"
+        manifest = write(
+            a=f"{{apiVersion: resource.k8s.io/{version}, kind: {kind}, metadata: {{name: a}}, spec: {{}}}}"
+        )
+        (found,) = report("--kubernetes-version", release, manifest)["findings"]
+        assert found["rule"] == "not-served"
+        assert "convert" not in found["hint"]
+        assert draguard("convert", "--kubernetes-version", release, manifest).code == 1
+
     def test_objects_that_later_releases_refuse_are_reported(self, write: Callable[..., Path]) -> None:
         old = "{apiVersion: resource.k8s.io/v1alpha2, kind: ResourceClass, metadata: {name: c}, driverName: a.io}"
         folder = write(one=old, two=old.replace("name: c", "name: d"))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.claimed import is_pod_without_claims
 from webhook.api.judgement import stored
-from webhook.api.versions import GROUP, NEWEST, Served, find
+from webhook.api.versions import GROUP, NEWEST, Served, find, release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.options.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT
 from webhook.documents import Document
@@ -193,7 +193,7 @@ class Judge:
         taken = not any(problem.level == ERROR for problem in problems)
         del problems[MOST_FINDINGS + 1 :]  # locating each of a million takes minutes
         hinted = (self.namespaces.hinted(each, outcome.object, release) for each in problems)
-        worded = (_worded(_hinted(each, outcome.object, document), document) for each in hinted)
+        worded = (_worded(_hinted(each, outcome.object, document, release), document) for each in hinted)
         findings = [placed(each, document, release, tries_fixes=self.tries_fixes) for each in worded]
         findings = [self._brief(each, document, outcome.object) for each in findings]
         findings += self._of_policies(outcome, document)
@@ -274,14 +274,14 @@ class Judge:
         return findings
 
 
-def _hinted(problem: Problem, obj: Any, document: Document) -> Problem:
+def _hinted(problem: Problem, obj: Any, document: Document, release: str) -> Problem:
     """Add a hint: what was probably meant, or how to provide the labels of a namespace."""
     is_of_key = problem.level == ERROR and problem.rule != WRONG_TYPE  # a value of the wrong type is another mistake
     if is_of_key and (misread := document.misread_key(problem.path)):
         return problem._replace(hint=misread, fix=None)
     if problem.level == WARNING and problem.rule in _HINTS:
         return problem._replace(hint=_HINTS[problem.rule])
-    if problem.rule == "not-served" and (how := _converted(obj)):
+    if problem.rule == "not-served" and (how := _converted(obj, release)):
         return problem._replace(hint=f"{problem.hint}; {how}")
     if not problem.lacks_advice:
         return problem
@@ -311,13 +311,19 @@ def _worded(problem: Problem, document: Document) -> Problem:
     return problem._replace(hint=in_json(problem.hint))
 
 
-def _converted(obj: Any) -> str:
-    """Explain how to convert an object to a served version; empty if its version was never served."""
+def _converted(obj: Any, release: str) -> str:
+    """Explain how to convert an object to a version that a release serves; empty if it cannot be converted."""
     if find(obj.get("apiVersion"), obj.get("kind")) is None or not obj["apiVersion"].startswith(f"{GROUP}/"):
         return ""
     from webhook.migration.classic import without_counterpart  # only old objects are moved
+    from webhook.migration.objects import converted
+    from webhook.migration.parameters import Parameters
+    from webhook.migration.wanted import Wanted
 
-    return without_counterpart(obj) or "draguard convert --write converts it (give it the same --kubernetes-version)"
+    if how := without_counterpart(obj):
+        return how
+    is_convertible = converted(obj, Wanted(releases=(release_of(release),)), Parameters()).older
+    return "draguard convert --write converts it (give it the same --kubernetes-version)" if is_convertible else ""
 
 
 def _asks_for_namespace(finding: Finding) -> bool:
