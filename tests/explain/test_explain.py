@@ -507,11 +507,26 @@ class TestAnswers:
             ("0/3 nodes are available: 3 cannot allocate all claims.", "draguard simulate"),
             ('running PreBind plugin "DynamicResources": nil or empty request mappings', "draguard simulate"),
             ('pod "ml/p": ResourceClaim not created yet', "draguard simulate"),
+            ("resourceclaim in use", "draguard simulate"),
+            ("2 node(s) had untolerated taint {a: b}", "draguard simulate"),
             ("ValidatingAdmissionPolicy 'a' with binding 'b' denied request: c", "draguard validate --policies"),
         ],
     )
     def test_the_command_that_explains_another_answer_is_named(self, answer: str, command: str) -> None:
         assert f"`{command}" in draguard("explain", answer).out
+
+    @pytest.mark.parametrize(
+        ("answer", "about"),
+        [
+            (
+                'strict decoding error: unknown field "spec.devices.requests[0].count", unknown field "spec.gone"',
+                "a path of v1beta1, and in v1 it is ResourceClaim.spec.devices.requests.exactly.count",
+            ),
+            ('* spec.tolerations[0].operator: Unsupported value: "Gt"', "FIELD:       spec.tolerations.operator  <"),
+        ],
+    )
+    def test_a_part_of_an_answer_is_about_the_only_kind_with_its_fields(self, answer: str, about: str) -> None:
+        assert about in draguard("explain", answer).out
 
     def test_what_rbac_misses_is_named(self) -> None:
         verb = 'cannot create resource "resourceclaims" in API group "resource.k8s.io" in the namespace "ml"'
@@ -523,9 +538,9 @@ class TestAnswers:
         assert (done.code, done.out) == (2, "")
         assert "no idea what this is is neither a name nor an answer of the API server" in done.err
 
-    def test_a_field_without_its_kind_is_a_usage_error(self) -> None:
-        done = draguard("explain", '* spec.tolerations[0].operator: Unsupported value: "Gt"')
-        assert (done.code, "write KIND.spec.tolerations[0].operator" in done.err) == (2, True)
+    def test_a_field_of_several_kinds_needs_one(self) -> None:
+        done = draguard("explain", '* spec.template.spec.restartPolicy: Unsupported value: "Gt"')
+        assert (done.code, "write KIND.spec.template.spec.restartPolicy" in done.err) == (2, True)
 
     @given(st.text())
     def test_any_answer_is_explained_or_refused(self, text: str) -> None:

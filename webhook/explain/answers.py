@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from webhook.explain.query import UnknownNameError, explain
+from webhook.explain.query import UnknownNameError, explain, only_kind_with
 from webhook.problem import cut
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _INVALID: Final = re.compile(r'\b(\w+)(?:\.[\w.-]+)? "[^"]*" is invalid:\s')
 _FIELD: Final = re.compile(r"(?:\[|, |: |\* |\A)((?:metadata|spec|status|webhooks)[^\s:,]*): ")
@@ -23,7 +23,8 @@ _OF_SCHEDULER: Final = re.compile(
     r"cannot schedule extended resource claim|invalid resource pools|timed out trying to allocate|"
     r"waiting for binding conditions|Scheduling is blocked|device class \S+ does not exist|"
     r"(?:deallocation|deletion) of ResourceClaim completed|"
-    r"(?i:resource ?claim) .*not (?:allocated|available|created|reserved)"
+    r"(?i:resource ?claim) (?:in use|.*not (?:allocated|available|created|reserved))|"
+    r"\bnode\(s\) |\bInsufficient [\w./-]+"
 )
 _OTHERS: Final = (
     (
@@ -59,21 +60,44 @@ def explain_answer(answer: str, *, kubernetes: str | None = None) -> str:
         ValueError: ``kubernetes`` is not a known version.
     """
     answer = answer[:_LONGEST]
-    parts = []
-    for name, api_version in dict.fromkeys(_subjects(answer)):
-        try:
-            parts.append(explain(name, api_version=api_version, kubernetes=kubernetes))
-        except UnknownNameError as error:
-            parts.append(str(error))
+    parts = _described(_subjects(answer), kubernetes)
     for pattern, says in () if parts else _OTHERS:
         if found := pattern.search(answer):
             return found.expand(says)
-    if not parts and (field := _FIELD.search(_QUOTED.sub("", answer))):
-        raise UnknownNameError(f"{field[1]} has no kind before it: write KIND.{field[1]}, such as Pod.spec")
+    if not parts:
+        parts = _described(_without_kind(answer, kubernetes), kubernetes)
     if not parts:
         what = "neither a name nor an answer of the API server that names a field"
         raise UnknownNameError(f"{cut(answer, 80)} is {what}: {_END}")
     return "\n\n".join([*parts[:_MOST], _END])
+
+
+def _described(subjects: Iterable[tuple[str, str | None]], kubernetes: str | None) -> list[str]:
+    """Describe fields or kinds, each with its API version, if that is stated."""
+    parts = []
+    for name, api_version in dict.fromkeys(subjects):
+        try:
+            parts.append(explain(name, api_version=api_version, kubernetes=kubernetes))
+        except UnknownNameError as error:
+            parts.append(str(error))
+    return parts
+
+
+def _without_kind(answer: str, kubernetes: str | None) -> Iterator[tuple[str, str | None]]:
+    """Yield the fields of a part of an answer that does not name their kind, of the only kind that can be meant.
+
+    Raises:
+        UnknownNameError: Several kinds can be meant, or none.
+    """
+    unknown = [name or wrong for name, wrong in _IN_GO.findall(answer)]
+    paths = dict.fromkeys(unknown or _FIELD.findall(_QUOTED.sub("", answer)))
+    meant = {kind for path in paths if (kind := only_kind_with(path, kubernetes=kubernetes))}
+    if paths and len(meant) != 1:
+        path = next(iter(paths))
+        raise UnknownNameError(f"{path} has no kind before it: write KIND.{path}, such as Pod.spec")
+    for path in paths:
+        for name, newest in meant:
+            yield f"{name}.{path}", newest if unknown else None
 
 
 def _subjects(answer: str) -> Iterator[tuple[str, str | None]]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from webhook.explain.places import FieldPlace, Kind
     from webhook.release import Release
 
-__all__ = ["UnknownNameError", "explain"]
+__all__ = ["UnknownNameError", "explain", "only_kind_with"]
 
 
 class UnknownNameError(LookupError):
@@ -51,8 +51,7 @@ def explain(
         return text.overview(among, rules(among, release))
     if query in built_in():
         return text_of(query)
-    # A field may be spelled as in findings: spec.devices.requests[0].name
-    name, *path = re.sub(r"\[[^\]]*\]", "", query).split(".")
+    name, *path = _steps(query)
     if named := _named(among, name):
         return text.of_place(_find(named, path, release), release, recursive=recursive)
     known = rules(among, release)
@@ -72,6 +71,34 @@ def explain(
     near = either([*alike][:_SHOWN]) or nearest(name, [*(kind.name for kind in among), *known, *GATES])
     hint = f"did you mean {near}?" if near else "`draguard explain` lists them"
     raise UnknownNameError(f"unknown rule or kind {query}: {hint}")
+
+
+def only_kind_with(path: str, *, kubernetes: str | None = None) -> tuple[str, str] | None:
+    """Find the only kind with a field or, as the field may be unknown, with the field around it.
+
+    Args:
+        path: The path in the kind, such as ``spec.devices.requests[0].name``.
+        kubernetes: The release whose kinds are meant; None for all releases.
+
+    Returns:
+        The kind and its newest API version; None if there are several kinds, or none.
+
+    Raises:
+        ValueError: ``kubernetes`` is not a known version.
+    """
+    release = release_of(kubernetes) if kubernetes else None
+    among, steps = kinds(release), _steps(path)
+    for place in (steps, steps[:-1]):
+        names = {kind.name for kind in among if not isinstance(_walk(kind, place, release), str)}
+        if names:
+            newest = _named(among, min(names))[0]
+            return (newest.name, newest.api_version) if len(names) == 1 else None
+    return None
+
+
+def _steps(path: str) -> list[str]:
+    """Split a path, which may be spelled as in findings: ``spec.devices.requests[0].name``."""
+    return re.sub(r"\[[^\]]*\]", "", path).split(".")
 
 
 _SHOWN = 3
