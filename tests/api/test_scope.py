@@ -302,6 +302,20 @@ class TestNeighbours:
         write(tmp_path, {"a/a.yaml": CLAIM, "cluster/b.yaml": CLASS.replace("CLASS", "nic.sample.org")})
         assert self.rules(tmp_path / "a", "--cluster", tmp_path / "cluster") == {"class-not-found"}
 
+    def test_a_class_of_a_known_driver_is_missing_only_in_a_cluster(self, tmp_path: Path) -> None:
+        claim = CLAIM.replace("gpu.example.com", "gpu.nvidia.com")
+        others = f"{CLASS.replace('CLASS', 'nic.sample.org')}---\n{SLICE}"
+        write(tmp_path, {"a.yaml": f"{claim}---\n{others}", "cluster/c.yaml": others})
+        assert self.rules(tmp_path / "a.yaml") == set()
+        assert self.rules(tmp_path / "a.yaml", "--cluster", tmp_path / "cluster") == {"class-not-found"}
+
+    def test_only_a_cluster_tells_that_a_class_does_not_exist(self, tmp_path: Path) -> None:
+        write(tmp_path, {"a.yaml": f"{CLAIM}---\n{CLASS.replace('CLASS', 'nic.sample.org')}"})
+        (guess,) = report(tmp_path / "a.yaml")["findings"]
+        (known,) = report(tmp_path / "a.yaml", "--cluster", tmp_path / "a.yaml")["findings"]
+        assert "is not among these manifests" in guess["message"]
+        assert "does not exist" in known["message"]
+
     @pytest.mark.parametrize(
         ("place", "found"),
         [("a/b/t.yaml", {"template-not-found"}), ("a/t.yaml", {"template-not-found"}), ("c/t.yaml", set())],

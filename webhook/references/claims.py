@@ -20,29 +20,33 @@ if TYPE_CHECKING:
 
 @rule("class-not-found", *CLAIMS, needs=("DeviceClass", "ResourceSlice"), of_field=True)
 def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
-    """A request names a DeviceClass that does not exist.
+    """A request names a DeviceClass that does not exist, or that is not among the manifests.
 
     The scheduler rejects such a pod before it tries any node. One missing class in firstAvailable is enough: the other
-    alternatives are not tried. A class that comes with a known driver counts as missing only where ResourceSlices are
-    given, as a cluster's objects have them.
+    alternatives are not tried. Without --cluster, a class counts as missing where the same file has other classes,
+    unless it comes with a known driver. With --cluster, such a class counts as missing if ResourceSlices are given.
     """
+    absent = (
+        "does not exist, so " if context.is_cluster else "is not among these manifests: unless the cluster has it, "
+    )
     for request in requests_of(claim):
         name = text(request.content, "deviceClassName")
         if name and context.inventory.find("DeviceClass", name) is None and not _is_installed(name, context):
             known = [each for _, each in context.inventory.names("DeviceClass")]
-            message = f'DeviceClass "{name}" does not exist, so pods with this claim stay pending'
+            message = f'DeviceClass "{name}" {absent}pods with this claim stay pending'
             if "/" in request.name:
                 message += ", whatever the other alternatives are"
             yield finding((*request.path, "deviceClassName"), message, in_place(name, known, "device classes"))
 
 
 def _is_installed(name: str, context: Context) -> bool:
-    """Tell whether a class comes with a driver rather than with the manifests; the objects of a cluster have both.
+    """Tell whether a class comes with a driver rather than with the manifests; a cluster with slices has all classes.
 
     Without any class, nothing is concluded anyway, and reading the profiles would take longer than judging a file.
     """
     knows = context.inventory.knows
-    return knows("DeviceClass") and not knows("ResourceSlice") and bool(context.driver_of_class(name))
+    has_all = context.is_cluster and knows("ResourceSlice")
+    return knows("DeviceClass") and not has_all and bool(context.driver_of_class(name))
 
 
 @rule("claim-config-for-other-driver", *CLAIMS)

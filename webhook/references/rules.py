@@ -69,6 +69,8 @@ class Context:
         """The work that checking parameters may take; None for that of the review."""
         self.uses_allocator = False
         """Whether to run the scheduler's allocator, which takes too long for a review."""
+        self.is_cluster = True
+        """Whether the objects are those of a cluster, so that others do not exist."""
         self.alike = Alike()
         """The cache of findings for similar objects."""
         self.looked_at: tuple[Any, Any] = (None, None)

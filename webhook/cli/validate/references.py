@@ -331,6 +331,7 @@ class References:
             if key not in self._contexts:
                 self._contexts[key] = _context(inventory, given.release, self._gates, self._profiles)
                 self._contexts[key].checking = self._checking
+                self._contexts[key].is_cluster = self._neighbours is None
             self._around[around] = self._contexts[key]
         return self._around[around]
 
