@@ -55,8 +55,8 @@ class TestManifests:
         assert done.code == 0
         assert done.out == (
             "# a comment\napiVersion: v1\nkind: Pod\nmetadata:\n  name: pod\n  namespace: default\n"
-            "spec:\n  resourceClaims:\n  - name: gpu\n    resourceClaimName: gpu\n"
-            "  nodeSelector:\n    kubernetes.io/hostname: node-1\n"
+            "spec:\n  nodeSelector:\n    kubernetes.io/hostname: node-1\n"
+            "  resourceClaims:\n  - name: gpu\n    resourceClaimName: gpu\n"
         )
 
     def test_a_pod_that_cannot_be_decoded_is_an_error_and_stays_as_it_is(self) -> None:

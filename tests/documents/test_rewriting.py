@@ -28,6 +28,8 @@ from webhook.documents.rewriting.rewrite import same
         ("a: |\n  x\nb: 1\n", {"a": "z", "b": 1}, "a: z\nb: 1\n"),
         ("a: # c\n  - 1\n", {"a": None}, "# c\na: null\n"),
         ("a:\nb: 1\n", {"a": {"x": 1}, "b": 1}, "a:\n  x: 1\nb: 1\n"),
+        ("a: 1 # c\nb: 1\n", {"b": 1, "d": {"e": 1}}, "# c\nd:\n  e: 1\nb: 1\n"),
+        ("{a: 1, # c\n b: 1}\n", {"b": 1, "d": {"e": 1}}, '{d: {"e": 1}, # c\n b: 1}\n'),
         ("a: 1", {"a": 1, "b": [1]}, "a: 1\nb:\n- 1"),
         ("a: {b: 1}\n", {"a": {"b": 1, "c": [1]}}, "a: {b: 1, c: [1]}\n"),
         ("a: {b: 1, c: 2}\n", {"a": {"b": 1}}, "a: {b: 1}\n"),

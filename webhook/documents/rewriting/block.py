@@ -138,8 +138,12 @@ class BlockMap:
 
     def replace(self, name: str, value: Any) -> list[Edit]:
         """Rewrite an entry; the comments in it go above it."""
+        return self.exchange(name, {name: value})
+
+    def exchange(self, name: str, values: Mapping[str, Any]) -> list[Edit]:
+        """Put entries in the place of another one; the comments in it go above them."""
         entry = self._entries[self._index(name)]
-        return replaced(self._tree, entry.start, entry.end, {name: value})
+        return replaced(self._tree, entry.start, entry.end, values)
 
     def _index(self, name: str) -> int:
         return next(index for index, entry in enumerate(self._entries) if entry.name == name)

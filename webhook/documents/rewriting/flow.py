@@ -94,14 +94,14 @@ class FlowMap:
 
     def add(self, values: Mapping[str, Any]) -> list[Edit]:
         """Add entries after the others."""
-        tree, end = self._tree, self._entries[-1].end
-        first = self._entries[0].start
-        if not self._is_alone:
-            texts = (f", {self._key(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in values.items())
-            return [Edit(end, end, "".join(texts))]
-        lead = f",{tree.newline}{tree.indentation(first)}"
-        texts = (f"{lead}{self._key(name)}: {_indented(tree, value, first)}" for name, value in values.items())
-        return [Edit(end, end, "".join(texts))]
+        end = self._entries[-1].end
+        return [Edit(end, end, self._comma + self._spelled(values))]
+
+    def exchange(self, name: str, values: Mapping[str, Any]) -> list[Edit]:
+        """Put entries in the place of another one; the comments in it go before them."""
+        entry = self._named(name)
+        remarks = _remarks(self._tree, entry.start, entry.end)
+        return [Edit(entry.start, entry.end, remarks + self._spelled(values))]
 
     def wrap(self, name: str, field: str) -> list[Edit]:
         """Put a single value into a new map."""
@@ -123,6 +123,19 @@ class FlowMap:
 
     def _boxed(self, name: str, body: str) -> str:
         return f"{self._key(name)}{self._colon}{self._in_braces(body)}"
+
+    @property
+    def _comma(self) -> str:
+        tree = self._tree
+        return f",{tree.newline}{tree.indentation(self._entries[0].start)}" if self._is_alone else ", "
+
+    def _spelled(self, values: Mapping[str, Any]) -> str:
+        first = self._entries[0].start
+        texts = (
+            _indented(self._tree, each, first) if self._is_alone else json.dumps(each, ensure_ascii=False)
+            for each in values.values()
+        )
+        return self._comma.join(f"{self._key(name)}: {text}" for name, text in zip(values, texts, strict=True))
 
     def _in_braces(self, body: str) -> str:
         tree = self._tree

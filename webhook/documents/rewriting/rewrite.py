@@ -173,7 +173,7 @@ class _Round:
 
 
 def _rearranged(layout: BlockMap | FlowMap, old: JSONObject, new: JSONObject) -> list[Edit]:
-    """Return the edits of one change to a map's entries: moved in or out of a box, or else removed or added."""
+    """Return the edits of one change to a map's entries: moved in or out of a box, or else exchanged, removed or added."""
     added, removed = new.keys() - old.keys(), old.keys() - new.keys()
     for name in (name for name in new if name in added):
         if isinstance(new[name], dict) and (moved := new[name].keys() & removed):
@@ -183,9 +183,12 @@ def _rearranged(layout: BlockMap | FlowMap, old: JSONObject, new: JSONObject) ->
             if old[name].keys() & (old.keys() - {name}):
                 raise UnableError
             return layout.unbox(name)
+    values = {name: value for name, value in new.items() if name in added}
+    if values and len(removed) == 1:
+        return layout.exchange(removed.pop(), values)
     if removed:
         return layout.remove(next(name for name in old if name in removed))
-    return layout.add({name: value for name, value in new.items() if name in added})
+    return layout.add(values)
 
 
 def _is_in(outer: Any, inner: Any) -> bool:
