@@ -173,7 +173,7 @@ class _Round:
 
 
 def _rearranged(layout: BlockMap | FlowMap, old: JSONObject, new: JSONObject) -> list[Edit]:
-    """Return the edits of one change to a map's entries: moved in or out of a box, or else exchanged, removed or added."""
+    """Return the edits of one change to a map's entries: moved in or out of a box, exchanged, removed or added."""
     added, removed = new.keys() - old.keys(), old.keys() - new.keys()
     for name in (name for name in new if name in added):
         if isinstance(new[name], dict) and (moved := new[name].keys() & removed):
