@@ -461,3 +461,57 @@ def test_of_findings_that_were_not_all_listed_at_first_it_counts_the_least(
     assert (done.code, done.err) == (0, "")
     assert "fixed at least 3 findings in 1 file; 5 left\n" in done.out
     assert file.read_text(encoding="utf-8").count("requests: []") == 5
+
+
+NAMED = """\
+apiVersion: resource.k8s.io/v1
+kind: {kind}
+metadata: {{name: {name}}}
+spec: {spec}
+"""
+BIG = NAMED.format(kind="DeviceClass", name="big_gpu", spec="{}")
+SMALL = NAMED.format(kind="DeviceClass", name="small_gpu", spec="{}")
+CLAIM_OF_ONE = NAMED.format(
+    kind="ResourceClaim", name="one-gpu", spec="{devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu}}]}}"
+)
+REPLICAS = """\
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  serviceName: db
+  replicas: 2
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec:
+      containers: [{name: db, image: db, resources: {claims: [{name: gpu, request: gpu}]}}]
+      resourceClaims: [{name: gpu, resourceClaimName: one-gpu}]
+"""
+NO_REQUEST = REPLICAS.replace("request: gpu", "request: cpu")
+OF_CLASS = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: pod}
+spec: {containers: [{name: c, image: i, resources: {limits: {deviceclass.resource.kubernetes.io/big_gpu: 1}}}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ([BIG, CLAIM_OF_ONE.replace("exactly", "exactl"), REPLICAS], [BIG.replace("_", "-"), CLAIM_OF_ONE, REPLICAS]),
+        ([CLAIM_OF_ONE.replace("one-", "one_"), REPLICAS], [CLAIM_OF_ONE, REPLICAS]),
+        ([CLAIM_OF_ONE.replace("one-", "one_"), NO_REQUEST], [CLAIM_OF_ONE, NO_REQUEST]),
+        ([BIG, SMALL, OF_CLASS], [BIG, SMALL.replace("_", "-"), OF_CLASS]),
+    ],
+    ids=["a note about a fixed claim", "a note about a renamed claim", "a wrong request", "a reference left behind"],
+)
+def test_only_a_rename_that_leaves_references_behind_is_dropped(
+    before: list[str], after: list[str], tmp_path: Path
+) -> None:
+    files = [tmp_path / f"{number}.yaml" for number in range(len(before))]
+    for file, text in zip(files, before, strict=True):
+        file.write_text(text, encoding="utf-8")
+    draguard("validate", "--fix", UNSAFE, tmp_path)
+    assert [file.read_text(encoding="utf-8") for file in files] == after

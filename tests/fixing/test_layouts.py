@@ -152,6 +152,12 @@ def test_a_fix_may_bring_errors_to_light(tmp_path: Path) -> None:
     assert mended(tmp_path, beyond)[0] == text
 
 
+@pytest.mark.parametrize("fields", ["count: two", "allocationMode: All, count: 2"])
+def test_wrong_values_below_a_misspelt_field_do_not_block_its_fix(fields: str, tmp_path: Path) -> None:
+    text = CLAIM.format(version="v1", requests=f"requests: [{{name: g, exactly: {{deviceClassName: gpu, {fields}}}}}]")
+    assert mended(tmp_path, text.replace("exactly", "exactl"))[0] == text
+
+
 def test_a_fix_may_not_write_what_is_wrong(tmp_path: Path) -> None:
     text = CLAIM.format(version="v1", requests="requests:\n      name: g\n      exactly: 5")
     after, said = mended(tmp_path, text)

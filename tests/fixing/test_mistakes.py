@@ -246,3 +246,34 @@ spec:
     assert found(tmp_path, wrong)[0] == ["wrong-parameters"]
     left, mended = found(tmp_path, wrong, "--fix", "--unsafe-fixes")
     assert (left, mended) == (["driver-gate"], wrong.replace("Slicng", "Slicing"))
+
+
+PARAMETERS = """\
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu}
+spec:
+  selectors: [{cel: {expression: 'device.driver == "gpu.nvidia.com"'}}]
+  config:
+  - opaque:
+      driver: gpu.nvidia.com
+      parameters:
+        apiVersion: resource.nvidia.com/v1beta1
+        kind: GpuConfig
+        sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 150}}
+"""
+
+
+def test_a_misspelt_driver_that_the_class_does_not_select_is_one_finding(tmp_path: Path) -> None:
+    misspelt = PARAMETERS.replace("driver: gpu.nvidia", "driver: gpu.nvida")
+    assert found(tmp_path, misspelt)[0] == ["config-for-other-driver"]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [("driver: gpu.nvidia", "driver: gpu.nvida"), ("sharing:", "sharng:"), ("mpsConfig:", "mpsConfg:")],
+)
+def test_wrong_parameters_that_a_misspelling_hid_do_not_block_its_fix(right: str, wrong: str, tmp_path: Path) -> None:
+    left, mended = found(tmp_path, PARAMETERS.replace(right, wrong), "--fix", "--unsafe-fixes")
+    assert "wrong-parameters" in left
+    assert mended == PARAMETERS

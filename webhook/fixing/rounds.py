@@ -6,14 +6,16 @@ from collections import Counter
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from webhook.documents import Document
+from webhook.findings import NOTE
 from webhook.fixing.planning import Plan, Planner, applied
-from webhook.problem import ERROR, NOT_DECODED
+from webhook.problem import ERROR, NOT_DECODED, value_at
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from webhook.documents import Document, Unreadable
+    from webhook.documents import Unreadable
     from webhook.findings import Finding
 
 _ROUNDS: Final = 10
@@ -27,6 +29,11 @@ _UNCOVERED: Final = frozenset({"not-enough-devices", "never-allocated", "pod-nev
 """Rules that find nothing while a request matches no device, or a driver's parameter is misspelt.
 
 A right fix may uncover their findings.
+"""
+_OF_PROFILES: Final = frozenset({"wrong-parameters"})
+"""Rules that find nothing while the name of a driver, or a field around, is misspelt.
+
+A right fix may uncover their findings about values that it does not write.
 """
 _NOT_EDITED: Final = "the text cannot be changed in place: change it by hand"
 _UNTRIED: Final = "too many fixes were tried: run the command again"
@@ -66,7 +73,8 @@ class Fixing:
             plans = self._plans(state, state.findings)
             if not plans:
                 break
-            state = self._mended(state, plans)
+            first = min(map(_turn, plans))
+            state = self._mended(state, [each for each in plans if _turn(each) == first])
         return state
 
     def more(self, state: State) -> int:
@@ -102,13 +110,16 @@ class Fixing:
             tried = [parts.pop() for parts in waiting]
             state, wrong = self._settled(base, [*good, *chain.from_iterable(tried)])
             elsewhere = wrong.keys() - {file for part in tried for plan in part for file in plan.edits}
+            if elsewhere and tried[1:]:  # any of them may be the cause: bisect all
+                waiting = [[*chain.from_iterable(waiting), *_halves(list(chain.from_iterable(tried)))]]
+                continue
             for parts, part in zip(waiting, tried, strict=True):
                 spoilt = [wrong[file] for plan in part for file in plan.edits if file in wrong]
                 spoilt += [wrong[file] for file in elsewhere]
                 if not spoilt:
                     good += part
                 elif part[1:]:
-                    parts += [part[len(part) // 2 :], part[: len(part) // 2]]
+                    parts.extend(_halves(part))
                 else:
                     self._refused[_key(part[0])] = _why(part[0], spoilt[0])
             waiting = [parts for parts in waiting if parts]
@@ -130,30 +141,8 @@ class Fixing:
         """
         changed, done = applied(before.texts, plans)
         mended = [finding for plan in done for finding in plan.findings]
-        had_errors = {(each.file, each.document) for each in before.findings if each.problem.level == ERROR}
-        # A rename may leave references behind; other fixes only reveal errors elsewhere.
-        is_local = not any(each.problem.fix and each.problem.fix.change == "respell" for each in mended)
-        edited: dict[tuple[str, int], list[Finding]] = {}
-        for each in mended:
-            edited.setdefault((each.file, each.document), []).append(each)
-
-        undecoded = {(each.file, each.document) for each in before.findings if _hides(each)}
-
-        def was_hidden(finding: Finding) -> bool:
-            """Tell whether a finding was there before.
-
-            References are looked up in and to objects without errors, and only what can be decoded is validated.
-            """
-            place, whole = (finding.file, finding.document), (finding.file, 0)
-            if finding.problem.level == ERROR:
-                return not undecoded.isdisjoint((place, whole)) and not any(
-                    _is_about(finding, each) for each in edited.get(place, ())
-                )
-            if finding.problem.rule in _UNCOVERED:
-                return True
-            return place in had_errors or whole in had_errors or (is_local and place not in edited)
-
-        seen = (each for each in before.findings if not was_hidden(each))
+        is_ignored = _Ignored(before, mended)
+        seen = (each for each in before.findings if not is_ignored(each))
         allowed = Counter(map(_kind, seen)) - Counter(map(_kind, mended))
         rewritten = set() if any(map(_moves, mended)) else set(map(_place, mended))
         state, surplus = before, Counter[tuple[str, str, str]]()
@@ -161,7 +150,7 @@ class Fixing:
         for _ in range(_ROUNDS):
             self._judgements += 1
             state = self._judge(state.texts | changed)
-            looked_at = [each for each in state.findings if not was_hidden(each)]
+            looked_at = [each for each in state.findings if not is_ignored(each)]
             surplus = Counter(map(_kind, looked_at)) - allowed
             more = self._plans(state, [each for each in looked_at if _kind(each) in surplus])
             changed, done = applied(state.texts, more)
@@ -170,6 +159,64 @@ class Fixing:
         return state, {
             each.file: each for each in reversed(looked_at) if _kind(each) in surplus or _place(each) in rewritten
         }
+
+
+class _Ignored:
+    """Tells which findings do not count: notes, and what was there before, but hidden.
+
+    References are looked up in and to objects without errors, and only what can be decoded is validated.
+
+    Args:
+        before: The files before the fixes.
+        mended: The findings that are fixed.
+    """
+
+    def __init__(self, before: State, mended: Sequence[Finding]) -> None:
+        errors = [each for each in before.findings if each.problem.level == ERROR]
+        self._had_errors = {(each.file, each.document) for each in errors}
+        self._undecoded = {(each.file, each.document) for each in errors if _hides(each)}
+        self._to_remove = set(map(_kind, mended))
+        self._old_names = _old_names(before, mended)
+        self._edited: dict[tuple[str, int], list[Finding]] = {}
+        for each in mended:
+            self._edited.setdefault((each.file, each.document), []).append(each)
+
+    def __call__(self, finding: Finding) -> bool:
+        """Tell whether a finding does not count."""
+        level, rule, message = finding.problem.level, finding.problem.rule, finding.problem.message
+        place, whole = (finding.file, finding.document), (finding.file, 0)
+        if level == ERROR:
+            return not self._undecoded.isdisjoint((place, whole)) and not self._is_written(finding)
+        if rule in _UNCOVERED or not self._had_errors.isdisjoint((place, whole)):
+            return True
+        if level == NOTE and _kind(finding) not in self._to_remove:
+            return True
+        if place in self._edited:
+            return rule in _OF_PROFILES and not self._is_written(finding)
+        # Elsewhere, fixes only reveal findings, but a rename may leave references behind.
+        return not any(each in message for each in self._old_names)
+
+    def _is_written(self, finding: Finding) -> bool:
+        return any(_is_about(finding, each) for each in self._edited.get((finding.file, finding.document), ()))
+
+
+def _halves(part: list[Plan]) -> list[list[Plan]]:
+    """Split a part in two; the first half comes last, as it is tried first."""
+    return [part[len(part) // 2 :], part[: len(part) // 2]]
+
+
+def _turn(plan: Plan) -> tuple[bool, bool]:
+    """Order plans: safe ones first, so that others cannot block them; renames last, as they may break references."""
+    fixes = [fix for each in plan.findings if (fix := each.problem.fix)]
+    return not all(each.safe for each in fixes), any(each.change == "respell" for each in fixes)
+
+
+def _old_names(before: State, mended: Iterable[Finding]) -> set[str]:
+    """Return the names that fixes replace wherever they are written."""
+    objects = (each for each in before.documents if isinstance(each, Document))
+    data = {(each.source, each.index + 1, each.within): each.data for each in objects}
+    renamed = (each for each in mended if each.problem.fix and each.problem.fix.change == "respell")
+    return {str(value_at(data[each.file, each.document, each.within], each.problem.path)) for each in renamed}
 
 
 def _moves(mended: Finding) -> bool:
@@ -197,7 +244,7 @@ def _is_about(found: Finding, mended: Finding) -> bool:
         is_near = len(found.problem.path) <= len(path) + _MOVING[fix.change]
         return is_near and _hides(found) and found.problem.path[: len(path) - 1] == path[:-1]
     written = (*path[:-1], fix.value) if fix.change == "rename" else (*path, *([fix.below] if fix.below else ()))
-    return found.problem.path[: len(written)] == written
+    return found.problem.path == written
 
 
 def gone(before: State, after: State) -> int:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from webhook.objects import JSONObject
-    from webhook.problem import Path, Problem
+    from webhook.problem import Fix, Path, Problem
 
     Lookup = tuple[str, Path]
     """The kind of an object that is not looked up, and the field that names it."""
@@ -66,6 +66,7 @@ def look(
     """
     _declare_rules(obj, kind, context)
     said: dict[Path, dict[int | None, Rule]] = {}
+    fixed: dict[tuple[Path, Fix], Rule] = {}
     for each in rules_for(kind, len(RULES), has_devices=context.fleet is not None):
         if only_of_fields and not each.of_field:
             continue
@@ -78,6 +79,8 @@ def look(
                 if skipped is not None:
                     skipped[each.needs[0], problem.path] += 1
                 continue
+            if problem.fix and fixed.setdefault((problem.path, problem.fix), each) != each:
+                continue  # an earlier rule has found the same mistake
             yield problem._replace(rule=each.name, level=each.level)
 
 
