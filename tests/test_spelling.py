@@ -23,6 +23,8 @@ FRIENDS = (
     ("driverName", "driver"),
     ("GpuConfg", "GpuConfig"),
     ("TimeSlicng", "TimeSlicing"),
+    ("TimeSlice", "TimeSlicing"),
+    ("TimeSlicing", "TimeSlice"),
     ("DRADeviceTaint", "DRADeviceTaints"),
     ("unkown-field", "unknown-field"),
     ("--kube-version", "--kubernetes-version"),

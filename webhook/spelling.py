@@ -26,6 +26,8 @@ LONG: Final = 5
 """The fewest letters of a word that rarely becomes another known word when mistyped."""
 _SHORTENED: Final = 4
 """The fewest letters of a prefix, of a word or of a whole name, that stands for the longer form."""
+_INFLECTED: Final = "ing"
+"""The ending of a word that is left out before prefixes are compared: ``slicing`` begins like ``slice``."""
 _NEVER: Final = _MOST_SLIPS + 1
 
 
@@ -142,6 +144,7 @@ def _bound(written: str, meant: str) -> int:
 
 
 def _is_shortened(one: str, other: str) -> bool:
+    one, other = one.removesuffix(_INFLECTED), other.removesuffix(_INFLECTED)
     return min(len(one), len(other)) >= _SHORTENED and (one.startswith(other) or other.startswith(one))
 
 
