@@ -179,7 +179,7 @@ class _Walk:
             yield ParameterFault(path, f"{name} is missing")
         for name, inner in value.items():
             if (known := properties.get(name)) is not None:
-                yield from _beside(name, known, value, (*path, name))
+                yield from _beside(name, properties, value, (*path, name))
                 if gate := known.get("gate"):
                     yield from self.gate((*path, name), name, gate)
                 yield from self.check(known, inner, (*path, name))
@@ -248,12 +248,23 @@ def _meant(name: str, known: Collection[str]) -> str:
     return nearest(name, known)
 
 
-def _beside(name: str, schema: Schema, fields: Mapping[str, Any], path: Steps) -> Iterator[ParameterFault]:
-    if (other := schema.get("onlyWith")) and fields.get(other["field"]) != other["value"]:
+def _beside(
+    name: str, properties: Mapping[str, Schema], fields: Mapping[str, Any], path: Steps
+) -> Iterator[ParameterFault]:
+    schema = properties[name]
+    if (other := schema.get("onlyWith")) and _is_other(other, properties, fields):
         hint = f"leave it out, or write {other['field']}: {other['value']}"
         yield ParameterFault(path, f"{name} is only for {other['field']}: {other['value']}", hint)
     if (unwanted := schema.get("notWith")) and fields[name] and fields.get(unwanted):
         yield ParameterFault(path, f"{name} cannot be used with {unwanted}")
+
+
+def _is_other(wanted: Mapping[str, Any], properties: Mapping[str, Schema], fields: Mapping[str, Any]) -> bool:
+    """Tell whether a field has another value than the wanted one; one that is not supported is reported itself."""
+    given = fields.get(wanted["field"])
+    supported = (properties.get(wanted["field"]) or {}).get("enum")
+    is_supported = given is None or supported is None or given in supported
+    return is_supported and given != wanted["value"]
 
 
 def _near(schema: Schema, value: Any) -> Advice:
