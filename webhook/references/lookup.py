@@ -8,7 +8,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.inventory import CLAIMS, devices_path
-from webhook.objects import items
+from webhook.objects import items, mapping
+from webhook.references.requests import requests_of
 from webhook.references.rules import RULES, Context, Rule
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ _SELECTING: Final = frozenset({*CLAIMS, "DeviceClass"})
 
 _OF_CONSTRAINTS: Final = ("constraints",)
 """The modules with rules about constraints, which few claims have."""
+_OF_CAPACITY: Final = ("capacities",)
+"""Those about the capacities that few requests ask for."""
 _OF_OTHERS: Final[Mapping[str, Sequence[str]]] = {
     "ResourceSlice": ("counters", "slices"),
     "Pod": ("pods",),
@@ -40,7 +43,7 @@ _OF_DEVICES: Final = ("devices", "allocation")
 _ALWAYS: Final = ("claims", "classes", "parameters", "typos")
 """Those about what nearly every object has."""
 _ORDER: Final = (
-    *(_ALWAYS + _OF_CONSTRAINTS),
+    *(_ALWAYS + _OF_CONSTRAINTS + _OF_CAPACITY),
     *dict.fromkeys(chain.from_iterable(_OF_OTHERS.values())),
     *(_OF_SELECTORS + _OF_DEVICES),
 )
@@ -113,6 +116,8 @@ def _declare_rules(obj: JSONObject, kind: str, context: Context) -> None:
         return
     if items(obj, *devices_path(obj), "constraints"):
         _declare(_OF_CONSTRAINTS)
+    if kind in CLAIMS and any(mapping(each.content, "capacity") for each in requests_of(obj)):
+        _declare(_OF_CAPACITY)
     if _has_selectors(obj.get("spec")):
         _declare(_OF_SELECTORS)
 
