@@ -22,11 +22,11 @@ from webhook.budget import (
     limited,
     work,
 )
-from webhook.cel import Environment
-from webhook.cel.ext import OPTIONALS
+from webhook.cel import Environment, Meter
+from webhook.cel.ext import BINDINGS, OPTIONALS
 from webhook.cel.kubernetes.devices import compile_selector, selector_environment
 from webhook.cel.kubernetes.refusals import Refusal
-from webhook.cel.types.base import INT, Type, declared_name, map_of
+from webhook.cel.types.base import DYN, INT, Type, declared_name, map_of
 from webhook.engine.offline import evaluate
 from webhook.policy.load import load
 from webhook.release import Release
@@ -189,11 +189,24 @@ def test_what_a_macro_uses_twice_is_compiled_once(count: int) -> None:
     assert before - budget.left < 1000 * (count + 1)
 
 
-def test_what_a_macro_uses_twice_is_evaluated_twice() -> None:
-    program = Environment([OPTIONALS]).compile(
-        "optional.of(1).optMap(x, x + 1).optMap(x, x + 1).optMap(x, x * 2).value()"
-    )
-    assert program.evaluate({}) == 6
+def test_what_a_macro_uses_twice_is_evaluated_once_and_counted_twice() -> None:
+    program = Environment([OPTIONALS], variables={"o": DYN}).compile("o.?a" + ".optMap(x, x + 1)" * 14 + ".value()")
+    program.prepare()
+    meter = Meter()
+    with counting() as steps:
+        assert program.evaluate({"o": {"a": 1}}, meter=meter) == 15
+    assert meter.cost == 114_684
+    assert steps() < 2_000
+
+
+def test_what_the_first_use_computes_is_counted_once() -> None:
+    environment, value = Environment([OPTIONALS, BINDINGS], variables={"o": DYN}), "[o.a, o.a][?0]"
+    costs = []
+    for text in (f"cel.bind(v, {value}, v.optMap(x, x + 1).value())", f"({value}).optMap(x, x + 1).value()"):
+        meter = Meter()
+        assert environment.compile(text).evaluate({"o": {"a": 1}}, meter=meter) == 2
+        costs.append(meter.cost)
+    assert costs == [24, 38]
 
 
 def test_an_exceeded_budget_stays_so() -> None:

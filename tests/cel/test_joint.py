@@ -74,6 +74,7 @@ CHECKS = {
     ],
     "a variable in a loop": ["l.all(x, variables.constant.exists(c, c == x && variables.names.size() == 2))"],
     "a variable in a function of its own": [" && ".join(f"variables.names[{i % 2}] != '{i}'" for i in range(200))],
+    "a variable in what a macro uses twice": [f"optional.of(variables.names){'.optMap(x, x)' * 10}.hasValue()"],
     "a part of a variable that is absent": ["!has(variables.first.x) || true", "has(o.items)"],
     "many": [f"o.items.size() + {each} > 1" for each in range(200)],
     "the same steps in several blocks": [

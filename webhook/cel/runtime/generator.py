@@ -56,7 +56,10 @@ class Generator(Writer):
         self._specialised = specialised and analysis.scope.options.fold_constants
         self._locals: dict[str, Callable[[], Operand]] = {}
         """The source that reads the variables of enclosing comprehensions."""
-        self._shared: dict[ast.Shared, tuple[str, list[str], Operand]] = {}
+        self._shared: dict[ast.Shared, Callable[[], Operand]] = {}
+        """How the second use of a node is written, between the first and the end of the choice that has both."""
+        self._lazy: set[str] = set()
+        """The names of what holds values that are computed on first use."""
         self._emitters: dict[type, Callable[..., Operand]] = {
             ast.Ident: self._attribute,
             ast.Select: self._select,
@@ -94,7 +97,7 @@ class Generator(Writer):
         return operand if caught and not self.gives_up else self.raise_failure(operand)
 
     def _is_apart(self, node: Expression) -> bool:
-        if node is self._analysis.checked.root:
+        if node is self._analysis.checked.root or _has_two_uses(node):
             return False
         weight = self._analysis.weights[node]
         return weight >= LARGE or (self.is_deep and weight > 1)
@@ -258,6 +261,7 @@ class Generator(Writer):
 
     def _conditional(self, node: ast.Call) -> Operand:
         condition, then, otherwise = node.arguments
+        outer, self._shared = self._shared, {**self._shared}
         held = self.truth(self.emit(condition))
         result = self.name()
         is_bool = held.cls is bool and not held.fails
@@ -265,6 +269,7 @@ class Generator(Writer):
             first = self._branch(result, then)
         with self.block("else:" if is_bool else f"elif {held.text} is False:"):
             second = self._branch(result, otherwise)
+        self._shared = outer
         if not is_bool:
             self.line(f"else: {result} = not_bool({held.text})")
         cls = first.cls if first.cls is second.cls else None
@@ -300,17 +305,33 @@ class Generator(Writer):
     # -- comprehensions
 
     def _twice(self, node: ast.Shared, *, caught: bool) -> Operand:  # noqa: ARG002 - errors are values
-        """Both uses call one function, as names mean the same; nesting doubles the calls, so the clock is checked."""
+        """The second use takes the value of the first, and counts its cost again.
+
+        Where the first use may compute what the second then only reads, both call one function.
+        """
+        if use := self._shared.get(node):
+            return use()
 
         def body() -> Operand:
             self.look()
             return self.emit(node.original)
 
-        known = self._shared.get(node)
-        if known is None:
-            known = self._shared[node] = self.function(body)
-        name, taken, operand = known
-        return Operand(self.call(name, taken), operand.cls, operand.fails)
+        name, taken, result = self.function(body)
+        if not self._lazy.isdisjoint(taken):
+            use = self._shared[node] = lambda: Operand(self.call(name, taken), result.cls, result.fails)
+            return use()
+        self.settle()
+        cost = self.set("left")
+        value = Operand(self.call(name, taken), result.cls, result.fails)
+        self.line(f"{cost} -= left")
+        self._shared[node] = partial(self._again, cost, value)
+        return value
+
+    def _again(self, cost: str, value: Operand) -> Operand:
+        self.settle()
+        self.line(f"left = left - {cost} if left >= {cost} else -1")
+        self.look()
+        return value
 
     def _comprehension(self, node: ast.Comprehension, *, caught: bool) -> Operand:  # noqa: ARG002 - errors are values
         outer = self._locals
@@ -325,6 +346,7 @@ class Generator(Writer):
     def _bind(self, node: ast.Comprehension) -> Operand:
         """Binds the accumulator's name to a cell that computes its value on first use."""
         cell = folds.emit_cell(self, node.initial)
+        self._lazy.add(cell.text)
         self._locals = {**self._locals, node.accumulator: partial(folds.emit_read, self, cell)}
         return cell
 
@@ -347,6 +369,11 @@ class Generator(Writer):
             return self.emit(node.result)
 
         return folds.emit_fold(self, loop, cell, node, result)
+
+
+def _has_two_uses(node: Expression) -> bool:
+    """Whether a node is shared, or a call on it: what follows uses its value again, so it is in the same function."""
+    return isinstance(node.target if isinstance(node, ast.Call) else node, ast.Shared)
 
 
 _SPECIAL: Final[dict[str, Callable[[Generator, ast.Call], Operand]]] = {

@@ -46,6 +46,7 @@ class JointGenerator(Generator):
         super().__init__((*conditions, *checks)[0], gives_up=True)
         self._cells = self.name()
         """The values of the variables so far."""
+        self._lazy.add(self._cells)
         self._operands: dict[str, Operand] = {}
         """What is known of them."""
         self._functions: dict[str, tuple[str, list[str]]] = {}
