@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tests.reviews import recorded
-from webhook.admission.requests import MAX_UID, MalformedReviewError, parse_head
+from webhook.admission.requests import MAX_UID, MalformedReviewError, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,7 +121,7 @@ class Reviews:
 
 def _is_odd(body: bytes) -> bool:
     try:
-        parse_head(body)
+        parse(body)
     except MalformedReviewError:
         return True
     return False
