@@ -59,7 +59,7 @@ def practised(options: ReviewOptions) -> ReviewOptions:
 
 def is_short(body: bytes, options: ReviewOptions) -> bool:
     assert options.shortcut
-    return options.shortcut.answer(body, Call("validate")) is not None
+    return options.shortcut.answer(options.shortcut.kind_in(body), body, Call("validate")) is not None
 
 
 def compare(body: bytes, options: ReviewOptions) -> None:

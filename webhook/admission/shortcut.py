@@ -33,6 +33,7 @@ _HEAD: Final = 4096
 """In how many bytes the operation must be found; longer names than that are invalid."""
 _GROUP: Final = b'"group"'
 """The first field of a request's kind, which API servers write before other groups."""
+_UNKNOWN: Final = object()
 _NO_POLICIES: Final = 0, ()
 """The cost and the assumptions of no policies."""
 
@@ -72,17 +73,31 @@ class Shortcut:
         self._usual: dict[bytes, _Usual | None] = {}
         """The kinds that were met often, as they are written; None if all of their objects is read."""
 
-    def answer(self, body: bytes, call: Call) -> tuple[dict[str, Any], Record] | None:
+    def kind_in(self, body: bytes) -> bytes:
+        """Return the kind of a request as it is written; empty if such requests are always answered as a whole.
+
+        Args:
+            body: An AdmissionReview as JSON.
+        """
+        operation = body.find(_CREATE, 0, _HEAD)
+        at = -1 if operation < 0 else body.find(_GROUP, 0, operation)
+        if at < 0:
+            return b""
+        kind = body[at : body.find(b"}", at, operation)]
+        return b"" if self._usual.get(kind, _UNKNOWN) is None else kind
+
+    def answer(self, kind: bytes, body: bytes, call: Call) -> tuple[dict[str, Any], Record] | None:
         """Return the response to a usual request, and its record; None if it must be answered as a whole.
 
         Args:
+            kind: Its kind, as it is written.
             body: An AdmissionReview as JSON.
             call: How the webhook was called.
 
         Raises:
             BudgetExceededError: The call is inline, and too much work for that.
         """
-        usual = self._usual.get(_written_kind(body)) if self._usual else None
+        usual = self._usual.get(kind)
         if usual is None or call.is_late:
             return None
         before = enter(Budget(INLINE if call.is_inline else REVIEW, call.deadline))
@@ -108,17 +123,17 @@ class Shortcut:
         cost, notes = verdict
         return assuming(notes), Record(call.endpoint, request=request, cost=cost)
 
-    def learn(self, body: bytes, record: Record) -> None:
+    def learn(self, kind: bytes, record: Record) -> None:
         """Note a request that was answered as a whole: if such are admitted often, a decoder is made for them.
 
         Args:
-            body: An AdmissionReview as JSON.
+            kind: Its kind, as it is written.
             record: The record of its answer.
         """
         if record.decision != ALLOWED or record.found or record.warnings:
             return
-        request, kind = record.request, _written_kind(body)
-        if not kind or kind in self._usual or len(self._usual) >= _MOST:
+        request = record.request
+        if kind in self._usual or len(self._usual) >= _MOST:
             return
         if request.get("subResource") or not isinstance(request.get("object"), dict):
             return
@@ -146,10 +161,3 @@ class Shortcut:
             return None
         type_, recognizer = found
         return _Usual(reading_like(request, type_), recognizer)
-
-
-def _written_kind(body: bytes) -> bytes:
-    """Return the kind of a request as it is written, empty if it cannot be found at a glance or creates nothing."""
-    operation = body.find(_CREATE, 0, _HEAD)
-    kind = -1 if operation < 0 else body.find(_GROUP, 0, operation)
-    return b"" if kind < 0 else body[kind : body.find(b"}", kind, operation)]
