@@ -10,6 +10,7 @@ import pytest
 from tests.policy.examples import CLAIM, POD, PODS, binding, mutating, policy
 from tests.policy.examples import spec as with_spec
 from webhook.engine.offline import evaluate
+from webhook.policy.change.decoding import with_identity
 from webhook.policy.change.mutate import mutate
 from webhook.policy.evaluation.request import request_of
 from webhook.policy.load import load
@@ -500,6 +501,15 @@ def test_an_object_keeps_its_version_and_kind(patch: str) -> None:
     verdict = made(mutating("m", f"[JSONPatch{{{patch}}}]", label("kind", "object.apiVersion + object.kind")))
     assert verdict.allowed
     assert labels(verdict)["kind"] == "v1Pod"
+
+
+@pytest.mark.parametrize("missing", ["kind", "apiVersion"])
+def test_what_the_object_itself_lacks_is_not_added(missing: str) -> None:
+    before = {name: value for name, value in POD.items() if name != missing}
+    assert with_identity({**before, "spec": {}}, before) == {**before, "spec": {}}
+    assert with_identity({"spec": {}}, before) == {name: before[name] for name in before if name != "metadata"} | {
+        "spec": {}
+    }
 
 
 @pytest.mark.parametrize(("stated", "allowed"), [("resource.k8s.io/", True), ("v1", False)])

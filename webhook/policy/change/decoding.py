@@ -47,7 +47,7 @@ def with_identity(obj: JSONObject, before: JSONObject) -> JSONObject:
     Raises:
         DecodingError: The API version or the kind is not a text, or malformed.
     """
-    if all(obj.get(name) == before[name] for name in _IDENTITY):
+    if all(obj.get(name) == before.get(name) for name in _IDENTITY):
         return obj
     for name in _IDENTITY:
         if (value := obj.get(name)) is not None and not isinstance(value, str):
@@ -56,9 +56,10 @@ def with_identity(obj: JSONObject, before: JSONObject) -> JSONObject:
     stated = str(obj.get("apiVersion") or "")
     if stated.count("/") > 1:
         raise DecodingError(f"unexpected GroupVersion string: {stated}")
-    own = str(before["apiVersion"])
+    own = text(before, "apiVersion")
     is_own = stated in {"", "/", f"{own.rpartition('/')[0]}/"}
-    return obj | {"apiVersion": own if is_own else stated, "kind": obj.get("kind") or before["kind"]}
+    identity = {"apiVersion": own if is_own else stated, "kind": obj.get("kind") or text(before, "kind")}
+    return obj | {name: value for name, value in identity.items() if value}
 
 
 def expect_decodable(obj: JSONObject, before: JSONObject, policies: PolicySet) -> None:
