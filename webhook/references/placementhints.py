@@ -46,7 +46,7 @@ def of_key(problem: Problem, _obj: Any) -> Advice:
     if parts is None or parts.group() == parts[1]:
         return Advice()
     key, value, effect = parts.groups(default="")
-    shown = dump([value]).rstrip("\n")  # in quotes if it is no string otherwise, such as true
+    shown = dump([value]).rstrip("\n")  # in quotes where YAML reads another type, such as true
     holder = next(step for step in reversed(problem.path) if isinstance(step, str) and step != "key")
     if holder == _LABELS:
         return Advice(f"write {key}: {shown}")
