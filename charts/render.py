@@ -57,7 +57,7 @@ def render(
     options = {"name": name, "namespace": namespace, "kube_version": kubernetes}
     with helm_python.Chart.load(CHART) as chart:
         chart.validate_schema(dict(values or {}))
-        text = _native.call_string("helm_render", chart._raw(), json.dumps(values or {}), json.dumps(options))  # noqa: SLF001 - there is no other way
+        text = _native.call_string("helm_render", chart._raw(), json.dumps(values or {}), json.dumps(options))  # noqa: SLF001 - its public functions cannot do this
     rendered: dict[str, str] = json.loads(text)
     return rendered
 

@@ -45,7 +45,7 @@ def reading_like(request: Mapping[str, Any], type_: Any) -> Callable[[bytes], di
 
     def read(body: bytes) -> dict[str, Any]:
         if not body.isascii():
-            body.decode()  # the decoder does not check what it skips; numbers such as 1e999 no API server can write
+            body.decode()  # the decoder checks no text that it skips; nor numbers, but no API server writes 1e999
         found: dict[str, Any] = decode(body)["request"]
         return found
 

@@ -28,7 +28,7 @@ def main(options: dict[str, Any]) -> None:
     with helm_python.Chart.load(options["chart"]) as chart:
         chart.validate_schema(values)
         sys.stdout.write(
-            _native.call_string("helm_render", chart._raw(), json.dumps(values), json.dumps(options["release"]))  # noqa: SLF001 - there is no other way
+            _native.call_string("helm_render", chart._raw(), json.dumps(values), json.dumps(options["release"]))  # noqa: SLF001 - its public functions cannot do this
         )
 
 
