@@ -20,7 +20,7 @@ pytestmark = pytest.mark.process
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 GITLAB: list[dict[str, Any]] = list(yaml.safe_load_all((ROOT / ".gitlab/draguard.yml").read_text(encoding="utf-8")))
 BAD = (ROOT / "examples/limits/names.yaml").read_bytes()
-FINE = (ROOT / "examples/mended/pod-with-cats.yaml").read_bytes()
+FINE = (ROOT / "examples/fixed/pod-with-cats.yaml").read_bytes()
 
 
 @pytest.fixture

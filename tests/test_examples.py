@@ -32,8 +32,8 @@ def test_the_documentations_example_is_found_wanting_as_published() -> None:
     ]
 
 
-def test_the_documentations_example_is_fine_once_mended() -> None:
-    report = report_on(str(EXAMPLES / "mended"))
+def test_the_documentations_example_is_fine_once_fixed() -> None:
+    report = report_on(str(EXAMPLES / "fixed"))
     assert report["findings"] == []
     assert report["summary"] == {
         "files": 1,
@@ -50,12 +50,12 @@ def test_the_documentations_example_is_fine_once_mended() -> None:
 
 
 @pytest.mark.parametrize("release", ["1.27", "1.28", "1.29", "1.30"])
-def test_the_mended_example_is_fine_for_every_release_that_had_its_version(release: str) -> None:
-    assert findings("mended", "--kubernetes-version", release) == []
+def test_the_fixed_example_is_fine_for_every_release_that_had_its_version(release: str) -> None:
+    assert findings("fixed", "--kubernetes-version", release) == []
 
 
 def test_later_releases_neither_serve_the_version_nor_have_the_pods_field() -> None:
-    assert findings("mended", "--kubernetes-version", "1.31") == [
+    assert findings("fixed", "--kubernetes-version", "1.31") == [
         (1, "error", "not-served", "apiVersion"),
         (15, "error", "not-served", "apiVersion"),
         (47, "error", "unknown-field", "spec.resourceClaims[0].source"),

@@ -113,7 +113,7 @@ spec: {policyName: jane, validationActions: [Deny]}
             ({"kubernetes": ["1.34", 1.36]}, r"^kubernetes\[1\] must be a string, not float"),
             ({"kubernetes": "1.20"}, "^kubernetes: Kubernetes 1.20 is not known"),
             ({"namespace_labels": {"ops": {"a b": "c"}}}, "^namespace_labels: ops: a b=c is not a label"),
-            ({"policies": ROOT / "examples/mended"}, "^policies: no policies found in"),
+            ({"policies": ROOT / "examples/fixed"}, "^policies: no policies found in"),
             ({"old": None}, "^old must be a path, or a list of such, not NoneType"),
             ({"groups": ["dev", 5]}, r"^groups\[1\] must be a string, not int"),
             ({"groups": {"dev": 1}}, "^groups must be a string, or a list of such, not dict"),
@@ -122,7 +122,7 @@ spec: {policyName: jane, validationActions: [Deny]}
     )
     def test_wrong_arguments_are_value_errors(self, options: dict[str, Any], message: str) -> None:
         with pytest.raises(ValueError, match=message):
-            check_files(ROOT / "examples/mended", **options)
+            check_files(ROOT / "examples/fixed", **options)
 
     def test_no_path_at_all_is_a_value_error(self) -> None:
         with pytest.raises(ValueError, match=r"^paths must name at least one file or directory"):

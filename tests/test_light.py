@@ -40,8 +40,8 @@ def light(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     "arguments",
     [
-        "validate examples/mended",
-        "validate --policies policies/claims-are-used examples/mended/pod-with-cats.yaml",
+        "validate examples/fixed",
+        "validate --policies policies/claims-are-used examples/fixed/pod-with-cats.yaml",
         "simulate examples/simulate/deployment.yaml --cluster examples/simulate/cluster.yaml",
         "match -e true --cluster examples/simulate/cluster.yaml",
         "mutate examples/pre-scheduled",

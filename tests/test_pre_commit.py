@@ -23,7 +23,7 @@ HOOKS: dict[str, dict[str, Any]] = {
     hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
 }
 VALIDATING = [name for name in HOOKS if name.startswith("draguard-validate")]
-FINE = (ROOT / "examples/mended/pod-with-cats.yaml").read_bytes()
+FINE = (ROOT / "examples/fixed/pod-with-cats.yaml").read_bytes()
 BAD = (ROOT / "examples/limits/names.yaml").read_bytes()
 
 

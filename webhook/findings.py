@@ -187,7 +187,7 @@ def too_many(file: str) -> Finding:
     message = (
         f"more than {MOST_FINDINGS:,} findings, or {MOST_IN_ALL:,} in all files: the rest of this file is not judged"
     )
-    hint = "mend what is found and run again, or leave the file out with --exclude"
+    hint = "fix what is found and run again, or leave the file out with --exclude"
     return Finding(Problem(ERROR, TOO_MANY_FINDINGS, BAD_REQUEST, Path(), message, hint), file, 0, 0, "")
 
 

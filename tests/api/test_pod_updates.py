@@ -348,7 +348,7 @@ def test_a_toleration_of_everything_is_not_joined_by_the_default_ones() -> None:
     assert len(validate(changed(stored, ("spec.tolerations", ...)), stored)) == 1
 
 
-def test_a_negative_grace_period_can_be_mended() -> None:
+def test_a_negative_grace_period_can_be_fixed() -> None:
     stored = changed(STORED, ("spec.terminationGracePeriodSeconds", -1))
 
     assert validate(changed(stored, ("spec.terminationGracePeriodSeconds", 1)), stored) == []

@@ -100,7 +100,7 @@ class TestProcess:
         assert done.out.startswith(f"{BAD}:9:3: error max-items: spec.potentialNodes: Too long: ")
 
     def test_a_release_that_is_not_known_yet_is_judged_as_the_newest_with_a_note(self) -> None:
-        done = process("validate", "--kubernetes-version", "1.99", "examples/mended")
+        done = process("validate", "--kubernetes-version", "1.99", "examples/fixed")
         assert done.err == (
             "note: --kubernetes-version: Kubernetes 1.99 is not known here yet: "
             "judged as 1.37, the newest known release\n"
@@ -108,7 +108,7 @@ class TestProcess:
         assert "help: Kubernetes 1.37 serves " in done.out
 
     def test_nothing_found_is_exit_code_0(self) -> None:
-        done = process("validate", "examples/mended")
+        done = process("validate", "examples/fixed")
         assert (done.code, done.err) == (0, "")
 
     def test_usage_errors_exit_with_2_and_a_message_on_standard_error(self) -> None:
@@ -164,7 +164,7 @@ class TestProcess:
 
     @pytest.mark.parametrize("closed", [">&-", "<&- >&-"])
     def test_a_report_to_a_closed_standard_output_is_lost_and_not_a_success(self, closed: str) -> None:
-        command = f"{shlex.quote(str(SCRIPT))} validate examples/mended {closed}"
+        command = f"{shlex.quote(str(SCRIPT))} validate examples/fixed {closed}"
         done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, cwd=ROOT, check=False)  # noqa: S607
         assert (done.returncode, done.stderr) == (3, b"draguard validate: error: Bad file descriptor\n")
 

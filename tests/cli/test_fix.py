@@ -81,11 +81,11 @@ def test_a_fix_changes_what_is_wrong_and_nothing_else(
     assert CLAIM.count(right) == 1
     broken = CLAIM.replace(right, wrong)
     assert draguard("validate", write(tmp_path, broken)).code == 1
-    mended = fixed(broken, *options, tmp_path=tmp_path)
-    assert draguard("validate", write(tmp_path, mended)).code == 0
+    corrected = fixed(broken, *options, tmp_path=tmp_path)
+    assert draguard("validate", write(tmp_path, corrected)).code == 0
     other = [line for line in broken.splitlines() if line in CLAIM.splitlines()]
-    assert [line for line in mended.splitlines() if line in other] == other
-    assert len(mended.splitlines()) in {len(broken.splitlines()), len(CLAIM.splitlines())}
+    assert [line for line in corrected.splitlines() if line in other] == other
+    assert len(corrected.splitlines()) in {len(broken.splitlines()), len(CLAIM.splitlines())}
 
 
 def write(folder: Path, text: str, name: str = "b.yaml") -> Path:
@@ -162,19 +162,19 @@ class TestForms:
     def test_fields_move_within_braces(self, tmp_path: Path) -> None:
         claim = CLAIM[: CLAIM.index("    requests:")]
         broken = f"{claim}    requests: [{{name: gpu, deviceClassName: a.b, count: 2}}]\n"
-        mended = f"{claim}    requests: [{{name: gpu, exactly: {{deviceClassName: a.b, count: 2}}}}]\n"
-        assert fixed(broken, tmp_path=tmp_path) == mended
+        corrected = f"{claim}    requests: [{{name: gpu, exactly: {{deviceClassName: a.b, count: 2}}}}]\n"
+        assert fixed(broken, tmp_path=tmp_path) == corrected
 
     def test_json_keeps_its_layout(self, tmp_path: Path) -> None:
         request = {"name": "gpu", "deviceClassName": "a.b", "count": "2"}
         obj = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "gpu"}}
         broken = json.dumps({**obj, "spec": {"devices": {"requests": [request]}}}, indent=2)
         exactly = {"name": "gpu", "exactly": {"deviceClassName": "a.b", "count": 2}}
-        mended = json.dumps({**obj, "spec": {"devices": {"requests": [exactly]}}}, indent=2)
-        assert fixed(broken, name="a.json", tmp_path=tmp_path) == mended
+        corrected = json.dumps({**obj, "spec": {"devices": {"requests": [exactly]}}}, indent=2)
+        assert fixed(broken, name="a.json", tmp_path=tmp_path) == corrected
 
     @pytest.mark.parametrize(
-        ("version", "kind", "boxed", "mended"),
+        ("version", "kind", "boxed", "corrected"),
         [
             (
                 "v1",
@@ -197,34 +197,34 @@ class TestForms:
         ],
     )
     def test_fields_in_the_box_of_another_version_come_out_of_it(
-        self, version: str, kind: str, boxed: str, mended: str, tmp_path: Path
+        self, version: str, kind: str, boxed: str, corrected: str, tmp_path: Path
     ) -> None:
         head = f"apiVersion: resource.k8s.io/{version}\nkind: {kind}\nmetadata: {{name: gpu}}\nspec:\n  "
         pool = "driver: a.b\n  nodeName: a\n  pool: {name: a, generation: 1, resourceSliceCount: 1}\n  "
         head += pool if kind == "ResourceSlice" else ""
-        assert fixed(f"{head}{boxed}\n", tmp_path=tmp_path) == f"{head}{mended}\n"
+        assert fixed(f"{head}{boxed}\n", tmp_path=tmp_path) == f"{head}{corrected}\n"
 
     @pytest.mark.parametrize(
-        ("written", "mended"),
+        ("written", "corrected"),
         [
             ("source:\n      resourceClaimTemplateName: gpu # mine", "resourceClaimTemplateName: gpu # mine"),
             ("source: {resourceClaimTemplateName: gpu} # mine", "resourceClaimTemplateName: gpu # mine"),
         ],
     )
-    def test_the_source_of_a_claim_is_flattened(self, written: str, mended: str, tmp_path: Path) -> None:
+    def test_the_source_of_a_claim_is_flattened(self, written: str, corrected: str, tmp_path: Path) -> None:
         broken = POD.replace("resourceClaimTemplateName: gpu", written)
-        assert fixed(broken, tmp_path=tmp_path) == POD.replace("resourceClaimTemplateName: gpu", mended)
+        assert fixed(broken, tmp_path=tmp_path) == POD.replace("resourceClaimTemplateName: gpu", corrected)
 
     @pytest.mark.parametrize(
-        ("written", "mended"),
+        ("written", "corrected"),
         [
             ("      - name: gpu\n", "      - name: gpu\n      - name: gpu # again\n"),
             ("      claims:\n      - name: gpu\n", "      claims: [{name: gpu}, {name: gpu}]\n"),
         ],
     )
-    def test_a_repeated_item_is_left_out(self, written: str, mended: str, tmp_path: Path) -> None:
-        broken = POD.replace(written, mended, 1)
-        expected = POD if "again" in mended else POD.replace(written, "      claims: [{name: gpu}]\n")
+    def test_a_repeated_item_is_left_out(self, written: str, corrected: str, tmp_path: Path) -> None:
+        broken = POD.replace(written, corrected, 1)
+        expected = POD if "again" in corrected else POD.replace(written, "      claims: [{name: gpu}]\n")
         assert fixed(broken, tmp_path=tmp_path) == expected
 
     @pytest.mark.parametrize(("style", "indent"), [("|-\n", 14), (">-\n", 14), ("", 0), ("|\n", 14)])

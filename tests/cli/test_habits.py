@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from webhook.cli.arguments.parsing import Parser
 
-FINE = ROOT / "examples/mended/pod-with-cats.yaml"
+FINE = ROOT / "examples/fixed/pod-with-cats.yaml"
 BAD = "examples/limits/nodes.yaml"
 CLUSTER = ROOT / "examples/simulate/cluster.yaml"
 
@@ -342,8 +342,8 @@ class TestPipes:
 
 class TestKubectl:
     def test_its_options_name_files_too(self) -> None:
-        done = draguard("validate", "-R", "-f", "examples/mended", "-f", FINE, "-n", "default")
-        assert done == draguard("validate", "examples/mended")
+        done = draguard("validate", "-R", "-f", "examples/fixed", "-f", FINE, "-n", "default")
+        assert done == draguard("validate", "examples/fixed")
         assert draguard("mutate", "--filename", FINE).code == 0
 
 

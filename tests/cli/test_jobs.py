@@ -46,7 +46,7 @@ def jobs(number: int, *arguments: str | Path) -> Done:
         "--kubernetes-version 1.31 --kubernetes-version 1.34 --exclude *.json",
         "--policies policies --as jane --namespace-labels default=team=a",
         "--against HEAD --new-only --output github",
-        "--old examples/mended --ignore cel-* --level object-name=warn",
+        "--old examples/fixed --ignore cel-* --level object-name=warn",
         "--diff",
     ],
 )
@@ -263,7 +263,7 @@ def test_the_quota_of_the_cgroup_counts(files: dict[str, str], cpus: int, tmp_pa
 
 @pytest.mark.parametrize("number", ["0", "-1", "65", "x", "1e1"])
 def test_a_number_of_processes_is_one_to_64(number: str) -> None:
-    done = draguard("validate", f"--jobs={number}", ROOT / "examples/mended")
+    done = draguard("validate", f"--jobs={number}", ROOT / "examples/fixed")
     assert done.code == 2
     assert done.err.endswith(f"argument --jobs: '{number}' is not a number from 1 to 64\n")
 
@@ -310,7 +310,7 @@ def test_the_parts_of_a_file_have_one_text_in_memory(tmp_path: Path) -> None:
 def test_a_large_file_without_a_manifest_is_refused_or_counted(document: str, tmp_path: Path) -> None:
     file = tmp_path / "nothing.yaml"
     file.write_text(document * 3_000, encoding="utf-8")
-    for paths in ([file], [tmp_path], [ROOT / "examples/mended", tmp_path], [file, ROOT / "examples/mended"]):
+    for paths in ([file], [tmp_path], [ROOT / "examples/fixed", tmp_path], [file, ROOT / "examples/fixed"]):
         one, two = (jobs(number, *paths) for number in (1, 2))
         assert one == two
 

@@ -262,11 +262,11 @@ class TestValidate:
     def test_options_that_only_policies_read_need_some(self, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
         for option in ("--as=jane", "--as-group=dev", "--as-user-extra=a=b", "--authorizer=rules.yaml"):
             name = option.partition("=")[0]
-            done = draguard(command, option, "examples/mended")
+            done = draguard(command, option, "examples/fixed")
             assert done.code == 2
             assert done.err.endswith(f"{name} is for policies: give them with --policies, or leave out {name}\n")
         monkeypatch.setenv("DRAGUARD_AS", "jane")
-        assert draguard(command, "examples/mended").code == 0
+        assert draguard(command, "examples/fixed").code == 0
 
     def test_the_user_has_extra_values(self, write: Callable[..., Path]) -> None:
         telling = policy(
@@ -291,9 +291,9 @@ class TestValidate:
         assert findings(*command, "--old", folder / "pod.yaml")[0]["message"].endswith(": UPDATE of old")
 
     def test_mutating_policies_change_objects_before_the_rules(self, write: Callable[..., Path]) -> None:
-        mending = mutating("m", "[JSONPatch{op: 'remove', path: '/spec/resourceClaims/0/unknown'}]")
+        correcting = mutating("m", "[JSONPatch{op: 'remove', path: '/spec/resourceClaims/0/unknown'}]")
         claims = [{**POD["spec"]["resourceClaims"][0], "unknown": True}]
-        folder = write(p=mending, pod=[with_spec(NODELESS, resourceClaims=claims)])
+        folder = write(p=correcting, pod=[with_spec(NODELESS, resourceClaims=claims)])
         assert [each["rule"] for each in findings("validate", folder / "pod.yaml")] == ["unknown-field"]
         assert findings("validate", "--policies", folder / "p.yaml", folder / "pod.yaml") == []
 

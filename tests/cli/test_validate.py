@@ -678,7 +678,7 @@ def test_no_file_makes_it_fail(text: bytes, options: list[str]) -> None:
 @settings(max_examples=300)
 @given(text=damaged())
 def test_no_old_state_makes_it_fail(text: bytes) -> None:
-    done = draguard("validate", "--old", "-", ROOT / "examples/mended", ROOT / "examples/pre-scheduled", stdin=text)
+    done = draguard("validate", "--old", "-", ROOT / "examples/fixed", ROOT / "examples/pre-scheduled", stdin=text)
     assert done.code in {0, 1}, done.err
     assert done.err == ""
 
@@ -784,7 +784,7 @@ class TestFeatureGates:
 
 
 class TestNamespaces:
-    def test_nothing_known_of_the_namespace_is_a_warning_that_says_how_to_mend_that(self) -> None:
+    def test_nothing_known_of_the_namespace_is_a_warning_that_says_how_to_fix_that(self) -> None:
         done = draguard("validate", "-", stdin=CLAIM_OF_ADMIN.encode())
         assert (done.code, "warning admin-access: " in done.out) == (0, True)
         assert "help: its labels are not known: add the Namespace, or give --namespace-labels" in done.out

@@ -394,7 +394,7 @@ class TestSyntax:
             ("a: *b", "quote a text that starts with *"),
         ],
     )
-    def test_errors_say_how_to_mend_them(self, text: str, hint: str) -> None:
+    def test_errors_say_how_to_fix_them(self, text: str, hint: str) -> None:
         assert [each.hint for each in parse(text) if isinstance(each, Unreadable)] == [hint]
 
     def test_the_line_is_shown(self) -> None:

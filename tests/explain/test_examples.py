@@ -58,7 +58,7 @@ def found(rule: str, shown: Example, manifest: str, where: Path) -> list[tuple[s
 
 
 @pytest.mark.parametrize("rule", EXAMPLES)
-def test_a_manifest_fails_as_it_says_and_the_mended_one_passes(rule: str, tmp_path: Path) -> None:
+def test_a_manifest_fails_as_it_says_and_the_fixed_one_passes(rule: str, tmp_path: Path) -> None:
     shown = EXAMPLES[rule]
     stated = [
         (match[1] or rule, number, match[2].removesuffix("…"))

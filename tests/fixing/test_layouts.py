@@ -42,7 +42,7 @@ spec:
 """
 
 
-def mended(folder: Path, text: str) -> tuple[str, str]:
+def corrected(folder: Path, text: str) -> tuple[str, str]:
     """Return what fixes make of a text, and what is said about them."""
     file = folder / "a.yaml"
     file.write_text(text, encoding="utf-8")
@@ -77,13 +77,15 @@ LISTS = [
 
 @pytest.mark.parametrize(("wrong", "right"), LISTS)
 def test_a_map_becomes_a_list(wrong: str, right: str, tmp_path: Path) -> None:
-    assert mended(tmp_path, CLAIM.format(version="v1", requests=wrong))[0] == CLAIM.format(version="v1", requests=right)
+    assert corrected(tmp_path, CLAIM.format(version="v1", requests=wrong))[0] == CLAIM.format(
+        version="v1", requests=right
+    )
 
 
 def test_a_map_in_json_becomes_a_list(tmp_path: Path) -> None:
     spec = {"devices": {"requests": {"g": {"exactly": {"deviceClassName": "gpu"}}}}}
     claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "c"}, "spec": spec}
-    text, _ = mended(tmp_path, json.dumps(claim))
+    text, _ = corrected(tmp_path, json.dumps(claim))
     assert json.loads(text)["spec"]["devices"]["requests"] == [{"name": "g", "exactly": {"deviceClassName": "gpu"}}]
 
 
@@ -100,7 +102,7 @@ def test_a_map_in_json_becomes_a_list(tmp_path: Path) -> None:
 )
 def test_what_is_meant_for_a_list_may_be_unclear(wrong: str, tmp_path: Path) -> None:
     text = CLAIM.format(version="v1", requests=wrong)
-    after, said = mended(tmp_path, text)
+    after, said = corrected(tmp_path, text)
     assert after == text
     assert "write a list: a `-` before each entry" in said
     assert "fix not applied" not in said
@@ -113,7 +115,7 @@ def test_errors_without_a_fix_do_not_block_other_fixes(tmp_path: Path) -> None:
     valid = CLAIM.format(
         version="v1", requests="requests: [{name: g, exactly: {}}]\n    constraints: [{requests: [g]}]"
     )
-    after, said = mended(tmp_path, f"{unclear}---\n{valid.replace('[g]', 'g')}")
+    after, said = corrected(tmp_path, f"{unclear}---\n{valid.replace('[g]', 'g')}")
     assert after == f"{unclear.replace('{requests: g', '{requests: [g]')}---\n{valid}"
     assert "fixed 2 findings in 1 file" in said
     assert "fix not applied" not in said
@@ -132,35 +134,35 @@ def test_errors_without_a_fix_do_not_block_other_fixes(tmp_path: Path) -> None:
 def test_comments_stay_where_a_map_goes(wrong: str, right: str, tmp_path: Path) -> None:
     before = CLAIM.format(version="v1beta1", requests=f"requests:\n    - name: g\n      {wrong}")
     after = CLAIM.format(version="v1beta1", requests=f"requests:\n    - name: g\n      {right}")
-    assert mended(tmp_path, before)[0] == after
+    assert corrected(tmp_path, before)[0] == after
 
 
 def test_a_fix_may_bring_errors_to_light(tmp_path: Path) -> None:
     both = "gpu:\n      resourceClaimName: c\n      resourceClaimTemplateName: t"
-    after, said = mended(tmp_path, POD.format(claims=f"resourceClaims:\n    {both}"))
+    after, said = corrected(tmp_path, POD.format(claims=f"resourceClaims:\n    {both}"))
     assert after == POD.format(claims=f"resourceClaims:\n    {both.replace('gpu:', '- name: gpu')}")
     assert "one-source" in said
     text = CLAIM.format(version="v1", requests="requests: [{name: g, exactly: {deviceClassName: gpu, count: -1}}]")
-    separated = mended(tmp_path, text + text)[0]
+    separated = corrected(tmp_path, text + text)[0]
     assert separated == f"{text}---\n{text}"
     hidden = "requests:\n      - name: g\n        exactly: {deviceClassName: gpu, count: two}"
     by_name = hidden.replace("- name: g", "g:")
-    assert mended(tmp_path, CLAIM.format(version="v1", requests=by_name))[0] == CLAIM.format(
+    assert corrected(tmp_path, CLAIM.format(version="v1", requests=by_name))[0] == CLAIM.format(
         version="v1", requests=hidden
     )
     beyond = text.replace("resource.k8s.io/v1", "v1")
-    assert mended(tmp_path, beyond)[0] == text
+    assert corrected(tmp_path, beyond)[0] == text
 
 
 @pytest.mark.parametrize("fields", ["count: two", "allocationMode: All, count: 2"])
 def test_wrong_values_below_a_misspelt_field_do_not_block_its_fix(fields: str, tmp_path: Path) -> None:
     text = CLAIM.format(version="v1", requests=f"requests: [{{name: g, exactly: {{deviceClassName: gpu, {fields}}}}}]")
-    assert mended(tmp_path, text.replace("exactly", "exactl"))[0] == text
+    assert corrected(tmp_path, text.replace("exactly", "exactl"))[0] == text
 
 
 def test_a_fix_may_not_write_what_is_wrong(tmp_path: Path) -> None:
     text = CLAIM.format(version="v1", requests="requests:\n      name: g\n      exactly: 5")
-    after, said = mended(tmp_path, text)
+    after, said = corrected(tmp_path, text)
     assert after == text
     assert "fix not applied: a.yaml" not in said
     assert "it causes error wrong-type" in said
@@ -183,7 +185,7 @@ def test_a_fix_that_leaves_its_finding_does_not_block_others(tmp_path: Path, mon
     devices = "".join(
         f"  - {{name: d{i}, attributes: {{a: {{version: '{v}'}}}}}}\n" for i, v in enumerate(["1.2", "x", "1.2"])
     )
-    after, said = mended(tmp_path, SLICE + devices)
+    after, said = corrected(tmp_path, SLICE + devices)
     assert after == SLICE + devices.replace("1.2", "1.2.0")
     assert said.count("fix not applied") == 1
     assert "with the fix there is still error semver" in said

@@ -216,10 +216,10 @@ def test_it_is_fixed(right: str, wrong: str, tmp_path: Path) -> None:
     assert CLUSTER.count(right) >= 1
     broken = CLUSTER.replace(right, wrong)
     assert found(tmp_path, broken)[0] != []
-    left, mended = found(tmp_path, broken, "--fix", "--unsafe-fixes")
+    left, corrected = found(tmp_path, broken, "--fix", "--unsafe-fixes")
     assert left == []
     others = [line for line in broken.splitlines() if CLUSTER.splitlines().count(line) == 1]
-    assert [line for line in mended.splitlines() if line in others] == others
+    assert [line for line in corrected.splitlines() if line in others] == others
 
 
 @pytest.mark.parametrize(("right", "wrong"), [each[1:] for each in LEFT], ids=[each[0] for each in LEFT])
@@ -244,8 +244,8 @@ spec:
         parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: TimeSlicng}}
 """
     assert found(tmp_path, wrong)[0] == ["wrong-parameters"]
-    left, mended = found(tmp_path, wrong, "--fix", "--unsafe-fixes")
-    assert (left, mended) == (["driver-gate"], wrong.replace("Slicng", "Slicing"))
+    left, corrected = found(tmp_path, wrong, "--fix", "--unsafe-fixes")
+    assert (left, corrected) == (["driver-gate"], wrong.replace("Slicng", "Slicing"))
 
 
 PARAMETERS = """\
@@ -274,6 +274,6 @@ def test_a_misspelt_driver_that_the_class_does_not_select_is_one_finding(tmp_pat
     [("driver: gpu.nvidia", "driver: gpu.nvida"), ("sharing:", "sharng:"), ("mpsConfig:", "mpsConfg:")],
 )
 def test_wrong_parameters_that_a_misspelling_hid_do_not_block_its_fix(right: str, wrong: str, tmp_path: Path) -> None:
-    left, mended = found(tmp_path, PARAMETERS.replace(right, wrong), "--fix", "--unsafe-fixes")
+    left, corrected = found(tmp_path, PARAMETERS.replace(right, wrong), "--fix", "--unsafe-fixes")
     assert "wrong-parameters" in left
-    assert mended == PARAMETERS
+    assert corrected == PARAMETERS

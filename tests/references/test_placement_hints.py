@@ -50,7 +50,7 @@ def advice(obj: dict[str, Any], kubernetes: str = "1.36") -> tuple[str, object]:
         ({"key": "not a key"}, ""),
     ],
 )
-def test_a_toleration_is_mended_by_its_fields(toleration: dict[str, Any], hint: str) -> None:
+def test_a_toleration_is_fixed_by_its_fields(toleration: dict[str, Any], hint: str) -> None:
     assert advice(pod(tolerations=[toleration])) == (hint, None)
 
 

@@ -171,7 +171,7 @@ class TestOutputs:
     )
     def test_what_cannot_be_written_is_said_before_anything_is_read(self, outputs: list[str], complaint: str) -> None:
         for command in (["validate"], ["policy", "check"], ["policy", "test"]):
-            done = draguard(*command, *(f"--output={each}" for each in outputs), "examples/mended")
+            done = draguard(*command, *(f"--output={each}" for each in outputs), "examples/fixed")
             assert (done.code, done.out) == (2, "")
             assert f"error: {complaint}" in done.err
 
@@ -247,7 +247,7 @@ def test_lines_of_rendered_text_are_no_lines_of_the_template() -> None:
 
 @pytest.mark.process
 def test_text_imports_no_other_report() -> None:
-    code = "import sys; from webhook.cli import main; main(['validate', 'examples/mended']); print(*sys.modules)"
+    code = "import sys; from webhook.cli import main; main(['validate', 'examples/fixed']); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     names = {name for name in done.stdout.split() if name.startswith(("webhook.report.", "webhook.explain"))}
     assert not names & {f"webhook.report.{name}" for name in FORMATS if name != "text"}
@@ -345,7 +345,7 @@ class TestSarif:
         assert len(self.results(hostile())) == 4
 
 
-def mended(text: str, replacements: list[dict[str, Any]]) -> str:
+def corrected(text: str, replacements: list[dict[str, Any]]) -> str:
     """Apply fixes to a text as SARIF specifies."""
     lines = text.split("\n")
     starts = [sum(len(line) + 1 for line in lines[:number]) for number in range(len(lines))]
@@ -369,7 +369,7 @@ class TestSarifFixes:
         ],
     )
     @pytest.mark.parametrize("ends", ["\n", "\r\n"])
-    def test_what_is_offered_mends_the_finding(self, right: str, wrong: str, ends: str, tmp_path: pathlib.Path) -> None:
+    def test_what_is_offered_fixes_the_finding(self, right: str, wrong: str, ends: str, tmp_path: pathlib.Path) -> None:
         text = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata:\n  name: two\nspec:\n  devices:\n"
         text += "    requests:\n    - name: gpu\n      exactly:\n        deviceClassName: a.b\n"
         text += "" if "\n" in right else "        allocationMode: ExactCount\n        count: 2\n"
@@ -382,7 +382,7 @@ class TestSarifFixes:
         for each in offered:
             (change,) = each["artifactChanges"]
             assert change["artifactLocation"] == {"uri": file.as_uri()}
-            file.write_bytes(mended(file.read_bytes().decode(), change["replacements"]).encode())
+            file.write_bytes(corrected(file.read_bytes().decode(), change["replacements"]).encode())
         assert draguard("validate", file).code == 0
         assert bool(offered) == ("#" not in wrong)
 
@@ -396,7 +396,7 @@ class TestSarifFixes:
         assert "fixes" not in json.loads(shown("sarif", report(made)))["runs"][0]["results"][0]
 
     @pytest.mark.parametrize("output", ["markdown", "html", "junit"])
-    def test_others_say_which_option_mends_it(self, output: str) -> None:
+    def test_others_say_which_option_fixes_it(self, output: str) -> None:
         made = finding("m", hint="did you mean x?")
         safe = made._replace(problem=made.problem._replace(fix=Fix("replace", "x")))
         unsafe = made._replace(problem=made.problem._replace(fix=Fix("replace", "x", safe=False)))

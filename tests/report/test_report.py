@@ -43,7 +43,7 @@ class TestText:
             "",
         ]
 
-    def test_a_hint_says_how_to_mend_it(self) -> None:
+    def test_a_hint_says_how_to_fix_it(self) -> None:
         problem = Problem("error", "unknown-field", "BadRequest", Path(("nme",)), "unknown", 'did you mean "name"?')
         assert shown(Finding(problem, "a.yaml", 1, 1, "nme: A", 1))[3] == 'help: did you mean "name"?'
 

@@ -265,7 +265,7 @@ class TestSelectors:
         because = answer["why"]["nodes"][0]["requests"][0]["because"]
         assert because == "memory is 1Gi … 6Gi (6 values), wanted >= 100Gi"
 
-    def test_a_misspelt_name_is_mended(self) -> None:
+    def test_a_misspelt_name_is_fixed(self) -> None:
         wanted = claim(selectors=[selector('device.attributes["gpu.example.com"].modle == "a"')])
         objects = [device_class(), devices("a", 1, attributes={"model": {"string": "a"}}), node("a"), wanted]
         assert suggested(objects, pod(claims={"gpu": "c"})) == {
@@ -303,7 +303,7 @@ class TestCapacity:
             "without the capacity that request r asks for": 1,
         }
 
-    def test_a_misspelt_name_is_mended(self) -> None:
+    def test_a_misspelt_name_is_fixed(self) -> None:
         shared = devices("a", 1, allowMultipleAllocations=True, capacity={"bandwidth": {"value": "100"}})
         wanted = claim(capacity={"requests": {"bandwith": "10"}})
         assert suggested([device_class(), shared, node("a"), wanted], pod(claims={"gpu": "c"})) == {

@@ -149,7 +149,7 @@ class TestLibrary:
         assert "give a class" in found["message"]
         assert "--helm-values" in found["hint"]
 
-    def test_an_error_that_no_value_mends_comes_without_advice_on_values(self, tmp_path: Path) -> None:
+    def test_an_error_that_no_value_fixes_comes_without_advice_on_values(self, tmp_path: Path) -> None:
         directory = chart(tmp_path / "c", claim="kind: x\nname: {{ if }}\n")
         (found,) = findings(directory)
         assert (found["file"], found["line"]) == (f"{directory}/templates/claim.yaml", 2)

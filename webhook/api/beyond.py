@@ -1,8 +1,8 @@
 """Validates objects that cannot be decoded, so that all findings are reported in one run.
 
-The API server stops at the first part that it cannot decode. Here the object is mended first, as far as the hints are
-unambiguous: a quoted number becomes a number, a misspelt field the intended one. A part that cannot be mended silences
-only the rules that may read it.
+The API server stops at the first part that it cannot decode. Here the object is corrected first, as far as the hints
+are unambiguous: a quoted number becomes a number, a misspelt field the intended one. A part that cannot be corrected
+silences only the rules that may read it.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     Judged = Callable[[dict[str, Any], Sequence[Misfit], Sequence[Problem]], Sequence[Problem]]
 
 MOST: Final = 100
-"""The most misfits to mend."""
+"""The most misfits to correct."""
 _DIGITS: Final = 19
 """The most digits of an integer that Kubernetes accepts."""
 _BOOLEANS: Final = {"true": True, "false": False}
 
 
-class _Mended(NamedTuple):
-    """An object that was mended.
+class _Corrected(NamedTuple):
+    """An object that was corrected.
 
     Args:
         obj: The object.
@@ -53,7 +53,7 @@ class _Mended(NamedTuple):
 def beyond(
     struct: CompiledStruct, obj: dict[str, Any], old: Any, misfits: Sequence[Misfit], judged: Judged
 ) -> Iterator[Problem]:
-    """Yield the findings of validation in a mended object.
+    """Yield the findings of validation in a corrected object.
 
     Args:
         struct: Its type.
@@ -62,26 +62,26 @@ def beyond(
         misfits: The parts that cannot be decoded.
         judged: The function that judges a decodable object.
     """
-    mended = _mended(struct, obj, old, [each for each in misfits if each.rule != GATE_OFF][:MOST])
-    rest = [misfit for misfit in mended.misfits if misfit.rule != GATE_OFF]
+    corrected = _corrected(struct, obj, old, [each for each in misfits if each.rule != GATE_OFF][:MOST])
+    rest = [misfit for misfit in corrected.misfits if misfit.rule != GATE_OFF]
     if not rest:
-        problems = judged(mended.obj, mended.misfits, mended.problems)
+        problems = judged(corrected.obj, corrected.misfits, corrected.problems)
     elif old is None:
-        problems = mended.problems
+        problems = corrected.problems
     else:
         return
-    around = mended.doubtful | {Path(misfit.path[:-1]) for misfit in rest}
+    around = corrected.doubtful | {Path(misfit.path[:-1]) for misfit in rest}
     for problem in problems:
-        there = _there(mended.obj, problem.path)
-        # A field that seems to be missing may be one that could not be mended.
+        there = _there(corrected.obj, problem.path)
+        # A field that seems to be missing may be one that could not be corrected.
         if problem.path not in around and (there == problem.path or there not in around):
-            written = _written(problem.path, mended.written)
+            written = _written(problem.path, corrected.written)
             spelled = problem.path if problem.spelled is None else problem.spelled
             hint = problem.hint or ONCE_DECODED
             yield problem._replace(path=written, spelled=None if spelled == written else spelled, hint=hint)
 
 
-def _mended(struct: CompiledStruct, obj: dict[str, Any], old: Any, misfits: Sequence[Misfit]) -> _Mended:
+def _corrected(struct: CompiledStruct, obj: dict[str, Any], old: Any, misfits: Sequence[Misfit]) -> _Corrected:
     obj = deepcopy(obj)
     written, doubtful = dict[Path, Path](), set[Path]()
     for misfit in reversed(misfits):  # findings further down have the submitted paths
@@ -113,7 +113,7 @@ def _mended(struct: CompiledStruct, obj: dict[str, Any], old: Any, misfits: Sequ
             around.pop(name, None)
     if parts:
         found, problems = _walked(struct, obj, old)
-    return _Mended(obj, found, problems, written, doubtful)
+    return _Corrected(obj, found, problems, written, doubtful)
 
 
 def _nested(struct: CompiledStruct, path: Path, around: dict[str, Any], value: Any) -> Path | None:

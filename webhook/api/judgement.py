@@ -278,9 +278,9 @@ def _beyond(struct: CompiledStruct, obj: dict[str, Any], old: Any, misfits: Sequ
     from webhook.api.beyond import beyond  # most objects can be decoded
 
     try:
-        found = beyond(struct, obj, old, misfits, lambda *mended: _judged(struct, mended[0], old, *mended[1:]))
+        found = beyond(struct, obj, old, misfits, lambda *corrected: _judged(struct, corrected[0], old, *corrected[1:]))
         return [_spelled(problem, struct) for problem in found]
-    except RecursionError:  # mending an object takes more stack than judging it
+    except RecursionError:  # correcting an object takes more stack than judging it
         return []
 
 

@@ -72,7 +72,7 @@ CERTIFICATE, KEY = "tls.crt", "tls.key"
 """As in a Secret of type kubernetes.io/tls."""
 
 _KEYS = frozenset({CA_KEY, KEY})
-_MEND = "repair it, or give --force for a new authority and a new serving certificate"
+_ADVICE = "repair it, or give --force for a new authority and a new serving certificate"
 _EPHEMERAL_DAYS = 30
 _LARGEST_FILE = 1 << 20
 
@@ -215,7 +215,7 @@ def _existing(directory: Path, now: datetime, until: datetime) -> Certified | No
         return None
     if len(there) == 1:
         missing = CA_KEY if there == [CA_CERTIFICATE] else CA_CERTIFICATE
-        raise CertificateError(f"{directory / there[0]} is there without {missing}: {_MEND}")
+        raise CertificateError(f"{directory / there[0]} is there without {missing}: {_ADVICE}")
     return _load_authority(directory / CA_CERTIFICATE, directory / CA_KEY, now, until)
 
 
@@ -226,7 +226,7 @@ def _load_authority(path: Path, key_path: Path, now: datetime, until: datetime) 
         constraints = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
         certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier)
     except (ValueError, x509.ExtensionNotFound, x509.DuplicateExtension) as error:
-        raise CertificateError(f"{path} holds no usable certificate authority: {error}: {_MEND}") from error
+        raise CertificateError(f"{path} holds no usable certificate authority: {error}: {_ADVICE}") from error
     begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     fault = ""
     if not (constraints.ca and usage.key_cert_sign):
@@ -240,10 +240,10 @@ def _load_authority(path: Path, key_path: Path, now: datetime, until: datetime) 
             f"ends on {ends:%Y-%m-%d}, before the serving certificate would: give --days {(ends - now).days} or fewer"
         )
     if fault:
-        raise CertificateError(f"{path} {fault}: {_MEND}")
+        raise CertificateError(f"{path} {fault}: {_ADVICE}")
     key = _load_key(key_path)
     if key.public_key() != certificate.public_key():
-        raise CertificateError(f"{key_path} is not the key of {path}: {_MEND}")
+        raise CertificateError(f"{key_path} is not the key of {path}: {_ADVICE}")
     return Certified(certificate, key)
 
 
@@ -251,9 +251,9 @@ def _load_key(path: Path) -> PrivateKey:
     try:
         key = load_pem_private_key(_read(path), password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:  # TypeError: the key is encrypted
-        raise CertificateError(f"{path} holds no private key that can be read: {error}: {_MEND}") from error
+        raise CertificateError(f"{path} holds no private key that can be read: {error}: {_ADVICE}") from error
     if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
-        raise CertificateError(f"{path} holds neither an ECDSA nor an RSA key: {_MEND}")
+        raise CertificateError(f"{path} holds neither an ECDSA nor an RSA key: {_ADVICE}")
     return key
 
 

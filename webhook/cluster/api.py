@@ -33,7 +33,7 @@ _LARGEST_RESPONSE = 8 << 20
 _LONGEST_MESSAGE = 300
 _VERBS = {"GET": "get", "PATCH": "patch"}
 _FAULTS: dict[int, type[ClusterError]] = {http.client.NOT_FOUND: NotFound, http.client.CONFLICT: Conflict}
-_MENDS: dict[int, str] = {
+_ADVICE: dict[int, str] = {
     http.client.UNAUTHORIZED: "the service account's token is not accepted: is automountServiceAccountToken on?",
     http.client.FORBIDDEN: "grant get and patch on it by name to the service account, as the chart does",
 }
@@ -224,8 +224,8 @@ def _fault(method: str, ref: Ref, status: int, answer: Any) -> ClusterError:
     message = f"cannot {_VERBS[method]} {ref.what}: {status} {http.client.responses.get(status, '')}".rstrip()
     if isinstance(reason, str) and reason:
         message += f", {reason[:_LONGEST_MESSAGE]}"
-    mend = ref.missing if status == http.client.NOT_FOUND else _MENDS.get(status)
-    return _FAULTS.get(status, ClusterError)(f"{message}: {mend}" if mend else message)
+    advice = ref.missing if status == http.client.NOT_FOUND else _ADVICE.get(status)
+    return _FAULTS.get(status, ClusterError)(f"{message}: {advice}" if advice else message)
 
 
 def _time(date: str) -> datetime:

@@ -188,5 +188,5 @@ def with_constant(expression: str, call: Call, value: str) -> Advice:
     if not value or not isinstance(literal, Literal):
         return Advice()
     written = re.compile(rf"""\b({call.function}\(\s*["']){re.escape(str(literal.value))}(["']\s*\))""")
-    mended, count = written.subn(rf"\g<1>{value}\g<2>", expression)
-    return Advice(f'did you mean {call.function}("{value}")?', Fix("replace", mended) if count == 1 else None)
+    corrected, count = written.subn(rf"\g<1>{value}\g<2>", expression)
+    return Advice(f'did you mean {call.function}("{value}")?', Fix("replace", corrected) if count == 1 else None)

@@ -74,7 +74,7 @@ class Fixing:
             if not plans:
                 break
             first = min(map(_turn, plans))
-            state = self._mended(state, [each for each in plans if _turn(each) == first])
+            state = self._fixed(state, [each for each in plans if _turn(each) == first])
         return state
 
     def more(self, state: State) -> int:
@@ -99,7 +99,7 @@ class Fixing:
     def _plans(self, state: State, findings: Iterable[Finding]) -> list[Plan]:
         return [each for each in _planned(state, self._wanted(findings)) if _key(each) not in self._refused]
 
-    def _mended(self, base: State, plans: Iterable[Plan]) -> State:
+    def _fixed(self, base: State, plans: Iterable[Plan]) -> State:
         """Apply the plans that work: all at once, then without the files in which one failed.
 
         In those files, plans are bisected to find the failing ones; one part per file is tried at a time.
@@ -140,11 +140,11 @@ class Fixing:
             The resulting files, and for each failing file a finding that is new or should be gone.
         """
         changed, done = applied(before.texts, plans)
-        mended = [finding for plan in done for finding in plan.findings]
-        is_ignored = _Ignored(before, mended)
+        fixed = [finding for plan in done for finding in plan.findings]
+        is_ignored = _Ignored(before, fixed)
         seen = (each for each in before.findings if not is_ignored(each))
-        allowed = Counter(map(_kind, seen)) - Counter(map(_kind, mended))
-        rewritten = set() if any(map(_moves, mended)) else set(map(_place, mended))
+        allowed = Counter(map(_kind, seen)) - Counter(map(_kind, fixed))
+        rewritten = set() if any(map(_moves, fixed)) else set(map(_place, fixed))
         state, surplus = before, Counter[tuple[str, str, str]]()
         looked_at: list[Finding] = []
         for _ in range(_ROUNDS):
@@ -168,17 +168,17 @@ class _Ignored:
 
     Args:
         before: The files before the fixes.
-        mended: The findings that are fixed.
+        fixed: The findings that are fixed.
     """
 
-    def __init__(self, before: State, mended: Sequence[Finding]) -> None:
+    def __init__(self, before: State, fixed: Sequence[Finding]) -> None:
         errors = [each for each in before.findings if each.problem.level == ERROR]
         self._had_errors = {(each.file, each.document) for each in errors}
         self._undecoded = {(each.file, each.document) for each in errors if _hides(each)}
-        self._to_remove = set(map(_kind, mended))
-        self._old_names = _old_names(before, mended)
+        self._to_remove = set(map(_kind, fixed))
+        self._old_names = _old_names(before, fixed)
         self._edited: dict[tuple[str, int], list[Finding]] = {}
-        for each in mended:
+        for each in fixed:
             self._edited.setdefault((each.file, each.document), []).append(each)
 
     def __call__(self, finding: Finding) -> bool:
@@ -211,17 +211,17 @@ def _turn(plan: Plan) -> tuple[bool, bool]:
     return not all(each.safe for each in fixes), any(each.change == "respell" for each in fixes)
 
 
-def _old_names(before: State, mended: Iterable[Finding]) -> set[str]:
+def _old_names(before: State, fixed: Iterable[Finding]) -> set[str]:
     """Return the names that fixes replace wherever they are written."""
     objects = (each for each in before.documents if isinstance(each, Document))
     data = {(each.source, each.index + 1, each.within): each.data for each in objects}
-    renamed = (each for each in mended if each.problem.fix and each.problem.fix.change == "respell")
+    renamed = (each for each in fixed if each.problem.fix and each.problem.fix.change == "respell")
     return {str(value_at(data[each.file, each.document, each.within], each.problem.path)) for each in renamed}
 
 
-def _moves(mended: Finding) -> bool:
+def _moves(fixed: Finding) -> bool:
     """Tell whether a fix gives other values other paths."""
-    fix = mended.problem.fix
+    fix = fixed.problem.fix
     return fix is None or fix.change not in _IN_PLACE
 
 
@@ -235,9 +235,9 @@ def _hides(finding: Finding) -> bool:
     return finding.problem.level == ERROR and finding.problem.reason in NOT_DECODED
 
 
-def _is_about(found: Finding, mended: Finding) -> bool:
+def _is_about(found: Finding, fixed: Finding) -> bool:
     """Tell whether an error of a document is about what a fix wrote: a value, or where values stand."""
-    fix, path = mended.problem.fix, mended.problem.path
+    fix, path = fixed.problem.fix, fixed.problem.path
     if fix is None or fix.change == "separate":
         return fix is not None  # the file is still unreadable
     if fix.change in _MOVING:

@@ -175,21 +175,21 @@ def _elsewhere(names: set[str], driver: str, read: Read, selector: Selector) -> 
         written = f'device.{read.holder}["{driver}"].{domain}'
         return Advice(f"{MEANT} {written}?", _without_value(selector.expression, read, written))
     if domain != driver and not any(each.startswith(f"{domain}/") for each in names):
-        mended = _in_domain(selector.expression, domain, driver) if read.name in names else None
-        return Advice(f'its attributes are in domain "{driver}"', mended)
+        corrected = _in_domain(selector.expression, domain, driver) if read.name in names else None
+        return Advice(f'its attributes are in domain "{driver}"', corrected)
     return None
 
 
 def _without_value(expression: str, read: Read, written: str) -> Fix:
-    mended = re.sub(
+    corrected = re.sub(
         rf"""device\.{read.holder}\[(["']){re.escape(read.domain)}\1\]\.{read.name}\b""", lambda _: written, expression
     )
-    return Fix("replace", mended, safe=False)
+    return Fix("replace", corrected, safe=False)
 
 
 def _in_domain(expression: str, domain: str, driver: str) -> Fix:
-    mended = re.sub(rf"""(["']){re.escape(domain)}\1""", f'"{driver}"', expression)
-    return Fix("replace", mended, safe=False)
+    corrected = re.sub(rf"""(["']){re.escape(domain)}\1""", f'"{driver}"', expression)
+    return Fix("replace", corrected, safe=False)
 
 
 def _names(devices: Devices, read: Read) -> Iterator[str]:

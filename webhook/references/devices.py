@@ -255,8 +255,8 @@ def _replaced(expression: str, written: str, meant: str) -> Fix | None:
     pattern = rf"""(?<![\w."']){re.escape(written)}(?![\w."'])"""
     if written.startswith('"'):
         pattern = rf"""(["']){re.escape(written[1:-1])}\1"""
-    mended, count = re.subn(pattern, lambda found: _in_quotes_of(found[0], meant), expression)
-    return Fix("replace", mended, safe=False) if count == 1 else None
+    corrected, count = re.subn(pattern, lambda found: _in_quotes_of(found[0], meant), expression)
+    return Fix("replace", corrected, safe=False) if count == 1 else None
 
 
 def _in_quotes_of(written: str, meant: str) -> str:

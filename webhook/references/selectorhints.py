@@ -219,9 +219,9 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
         return advice
     hint, domain = _unknown(message, expression) or _types(message, expression), only_domain(obj)
     if hint.startswith(NAME_DOMAIN) and domain:
-        mended = _FIELD.sub(rf'device.\1["{domain}"].\2', expression)
-        return Advice(hint.replace(DRIVER, domain), Fix("replace", mended, safe=False))
-    return _mended(hint.replace(DRIVER, domain or DRIVER), expression)
+        corrected = _FIELD.sub(rf'device.\1["{domain}"].\2', expression)
+        return Advice(hint.replace(DRIVER, domain), Fix("replace", corrected, safe=False))
+    return _corrected(hint.replace(DRIVER, domain or DRIVER), expression)
 
 
 def _first_error(message: str) -> str:
@@ -229,12 +229,12 @@ def _first_error(message: str) -> str:
     return _FURTHER.sub("", message, count=1)
 
 
-def _mended(hint: str, expression: str) -> Advice:
+def _corrected(hint: str, expression: str) -> Advice:
     """Explain a type mismatch, and fix it where the meaning is clear."""
-    mended = expression
+    corrected = expression
     for pattern, replacement in _REWRITTEN:
-        mended = pattern.sub(partial(_replacement, replacement), mended)
-    return Advice(hint, Fix("replace", mended) if hint and mended != expression else None)
+        corrected = pattern.sub(partial(_replacement, replacement), corrected)
+    return Advice(hint, Fix("replace", corrected) if hint and corrected != expression else None)
 
 
 def _replacement(replacement: str, match: re.Match[str]) -> str:
@@ -355,8 +355,8 @@ def _quantity(message: str, expression: str) -> Advice | None:
 
 def _meant(hint: str, meant: str, match: re.Match[str]) -> Advice:
     """Suggest a form in CEL for a part of an expression."""
-    mended = f"{match.string[: match.start()]}{meant}{match.string[match.end() :]}"
-    return Advice(f"{hint}: {meant}", Fix("replace", mended, safe=False))
+    corrected = f"{match.string[: match.start()]}{meant}{match.string[match.end() :]}"
+    return Advice(f"{hint}: {meant}", Fix("replace", corrected, safe=False))
 
 
 def _types(message: str, expression: str) -> str:

@@ -184,8 +184,10 @@ def _domain(read: Read, expression: str) -> Advice:
         return Advice("the domain is usually the driver's name, such as gpu.example.com")
     written = rf"""device\.{read.holder}\[["']{re.escape(read.domain)}["']\](?!\.)"""
     meant = f'device.{read.holder}["{domain}"].{name}'
-    mended = re.sub(written, lambda _: meant, expression)
-    return Advice(f"domain and name are two steps: {meant}", Fix("replace", mended) if mended != expression else None)
+    corrected = re.sub(written, lambda _: meant, expression)
+    return Advice(
+        f"domain and name are two steps: {meant}", Fix("replace", corrected) if corrected != expression else None
+    )
 
 
 @rule("impossible-constant", *SELECTING, of_field=True)
@@ -250,10 +252,10 @@ def _impossible_read(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
         elif read and isinstance(node, Select) and node.field in WRITTEN_TYPES and not own:
             message = f'the attribute "{read.domain}/{read.name}" is a value and has no field {node.field}'
             hint = f"an attribute is read without its type: leave out .{node.field}"
-            mended = f"{parts.text[: node.offset]}{parts.text[node.offset + 1 + len(node.field) :]}"
+            corrected = f"{parts.text[: node.offset]}{parts.text[node.offset + 1 + len(node.field) :]}"
             is_plain = parts.text[node.offset :].startswith(f".{node.field}")
             yield _ExpressionFinding(
-                message, Advice(hint, Fix("replace", mended) if is_plain else None), "Impossible", node.offset
+                message, Advice(hint, Fix("replace", corrected) if is_plain else None), "Impossible", node.offset
             )
         read = _as_quantity(node)
         if read and read.holder == "attributes":

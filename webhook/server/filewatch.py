@@ -21,19 +21,19 @@ class FileWatch:
     Args:
         what: A description of the content, for messages.
         paths: The files; empty if the content came from elsewhere, so that nothing is watched.
-        mend: What to do if a file cannot be read, for messages.
+        advice: What to do if a file cannot be read, for messages.
         content: The content in use, if it has been read already.
 
     Raises:
         ServerError: A file cannot be read.
     """
 
-    def __init__(self, what: str, paths: Sequence[Path], mend: str, content: tuple[bytes, ...] | None = None) -> None:
+    def __init__(self, what: str, paths: Sequence[Path], advice: str, content: tuple[bytes, ...] | None = None) -> None:
         self.what = what
         self.fault = ""
         """Why the present content is not used; empty if it is."""
         self.paths = tuple(paths)
-        self._mend = mend
+        self._advice = advice
         self.content = self._read() if content is None else content
         self._found: tuple[bytes, ...] | str = self.content
 
@@ -57,4 +57,4 @@ class FileWatch:
             with path.open("rb") as file:
                 return file.read(_LARGEST_FILE)
         except OSError as error:
-            raise ServerError(f"cannot read {path}: {error.strerror}: {self._mend}") from error
+            raise ServerError(f"cannot read {path}: {error.strerror}: {self._advice}") from error

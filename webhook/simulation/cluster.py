@@ -35,7 +35,7 @@ DEFAULT_RELEASE: Final = "1.36"
 
 _TAINT_RULES_BROKEN: Final = 36
 """The scheduler of this release expects another version of DeviceTaintRules than it gets, and applies none."""
-_MENDED: Final = 3
+_TAINT_RULES_FIXED: Final = 3
 """The patch release of 1.36 that applies DeviceTaintRules, and whose allocator undoes all that it tried."""
 _TAINT_RULES_NEED: Final = {"DRADeviceTaints": 0, "DRADeviceTaintRules": 35}
 """The feature gates that taint rules need, each from a release on."""
@@ -84,9 +84,9 @@ class Settings(NamedTuple):
 
     @property
     def later(self) -> Iterator[Settings]:
-        """The mended patch release if there is one, and the next release; the gates that were stated are kept."""
-        if self.release == _TAINT_RULES_BROKEN and self.patch < _MENDED:
-            yield self._replace(patch=_MENDED)
+        """The fixed patch release if there is one, and the next release; the gates that were stated are kept."""
+        if self.release == _TAINT_RULES_BROKEN and self.patch < _TAINT_RULES_FIXED:
+            yield self._replace(patch=_TAINT_RULES_FIXED)
         if self.release < NEWEST:
             newer = Release(self.release + 1)
             yield Settings.of(f"1.{newer}", gates.settable(dict(self.stated), newer))
@@ -100,9 +100,9 @@ class Settings(NamedTuple):
     def taint_rules_ignored(self) -> str:
         """The reason why the scheduler does not apply DeviceTaintRules; empty if it does."""
         what = f"the scheduler of Kubernetes {self} does not apply DeviceTaintRules"
-        if self.release == _TAINT_RULES_BROKEN and self.patch < _MENDED:
+        if self.release == _TAINT_RULES_BROKEN and self.patch < _TAINT_RULES_FIXED:
             gate = "even with the feature gate DRADeviceTaintRules"
-            return f"{what}, {gate}: by a bug before 1.36.{_MENDED}, it expects another version than it gets"
+            return f"{what}, {gate}: by a bug before 1.36.{_TAINT_RULES_FIXED}, it expects another version than it gets"
         needed = {gate for gate, since in _TAINT_RULES_NEED.items() if self.release >= since}
         missing = " and ".join(sorted(needed - self.gates))
         return f"{what} without the feature gate {missing}" if missing else ""

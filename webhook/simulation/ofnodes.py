@@ -28,7 +28,7 @@ _NANO: Final = 10**9
 _MILLI: Final = 10**6
 _MEBI: Final = 1024 * 1024
 
-_MENDED: Final = {
+_STATES: Final = {
     "node.kubernetes.io/not-ready": "{is} ready",
     "node.kubernetes.io/unreachable": "{is} reachable",
     "node.kubernetes.io/unschedulable": "{is} uncordoned",
@@ -97,18 +97,18 @@ def _of_taints(demand: Demand, nodes: Sequence[NodeState]) -> Iterator[Change]:
             states.setdefault(frozenset(map(taint_of, untolerated)), []).append(index)
     for taints, places in sorted(states.items(), key=lambda each: (len(each[0]), -len(each[1])))[:_STATES_MAX]:
         ordered = sorted(taints)
-        to_tolerate = [str(each) for each in ordered if each.key not in _MENDED]
+        to_tolerate = [str(each) for each in ordered if each.key not in _STATES]
         parts = [f"if the pod tolerates {' and '.join(to_tolerate)}"] if to_tolerate else []
-        if to_mend := [each.key for each in ordered if each.key in _MENDED]:
-            parts.append(_mended(dict.fromkeys(to_mend), [nodes[each].name for each in places]))
+        if to_recover := [each.key for each in ordered if each.key in _STATES]:
+            parts.append(_recovered(dict.fromkeys(to_recover), [nodes[each].name for each in places]))
         tolerated = demanding(tolerations=[*demand.tolerations, *(each.toleration for each in ordered)])
-        only = frozenset(places) if to_mend else None
-        yield Change(" and ".join(parts), 4 if to_mend else 2, "taints", tolerated, nodes=only)
+        only = frozenset(places) if to_recover else None
+        yield Change(" and ".join(parts), 4 if to_recover else 2, "taints", tolerated, nodes=only)
 
 
-def _mended(keys: Iterable[str], names: Sequence[str]) -> str:
+def _recovered(keys: Iterable[str], names: Sequence[str]) -> str:
     verbs = _SINGULAR if len(names) == 1 else {"is": "are", "has": "have"}
-    return f"once {shortened(names)} {' and '.join(_MENDED[key].format(**verbs) for key in keys)}"
+    return f"once {shortened(names)} {' and '.join(_STATES[key].format(**verbs) for key in keys)}"
 
 
 def _of_resource(demand: Demand, name: str, wanted: int, nodes: Sequence[NodeState]) -> Iterator[Change]:
@@ -149,5 +149,5 @@ def state_of(key: str) -> str:
     Args:
         key: The key of the taint.
     """
-    mended = _MENDED.get(key)
-    return f" (until the node {mended.format(**_SINGULAR)})" if mended else ""
+    state = _STATES.get(key)
+    return f" (until the node {state.format(**_SINGULAR)})" if state else ""

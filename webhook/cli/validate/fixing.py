@@ -57,30 +57,30 @@ def run(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report]) 
     wanted = {file for file, fix in fixes if fix.safe or arguments.unsafe_fixes}
     texts = files.read((file for file, _ in fixes), wanted)
 
-    mended = _Mended(texts)
+    result = _Fixed(texts)
     if texts:
-        mended, report = _mended(arguments, manifests, report, judged, texts)
-    changed = {file: text for file, text in mended.texts.items() if text != texts[file]}
-    line = _line(mended, len(changed), len(report.findings), would=arguments.diff)
+        result, report = _fixed(arguments, manifests, report, judged, texts)
+    changed = {file: text for file, text in result.texts.items() if text != texts[file]}
+    line = _line(result, len(changed), len(report.findings), would=arguments.diff)
     if arguments.diff:
         from webhook.cli.console.diff import unified  # needed only for --diff
 
         sys.stdout.writelines(line for file, text in changed.items() for line in unified(file, texts[file], text))
-        show_lines([line, *mended.unapplied, *files.refused], sys.stderr)
+        show_lines([line, *result.unapplied, *files.refused], sys.stderr)
         return 2 if files.refused else 1 if changed else exit_code(report, arguments)
-    report.remarks += [line, *mended.unapplied, *files.write(changed)]
+    report.remarks += [line, *result.unapplied, *files.write(changed)]
     report.is_fixed = True
     is_piped = manifests.stdin is not None
     if is_piped:
         sys.stdout.flush()
-        sys.stdout.buffer.write(files.piped(mended.texts))
+        sys.stdout.buffer.write(files.piped(result.texts))
         sys.stdout.buffer.flush()
     with redirect_stdout(sys.stderr) if is_piped else nullcontext():
         code = show(report, arguments)
     return 2 if files.refused else code
 
 
-class _Mended(NamedTuple):
+class _Fixed(NamedTuple):
     """The fixed files.
 
     Args:
@@ -98,13 +98,13 @@ class _Mended(NamedTuple):
     unapplied: Sequence[str] = ()
 
 
-def _mended(
+def _fixed(
     arguments: Namespace,
     manifests: Manifests,
     report: Report,
     judged: Callable[[Namespace, Manifests], Report],
     texts: dict[str, str],
-) -> tuple[_Mended, Report]:
+) -> tuple[_Fixed, Report]:
     """Fix files, and return the remaining findings."""
     from webhook.fixing.rounds import Fixing, State, gone  # needed only for findings with fixes
 
@@ -128,14 +128,14 @@ def _mended(
         unapplied.append(f"and {len(left) - _SHOWN} more fixes were not applied")
     listed = [each for each in first.findings if each.problem.rule != TOO_MANY_FINDINGS]
     fixed, is_cut = gone(first._replace(findings=listed), last), len(listed) < len(first.findings)
-    return _Mended(last.texts, fixed, is_cut, fixing.more(last), unapplied), report
+    return _Fixed(last.texts, fixed, is_cut, fixing.more(last), unapplied), report
 
 
-def _in_old_text(finding: Finding, texts: dict[str, str], mended: dict[str, str]) -> Finding:
-    """Return a finding of the mended files with the line of the file as it is."""
+def _in_old_text(finding: Finding, texts: dict[str, str], fixed: dict[str, str]) -> Finding:
+    """Return a finding of the fixed files with the line of the file as it is."""
     from webhook.cli.console.diff import line_before  # needed only for --diff
 
-    before, after = texts.get(finding.file, ""), mended.get(finding.file, "")
+    before, after = texts.get(finding.file, ""), fixed.get(finding.file, "")
     return finding if before == after else finding._replace(line=line_before(before, after, finding.line))
 
 
@@ -167,12 +167,12 @@ def _check_together(arguments: Namespace, manifests: Manifests) -> None:
         raise UsageError(message)
 
 
-def _line(mended: _Mended, files: int, left: int, *, would: bool) -> str:
+def _line(result: _Fixed, files: int, left: int, *, would: bool) -> str:
     """Return the summary of fixed and remaining findings."""
-    least = "at least " if mended.is_cut else ""
-    text = f"{least}{counted(mended.fixed, 'finding')} in {counted(files, 'file')}" if files else "nothing"
+    least = "at least " if result.is_cut else ""
+    text = f"{least}{counted(result.fixed, 'finding')} in {counted(files, 'file')}" if files else "nothing"
     text = f"{'would fix' if would else 'fixed'} {text}"
-    text += f"; {mended.more} more with {'--diff' if would else '--fix'} --unsafe-fixes" if mended.more else ""
+    text += f"; {result.more} more with {'--diff' if would else '--fix'} --unsafe-fixes" if result.more else ""
     return f"{text}; {left} left" if left else text
 
 

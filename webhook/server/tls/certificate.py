@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from webhook.server.tls.clients import Clients
 
-_MEND = "`draguard certs` makes a certificate and a key"
+_ADVICE = "`draguard certs` makes a certificate and a key"
 _log = logging.getLogger(__name__)
 
 
@@ -53,7 +53,7 @@ class Certificate:
         self.failed_handshakes = 0
         """The number of failed TLS handshakes, including those of clients without a trusted certificate."""
         self._bounded_log = BoundedLog(_log)
-        self._pair = FileWatch("certificate", source or (), _MEND, (certificate, key))
+        self._pair = FileWatch("certificate", source or (), _ADVICE, (certificate, key))
         self._followed = (self._pair, clients.authorities) if clients else (self._pair,)
         self.context = self._settings()
         """The TLS settings of new connections; a new one for each renewal, as a context's trust can only grow."""
@@ -66,7 +66,7 @@ class Certificate:
             ServerError: A file cannot be read or used, or certificate and key do not match.
         """
         source = certificate, key
-        pair = FileWatch("certificate", source, _MEND).content
+        pair = FileWatch("certificate", source, _ADVICE).content
         return cls(pair[0], pair[1], source, clients=clients)
 
     @property

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-_MEND = "give --client-ca the certificates, in PEM, of the authorities that sign those of clients"
+_ADVICE = "give --client-ca the certificates, in PEM, of the authorities that sign those of clients"
 _NAMES = frozenset({"DNS", "URI", "email"})
 _LONGEST_TEXT = 300
 _log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ class Clients:
     """
 
     def __init__(self, authorities: Path, names: Iterable[str] = ()) -> None:
-        self.authorities = FileWatch("authorities of clients", [authorities], _MEND)
+        self.authorities = FileWatch("authorities of clients", [authorities], _ADVICE)
         self.refused = 0
         """The number of connections refused for their names."""
         self._names = frozenset(names)
@@ -53,9 +53,9 @@ class Clients:
         try:
             context.load_verify_locations(file)
         except ssl.SSLError as error:
-            raise ServerError(f"{path} holds no certificates in PEM ({error}): {_MEND}") from error
+            raise ServerError(f"{path} holds no certificates in PEM ({error}): {_ADVICE}") from error
         if context.cert_store_stats()["crl"]:
-            raise ServerError(f"{path} holds a revocation list, which would be ignored: {_MEND}, and nothing else")
+            raise ServerError(f"{path} holds a revocation list, which would be ignored: {_ADVICE}, and nothing else")
         context.verify_mode = ssl.CERT_REQUIRED
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # an intermediate authority may vouch, too, as in Go
 
