@@ -105,6 +105,13 @@ class TestFollowing:
         assert [record.levelno for record in caplog.records] == [logging.ERROR]
         assert "the new numbers are not used, the old ones kept: b: is bad" in caplog.text
 
+    def test_special_files_are_not_waited_for(self, directory: Path) -> None:
+        followed = reloaded(directory)
+        (directory / "b").unlink()
+        os.mkfifo(directory / "b")
+        look(followed)
+        assert (followed.value, followed.fault) == ("12", f"{directory / 'b'}: no regular file")
+
     def test_what_was_in_use_before_may_come_back(self, directory: Path) -> None:
         followed = reloaded(directory)
         for text in ("bad", "2"):
@@ -134,11 +141,10 @@ class TestFollowing:
         look(followed)
         assert (followed.value, followed.generation) == ("43", 2)
 
-    def test_special_files_are_not_waited_for(self, directory: Path) -> None:
+    def test_missing_files_are_left_to_their_reader(self, directory: Path) -> None:
         def files() -> Iterator[str]:
-            yield from (str(directory / name) for name in ("a", "fifo", "gone"))
+            yield from (str(directory / name) for name in ("a", "gone"))
 
-        os.mkfifo(directory / "fifo")
         followed = Reloaded("numbers", files, lambda: (directory / "a").read_text(encoding="utf-8"))
         (directory / "a").write_text("5", encoding="utf-8")
         look(followed)

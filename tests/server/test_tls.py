@@ -119,8 +119,14 @@ class TestFiles:
         key.unlink()
         with pytest.raises(ServerError, match=r"cannot read .*tls\.key: No such file or directory: `draguard certs`"):
             Certificate.of_files(certificate, key)
-        with pytest.raises(ServerError, match="Is a directory"):
+        with pytest.raises(ServerError, match="is a directory"):
             Certificate.of_files(tmp_path, key)
+        os.mkfifo(key)
+        with pytest.raises(ServerError, match=r"cannot read .*tls\.key: no regular file"):
+            Certificate.of_files(certificate, key)
+        certificate.write_bytes(bytes((1 << 20) + 1))
+        with pytest.raises(ServerError, match=r"tls\.crt is larger than 1 MiB"):
+            Certificate.of_files(certificate, key)
 
     def test_a_key_in_memory_needs_no_disk(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("TMPDIR", "/nowhere")

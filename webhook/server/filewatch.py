@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from typing import TYPE_CHECKING
 
 from webhook.server.errors import ServerError
@@ -54,7 +56,26 @@ class FileWatch:
 
     def _content(self, path: Path) -> bytes:
         try:
-            with path.open("rb") as file:
-                return file.read(_LARGEST_FILE)
+            with open(path, "rb", opener=open_regular) as file:
+                content = file.read(_LARGEST_FILE + 1)
         except OSError as error:
             raise ServerError(f"cannot read {path}: {error.strerror}: {self._advice}") from error
+        if len(content) > _LARGEST_FILE:
+            raise ServerError(f"{path} is larger than {_LARGEST_FILE >> 20} MiB: {self._advice}")
+        return content
+
+
+def open_regular(path: str, flags: int) -> int:
+    """Open a regular file; not a pipe or device, which might block its reader forever.
+
+    ``webhook.documents`` has one like this, with a reader of YAML that a server without policies does not need.
+
+    Raises:
+        OSError: It is not a regular file, or cannot be opened.
+    """
+    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return descriptor
+    os.close(descriptor)
+    raise OSError(0, "is a directory" if stat.S_ISDIR(mode) else "no regular file")

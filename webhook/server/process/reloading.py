@@ -7,8 +7,10 @@ import logging
 import os
 import stat
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+from webhook.server.filewatch import open_regular
 from webhook.server.keeping import keep
 
 if TYPE_CHECKING:
@@ -80,6 +82,7 @@ class Reloaded(Generic[T]):
         if digest != self._digest:
             value: T | None = None
             try:
+                _check_regular(self._files())
                 value, fault = self._make(), ""
             except UnusableError as error:
                 fault = str(error)
@@ -124,15 +127,20 @@ class Reloaded(Generic[T]):
 def _digest(path: str) -> bytes | None:
     """Return a digest of a file; None if it cannot be read, or is not a regular file."""
     try:
-        with open(path, "rb", opener=_regular) as file:
+        with open(path, "rb", opener=open_regular) as file:
             return hashlib.file_digest(file, "sha256").digest()
     except OSError:
         return None
 
 
-def _regular(path: str, flags: int) -> int:
-    descriptor = os.open(path, flags | os.O_NONBLOCK)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError
-    return descriptor
+def _check_regular(paths: Iterable[str]) -> None:
+    """Check that no file has been replaced by a pipe or a device, which might block its reader forever.
+
+    Raises:
+        UnusableError: One has.
+    """
+    for path in paths:
+        with suppress(OSError):  # which its reader reports
+            mode = os.stat(path).st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+                raise UnusableError(f"{path}: no regular file")
