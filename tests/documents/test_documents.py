@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from webhook.documents import Document, Position, Unreadable, compose, jsontext, parse, stream
+from webhook.documents import Document, Position, Unreadable, compose, jsontext, parse, parts
 from webhook.documents.limits import MAX_ALIASED, MAX_BYTES, MAX_DEPTH, MAX_TAG_DIRECTIVES
 
 CLAIM = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata:\n  name: gpu\n"
@@ -663,7 +663,7 @@ class TestLimits:
 
 
 def test_documents_that_keep_a_part_of_the_text_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "_PART", len(CLAIM))
+    monkeypatch.setattr(parts, "_PART", len(CLAIM))
     separators = ("", "--- # comment\n", "--- misplaced\n", "---\r\n", "---\na: [\n---\n", "---\n---\n")
     text = "".join(separator + CLAIM for separator in separators)
 
@@ -673,7 +673,7 @@ def test_documents_that_keep_a_part_of_the_text_are_the_same(monkeypatch: pytest
         place = found.position(("metadata", "name"))
         return found.data, found.index, place, found.line(place.line), found.excerpt(place.line)
 
-    whole, parts = (list(parse(text, whole=each)) for each in (True, False))
-    assert [*map(seen, parts)] == [*map(seen, whole)]
+    whole, in_parts = list(parse(text)), list(parts.parse_in_parts(text.encode()))
+    assert [*map(seen, in_parts)] == [*map(seen, whole)]
     assert {type(each) for each in whole} == {Document, Unreadable}
-    assert all(len(each.whole_text) < len(text) for each in parts if isinstance(each, Document))
+    assert all(len(each.whole_text) < len(text) for each in in_parts if isinstance(each, Document))

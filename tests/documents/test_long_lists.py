@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
-from webhook.documents import Document, Unreadable, limits, longlists, parse, stream
+from webhook.documents import Document, Unreadable, limits, longlists, parse, parts
+from webhook.documents.parts import parse_in_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 HEAD = "apiVersion: v1\nitems:\n"
 TAIL = 'kind: List\nmetadata:\n  resourceVersion: ""\n'
@@ -20,19 +24,19 @@ NESTED = "- kind: PodList\n  apiVersion: v1\n  items:\n  - metadata:\n      name
 NODES = {"kind": "NodeList", "apiVersion": "v1", "items": [{"metadata": {"name": "a"}}] * 3}
 
 
-def seen(text: str, *, whole: bool) -> list[Any]:
+def seen(text: str, read: Callable[[bytes, str], Iterator[Document | Unreadable]]) -> list[Any]:
     def show(found: Document | Unreadable) -> Any:
         if isinstance(found, Unreadable):
             return found
         places = [found.position(path) for path in ((), ("metadata", "name"), ("metadata", "none"))]
         return repr(found.data), found.index, found.within, places, [found.excerpt(each.line) for each in places]
 
-    return [show(each) for each in parse(text, "list", whole=whole)]
+    return [show(each) for each in read(text.encode(), "list")]
 
 
 @pytest.fixture(autouse=True)
 def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "_PART", len(NODE))
+    monkeypatch.setattr(parts, "_PART", len(NODE))
 
 
 @pytest.mark.parametrize(
@@ -47,15 +51,15 @@ def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_items_of_a_long_list_are_those_of_the_whole(text: str) -> None:
-    parts = list(parse(text, whole=False))
-    assert seen(text, whole=False) == seen(text, whole=True)
-    assert all(isinstance(each, Document) and each.within[0] == "items" for each in parts)
-    assert stream.long_list(text)
+    found = list(parse_in_parts(text.encode()))
+    assert seen(text, parse_in_parts) == seen(text, parse)
+    assert all(isinstance(each, Document) and each.within[0] == "items" for each in found)
+    assert parts.long_list(text)
 
 
 def test_parts_of_a_list_are_shorter_than_the_whole() -> None:
     for text in (HEAD + NODE * 4 + TAIL, json.dumps(NODES, indent=4)):
-        kept = [each.whole_text for each in parse(text, whole=False) if isinstance(each, Document)]
+        kept = [each.whole_text for each in parse_in_parts(text.encode()) if isinstance(each, Document)]
         assert all(len(each) < len(text) for each in kept)
         assert "".join(dict.fromkeys(kept)) == text or len(set(kept)) < len(kept)
 
@@ -89,13 +93,13 @@ def test_parts_of_a_list_are_shorter_than_the_whole() -> None:
     ],
 )
 def test_other_lists_are_read_as_a_whole(text: str) -> None:
-    assert stream.long_list(text) is None
+    assert parts.long_list(text) is None
 
 
 def test_a_list_of_too_many_values_is_read_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     text = HEAD + NODE * 3 + TAIL
     events = sum(1 for _ in yaml.parse(text))
     monkeypatch.setattr(longlists, "MAX_VALUES", events)
-    assert stream.long_list(text)
+    assert parts.long_list(text)
     monkeypatch.setattr(longlists, "MAX_VALUES", events - 1)
-    assert stream.long_list(text) is None
+    assert parts.long_list(text) is None

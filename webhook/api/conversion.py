@@ -9,7 +9,6 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from webhook.api.core.events import RENAMED
 from webhook.api.core.meta import ObjectMeta
 from webhook.api.shapes import type_of
 from webhook.api.versions import GROUP, NEWEST, VERSIONS, find, target
@@ -42,10 +41,12 @@ def convert(obj: JSONObject, api_version: str) -> JSONObject:
     own, kind = obj.get("apiVersion"), obj.get("kind")
     if own == api_version:
         return obj
-    if kind == "Event" and own in RENAMED and api_version in RENAMED:
-        return {RENAMED[api_version].get(name, name): value for name, value in obj.items()} | {
-            "apiVersion": api_version
-        }
+    if kind == "Event":
+        from webhook.api.core.events import RENAMED  # few objects are Events
+
+        if own in RENAMED and api_version in RENAMED:
+            names = RENAMED[api_version]
+            return {names.get(name, name): value for name, value in obj.items()} | {"apiVersion": api_version}
     source, wanted = find(own, kind), find(api_version, kind)
     if source is None or wanted is None or source.declared != wanted.declared:
         msg = f"{kind} of {own} has no counterpart in {api_version}"

@@ -7,10 +7,11 @@ back.
 
 from __future__ import annotations
 
+from webhook.documents.document import Document
 from webhook.documents.files import read
 from webhook.documents.search import find
 from webhook.documents.selection import Selection
 from webhook.documents.source import STDIN, STDIN_NAME, Position, Unreadable
-from webhook.documents.stream import Document, parse
+from webhook.documents.stream import parse
 
 __all__ = ["STDIN", "STDIN_NAME", "Document", "Position", "Selection", "Unreadable", "find", "parse", "read"]

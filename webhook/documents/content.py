@@ -1,10 +1,13 @@
-"""The content of a text, or the reason why it cannot be read."""
+"""What a file holds: a text, values, or a reason why they cannot be read."""
 
 from __future__ import annotations
 
-from typing import Any
+import codecs
+from typing import Any, Final
 
 from webhook.records import NamedTuple
+
+_ENCODINGS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
 class ContentError(Exception):
@@ -35,3 +38,33 @@ class Composed(NamedTuple):
     value: Any
     repeated: bool = False
     ignored: int | None = None
+
+
+def _encoding_of(data: bytes) -> tuple[bytes, str]:
+    """Return the byte order mark of a file, empty if it has none, and its encoding."""
+    return next(((bom, name) for bom, name in _ENCODINGS if data.startswith(bom)), (b"", "utf-8"))
+
+
+def decoded(data: bytes, errors: str = "strict") -> str:
+    """Decode a file's text.
+
+    Args:
+        data: The file.
+        errors: As for :meth:`bytes.decode`.
+
+    Raises:
+        UnicodeDecodeError: It is not text; the error holds the bytes after the byte order mark.
+    """
+    bom, encoding = _encoding_of(data)
+    return data[len(bom) :].decode(encoding, errors)
+
+
+def encoded(text: str, data: bytes) -> bytes:
+    """Encode a text as a file is encoded.
+
+    Args:
+        text: The text.
+        data: The file.
+    """
+    bom, encoding = _encoding_of(data)
+    return bom + text.encode(encoding, "surrogatepass")

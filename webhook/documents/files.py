@@ -7,11 +7,12 @@ import stat
 import sys
 from typing import TYPE_CHECKING, BinaryIO, Final
 
+from webhook.documents.document import Document
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.search import find_files, spelled, unreadable
 from webhook.documents.selection import EMPTY, KUSTOMIZATIONS, NO_OBJECT, Selection, mentions_objects
 from webhook.documents.source import STDIN, STDIN_NAME, Unreadable
-from webhook.documents.stream import Document, parse, too_large
+from webhook.documents.stream import parse, too_large
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -124,7 +125,7 @@ def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Docume
     name = selection.stdin_name if selection else ""
     empty = selection is not None and not selection.allow_empty
     whole = selection is None or selection.whole
-    documents = parse(data, name or spelled(STDIN), rendered=not name, whole=whole)
+    documents = _parsed(data, name or spelled(STDIN), rendered=not name, whole=whole)
     start = data[:_START]
     del data  # the decoded text is enough
     for document in documents:
@@ -154,11 +155,19 @@ def _read(found: FoundFile, selection: Selection | None, *, whole: bool = True) 
         else:
             yield too_large(found.shown)
         return
-    documents = parse(data, found.shown, whole=whole)
+    documents = _parsed(data, found.shown, rendered=False, whole=whole)
     if selection:
         documents = selection.readable(data, documents)
     del data  # the decoded text is enough
     yield from documents
+
+
+def _parsed(data: bytes, name: str, *, rendered: bool, whole: bool) -> Iterator[Document | Unreadable]:
+    if whole:
+        return parse(data, name, rendered=rendered)
+    from webhook.documents.parts import parse_in_parts  # needed only for the objects of a cluster
+
+    return parse_in_parts(data, name, rendered=rendered)
 
 
 def load(found: FoundFile) -> bytes:

@@ -6,7 +6,8 @@ import re
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Final
 
-from webhook.documents.stream import Document, encoding_of
+from webhook.documents.content import decoded
+from webhook.documents.document import Document
 from webhook.later import cached_property
 from webhook.patterns import Pattern
 from webhook.problem import value_at
@@ -67,8 +68,7 @@ class Templates:
 
     @cached_property
     def _lines(self) -> list[str]:
-        mark, encoding = encoding_of(self._data)
-        return self._data[len(mark) :].decode(encoding, "replace").split("\n")
+        return decoded(self._data, "replace").split("\n")
 
     @cached_property
     def _separators(self) -> list[int]:

@@ -10,9 +10,10 @@ from codecs import utf_8_encode, utf_16_be_encode, utf_16_le_encode
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from webhook.documents.document import Document
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.placeholders import Templates, may_be_template
-from webhook.documents.stream import Document, parse
+from webhook.documents.stream import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -65,7 +66,7 @@ class Selection:
         own: The real paths of files of draguard itself, which are not manifests.
         git: Whether to leave out what git ignores.
         also: A predicate of documents that count as manifests although they are not objects of Kubernetes.
-        whole: Whether documents keep the whole text of their file, see :func:`webhook.documents.parse`.
+        whole: Whether documents keep the whole text of their file; otherwise only a part around them.
     """
 
     def __init__(

@@ -9,11 +9,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.documents.content import decoded
+from webhook.documents.document import Document, Origin
 from webhook.documents.files import load, read_found
 from webhook.documents.limits import MAX_BYTES
+from webhook.documents.parts import parse_part
 from webhook.documents.search import FoundFile, find_files
 from webhook.documents.source import Source, Unreadable
-from webhook.documents.stream import Document, Origin, decoded, is_row, parse_part
+from webhook.documents.stream import is_row
 from webhook.later import cached_property
 from webhook.records import NamedTuple
 

@@ -43,16 +43,15 @@ def _of_file(
     file: str, findings: Sequence[Finding], artifact: Callable[[str], JSONObject]
 ) -> Iterator[tuple[Finding, JSONObject]]:
     from webhook.documents import parse  # needed only with fixes
+    from webhook.documents.content import decoded
     from webhook.documents.files import open_regular
     from webhook.documents.limits import MAX_BYTES
-    from webhook.documents.stream import encoding_of
     from webhook.fixing.planning import Planner
 
     try:
         with open(file, "rb", opener=open_regular) as opened:
             data = opened.read(MAX_BYTES)
-        bom, encoding = encoding_of(data)
-        text = data[len(bom) :].decode(encoding)
+        text = decoded(data)
     except (OSError, ValueError):
         return
     lines = text.split("\n")

@@ -11,8 +11,8 @@ from shutil import which
 from typing import TYPE_CHECKING, Final
 
 from webhook.documents import Document, Selection, Unreadable, parse
+from webhook.documents.document import SOURCE
 from webhook.documents.search import bare
-from webhook.documents.stream import SOURCE
 from webhook.sources.bases import outside
 from webhook.sources.capabilities import as_served
 from webhook.sources.kustomize import failed

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import UsageError
+from webhook.documents.content import decoded, encoded
 from webhook.documents.git import repository
-from webhook.documents.stream import encoding_of
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -109,10 +109,9 @@ def _changed(name: str, before: str, after: str) -> bytes:
     check_inside(name)
     check_replaceable(name)
     data = Path(name).read_bytes()
-    mark, encoding = encoding_of(data)
-    if data[len(mark) :].decode(encoding, "replace") != before:
+    if decoded(data, "replace") != before:
         raise OSError(0, "it has changed since it was read: try again")
-    return mark + after.encode(encoding)
+    return encoded(after, data)
 
 
 def check_regular(name: str) -> None:

@@ -13,8 +13,8 @@ from webhook.cli.console.output import exit_code, show
 from webhook.cli.options.settings import COMMAND_LINE
 from webhook.cli.validate.manifests import Manifests
 from webhook.documents import STDIN, STDIN_NAME
+from webhook.documents.content import decoded, encoded
 from webhook.documents.limits import MAX_BYTES
-from webhook.documents.stream import encoding_of
 from webhook.findings import TOO_MANY_FINDINGS
 from webhook.problem import cut
 from webhook.records import NamedTuple
@@ -203,7 +203,7 @@ class _Files:
         for name in dict.fromkeys(names):
             try:
                 data = self._stdin if self._is_stdin(name) and self._stdin is not None else _bytes_of(name)
-                *_, text = _decoded(data)
+                text = decoded(data)
                 if name in wanted and not self._is_stdin(name):
                     check_replaceable(name)
             except (OSError, ValueError) as error:
@@ -224,7 +224,7 @@ class _Files:
                     continue
                 from webhook.cli.console.files import write_bytes  # only what is fixed is written
 
-                write_bytes(name, self._encoded(name, text))
+                write_bytes(name, encoded(text, self._bytes[name]))
             except OSError as error:
                 self.refused.append(f"not fixed: {name}: {error.strerror or error}")
         return self.refused
@@ -232,14 +232,10 @@ class _Files:
     def piped(self, texts: dict[str, str]) -> bytes:
         """Return standard input with its fixes."""
         name = self._stdin_name
-        return self._encoded(name, texts[name]) if name in texts else self._stdin or b""
+        return encoded(texts[name], self._bytes[name]) if name in texts else self._stdin or b""
 
     def _is_stdin(self, name: str) -> bool:
         return self._stdin is not None and name == self._stdin_name
-
-    def _encoded(self, name: str, text: str) -> bytes:
-        bom, encoding, _ = _decoded(self._bytes[name])
-        return bom + text.encode(encoding, "surrogatepass")
 
 
 def _bytes_of(name: str) -> bytes:
@@ -253,13 +249,3 @@ def _bytes_of(name: str) -> bytes:
     check_regular(name)
     with open(name, "rb") as file:
         return file.read()
-
-
-def _decoded(data: bytes) -> tuple[bytes, str, str]:
-    """Return the byte order mark, the encoding and the text of a file.
-
-    Raises:
-        UnicodeDecodeError: It is not text.
-    """
-    bom, encoding = encoding_of(data)
-    return bom, encoding, data[len(bom) :].decode(encoding)

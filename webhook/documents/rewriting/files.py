@@ -12,7 +12,7 @@ from webhook.problem import value_at
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from webhook.documents.stream import Document
+    from webhook.documents.document import Document
 
 _TYPE = ("apiVersion", "kind")
 

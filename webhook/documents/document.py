@@ -1,0 +1,219 @@
+"""The objects of a file, and where their fields are in it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.documents.blocks import offset_of
+from webhook.documents.lists import expanded
+from webhook.later import cached_property
+from webhook.patterns import Pattern
+from webhook.problem import Path, quoted, value_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webhook.documents.comments import Comment
+    from webhook.documents.outline import Outline
+    from webhook.documents.source import Position, Source, Unreadable
+
+SOURCE: Final = r"# Source: (\S+)[ \t]*"
+"""The comment by which Helm names a document's template, as a regular expression."""
+TEMPLATE: Final = Pattern(rf"\s*^{SOURCE}$", re.MULTILINE)
+"""The beginning of a document with that comment."""
+_ORIGIN: Final = "config.kubernetes.io/origin"
+_ORIGIN_PATH: Final = Pattern(r"^path: (\S+)$", re.MULTILINE)
+_FIRST_KEYS: Final = frozenset({Path(("apiVersion",)), Path(("kind",))})
+"""The usual first fields of objects."""
+_BOOLEANS: Final = (("true",), ("false",))
+"""Keys that may be written differently."""
+_FEW: Final = 8
+"""How many positions of a document are found line by line; for more of them, all are computed once."""
+
+
+class Document:
+    """One object of a manifest.
+
+    Args:
+        data: The object as a JSON value: a map if well-formed, but a file may hold any value.
+        index: The index of the document in its source, from 0; the items of a list share it.
+        origin: Its place in its source.
+        within: Where the object is in the document, such as ``("items", 0)``; empty if it is the document.
+    """
+
+    __slots__ = ("data", "index", "origin", "source", "within")
+
+    def __init__(self, data: Any, index: int, origin: Origin, within: tuple[str | int, ...]) -> None:
+        self.data = data
+        self.index = index
+        self.origin = origin
+        self.source = origin.source.name
+        """The file's name as given, ``<stdin>`` for standard input."""
+        self.within = within
+
+    @property
+    def rendered(self) -> bool:
+        """Whether a program wrote the text, so that its lines are not those of a user's file."""
+        return self.origin.source.rendered
+
+    @property
+    def template(self) -> str:
+        """The file that it was rendered from, by a comment of Helm (``# Source: …``) or an annotation of kustomize.
+
+        Empty if neither is there.
+        """
+        return self.origin.template() or _built_from(self.data)
+
+    def position(self, path: Sequence[str | int] = ()) -> Position:
+        """Return where a field is in the file.
+
+        Args:
+            path: The field as seen from :attr:`data`, such as ``("spec", "devices", "requests", 0)``.
+
+        Returns:
+            The start of the field's key or the list's item; of the nearest existing parent if it is missing.
+        """
+        return self.origin.position((*self.within, *path))
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """Where the document begins and ends in its file, in characters."""
+        return self.origin.start, self.origin.end
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the document is read as JSON, not as YAML."""
+        return self.origin.is_json
+
+    @property
+    def has_plain_keys(self) -> bool:
+        """Whether each key is known to be read as it is written: YAML reads some as booleans, such as ``n``."""
+        return self.origin.is_simple or self.origin.is_json
+
+    @property
+    def shares_texts(self) -> bool:
+        """Whether parts of the document may be written elsewhere, behind anchors and aliases."""
+        text, (start, end) = self.origin.source.text, self.extent
+        return text.find("&", start, end) >= 0 and text.find("*", start, end) >= 0
+
+    def misread_key(self, path: Sequence[str | int]) -> str:
+        """Explain a field's key that YAML reads as a boolean, such as ``n``; empty for all others."""
+        if self.has_plain_keys or path[-1:] not in _BOOLEANS:
+            return ""
+        place = self.position(path)
+        return _boolean_keys(self.line(place.line), place.column - 1)
+
+    def mentions(self, word: str) -> bool:
+        """Tell whether the file contains a word."""
+        return self.origin.source.mentions(word)
+
+    @property
+    def whole_text(self) -> str:
+        """The text of the whole file."""
+        return self.origin.source.text
+
+    def comments(self, mark: str) -> Iterator[Comment]:
+        """Return the comments of the document that begin with a mark; JSON has none."""
+        return self.origin.comments(mark)
+
+    def line(self, number: int) -> str:
+        """Return the text of a line of the file, counted from 1; empty if the line does not exist."""
+        return self.origin.source.line(number)
+
+    def excerpt(self, number: int) -> str:
+        """Return the text of a line of the file for display; empty if it is too long for that."""
+        return self.origin.source.excerpt(number)
+
+
+def _built_from(data: Any) -> str:
+    """Read the annotation that kustomize writes if ``buildMetadata`` has ``originAnnotations``."""
+    origin = value_at(data, ("metadata", "annotations", _ORIGIN))
+    path = _ORIGIN_PATH.search(origin) if isinstance(origin, str) else None
+    return path[1] if path else ""
+
+
+class Origin:
+    """The text of one document within its source."""
+
+    def __init__(self, source: Source, start: int, end: int, *, is_json: bool, is_simple: bool = False) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.is_json = is_json
+        self.is_simple = is_simple
+        """Whether :func:`~webhook.documents.blocks.read_blocks` has read it."""
+        self._asked = 0
+
+    @cached_property
+    def _outline(self) -> Outline:
+        from webhook.documents import outline  # needed only to ask where something is
+
+        find = outline.json_outline if self.is_json else outline.yaml_outline
+        return find(self.source.text[self.start : self.end])
+
+    def position(self, path: Sequence[str | int]) -> Position:
+        """Return where a field is in the file."""
+        self._asked += 1
+        is_quick = self.is_simple and self._asked <= _FEW
+        simple = offset_of(self.source.text[self.start : self.end], path) if is_quick else None
+        return self.source.position(self.start + (self._outline.locate(path) if simple is None else simple))
+
+    def template(self) -> str:
+        """Return the file named by a comment of Helm."""
+        found = TEMPLATE.match(self.source.text, self.start, self.end)
+        return found[1] if found else ""
+
+    def comments(self, mark: str) -> Iterator[Comment]:
+        """Return the comments that begin with a mark."""
+        if self.is_json:
+            return iter(())
+        from webhook.documents.comments import comments  # few files have such comments
+
+        return comments(self.source, self.start, self.end, mark)
+
+    def repeated(self) -> Iterator[Unreadable]:
+        """Report every repeated key (sigs.k8s.io/json for JSON, go-yaml v2 for YAML)."""
+        for number, again in enumerate(self._outline.repeated):
+            first = self.source.position(self.start + again.first).line
+            offset = self.start + again.again
+            if self.is_json:
+                what = f"duplicate field {quoted(str(again.path))}"
+            else:
+                what = f"key {quoted(str(again.path[-1]))} already set in map"
+            line = self.source.position(offset).line
+            lines = f"twice on line {line}" if line == first else f"on line {first} and again on line {line}"
+            hint = "" if self.is_json else _boolean_keys(self.source.text, self.start + again.first, offset)
+            unreadable = self.source.unreadable(offset, f"{what}: {lines}", hint or "keep one of the two")
+            if not number and not self.is_json and again.path in _FIRST_KEYS:
+                from webhook.problem import Fix  # few documents have a key twice
+
+                hint = "keep one of the two; or is a line --- missing above, which begins another document?"
+                unreadable = unreadable._replace(hint=hint, fix=Fix("separate", safe=False))
+            yield unreadable
+
+
+class ItemOrigin(Origin):
+    """The text of one item of a list."""
+
+    def position(self, path: Sequence[str | int]) -> Position:
+        """Return where a field of the list is, which is in this item."""
+        return super().position(path[2:] if self.is_json else (0, *path[2:]))
+
+
+def _boolean_keys(text: str, *offsets: int) -> str:
+    from webhook.documents.yamlhints import boolean_keys  # needed only for mistakes
+
+    return boolean_keys(text, *offsets)
+
+
+def documents_of(value: Any, index: int, origin: Origin) -> Iterator[Document]:
+    """Return the objects of a document; a list stands for its items.
+
+    Args:
+        value: The value of the document.
+        index: Its index in its source.
+        origin: Its place there.
+    """
+    for item, within in expanded(value):
+        yield Document(item, index, origin, within)
