@@ -58,7 +58,7 @@ class ValidatingAdmissionPolicyBindingSpec(BindingSpec):
     """Where a validating policy applies, and what a failure does."""
 
     matchResources = Nested(MatchResources, "The requests it is applied to.", pointer=True)
-    validationActions = Array(Text(go="ValidationAction"), "What a failure does: Deny, Warn, Audit.", since=27)
+    validationActions = Array(Text(go="ValidationAction"), "What a failure does: Deny, Warn, Audit.")
 
 
 class ValidatingAdmissionPolicyBinding(PlainObject):
@@ -108,7 +108,7 @@ def parameter_not_found_action(ref: View) -> Iterator[Problem]:
         yield not_supported(path, action, NOT_FOUND_ACTIONS, ref.release)
 
 
-@check(ValidatingAdmissionPolicyBindingSpec, since=27)
+@check(ValidatingAdmissionPolicyBindingSpec)
 def validation_actions(spec: View) -> Iterator[Problem]:
     """Actions are given, each once, and not both Deny and Warn."""
     path, actions = spec / "validationActions", spec.validationActions

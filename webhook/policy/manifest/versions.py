@@ -13,7 +13,8 @@ from webhook.policy.manifest.bindings import (
     ValidatingAdmissionPolicyBinding,
 )
 from webhook.policy.manifest.kinds import Kind, Kinds
-from webhook.policy.manifest.policies import MutatingAdmissionPolicy, ValidatingAdmissionPolicy
+from webhook.policy.manifest.mutating import MutatingAdmissionPolicy
+from webhook.policy.manifest.validating import ValidatingAdmissionPolicy
 from webhook.problem import Path, Problem, refused
 from webhook.schema import CREATE, CompiledStruct, Target, compile_struct
 from webhook.schema.decoding import UNKNOWN_FIELD, apart, as_reported
