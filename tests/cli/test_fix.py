@@ -503,11 +503,23 @@ spec: {containers: [{name: c, image: i, resources: {limits: {deviceclass.resourc
         ([BIG, CLAIM_OF_ONE.replace("exactly", "exactl"), REPLICAS], [BIG.replace("_", "-"), CLAIM_OF_ONE, REPLICAS]),
         ([CLAIM_OF_ONE.replace("one-", "one_"), REPLICAS], [CLAIM_OF_ONE, REPLICAS]),
         ([CLAIM_OF_ONE.replace("one-", "one_"), NO_REQUEST], [CLAIM_OF_ONE, NO_REQUEST]),
-        ([BIG, SMALL, OF_CLASS], [BIG, SMALL.replace("_", "-"), OF_CLASS]),
+        ([BIG, SMALL, OF_CLASS], [each.replace("_gpu", "-gpu") for each in (BIG, SMALL, OF_CLASS)]),
+        ([BIG, BIG.replace("_", "-"), OF_CLASS], [BIG, BIG.replace("_", "-"), OF_CLASS]),
+        (
+            [BIG, SMALL, OF_CLASS.replace("{device", "{&r device")],
+            [BIG, SMALL.replace("_", "-"), OF_CLASS.replace("{device", "{&r device")],
+        ),
     ],
-    ids=["a note about a fixed claim", "a note about a renamed claim", "a wrong request", "a reference left behind"],
+    ids=[
+        "a note about a fixed claim",
+        "a note about a renamed claim",
+        "a wrong request",
+        "an extended resource of the class",
+        "a name that another class has",
+        "a reference that cannot be changed",
+    ],
 )
-def test_only_a_rename_that_leaves_references_behind_is_dropped(
+def test_a_rename_is_dropped_only_if_it_takes_a_name_or_leaves_a_reference_behind(
     before: list[str], after: list[str], tmp_path: Path
 ) -> None:
     files = [tmp_path / f"{number}.yaml" for number in range(len(before))]
@@ -515,3 +527,12 @@ def test_only_a_rename_that_leaves_references_behind_is_dropped(
         file.write_text(text, encoding="utf-8")
     draguard("validate", "--fix", UNSAFE, tmp_path)
     assert [file.read_text(encoding="utf-8") for file in files] == after
+
+
+def test_the_object_that_has_the_name_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(BIG, encoding="utf-8")
+    (tmp_path / "b.yaml").write_text(BIG.replace("_", "-"), encoding="utf-8")
+    done = draguard("validate", "--fix", UNSAFE, tmp_path)
+    other = f'DeviceClass "big-gpu" is at {tmp_path / "b.yaml"}:3: give this one another name'
+    assert f"a.yaml:3:12: object-name: {other}" in done.out
+    assert "fixable" not in draguard("validate", "--fix", tmp_path).out

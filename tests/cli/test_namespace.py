@@ -50,7 +50,7 @@ def test_references_are_looked_up_there(of_pod: str, of_claim: str) -> None:
     assert "claim-not-found" not in draguard("validate", "-n", "team", "-", stdin=manifests).out
     done = draguard("validate", "-n", "other", "-", stdin=manifests)
     assert ("claim-not-found" in done.out) == (bool(of_pod) != bool(of_claim))
-    assert ("does not exist in namespace other" in done.out) == (bool(of_claim) and not of_pod)
+    assert ("is not among these manifests in namespace other" in done.out) == (bool(of_claim) and not of_pod)
 
 
 @pytest.mark.parametrize("command", [("validate",), ("mutate",), ("simulate",), ("policy", "check"), ("snapshot",)])

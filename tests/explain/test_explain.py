@@ -374,25 +374,23 @@ class TestUnknownNames:
             ("reserved-while-goin", "unknown rule or kind reserved-while-goin: did you mean reserved-while-going?"),
             ("qqqqqq", "unknown rule or kind qqqqqq: `draguard explain` lists them"),
             (
-                "ResourceClass.drivername",
-                "ResourceClass has no field drivername: did you mean ResourceClass.driverName?",
+                "ResourceClass.driverNam",
+                "ResourceClass has no field driverNam: did you mean ResourceClass.driverName?",
             ),
             ("ResourceClass.qqqqqq", "ResourceClass has no field qqqqqq: it has apiVersion, kind, metadata, "),
             ("Pod.spec.volumes", "Pod.spec.volumes exists in Kubernetes, but nothing of it is judged here"),
             ("ResourceClass.driverName.x", "ResourceClass.driverName has no field x: it has none"),
             ("claim", "unknown rule or kind claim: did you mean ResourceClaim, ResourceClaimTemplate or "),
-            ("rc", "kind rc: did you mean ResourceClaim, ResourceClaimTemplate or ResourceSlice?"),
             (
-                "spec.devices.requests",
+                "requests",
                 (
-                    "spec.devices.requests is not a rule or kind; a field is spelled with its kind: "
-                    "ResourceClaim.spec.devices.requests, ResourceClaimTemplate.spec.spec.devices.requests"
+                    "requests is not a rule or kind; a field is spelled with its kind: "
+                    "ResourceClaim.spec.devices.requests, Pod.spec.resources.requests, "
                 ),
             ),
+            ("metadata.name", "a field is spelled with its kind: DeviceClass.metadata.name, "),
             ("DeviceRequest", "DeviceRequest is the type of a field: ResourceClaim.spec.devices.requests"),
             ("exactdevicerequest", "is the type of a field: ResourceClaim.spec.devices.requests.exactly, "),
-            ("Device.taints", "a field is spelled with its kind: ResourceSlice.spec.devices.taints"),
-            ("spec.devices.Requests[0].name", "ResourceClaim.spec.devices.requests.name, "),
             ("selector", "kind: DeviceClass.spec.selectors, "),
             ("selectors", "DeviceClass.spec.selectors, ResourceClaim.spec.devices.requests.exactly.selectors, "),
         ],
@@ -400,6 +398,26 @@ class TestUnknownNames:
     def test_what_was_probably_meant_is_named(self, query: str, message: str) -> None:
         with pytest.raises(UnknownNameError, match=re.escape(message)):
             explain(query)
+
+    @pytest.mark.parametrize(
+        ("query", "field"),
+        [
+            ("spec.devices.requests", "ResourceClaim.spec.devices.requests"),
+            ("spec.devices.Requests[0].name", "ResourceClaim.spec.devices.requests.name"),
+            ("devices.requests.exactly.count", "ResourceClaim.spec.devices.requests.exactly.count"),
+            ("Device.taints", "ResourceSlice.spec.devices.taints"),
+            ("ResourceClaim.Spec.Devices", "ResourceClaim.spec.devices"),
+            ("po.spec.resourceClaims", "Pod.spec.resourceClaims"),
+            ("deployments.apps.spec", "Deployment.spec"),
+            ("resourceclaims.resource.k8s.io", "ResourceClaim"),
+        ],
+    )
+    def test_a_field_and_a_kind_are_also_found_by_shorter_names(self, query: str, field: str) -> None:
+        assert explain(query) == explain(field)
+
+    def test_a_resource_may_have_its_version_and_group(self) -> None:
+        query = "resourceclaims.v1beta1.resource.k8s.io.spec"
+        assert explain(query) == explain("ResourceClaim.spec", api_version="resource.k8s.io/v1beta1")
 
     def test_an_api_version_needs_no_group(self) -> None:
         assert explain("ResourceClaim.spec", api_version="v1beta1") == explain(

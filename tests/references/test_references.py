@@ -244,6 +244,17 @@ def test_that_a_cluster_has_no_slices_is_noted(manifest: str, cluster: str, *, n
     assert ("note: not matched against devices: --cluster has no ResourceSlices\n" in done.out) is noted
 
 
+def test_only_a_cluster_tells_what_does_not_exist(tmp_path: Path) -> None:
+    cluster = tmp_path / "cluster.yaml"
+    cluster.write_text(device_class(), encoding="utf-8")
+    manifest = claim_of("requests: [{name: r, exactly: {deviceClassName: qqqqq}}]")
+    (found,) = findings(device_class() + manifest)
+    assert found["hint"] == "device classes: gpu; if the cluster has it, give its objects with --cluster"
+    done = draguard("validate", "-", "--cluster", cluster, stdin=manifest.encode())
+    assert 'DeviceClass "qqqqq" does not exist, so pods with this claim stay pending\n' in done.out
+    assert "help: device classes: gpu\n" in done.out
+
+
 def test_a_cluster_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     manifest = tmp_path / "claim.yaml"
     manifest.write_text("{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: c}, spec: {}}")

@@ -11,6 +11,7 @@ from webhook.drivers import built_in, text_of
 from webhook.explain import text
 from webhook.explain.counterparts import counterpart
 from webhook.explain.facts import gated
+from webhook.explain.kindnames import addressed, named
 from webhook.explain.places import children, kinds, rules
 from webhook.spelling import either, nearest
 
@@ -51,24 +52,28 @@ def explain(
         return text.overview(among, rules(among, release))
     if query in built_in():
         return text_of(query)
-    name, *path = _steps(query)
-    if named := _named(among, name):
-        return text.of_place(_find(named, path, release), release, recursive=recursive)
+    steps = _steps(query)
+    meant, path = addressed(among, steps)
+    if meant:
+        return text.of_place(_find(meant, path, release), release, recursive=recursive)
     known = rules(among, release)
     if query in known:
         return text.of_rule(query, known[query])
     if query in GATES:
         return text.of_gate(query, gated(among, query, release))
-    if elsewhere := _named(kinds(), name):
+    if elsewhere := named(kinds(), steps[0]):
         where = api_version or f"Kubernetes 1.{release}"
         there = f"{elsewhere[0].api_version}, Kubernetes {text.releases(elsewhere[0].served)}"
         raise UnknownNameError(f"{where} has no {elsewhere[0].name}: it is in {there}")
-    if fields := _fields(among, [name, *path], release):
+    if places := _ending(among, steps, release):
+        if place := _only(places, steps):
+            return text.of_place(place, release, recursive=recursive)
+        fields = [str(each) for each in places]
         raise UnknownNameError(f"{query} is not a rule or kind; a field is spelled with its kind: {_first(fields)}")
     if fields := list(_fields_of_type(among, query, release)):
         raise UnknownNameError(f"{query} is the type of a field: {_first(fields)}")
-    alike = dict.fromkeys(kind.name for kind in among if name.casefold() in kind.name.casefold())
-    near = either([*alike][:_SHOWN]) or nearest(name, [*(kind.name for kind in among), *known, *GATES])
+    alike = dict.fromkeys(kind.name for kind in among if steps[0].casefold() in kind.name.casefold())
+    near = either([*alike][:_SHOWN]) or nearest(steps[0], [*(kind.name for kind in among), *known, *GATES])
     hint = f"did you mean {near}?" if near else "`draguard explain` lists them"
     raise UnknownNameError(f"unknown rule or kind {query}: {hint}")
 
@@ -91,7 +96,7 @@ def only_kind_with(path: str, *, kubernetes: str | None = None) -> tuple[str, st
     for place in (steps, steps[:-1]):
         names = {kind.name for kind in among if not isinstance(_walk(kind, place, release), str)}
         if names:
-            newest = _named(among, min(names))[0]
+            newest = named(among, min(names))[0]
             return (newest.name, newest.api_version) if len(names) == 1 else None
     return None
 
@@ -109,7 +114,7 @@ def _first(fields: Sequence[str]) -> str:
     return f"{', '.join(fields[:_SHOWN])}{', …' if len(fields) > _SHOWN else ''}"
 
 
-def _fields(among: Iterable[Kind], path: Sequence[str], release: Release | None) -> list[str]:
+def _ending(among: Iterable[Kind], path: Sequence[str], release: Release | None) -> list[FieldPlace]:
     """List the fields of all kinds, in their newest versions, whose paths end with a name.
 
     A step may name the item of a list, such as ``Device`` for ``devices``; the last one only if another field has that
@@ -127,7 +132,16 @@ def _fields(among: Iterable[Kind], path: Sequence[str], release: Release | None)
         if len(last) == len(wanted) and all(step.casefold() in each for step, each in zip(last, wanted, strict=True)):
             found.append(place)
     found.sort(key=lambda place: (-place.kind.served.until, is_other(place)))
-    return [] if all(map(is_other, found)) else list(map(str, found))
+    return [] if all(map(is_other, found)) else found
+
+
+def _only(places: Sequence[FieldPlace], steps: Sequence[str]) -> FieldPlace | None:
+    """Return the field that a path without a kind means: the one at just this path, or a field of one type only."""
+    exact = [place for place in places if len(place.path) == len(steps)]
+    for among in (exact, places):
+        if len({(place.above and place.above.type, place.path[-1]) for place in among}) == 1:
+            return among[0]
+    return None
 
 
 def _fields_of_type(among: Iterable[Kind], name: str, release: Release | None) -> Iterator[str]:
@@ -168,22 +182,15 @@ def _spellings(api_version: str) -> tuple[str, str]:
     return api_version, api_version.rpartition("/")[2]
 
 
-def _named(among: Iterable[Kind], name: str) -> list[Kind]:
-    """Find a kind in all its versions, the newest first; it may be spelled like its resource."""
-    wanted = name.casefold()
-    named = [kind for kind in among if wanted in {kind.name.lower() + end for end in ("", "s", "es")}]
-    return sorted(named, key=lambda kind: (kind.served.until, kind.served.since), reverse=True)
-
-
-def _find(named: Sequence[Kind], path: Sequence[str], release: Release | None) -> FieldPlace:
+def _find(meant: Sequence[Kind], path: Sequence[str], release: Release | None) -> FieldPlace:
     """Find a field in the newest version of a kind that has it."""
     complaints = []
-    for kind in named:
+    for kind in meant:
         place = _walk(kind, path, release)
         if not isinstance(place, str):
             return place
         complaints.append(place)
-    raise UnknownNameError(complaints[0] + _other_path(named[0], path))
+    raise UnknownNameError(complaints[0] + _other_path(meant[0], path))
 
 
 def _walk(kind: Kind, path: Iterable[str], release: Release | None) -> FieldPlace | str:
@@ -191,15 +198,16 @@ def _walk(kind: Kind, path: Iterable[str], release: Release | None) -> FieldPlac
     place = kind.place
     for step in path:
         fields = {child.path[-1]: child for child in children(place, release)}
-        if step not in fields:
+        found = fields.get(step) or {name.casefold(): each for name, each in fields.items()}.get(step.casefold())
+        if found is None:
             return _no_field(place, step, fields)
-        place = fields[step]
+        place = found
     return place
 
 
 def _other_path(kind: Kind, path: Sequence[str]) -> str:
     """Name the field of a version that another version has at this path."""
-    for other in _named(kinds(), kind.name):
+    for other in named(kinds(), kind.name):
         place = _walk(other, path, None) if other.group == kind.group else ""
         if not isinstance(place, str):
             here = counterpart(place, kind, None)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from webhook.api.dra.names import IMPLICIT_PREFIX
 from webhook.documents import Document
 from webhook.documents.edits import Edit, OverlapError, apply
 from webhook.fixing.lists import in_list, listed
@@ -12,6 +13,7 @@ from webhook.fixing.nodes import find, tree_of
 from webhook.fixing.references import References
 from webhook.fixing.scalars import key, quoted, rewritten, wrapped
 from webhook.fixing.structure import nested, removed, unwrapped
+from webhook.problem import Path
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -23,16 +25,21 @@ if TYPE_CHECKING:
     from webhook.problem import Fix
 
 
+_NAME: Final = Path(("metadata", "name"))
+
+
 class Plan(NamedTuple):
     """Findings that are fixed together, and their edits.
 
     Args:
         findings: The findings.
         edits: The edits of each file, by its name.
+        obstacle: Why they cannot be applied; empty if they can be tried.
     """
 
     findings: tuple[Finding, ...]
     edits: dict[str, list[Edit]]
+    obstacle: str = ""
 
 
 class Planner:
@@ -60,14 +67,28 @@ class Planner:
             own = (each.file, each.document, *each.within, *steps[: -1 if fix.change == "nest" else None])
             what = repr(fix.value) if fix.change in {"nest", "replace"} else ""
             together[(fix.change, what, *own)].append(each)
-        made = (Plan(tuple(group), self._edits(group)) for group in together.values())
+        made = (Plan(tuple(group), self._edits(group), self._obstacle(group[0])) for group in together.values())
         return [each for each in made if any(each.edits.values())]
+
+    def _obstacle(self, finding: Finding) -> str:
+        """Tell whether another object has the name that a fix gives to an object."""
+        document, fix = self._document(finding), finding.problem.fix
+        if document is None or fix is None or fix.change != "respell" or finding.problem.path != _NAME:
+            return ""
+        other = self._references.namesake(document, str(fix.value))
+        if other is None:
+            return ""
+        what = f'{other.data["kind"]} "{fix.value}"'
+        return f"{what} is at {other.source}:{other.position(_NAME).line}: give this one another name"
+
+    def _document(self, finding: Finding) -> Document | None:
+        return self._by_place.get((finding.file, finding.document - 1, finding.within))
 
     def _edits(self, group: Sequence[Finding]) -> dict[str, list[Edit]]:
         finding, fix = group[0], group[0].problem.fix
         if fix and fix.change == "separate":
             return {finding.file: [_separator(self._texts[finding.file], finding.line)]}
-        document = self._by_place.get((finding.file, finding.document - 1, finding.within))
+        document = self._document(finding)
         if document is None or fix is None or finding.origin:
             return {}
         path = (*finding.problem.path, *([fix.below] if fix.below else ()))
@@ -111,7 +132,10 @@ class Planner:
         for each, where in self._references.of(document, path):
             found = find(self._tree(each), (*each.within, *where))
             in_braces = bool(found and found.around and found.around.style)
-            edit = rewritten(each.whole_text, found.node, name, in_braces=in_braces) if found else None
+            if found and found.entry and found.entry.name.startswith(IMPLICIT_PREFIX):
+                edit: Edit | None = key(found.entry.key, IMPLICIT_PREFIX + name)
+            else:
+                edit = rewritten(each.whole_text, found.node, name, in_braces=in_braces) if found else None
             if edit is None:
                 return {}
             edits[each.source].append(edit)

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.api.dra.names import IMPLICIT_PREFIX
 from webhook.findings import identity
 from webhook.later import cached_property
+from webhook.objects import DEFAULT_NAMESPACE
 from webhook.problem import value_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webhook.documents import Document
+    from webhook.findings import Identity
 
 _WITHIN: Final = frozenset({"name", "request", "requests", "claims", "resourceClaims", "volumes", "volumeMounts"})
 """The fields of an object that hold the name of one of its parts, or lists of such names."""
@@ -24,6 +27,7 @@ NAMED_BY: Final = {
 """The field that names an object of a kind."""
 
 Mention = tuple["Document", tuple[str | int, ...]]
+"""A document, and the path of a name, or of the amount of a class's extended resource."""
 
 
 class References:
@@ -35,6 +39,19 @@ class References:
 
     def __init__(self, documents: Sequence[Document]) -> None:
         self._documents = documents
+
+    @cached_property
+    def _objects(self) -> dict[Identity, Document]:
+        return {_same_name(each): each for each in self._documents}
+
+    def namesake(self, document: Document, name: str) -> Document | None:
+        """Find the object of a kind that has a name already; None if there is none.
+
+        Args:
+            document: An object of that kind, in the same namespace.
+            name: The name.
+        """
+        return self._objects.get(_same_name(document)._replace(name=name))
 
     @cached_property
     def _to_objects(self) -> dict[tuple[str, str], list[Mention]]:
@@ -61,16 +78,28 @@ class References:
             return
         about = identity(document.data)
         for each, where in self._to_objects.get((NAMED_BY.get(about.kind, ""), name), ()):
-            if about.kind == "DeviceClass" or identity(each.data).namespace == about.namespace:
+            if about.kind == "DeviceClass" or _same_name(each).namespace == _same_name(document).namespace:
                 yield each, where
+
+
+def _same_name(document: Document) -> Identity:
+    """Return what an object shares only with other versions of itself."""
+    about = identity(document.data)
+    group, _, _ = about.api_version.rpartition("/")
+    return about._replace(api_version=group, namespace=about.namespace or DEFAULT_NAMESPACE)
 
 
 def _names(
     value: Any, fields: frozenset[str], path: tuple[str | int, ...] = (), field: str = ""
 ) -> Iterator[tuple[str, str, tuple[str | int, ...]]]:
-    """Yield the texts in fields that may hold a name; metadata has the object's own."""
+    """Yield the texts in fields that may hold a name, and the extended resources of classes.
+
+    The metadata has the object's own name.
+    """
     if isinstance(value, dict):
         for key, inner in value.items():
+            if key.startswith(IMPLICIT_PREFIX) and NAMED_BY["DeviceClass"] in fields:
+                yield NAMED_BY["DeviceClass"], key.removeprefix(IMPLICIT_PREFIX), (*path, key)
             if field != "metadata":
                 yield from _names(inner, fields, (*path, key), key)
     elif isinstance(value, list):

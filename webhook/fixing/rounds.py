@@ -6,16 +6,15 @@ from collections import Counter
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from webhook.documents import Document
 from webhook.findings import NOTE
 from webhook.fixing.planning import Plan, Planner, applied
-from webhook.problem import ERROR, NOT_DECODED, value_at
+from webhook.problem import ERROR, NOT_DECODED
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from webhook.documents import Unreadable
+    from webhook.documents import Document, Unreadable
     from webhook.findings import Finding
 
 _ROUNDS: Final = 10
@@ -80,7 +79,7 @@ class Fixing:
     def more(self, state: State) -> int:
         """Count the findings that unsafe fixes would remove, as far as known without trying them."""
         unsafe = [each for each in state.findings if each.problem.fix and not each.problem.fix.safe]
-        return 0 if self._unsafe else sum(len(each.findings) for each in _planned(state, unsafe))
+        return 0 if self._unsafe else sum(len(each.findings) for each in _planned(state, unsafe) if not each.obstacle)
 
     def left(self, state: State) -> Iterator[tuple[Finding, str]]:
         """Yield the findings whose fixes were not applied, each with the reason.
@@ -97,7 +96,9 @@ class Fixing:
         return [each for each in findings if (fix := each.problem.fix) and (fix.safe or self._unsafe)]
 
     def _plans(self, state: State, findings: Iterable[Finding]) -> list[Plan]:
-        return [each for each in _planned(state, self._wanted(findings)) if _key(each) not in self._refused]
+        plans = _planned(state, self._wanted(findings))
+        self._refused |= {_key(each): each.obstacle for each in plans if each.obstacle}
+        return [each for each in plans if _key(each) not in self._refused]
 
     def _fixed(self, base: State, plans: Iterable[Plan]) -> State:
         """Apply the plans that work: all at once, then without the files in which one failed.
@@ -176,14 +177,13 @@ class _Ignored:
         self._had_errors = {(each.file, each.document) for each in errors}
         self._undecoded = {(each.file, each.document) for each in errors if _hides(each)}
         self._to_remove = set(map(_kind, fixed))
-        self._old_names = _old_names(before, fixed)
         self._edited: dict[tuple[str, int], list[Finding]] = {}
         for each in fixed:
             self._edited.setdefault((each.file, each.document), []).append(each)
 
     def __call__(self, finding: Finding) -> bool:
         """Tell whether a finding does not count."""
-        level, rule, message = finding.problem.level, finding.problem.rule, finding.problem.message
+        level, rule = finding.problem.level, finding.problem.rule
         place, whole = (finding.file, finding.document), (finding.file, 0)
         if level == ERROR:
             return not self._undecoded.isdisjoint((place, whole)) and not self._is_written(finding)
@@ -191,10 +191,9 @@ class _Ignored:
             return True
         if level == NOTE and _kind(finding) not in self._to_remove:
             return True
-        if place in self._edited:
-            return rule in _OF_PROFILES and not self._is_written(finding)
-        # Elsewhere, fixes only reveal findings, but a rename may leave references behind.
-        return not any(each in message for each in self._old_names)
+        if place not in self._edited:
+            return True  # elsewhere, fixes only reveal findings
+        return rule in _OF_PROFILES and not self._is_written(finding)
 
     def _is_written(self, finding: Finding) -> bool:
         return any(_is_about(finding, each) for each in self._edited.get((finding.file, finding.document), ()))
@@ -209,14 +208,6 @@ def _turn(plan: Plan) -> tuple[bool, bool]:
     """Order plans: safe ones first, so that others cannot block them; renames last, as they may break references."""
     fixes = [fix for each in plan.findings if (fix := each.problem.fix)]
     return not all(each.safe for each in fixes), any(each.change == "respell" for each in fixes)
-
-
-def _old_names(before: State, fixed: Iterable[Finding]) -> set[str]:
-    """Return the names that fixes replace wherever they are written."""
-    objects = (each for each in before.documents if isinstance(each, Document))
-    data = {(each.source, each.index + 1, each.within): each.data for each in objects}
-    renamed = (each for each in fixed if each.problem.fix and each.problem.fix.change == "respell")
-    return {str(value_at(data[each.file, each.document, each.within], each.problem.path)) for each in renamed}
 
 
 def _moves(fixed: Finding) -> bool:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from webhook.api.dra.names import IMPLICIT_PREFIX
 from webhook.api.versions import NEWEST
 from webhook.inventory.claims import MADE, owner_reference, uid_of
-from webhook.inventory.resources import IMPLICIT_PREFIX, amounts, container_requests, is_extended
+from webhook.inventory.resources import amounts, container_requests, is_extended
 from webhook.objects import at, items, mapping, name_of, namespace_of, text
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.api.dra.names import IMPLICIT_PREFIX
 from webhook.formats import decode_quantity
 from webhook.objects import items, mapping, text
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 CPU: Final = "cpu"
 PODS: Final = "pods"
 NATIVE: Final = (CPU, "memory", "ephemeral-storage")
-IMPLICIT_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
-"""The prefix of the implicit extended resource of every class."""
 
 _POD_LEVEL: Final = (CPU, "memory")
 _MILLI: Final = -3

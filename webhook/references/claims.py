@@ -26,17 +26,15 @@ def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
     alternatives are not tried. Without --cluster, a class counts as missing where the same file has other classes,
     unless it comes with a known driver. With --cluster, such a class counts as missing if ResourceSlices are given.
     """
-    absent = (
-        "does not exist, so " if context.is_cluster else "is not among these manifests: unless the cluster has it, "
-    )
     for request in requests_of(claim):
         name = text(request.content, "deviceClassName")
         if name and context.inventory.find("DeviceClass", name) is None and not _is_installed(name, context):
             known = [each for _, each in context.inventory.names("DeviceClass")]
-            message = f'DeviceClass "{name}" {absent}pods with this claim stay pending'
+            message = context.missing(f'DeviceClass "{name}"', consequence="pods with this claim stay pending")
             if "/" in request.name:
                 message += ", whatever the other alternatives are"
-            yield finding((*request.path, "deviceClassName"), message, in_place(name, known, "device classes"))
+            hint = context.or_in_cluster(in_place(name, known, "device classes"))
+            yield finding((*request.path, "deviceClassName"), message, hint)
 
 
 def _is_installed(name: str, context: Context) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from webhook.api.dra.names import IMPLICIT_PREFIX
 from webhook.fixing.references import NAMED_BY
 from webhook.inventory.claims import source
 from webhook.inventory.extended import ExtendedResources
@@ -29,7 +30,7 @@ _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 
 @rule("claim-not-found", "Pod", "PodGroup", needs=("ResourceClaim", *_AROUND), of_field=True)
 def claim_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
-    """A pod names a ResourceClaim that does not exist in its namespace.
+    """A pod names a ResourceClaim that does not exist in its namespace, or that is not among the manifests.
 
     The scheduler does not try such a pod, and sets no condition that explains it. Claims are namespaced: a pod cannot
     use one of another namespace. To give every pod its own claim, name a ResourceClaimTemplate in
@@ -40,7 +41,7 @@ def claim_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
 
 @rule("template-not-found", "Pod", "PodGroup", needs=("ResourceClaimTemplate", *_AROUND), of_field=True)
 def template_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
-    """A pod names a ResourceClaimTemplate that does not exist in its namespace.
+    """A pod names a ResourceClaimTemplate that does not exist in its namespace, or that is not among the manifests.
 
     No claim is created for the pod then, and the scheduler does not try it; only an event of the pod,
     FailedResourceClaimCreation, explains it. Templates are namespaced: a pod cannot use one of another namespace.
@@ -64,8 +65,9 @@ def _missing(pod: JSONObject, context: Context, kind: str, field: str, other: st
         elif elsewhere:
             hint = f"it exists in namespace {listed(elsewhere)}, but a pod can use only objects of its own namespace"
         else:
-            hint = in_place(name, here, f"{kind}s in namespace {namespace}")
-        yield finding(path, f'{kind} "{name}" does not exist in namespace {namespace}, so {who} pending', hint)
+            hint = context.or_in_cluster(in_place(name, here, f"{kind}s in namespace {namespace}"))
+        message = context.missing(f'{kind} "{name}"', f" in namespace {namespace}", f"{who} pending")
+        yield finding(path, message, hint)
 
 
 WITHOUT_DEVICES: Final = ": the container starts without devices"
@@ -259,7 +261,7 @@ def extended_resource_unknown(pod: JSONObject, context: Context) -> Iterator[Pro
     nodes = context.inventory.all("Node")
     of_nodes = {name for node in nodes for name in amounts(mapping(node, "status", "allocatable"))}
     known = [name for each in classes if (name := text(each, "spec", "extendedResourceName"))]
-    implicit = [f"deviceclass.resource.kubernetes.io/{name_of(each)}" for each in classes]
+    implicit = [f"{IMPLICIT_PREFIX}{name_of(each)}" for each in classes]
     for containers in _CONTAINERS[:2]:
         for index, container in enumerate(items(pod, "spec", containers)):
             for name in container_requests(container):

@@ -76,6 +76,25 @@ class Context:
         self.looked_at: tuple[Any, Any] = (None, None)
         """The checked object, and the parts read from it."""
 
+    def missing(self, what: str, place: str = "", consequence: str = "") -> str:
+        """Report that an object is not known; without a cluster, it may exist.
+
+        Args:
+            what: The object, such as ``DeviceClass "gpu"``.
+            place: Where it is looked for, such as `` in namespace default``; empty for the whole cluster.
+            consequence: What follows if it does not exist.
+        """
+        if self.is_cluster:
+            return f"{what} does not exist{place}{consequence and ', so '}{consequence}"
+        unless = ": unless the cluster has it, " if consequence else ""
+        return f"{what} is not among these manifests{place}{unless}{consequence}"
+
+    def or_in_cluster(self, known: Advice) -> Advice:
+        """Add to a list of known names that the cluster may have others."""
+        if self.is_cluster or known.hint.startswith(MEANT):
+            return known
+        return known._replace(hint=f"{known.hint}; if the cluster has it, give its objects with --cluster")
+
     def pass_over_devices(self) -> None:
         """Skip further checks of devices: they take too much work."""
         self.passes_over_devices = True

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from webhook.deviceselectors.repeated import published_twice
 from webhook.objects import items, name_of, number, text
-from webhook.references.rules import finding, listed, pool_of, rule
+from webhook.references.rules import finding, in_place, listed, pool_of, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,7 +99,9 @@ def attribute_published_twice(each: JSONObject, _: Context) -> Iterator[Problem]
 
 @rule("node-not-found", "ResourceSlice", of_field=True)
 def node_not_found(each: JSONObject, context: Context) -> Iterator[Problem]:
-    """A slice names a node that does not exist, so its devices cannot be used."""
+    """A slice names a node that does not exist, or that is not among the manifests, so its devices cannot be used."""
     name = text(each, "spec", "nodeName")
     if name and context.inventory.knows("Node") and context.inventory.find("Node", name) is None:
-        yield finding(("spec", "nodeName"), f'node "{name}" does not exist')
+        known = [each for _, each in context.inventory.names("Node")]
+        message = context.missing(f'node "{name}"', consequence="its devices cannot be used")
+        yield finding(("spec", "nodeName"), message, context.or_in_cluster(in_place(name, known, "nodes")))

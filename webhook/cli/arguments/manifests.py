@@ -117,6 +117,7 @@ examples:
   draguard explain                                  all kinds and rules
   draguard explain ResourceClaim
   draguard explain 'ResourceClaim.status.allocation.resourceHandles[0].data'
+  draguard explain exactly.count                    the end of a path, if it means one field
   draguard explain ResourceSlice.spec.devices.attributes    and where the other versions have it
   draguard explain --recursive DeviceClass.spec             all fields below it
   draguard explain --kubernetes-version 1.29 ResourceClass

@@ -55,7 +55,9 @@ def run(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report]) 
     files = _Files(arguments.stdin_filename or STDIN_NAME, stdin if manifests.stdin else None)
     fixes = [(each.file, fix) for each in report.findings if (fix := each.problem.fix)]
     wanted = {file for file, fix in fixes if fix.safe or arguments.unsafe_fixes}
-    texts = files.read((file for file, _ in fixes), wanted)
+    renames = any(fix.change == "respell" for _, fix in fixes)
+    others = [each.source for each in manifests.kept] if renames else []  # they may refer to what gets another name
+    texts = files.read([*(file for file, _ in fixes), *others], wanted)
 
     result = _Fixed(texts)
     if texts:
@@ -195,7 +197,7 @@ class _Files:
 
         Args:
             names: The files.
-            wanted: The files to write.
+            wanted: The files to write; of others, it does not matter why they cannot be written.
         """
         from webhook.cli.console.files import check_replaceable  # needed only to write files
 
@@ -204,7 +206,7 @@ class _Files:
             try:
                 data = self._stdin if self._is_stdin(name) and self._stdin is not None else _bytes_of(name)
                 text = decoded(data)
-                if name in wanted and not self._is_stdin(name):
+                if not self._is_stdin(name):
                     check_replaceable(name)
             except (OSError, ValueError) as error:
                 if name in wanted:
