@@ -115,7 +115,7 @@ class Replica(Manager):
         there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
         client = trusting.wrap_bio(back, there, server_hostname=NAME)
         server = self.certificate.context.wrap_bio(there, back, server_side=True)
-        for side in (client, server, client, server):
+        for side in (client, server) * 3:
             with suppress(ssl.SSLWantReadError):
                 side.do_handshake()
         return client.getpeercert(binary_form=True) or b""

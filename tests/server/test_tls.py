@@ -63,6 +63,13 @@ class TestProtocol:
             trust.wrap_socket(plain, server_hostname=served.host)
         assert eventually(lambda: "a TLS handshake failed: [SSL: NO_SHARED_CIPHER]" in caplog.text)
 
+    def test_key_exchanges_that_take_long_are_refused(self, served: Served, caplog: pytest.LogCaptureFixture) -> None:
+        trust = served.trust()
+        trust.set_ecdh_curve("ffdhe2048")
+        with socket.create_connection((served.host, served.port)) as plain, pytest.raises(ssl.SSLError):
+            trust.wrap_socket(plain, server_hostname=served.host)
+        assert eventually(lambda: "a TLS handshake failed: [SSL: NO_SUITABLE_KEY_SHARE]" in caplog.text)
+
     def test_tls_1_1_is_refused(self, served: Served, caplog: pytest.LogCaptureFixture) -> None:
         trust = served.trust()
         trust.set_ciphers("ALL:@SECLEVEL=0")
