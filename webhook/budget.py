@@ -31,10 +31,11 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Final
 
 INLINE: Final = 10_000
 """The budget of a review that shares an event loop with others: some ten milliseconds."""

@@ -1,6 +1,11 @@
 """Escapes of Go's string literals (strconv.Quote), and its white space."""
 
-from typing import Final
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
 
 GO_ESCAPES: Final = str.maketrans(
     {

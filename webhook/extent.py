@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
 
 ITEMS: Final = "*"
 """The part that stands for all items of a list, or for all values of a map; no field has this name."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 __all__ = ["Module", "cached_property"]
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from functools import cached_property  # noqa: TID251 - type checkers know it
+    from typing import Any
 else:
 
     class cached_property(functools.cached_property):  # noqa: N801, TID251 - it stands for that

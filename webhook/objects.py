@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any, Final
 
-JSONObject = dict[str, Any]
+JSONObject = dict[str, "Any"]
 
 DEFAULT_NAMESPACE: Final = "default"
 """The namespace of an object that states none."""

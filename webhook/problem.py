@@ -7,15 +7,15 @@ and the way a rejected value is shown.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import current
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from json import JSONEncoder
-    from typing import Literal, TypeAlias
+    from typing import Any, Final, Literal, TypeAlias
 
     from webhook.release import Release
 

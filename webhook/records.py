@@ -6,12 +6,14 @@ fields, with other names: :func:`collections.namedtuple` compiles a constructor 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 __all__ = ["NamedTuple"]
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NamedTuple  # noqa: TID251 - type checkers know it
+    from typing import (
+        Any,
+        NamedTuple,  # noqa: TID251 - type checkers know it
+    )
 else:
     from collections import _tuplegetter
     from functools import cache

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NewType
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NewType
 
-Release = NewType("Release", int)
+    Release = NewType("Release", int)
+else:
+    Release = int
 """A Kubernetes release, as the minor of 1.x: 36 for Kubernetes 1.36. Releases compare as numbers."""
 
 

@@ -8,12 +8,12 @@ compared word by word, because a word that differs as a whole is not a slip: ``m
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.patterns import Pattern
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Final
 
 _WORD: Final = Pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_]")
 _LONGEST: Final = 253

@@ -15,13 +15,14 @@ import pytest
 from webhook.api.shapes import schema_of
 from webhook.api.versions import VERSIONS, find, target
 from webhook.release import Release
-from webhook.schema import CREATE, Array, Field, Map, StructFields, compile_struct
+from webhook.schema import CREATE, Array, Field, Map, compile_struct
 from webhook.schema.derive.shape import ListOf, MapOf, Scalar, Structure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webhook.schema.derive.shape import Shape
+    from webhook.schema.fields import StructFields
 
 LISTED_WHOLE = {"ObjectMeta", "NodeSelector", "Condition"}
 """Types of other packages, whose fields are not in the list."""

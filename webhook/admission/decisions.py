@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.admission.enforcement import AUDIT, DENY, WARN, Enforcement, milder
 from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, RecordedFinding
@@ -28,8 +27,10 @@ from webhook.later import cached_property
 from webhook.problem import BAD_REQUEST, ERROR, Problem
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, Final
 
     from webhook.admission.enforcement import Mode
     from webhook.admission.record import Call, Endpoint, Record

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from fnmatch import translate
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Literal
 
 from webhook.admission.requests import kind_of, user_of
 from webhook.api.templates import template_of
 from webhook.later import cached_property
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any, Final
 
 Mode = Literal["deny", "warn", "audit"]
 DENY: Final = "deny"

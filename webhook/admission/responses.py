@@ -6,13 +6,14 @@ import base64
 import json
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii
-from typing import TYPE_CHECKING, Any
 
 from webhook.admission.requests import API_VERSION, kind_of, name_of, part
 from webhook.problem import BAD_REQUEST, aggregate, cut
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
+    from typing import Any
 
     from webhook.policy.evaluation.verdict import Verdict
     from webhook.problem import Problem

@@ -6,8 +6,6 @@ may have another answer is left to be read and answered as a whole.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook.admission.projected import reading_like
 from webhook.admission.record import ALLOWED, Record
 from webhook.admission.responses import assuming
@@ -16,8 +14,10 @@ from webhook.budget import INLINE, REVIEW, Budget, BudgetExceededError, Deadline
 from webhook.extent import Extent
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any, Final
 
     from webhook.admission.enforcement import Enforcement
     from webhook.admission.record import Call

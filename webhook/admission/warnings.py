@@ -6,14 +6,14 @@ small objects only, and while the budget allows.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook.admission.responses import MAX_WARNING_BYTES, clipped
 from webhook.budget import current
 from webhook.problem import ERROR
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any, Final
 
     from webhook.problem import Problem
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook.allocation.constraints import Match
 from webhook.allocation.demand import Stop
 from webhook.allocation.devices import quantity_text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any, Final
 
     from webhook.allocation.capacity import Take
     from webhook.allocation.constraints import Attribute, Value

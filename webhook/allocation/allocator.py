@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 import msgspec
 
 from webhook.allocation.answers import GIVEN_UP, Failure, Result
@@ -22,8 +20,10 @@ from webhook.allocation.view import NodeView
 from webhook.objects import mapping
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+    from typing import Final
 
     from webhook.allocation.pools import Pool
     from webhook.allocation.search import SearchResult

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Protocol
 
 from webhook.allocation.demand import Complaint
 from webhook.allocation.outcome import allocation
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
+    from typing import Final
 
     from webhook.allocation.demand import Demand
     from webhook.allocation.devices import Device

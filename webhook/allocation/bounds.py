@@ -8,12 +8,12 @@ solution and raises no error, so the first solution found stays the same. Sets o
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
 
 from webhook.allocation.constraints import DistinctDevices, Match
 from webhook.allocation.selecting import SelectorFault
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 

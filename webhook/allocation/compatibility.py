@@ -6,10 +6,10 @@ common; a device without groups is compatible only with other devices without gr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Final
 
     from webhook.allocation.view import NodeView
     from webhook.objects import JSONObject

@@ -6,10 +6,12 @@ list attributes, ``allocator_experimental.go``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
+    from typing import Final
 
     from webhook.allocation.devices import Content
 

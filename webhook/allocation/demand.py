@@ -6,8 +6,6 @@ order and words.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook.allocation.capacity import take
 from webhook.allocation.constraints import Attribute, Distinct, DistinctDevices, DistinctLists, Match, MatchLists
 from webhook.allocation.deriving import Derived
@@ -15,8 +13,10 @@ from webhook.allocation.devices import keep
 from webhook.allocation.nodes import terms
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
+    from typing import Any, Final
 
     from webhook.allocation.capacity import Take
     from webhook.allocation.constraints import Constraint, Value

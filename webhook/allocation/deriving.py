@@ -6,8 +6,6 @@ evaluated only where a constraint reads the attribute, and overrides an attribut
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook.allocation.selecting import RUNTIME
 from webhook.cel.errors import CelError
 from webhook.cel.kubernetes.devices import MAX_COST
@@ -16,7 +14,10 @@ from webhook.cel.kubernetes.semver import Semver
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.types.values import type_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Final
+
     from webhook.allocation.devices import Content
     from webhook.allocation.selecting import Values
     from webhook.cel.kubernetes.devices import Selector

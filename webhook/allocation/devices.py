@@ -11,7 +11,6 @@ from collections import defaultdict
 from hashlib import blake2b
 from itertools import count, repeat
 from sys import intern
-from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
@@ -19,19 +18,21 @@ from webhook.formats import decode_quantity, parse_quantity, whole_quantity
 from webhook.formats.quantities import BINARY_SI, DECIMAL_SI
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+    from typing import Final, TypeVar
 
     from webhook.formats import Quantity
     from webhook.objects import JSONObject
+
+    Result = TypeVar("Result")
 
 PoolId = tuple[str, str]
 """Driver and name of a pool."""
 
 Counters = dict[tuple[str, str], int]
 """An amount by counter set and counter."""
-
-Result = TypeVar("Result")
 
 _PLAIN: Final = frozenset({"string", "int", "bool"})
 _is_plain_version: Final = re.compile(r"(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8})){2}").fullmatch

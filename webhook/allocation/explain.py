@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook.allocation.constraints import Match
 from webhook.allocation.demand import Stop
 from webhook.allocation.devices import quantity_text
@@ -11,8 +9,10 @@ from webhook.allocation.drawing import together
 from webhook.allocation.lacks import Lack, lack_of_capacity
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+    from typing import Any, Final
 
     from webhook.allocation.constraints import Attribute, Constraint, Value
     from webhook.allocation.demand import Ask, Demand

@@ -7,12 +7,13 @@ supports all features that are on.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Final
 
 from webhook.release import Release
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+    from typing import Final
 
 
 STABLE: Final = "stable"

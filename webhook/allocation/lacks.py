@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from webhook.allocation.capacity import most_allowed, most_within
 from webhook.allocation.devices import amount, quantity_text
 from webhook.formats import decode_quantity
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from webhook.allocation.capacity import Take
     from webhook.objects import JSONObject

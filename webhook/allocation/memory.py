@@ -7,15 +7,16 @@ same devices free, up to exchanging equal ones, and constraints and counters in 
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.constraints import Distinct, MatchLists
 from webhook.allocation.selecting import SelectorFault
 from webhook.later import cached_property
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+    from typing import Any, Final
 
     from webhook.allocation.counters import Counters, Group, Rest
     from webhook.allocation.demand import Ask, Demand

@@ -5,15 +5,15 @@ Follows component-helpers ``scheduling/corev1/nodeaffinity/nodeaffinity.go`` and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook import formats
 from webhook.inventory.affinity import as_int64
 from webhook.problem import aggregate, quoted
 from webhook.release import Release
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Any, Final
 
     from webhook.objects import JSONObject
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.allocation.demand import Ask
 from webhook.allocation.memory import leaves_traces
 from webhook.allocation.selecting import SelectorFault
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
 

@@ -5,12 +5,12 @@ Follows the end of upstream's ``Allocate``, and ``createNodeSelector``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from webhook.allocation.compatibility import snapshot
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from webhook.allocation.demand import Ask, ClaimDemand
     from webhook.allocation.state import Pick

@@ -6,13 +6,13 @@ not sorted.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook.allocation.devices import Counters, decode_amount
 from webhook.allocation.nodes import SelectorError, node_matches
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any, Final
 
     from webhook.allocation.devices import Catalog, Device, PoolId, Slice
     from webhook.allocation.features import Features, Implementation

@@ -8,8 +8,6 @@ branches that cannot succeed are cut (``bounds``), unless upstream's steps are t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.allocation.bounds import Bounds, can_be_cut
 from webhook.allocation.counters import Counters
 from webhook.allocation.demand import LIMIT, Complaint, Stop
@@ -18,8 +16,10 @@ from webhook.allocation.state import Pick, State
 from webhook.budget import check_deadline
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
+    from typing import Final
 
     from webhook.allocation.demand import Ask, Demand
     from webhook.allocation.selecting import SelectorFault

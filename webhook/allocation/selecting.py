@@ -5,8 +5,6 @@ Follows upstream's ``isSelectable`` and k8s.io/dynamic-resource-allocation ``cel
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook.allocation.devices import keep
 from webhook.budget import current
 from webhook.cel.cache import Cache
@@ -20,8 +18,10 @@ from webhook.cel.syntax.reads import reads
 from webhook.cel.types.values import NONE, DefaultingMap, Optional, type_of
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
+    from typing import Any, Final
 
     from webhook.allocation.devices import Content
     from webhook.allocation.features import Implementation

@@ -6,14 +6,14 @@ that these leave behind: counters taken for a device that a taint or a constrain
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook.allocation.compatibility import Common
 from webhook.allocation.demand import Complaint, Stop
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
+    from typing import Any, Final
 
     from webhook.allocation.capacity import Take
     from webhook.allocation.compatibility import CounterSetKey, Groups

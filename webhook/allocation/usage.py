@@ -6,12 +6,13 @@ Follows ``pkg/scheduler/framework/plugins/dynamicresources/allocateddevices.go``
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.devices import decode_amount
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Any, Final
 
     from webhook.allocation.devices import Counters, PoolId
     from webhook.allocation.pools import Pool

@@ -8,7 +8,6 @@ silences only the rules that may read it.
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.formats.quantities import near_quantity
 from webhook.problem import ONCE_DECODED, Path, value_at
@@ -16,8 +15,10 @@ from webhook.records import NamedTuple
 from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, apart
 from webhook.schema.suggest import misspelt, opaque_part, suggestion
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from typing import Any, Final
 
     from webhook.problem import Problem
     from webhook.schema import CompiledStruct

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
-
 from webhook.api.templates import makes_pods
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
+
 
 _APART: Final = frozenset({"metadata", "annotations", "labels", "volumes", "volumeClaimTemplates", "status"})
 """Fields whose contents are names that people choose, or claims of volumes."""

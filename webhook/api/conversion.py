@@ -7,13 +7,13 @@ differences between versions follow from the types that they replace (:mod:`webh
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 from webhook.api.core.meta import ObjectMeta
 from webhook.api.shapes import type_of
 from webhook.api.versions import GROUP, NEWEST, VERSIONS, find, target
 from webhook.schema import CREATE
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from webhook.objects import JSONObject
     from webhook.release import Release

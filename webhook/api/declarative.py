@@ -6,16 +6,16 @@ findings of the declarative ones are appended. They are found with the others, b
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from webhook.formats import decode_quantity
 from webhook.problem import DUPLICATE, ERROR, Key, duplicate, value_at
 from webhook.schema import Array, Inlined, Map, Nested, Parsed
 from webhook.schema.derive.defaults import Defaults
 from webhook.schema.tagged import declaration, is_declarative, member
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import Any
 
     from webhook.problem import Problem
     from webhook.schema import CompiledStruct, Field, Struct, Target

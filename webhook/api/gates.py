@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from enum import Enum
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
 
 from webhook.schema import OLDEST
 from webhook.spelling import nearest
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, cast
 
 from webhook import formats
 from webhook.api import gates, warnings
@@ -33,8 +32,10 @@ from webhook.schema import (
 )
 from webhook.schema.decoding import apart, as_reported, refuses
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
 
     from webhook.api.core.meta import Object
     from webhook.extent import Extent
@@ -184,14 +185,14 @@ def projected(
         kubernetes: As for :func:`judge_admitted`.
         feature_gates: The same.
     """
-    from webhook.schema.projection import projection  # needed only for kinds that are sent often
+    from webhook.schema.projection import EVERYTHING, projection  # needed only for kinds that are sent often
 
     if find(api_version, kind) is None:
         return None
     stated = None if feature_gates is None else frozenset(feature_gates.items())
-    struct, recognizer, _ = _plan(cast("str", api_version), cast("str", kind), CREATE, kubernetes, stated)
+    struct, recognizer, _ = _plan(str(api_version), str(kind), CREATE, kubernetes, stated)
     type_ = projection(struct, extent)
-    return None if type_ is Any else (type_, recognizer)
+    return None if type_ is EVERYTHING else (type_, recognizer)
 
 
 @lru_cache(maxsize=512)
@@ -382,7 +383,8 @@ def _less(value: Any, path: Sequence[str | int], leaves: Mapping[str, Any]) -> A
 def _namespace_refusals(struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
     """Find a namespace that cannot exist, as NamespaceLifecycle does before validation; no plan accepts one."""
     namespace = (obj.get("metadata") or {}).get("namespace")
-    if not namespace or not cast("type[Object]", struct.type).namespaced:
+    type_: Any = struct.type
+    if not namespace or not type_.namespaced:
         return []
     if not (details := formats.dns_label(namespace, struct.target.release)):
         return []

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 from webhook.api.versions import VERSIONS, find
 from webhook.schema.derive.shape import Structure
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from webhook.schema import Struct
 

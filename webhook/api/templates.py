@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import VERSIONS
 from webhook.schema import Nested
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from webhook.schema import Struct
 
     Steps = tuple[str, ...]

@@ -5,10 +5,9 @@ Follows apimachinery ``pkg/api/validate/union.go``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.problem import invalid
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 

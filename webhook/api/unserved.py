@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.versions import GROUP, KINDS, NEWEST, VERSIONS, Served, misnamed, moved, served
 from webhook.problem import BAD_REQUEST, ERROR, Fix, Path, Problem, refused
@@ -12,7 +11,10 @@ from webhook.schema import OLDEST
 from webhook.schema.decoding import WRONG_TYPE, kind_of
 from webhook.spelling import nearest
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Final
+
     from webhook.release import Release
 
 _NAMED: Final = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})

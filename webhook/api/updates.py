@@ -5,7 +5,7 @@ Follows kube-apiserver (``registry/rest/update.go``, ``registry/generic/registry
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import cast
 
 from webhook.api import warnings
 from webhook.api.core.meta import repeated_owner
@@ -15,8 +15,10 @@ from webhook.schema import UPDATE, UPDATE_STATUS, compile_struct, examined
 from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
 from webhook.schema.fields import name_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Container
+    from typing import Any, Final
 
     from webhook.api.core.meta import Object
     from webhook.problem import Problem

@@ -9,15 +9,16 @@ import re
 import sys
 from functools import cache, lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.later import cached_property
 from webhook.records import NamedTuple
 from webhook.release import Release, span
 from webhook.schema import CREATE, OLDEST, Array, Map, Nested, Target, compile_struct
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from typing import Any, Final
 
     from webhook.api.core.meta import Object
     from webhook.problem import Path

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from webhook.api.gates import GATES, on_since, stage
 from webhook.problem import WARNING, Path, Problem, value_at
 from webhook.schema import CREATE, STATUS, UPDATE_STATUS
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import Any
 
     from webhook.api.versions import Served
     from webhook.release import Release

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from _thread import allocate_lock
-from typing import TYPE_CHECKING, Generic, TypeVar
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Hashable
+    from typing import Generic, TypeVar
 
-Value = TypeVar("Value")
+    Value = TypeVar("Value")
+else:
+    Value = None
+
+    class Generic:
+        """The base of a generic class, of which only type checkers need more."""
+
+        __slots__ = ()
+
+        def __class_getitem__(cls, _: object) -> type:
+            """Return the class itself, for values of any type."""
+            return cls
 
 
 class Cache(Generic[Value]):

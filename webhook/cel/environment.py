@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.budget import MAX_REPORT, current
 from webhook.cel.checker.checker import check
 from webhook.cel.checker.scope import Checked, Scope
@@ -14,6 +12,7 @@ from webhook.cel.runtime.program import Program
 from webhook.cel.syntax.parser import parse
 from webhook.cel.types import base as types
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from webhook.cel.types.values import Value
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from webhook.cel.cost.calls import CostFunction
     from webhook.cel.cost.sizes import Estimate

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any
 
 from webhook.configuration.keys import CONFIGURATION, OPTIONS, schema
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator
+    from typing import Any
 
     from webhook.configuration.reading import Configuration
 

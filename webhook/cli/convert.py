@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, TextIO
 
 from webhook.api.versions import release_of
 from webhook.cli.arguments import UsageError
@@ -20,9 +19,11 @@ from webhook.migration import Wanted, migrate
 from webhook.report.summary import counted
 from webhook.report.text import as_text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
+    from typing import TextIO
 
     from webhook.findings import Finding
     from webhook.migration import Migrated

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.devices import Catalog
 from webhook.api.gates import enabled
@@ -22,8 +21,10 @@ from webhook.report.summary import counted
 from webhook.report.text import as_text
 from webhook.spelling import did_you_mean
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
+    from typing import Any, Final
 
 _CLASS: Final = "DeviceClass"
 _SLICE: Final = "ResourceSlice"

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
 
 from webhook.cli.arguments import UsageError
 from webhook.cli.options.release import kubernetes
 from webhook.documents import STDIN
 from webhook.explain.query import UnknownNameError, explain
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
+    from typing import Final
 
 
 _MOST: Final = 1 << 16

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.cli.arguments import UsageError, make_parser
 from webhook.cli.arguments.parsing import did_you_mean
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, Final
 
 from webhook.allocation import Features
 from webhook.allocation.devices import Catalog
@@ -42,9 +41,11 @@ from webhook.report.text import as_text
 from webhook.simulation import Settings
 from webhook.simulation.cluster import DEFAULT_RELEASE
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Final
 
     from webhook.documents import Document
     from webhook.findings import Finding

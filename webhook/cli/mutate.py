@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
 
 from webhook.api.templates import pod_template
 from webhook.cli.arguments import UsageError
@@ -25,9 +24,11 @@ from webhook.report.summary import counted
 from webhook.report.text import as_text
 from webhook.sources import is_rendered
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any
 
     from webhook.engine.offline import Sender
 

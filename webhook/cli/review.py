@@ -6,7 +6,6 @@ import sys
 from codecs import BOM_UTF8
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from webhook import admission
 from webhook.admission import MalformedReviewError
@@ -17,6 +16,7 @@ from webhook.cli.options.reviews import options
 from webhook.documents import STDIN, STDIN_NAME
 from webhook.report.excerpt import as_json
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Iterator

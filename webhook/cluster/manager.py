@@ -12,7 +12,6 @@ import threading
 import time
 from collections import Counter
 from datetime import timedelta
-from typing import TYPE_CHECKING, Protocol
 
 from webhook.cluster import api
 from webhook.cluster.election import RETRY_SECONDS, Election
@@ -31,9 +30,11 @@ from webhook.cluster.secret import (
     encode_all,
 )
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
+    from typing import Protocol
 
     from webhook.cluster.api import Ref
     from webhook.cluster.options import Lifetimes, ManagerOptions

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook.configuration.shapes import Flag, Key, Label, ListOf, MapOf, Number, Record, Text, Word
 from webhook.limits import MOST_JOBS
 from webhook.suppression.levels import LEVELS
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any, Final
 
 _RULE: Final = Text(example="unknown-field")
 _PATTERN: Final = Text(example="examples/**")

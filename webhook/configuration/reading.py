@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.configuration.keys import CONFIGURATION, texts
 from webhook.documents import STDIN, Document, Unreadable, parse
@@ -17,8 +16,10 @@ from webhook.suppression.levels import LEVELS, OFF
 from webhook.suppression.names import UnknownRuleError, check
 from webhook.suppression.paths import PathIgnore
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any, Final
 
 MAX_BYTES: Final = 1024 * 1024
 """The most bytes of the file."""

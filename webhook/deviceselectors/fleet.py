@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation import Features
 from webhook.allocation.capacity import take
@@ -24,8 +23,10 @@ from webhook.later import cached_property
 from webhook.objects import text
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any, Final
 
     from webhook.allocation.devices import Catalog, Content, Device, Slice
     from webhook.allocation.lacks import Lack

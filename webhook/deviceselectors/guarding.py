@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Final
 
 from webhook.cel.errors import Issues
 from webhook.cel.syntax.ast import Call
@@ -12,8 +11,10 @@ from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import CONDITIONAL, reads
 from webhook.deviceselectors.written import AND, OR
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
+    from typing import Final
 
     from webhook.cel.syntax.ast import Expression
     from webhook.deviceselectors.parts import Read

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.allocation.devices import Catalog
 from webhook.api import gates
 from webhook.api.judgement import judge
@@ -12,8 +10,10 @@ from webhook.deviceselectors.fleet import ERROR, TRUE, Fleet
 from webhook.problem import ERROR as REFUSED
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Final
 
     from webhook.objects import JSONObject
 

@@ -6,8 +6,6 @@ it saw and the one that it wanted: ``memory is 40Gi, wanted >= 80Gi``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook.cel.cache import Cache
 from webhook.cel.errors import CelError
 from webhook.cel.kubernetes.plain import plain_tree
@@ -17,8 +15,10 @@ from webhook.deviceselectors.written import AND, INDEX, NOT, OPERATORS, OR, show
 from webhook.later import Module, cached_property
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any, Final
 
     from webhook.cel.checker import scope
     from webhook.cel.environment import Environment

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.errors import EvaluationError, Issues
 from webhook.cel.kubernetes import semver
@@ -14,8 +13,10 @@ from webhook.formats import readable_quantity
 from webhook.records import NamedTuple
 from webhook.spelling import nearest
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
+    from typing import Any, Final
 
     from webhook.deviceselectors.parts import Parts, Read
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import chain, combinations
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.errors import CelError
 from webhook.cel.syntax.ast import Call, Expression, Ident, ListExpression, Literal, Select
@@ -21,8 +20,10 @@ from webhook.formats import parse_quantity
 from webhook.later import Module
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any, Final
 
     from webhook.cel.kubernetes import quantity, semver
     from webhook.deviceselectors.parts import Parts

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook.cel.syntax.ast import Call, Comprehension, Expression, Ident, ListExpression, Literal, Select, Shared
 from webhook.cel.types.values import Optional
 from webhook.later import Module
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import json
     from collections.abc import Iterator
+    from typing import Any, Final
 
     from webhook.cel.kubernetes import quantity, semver
 else:

@@ -9,13 +9,14 @@ import re
 from collections import Counter
 from functools import lru_cache, partial
 from sys import intern
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents.scalars import KEY_STARTS, WORDS, ScalarError, plain
 from webhook.later import Module
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Any, Final
 
     from webhook.documents.forms import Forms
 
@@ -53,7 +54,7 @@ _Form = tuple[int, int, str, bool, int] | None
 """A line without its value: its column, the column after its dash, its key, whether it is an item of a list, and which
 value it has; None if it is empty.
 """
-_Line = tuple[_Form, Any]
+_Line = tuple[_Form, "Any"]
 """A line and its value."""
 _BLANK: Final[_Line] = None, None
 
@@ -183,7 +184,8 @@ def _mapping(forms: Sequence[_Form], values: Iterable[Any]) -> dict[str, Any] | 
     """Build a mapping from lines; a hot loop, which therefore calls no functions."""
     root: dict[str, Any] = {}
     within: Any = root
-    column, around, pending = 0, list[tuple[int, Any]](), None
+    around: list[tuple[int, Any]] = []
+    column, pending = 0, None
     for form, read in zip(forms, values, strict=True):
         if form is None:
             continue

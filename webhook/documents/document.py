@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents.blocks import offset_of
 from webhook.documents.lists import expanded
@@ -11,8 +10,10 @@ from webhook.later import cached_property
 from webhook.patterns import Pattern
 from webhook.problem import Path, quoted, value_at
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Any, Final
 
     from webhook.documents.comments import Comment
     from webhook.documents.outline import Outline

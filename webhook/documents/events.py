@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 from yaml.parser import Parser
@@ -15,8 +14,10 @@ from webhook.documents.content import ContentError
 from webhook.documents.limits import MAX_EXCERPT, MAX_TAG_DIRECTIVES, too_many_directives
 from webhook.documents.yamlhints import hint_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any, Final
 
 _FORBIDDEN: Final = "[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 """Characters that YAML allows nowhere, not even in quotes (go-yaml v2 ``readerc.go``)."""

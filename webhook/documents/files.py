@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from typing import TYPE_CHECKING, BinaryIO, Final
 
 from webhook.documents.document import Document
 from webhook.documents.limits import MAX_BYTES
@@ -14,8 +13,10 @@ from webhook.documents.selection import EMPTY, KUSTOMIZATIONS, NO_OBJECT, Select
 from webhook.documents.source import STDIN, STDIN_NAME, Unreadable
 from webhook.documents.stream import parse, too_large
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import BinaryIO, Final
 
     from webhook.documents.search import FoundFile
 

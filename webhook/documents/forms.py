@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
+    from typing import Any
 
     ReadLine = Callable[[str], tuple[Any, Any]]
     """Returns a line without its value, and the value."""

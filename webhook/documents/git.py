@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
 
 SECONDS: Final = 10
 """The time limit of git."""

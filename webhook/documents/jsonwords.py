@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
 
 _WORDS: Final = {
     "write a list: a `-` before each entry": "write an array: the entries between [ and ]",

@@ -7,7 +7,7 @@ lists of another form are read as a whole, and so are those with an error.
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any
 
 from webhook.documents.blocks import read_blocks
 from webhook.documents.content import Composed, ContentError
@@ -15,8 +15,10 @@ from webhook.documents.limits import MAX_VALUES
 from webhook.patterns import Pattern
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, MutableSequence
+    from typing import Final
 
 _ITEMS: Final = "items"
 _HEAD: Final = f"{_ITEMS}:\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
 
 from yaml.events import AliasEvent, MappingEndEvent, MappingStartEvent, ScalarEvent, SequenceEndEvent
 
@@ -12,9 +11,11 @@ from webhook.documents.compose import key_of
 from webhook.documents.events import parser_of
 from webhook.documents.jsontext import TOKEN, paired
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
     from collections.abc import Callable
+    from typing import Any, Final
 
 _BLOCK_STYLES: Final = frozenset("|>")
 

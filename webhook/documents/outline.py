@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
 
 from yaml.events import AliasEvent, MappingEndEvent, MappingStartEvent, SequenceEndEvent, SequenceStartEvent
 
@@ -18,9 +17,11 @@ from webhook.documents.jsontext import TOKEN, paired
 from webhook.documents.scalars import MERGE_KEY
 from webhook.problem import Path
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
     from collections.abc import Sequence
+    from typing import Any
 
 
 @dataclass(slots=True)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import deque
 from functools import partial
 from itertools import count, pairwise
-from typing import TYPE_CHECKING, Final
 
 from webhook.documents.document import TEMPLATE, Document, ItemOrigin
 from webhook.documents.lists import expanded
 from webhook.documents.source import Source, Unreadable
 from webhook.documents.stream import SEPARATOR, documents, is_row, text_of, yaml_documents
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Final
 
     from webhook.documents.longlists import LongList
 

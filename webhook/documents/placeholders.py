@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Final
 
 from webhook.documents.content import decoded
 from webhook.documents.document import Document
@@ -12,8 +11,10 @@ from webhook.later import cached_property
 from webhook.patterns import Pattern
 from webhook.problem import value_at
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Final
 
     from webhook.documents.source import Unreadable
 

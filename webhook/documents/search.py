@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Final
 
 from webhook.documents.selection import BROKEN_LINK, SUFFIXES, Selection
 from webhook.documents.source import STDIN, STDIN_NAME, Unreadable
 from webhook.later import Module
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from typing import Final
 
 _fnmatch: Final = Module("fnmatch")
 _MAGIC: Final = frozenset("*?[")

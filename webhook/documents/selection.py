@@ -8,21 +8,22 @@ from __future__ import annotations
 import os
 from codecs import utf_8_encode, utf_16_be_encode, utf_16_le_encode
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from webhook.documents.document import Document
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.placeholders import Templates, may_be_template
 from webhook.documents.stream import parse
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
+    from typing import Any, Final, TypeVar
 
     from webhook.documents.ignored import Ignored
     from webhook.documents.source import Unreadable
 
-_T = TypeVar("_T")
+    _T = TypeVar("_T")
 
 SUFFIXES: Final = (".json", ".yaml", ".yml")
 """The suffixes of manifests in a directory (cli-runtime ``FileExtensions``)."""

@@ -7,7 +7,6 @@ read again where a position is needed, which is rare.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents.content import decoded
 from webhook.documents.document import Document, Origin
@@ -20,8 +19,10 @@ from webhook.documents.stream import is_row
 from webhook.later import cached_property
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any, Final
 
     from webhook.documents.selection import Selection
 
@@ -151,7 +152,7 @@ def _source(found: FoundFile, selection: Selection | None) -> Source | None:
     return None if is_row(text) else Source(found.shown, text)
 
 
-Packed = tuple[Any, int, tuple[str | int, ...], int, int, int, bool, bool]
+Packed = tuple["Any", int, tuple[str | int, ...], int, int, int, bool, bool]
 """A packed document: the object, the index of its document and its place there, the number of its file in the share,
 where the document begins and ends there, and whether it is JSON, or simple. Named tuples take three times as long.
 """

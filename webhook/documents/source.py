@@ -5,14 +5,15 @@ from __future__ import annotations
 from bisect import bisect_right
 from io import StringIO
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final
 
 from webhook.documents.limits import MAX_EXCERPT
 from webhook.later import cached_property
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import MutableSequence
+    from typing import Final
 
     from webhook.problem import Fix
 

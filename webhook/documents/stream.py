@@ -8,7 +8,6 @@ otherwise lines that start with ``---`` separate YAML documents. One unreadable 
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING, Final
 
 from webhook.documents.blocks import read_blocks
 from webhook.documents.content import Composed, ContentError, decoded
@@ -17,8 +16,10 @@ from webhook.documents.limits import MAX_BYTES
 from webhook.documents.source import Source, Unreadable
 from webhook.patterns import Pattern
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
+    from typing import Final
 
 SEPARATOR: Final = "---"
 """The first characters of a line that separates documents."""

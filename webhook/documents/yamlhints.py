@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from webhook.documents.scalars import WORDS
 from webhook.patterns import Pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
 
 _COLON: Final = "mapping values are not allowed in this context"
 _HINTS: Final = {

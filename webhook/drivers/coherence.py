@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook import formats
 from webhook.api.dra.names import DRIVER_NAME_MAX_BYTES, ID_MAX_BYTES
 from webhook.api.versions import NEWEST
 from webhook.drivers.errors import ProfilePlace, meant
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from typing import Any, Final
 
     from webhook.drivers.errors import Mistake
     from webhook.release import Release

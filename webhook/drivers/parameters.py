@@ -6,8 +6,6 @@ behind ``not`` for what drivers check beyond CustomResourceDefinitions.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook import formats
 from webhook.budget import work
 from webhook.cel.errors import CelError
@@ -18,8 +16,10 @@ from webhook.problem import Advice, Fix, shown
 from webhook.records import NamedTuple
 from webhook.spelling import nearest
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
+    from typing import Any, Final
 
     from webhook.drivers.profile import Profile
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook.api.dra.names import ONE_VALUE
 from webhook.drivers.errors import (
     BOOLEAN,
@@ -23,8 +21,10 @@ from webhook.drivers.schema import mistakes_in_section
 from webhook.later import Module
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Any, Final
 
 _coherence: Final = Module("webhook.drivers.coherence")
 TYPES: Final = frozenset(ONE_VALUE)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook.cel.errors import CelError
 from webhook.drivers.errors import (
     BOOLEAN,
@@ -22,8 +20,10 @@ from webhook.drivers.errors import (
 from webhook.later import Module
 from webhook.spelling import nearest
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
+    from typing import Any, Final
 
     from webhook.drivers.errors import Mistake
 

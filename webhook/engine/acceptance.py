@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.judgement import judge
 from webhook.problem import ERROR
 from webhook.schema import STATUS
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any, Final
 
     from webhook.objects import JSONObject
     from webhook.problem import Problem

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from webhook.policy.evaluation.policyset import PolicySet
     from webhook.policy.evaluation.verdict import Decision, Verdict
     from webhook.policy.manifest.model import Policy, Validation

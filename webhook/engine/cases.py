@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.versions import NEWEST, find, release_of, target
 from webhook.engine.offline import evaluate
@@ -20,8 +19,10 @@ from webhook.schema import CREATE, compile_struct
 from webhook.schema.decoding import UNKNOWN_FIELD, WRONG_TYPE, apart
 from webhook.spelling import nearest
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any, Final
 
     from webhook.objects import JSONObject
     from webhook.policy.evaluation.authorizer import Authorizer

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from webhook.engine.mutation import mutate_request
 from webhook.policy.change.difference import difference
 from webhook.policy.evaluation.authorizer import DENY_ALL
@@ -11,8 +9,10 @@ from webhook.policy.evaluation.request import request_of_review
 from webhook.policy.evaluation.validate import validate
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any
 
     from webhook.engine.mutation import Mutation
     from webhook.engine.prescheduled import Rewrite

@@ -6,13 +6,12 @@ changed the object, policies with ``reinvocationPolicy: IfNeeded`` are evaluated
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.policy.change import mutate as policy
 from webhook.policy.change.patch import apply_patch
 from webhook.problem import Problem
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

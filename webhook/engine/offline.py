@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from webhook.api.versions import find, release_of
 from webhook.budget import DOCUMENT, Budget, limited
 from webhook.engine.mutation import mutate_request
@@ -16,8 +14,10 @@ from webhook.policy.evaluation.validate import validate
 from webhook.policy.load import load
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
     from webhook.engine.mutation import Mutation
     from webhook.engine.prescheduled import Rewrite

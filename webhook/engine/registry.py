@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import uuid
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.core.meta import KEPT_BY_STATUS, generated_name
 from webhook.api.shapes import type_of
@@ -18,9 +17,11 @@ from webhook.objects import metadata_of, text
 from webhook.policy.evaluation.request import CREATE, UPDATE
 from webhook.schema import STATUS
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from collections.abc import Set as AbstractSet
+    from typing import Any, Final
 
     from webhook.objects import JSONObject
     from webhook.policy.evaluation.request import Request

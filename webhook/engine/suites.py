@@ -30,7 +30,6 @@ from __future__ import annotations
 
 import json
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
 
 from webhook.api.versions import NEWEST
 from webhook.engine.acceptance import made_invalid
@@ -58,9 +57,11 @@ from webhook.policy.tools.coverage import Coverage, Covered
 from webhook.problem import ERROR, Path, shown
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from typing import Any
 
     from webhook.objects import JSONObject
     from webhook.policy.evaluation.policyset import PolicySet

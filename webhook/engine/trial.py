@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.conversion import ConversionError, convert
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError
@@ -22,9 +21,11 @@ from webhook.policy.manifest.selectors import EVERYTHING
 from webhook.problem import WARNING, Problem
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
+    from typing import Any, Final
 
     from webhook.objects import JSONObject
     from webhook.policy.evaluation.policyset import PolicySet

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from importlib import resources
-from typing import TYPE_CHECKING, Final
 
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Final
 
 _HEADING: Final = re.compile(r"^# (fails|passes|before|policies)\n", re.MULTILINE)
 _RUN: Final = "# run: "

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from typing import TYPE_CHECKING
 
 from webhook.api.versions import target
 from webhook.explain.places import children
 from webhook.release import releases, span
 from webhook.schema import CREATE, Array, Field, Map
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 

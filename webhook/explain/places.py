@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from functools import cache
-from typing import TYPE_CHECKING, Any
 
 from webhook.api.versions import VERSIONS, Served
 from webhook.explain.general import EVERY_FIELD, EVERY_OBJECT
@@ -12,8 +11,10 @@ from webhook.records import NamedTuple
 from webhook.references import every_rule
 from webhook.schema import Array, Declared, Field, Map, Nested, Parsed, Struct, declared
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
 
     from webhook.release import Release
 

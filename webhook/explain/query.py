@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from webhook.api.gates import GATES
 from webhook.api.versions import VERSIONS, release_of
@@ -15,6 +14,7 @@ from webhook.explain.kindnames import addressed, named
 from webhook.explain.places import children, kinds, rules
 from webhook.spelling import either, nearest
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from functools import cache
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Final
 
 from webhook.explain.places import Stated, declared_at, rules_at
 from webhook.records import NamedTuple
 from webhook.schema import IMMUTABLE
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Final
 
     from webhook.explain.places import FieldPlace
     from webhook.release import Release

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import textwrap
-from typing import TYPE_CHECKING, TypeVar
 
 from webhook.api.gates import GATES
 from webhook.explain.counterparts import counterparts
@@ -16,14 +15,18 @@ from webhook.explain.readers import readers
 from webhook.release import span
 from webhook.schema import CREATE, UPDATE, UPDATE_STATUS
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from typing import TypeVar
 
     from webhook.api.versions import Served
     from webhook.explain.places import FieldPlace, Kind, Rule
     from webhook.explain.readers import Reader
     from webhook.release import Release
     from webhook.schema import Declared, Field
+
+    _T = TypeVar("_T")
 
 WIDTH = 100
 
@@ -114,9 +117,6 @@ def of_gate(name: str, needing: Iterable[tuple[FieldPlace, str]]) -> str:
 def releases(served: Served) -> str:
     """Name the first and the last release that serves a kind."""
     return span(served.since, served.until)
-
-
-_T = TypeVar("_T")
 
 
 def _by_version(pairs: Iterable[tuple[Kind, _T]]) -> dict[str, list[_T]]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from webhook.documents.edits import Edit
 from webhook.fixing.lines import STEP, dedented, indented, line_start
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from webhook.documents.nodes import Entry, Node
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Final
 
 from webhook.api.dra.names import IMPLICIT_PREFIX
 from webhook.documents import Document
@@ -16,8 +15,10 @@ from webhook.fixing.structure import nested, removed, unwrapped
 from webhook.problem import Path
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
+    from typing import Final
 
     from webhook.documents import Unreadable
     from webhook.documents.nodes import Node

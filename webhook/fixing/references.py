@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.dra.names import IMPLICIT_PREFIX
 from webhook.findings import identity
@@ -11,8 +10,10 @@ from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE
 from webhook.problem import value_at
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Any, Final
 
     from webhook.documents import Document
     from webhook.findings import Identity

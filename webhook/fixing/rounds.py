@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import chain
-from typing import TYPE_CHECKING, Final
 
 from webhook.findings import NOTE
 from webhook.fixing.planning import Plan, Planner, applied
 from webhook.problem import ERROR, NOT_DECODED
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Final
 
     from webhook.documents import Document, Unreadable
     from webhook.findings import Finding

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Final
 
 from webhook.documents.compose import compose
 from webhook.documents.content import ContentError
 from webhook.documents.edits import Edit
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from webhook.documents.nodes import Node
 
 _CHARACTERS: Final = {

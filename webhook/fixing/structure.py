@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
 
 from webhook.documents.edits import Edit
 from webhook.documents.scalars import NULLS
 from webhook.fixing.lines import STEP, dedented, indented, line_break, line_start
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Final
 
     from webhook.documents.nodes import Entry, Node
     from webhook.fixing.nodes import PlacedNode

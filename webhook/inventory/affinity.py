@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Final
 
 from webhook.budget import work
 from webhook.engine.prescheduled import REQUIRED
@@ -15,8 +14,10 @@ from webhook.objects import mapping, text, texts
 from webhook.problem import cut
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Final
 
     from webhook.objects import JSONObject
 

@@ -5,16 +5,16 @@ Follows ``plugins/dynamicresources/extendeddynamicresources.go`` and ``extended/
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.api.dra.names import IMPLICIT_PREFIX
 from webhook.api.versions import NEWEST
 from webhook.inventory.claims import MADE, owner_reference, uid_of
 from webhook.inventory.resources import amounts, container_requests, is_extended
 from webhook.objects import at, items, mapping, name_of, namespace_of, text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
+    from typing import Final
 
     from webhook.objects import JSONObject
     from webhook.release import Release

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Final
 
 from webhook.api.core.meta import Metadata, Object
 from webhook.api.core.values import Quantity, V1Struct
@@ -12,7 +11,10 @@ from webhook.problem import ERROR
 from webhook.schema import CREATE, Array, Bool, CompiledStruct, Map, Nested, Target, Text, compile_struct
 from webhook.schema.decoding import apart, as_reported
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from webhook.objects import JSONObject
     from webhook.problem import Problem
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.conversion import ConversionError, to_v1, with_defaults
 from webhook.api.judgement import judge_admitted
@@ -12,8 +11,10 @@ from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE, at, items, name_of, namespace_of, text
 from webhook.problem import BAD_REQUEST, ERROR
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import Any, Final
 
     from webhook.inventory.repeated import Repeated
     from webhook.objects import JSONObject

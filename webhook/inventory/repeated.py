@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import marshal
 from sys import intern
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.objects import items, mapping
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Final
+
     from webhook.objects import JSONObject
 
 _MOST: Final = 1 << 12

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from webhook.api.versions import GROUP
 from webhook.documents.rewriting import with_objects
@@ -12,6 +12,7 @@ from webhook.migration.objects import Converted, converted
 from webhook.migration.parameters import Parameters
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook.api.conversion import ConversionError, convert
 from webhook.api.gates import every
 from webhook.api.versions import GROUP, VERSIONS, find, served, target
@@ -16,7 +14,10 @@ from webhook.schema import CREATE, compile_struct
 from webhook.schema.decoding import UNKNOWN_FIELD, apart
 from webhook.schema.suggest import instead
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Final
+
     from webhook.migration.parameters import Parameters
     from webhook.migration.wanted import Wanted
     from webhook.objects import JSONObject

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.api.versions import GROUP
 from webhook.inventory import CLAIMS
 from webhook.migration.structured import of_claim
 from webhook.objects import mapping, name_of, text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Final
 
     from webhook.objects import JSONObject
 

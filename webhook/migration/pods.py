@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
 
 from webhook.api.templates import pod_template
 from webhook.problem import value_at
 from webhook.workloads import pods_in
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
     from webhook.objects import JSONObject
     from webhook.workloads import Locations

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import re
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook import formats
 from webhook.objects import items, text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any, Final
 
     from webhook.objects import JSONObject
 

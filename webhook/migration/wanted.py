@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import GROUP, NEWEST, VERSIONS, served
 from webhook.release import Release
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Final
 
     from webhook.workloads import Locations
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import marshal
 from enum import Enum
-from typing import TYPE_CHECKING, Final
 
 from webhook.inventory import is_claim
 from webhook.later import Module
 from webhook.objects import name_of
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Sequence
+    from typing import Final
 
     from webhook.objects import JSONObject
     from webhook.problem import Path, Problem

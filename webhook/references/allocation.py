@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation import Result
 from webhook.allocation.devices import amount
@@ -23,8 +22,10 @@ from webhook.records import NamedTuple
 from webhook.references.requests import field_of, requests_of, requests_of_capacity
 from webhook.references.rules import NOTE, finding, listed, rule
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from typing import Any, Final
 
     from webhook.objects import JSONObject
     from webhook.problem import Problem

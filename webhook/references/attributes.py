@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.syntax.ast import Call, Literal
 from webhook.deviceselectors.parts import read_of
@@ -15,8 +14,10 @@ from webhook.references.rules import MEANT, finding, in_expression, listed, rule
 from webhook.references.selecting import OTHER_HOLDER, SELECTING, WRITTEN_TYPES, held_elsewhere, reads_of, selectors_of
 from webhook.spelling import nearest
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any, Final
 
     from webhook.cel.syntax.ast import Expression
     from webhook.deviceselectors.parts import Read

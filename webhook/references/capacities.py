@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.inventory import CLAIMS
 from webhook.objects import items, mapping, text
 from webhook.references.requests import drivers_of, requests_of
 from webhook.references.rules import finding, instead, rule
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.inventory import CLAIMS, devices_path
 from webhook.objects import at, items, mapping, name_of, number, text, texts
 from webhook.problem import Advice, Path
 from webhook.references.requests import drivers_of, requests_of, wrong_drivers
 from webhook.references.rules import finding, in_expression, in_place, rule
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Final
 
     from webhook.objects import JSONObject
     from webhook.problem import Problem

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.objects import items, name_of, text
 from webhook.references.requests import drivers_of, wrong_drivers
 from webhook.references.rules import finding, listed, rule
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

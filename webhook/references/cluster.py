@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.api.gates import enabled, settable
 from webhook.api.templates import pod_template
 from webhook.api.versions import NEWEST, find, release_of
@@ -15,6 +13,7 @@ from webhook.references.lookup import every_rule, look
 from webhook.references.rules import Context
 from webhook.references.views import pod_view
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import repeat
-from typing import TYPE_CHECKING
 
 from webhook.cel.kubernetes.shapes import shape_of
 from webhook.cel.syntax.ast import Call
@@ -17,6 +16,7 @@ from webhook.references.alike import Plain
 from webhook.references.requests import drivers_of
 from webhook.references.selecting import reads_of, selectors_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

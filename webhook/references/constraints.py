@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.inventory import CLAIMS, devices_path
 from webhook.objects import items, number, text, texts
 from webhook.problem import Advice, Fix, value_at
@@ -12,8 +10,10 @@ from webhook.references.requests import drivers_of, requests_of
 from webhook.references.rules import MEANT, NOTE, finding, listed, rule
 from webhook.spelling import nearest
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
+    from typing import Final
 
     from webhook.drivers import Profile
     from webhook.objects import JSONObject

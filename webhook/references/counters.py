@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.formats import readable_quantity
 from webhook.objects import items, mapping, number, text
 from webhook.references.rules import finding, in_place, pool_of, rule
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Final
 
     from webhook.objects import JSONObject
     from webhook.problem import Problem

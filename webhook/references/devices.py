@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Final
 
 from webhook.cel.types.values import type_of
 from webhook.deviceselectors.parts import start_of
@@ -25,8 +24,10 @@ from webhook.references.selecting import (
 )
 from webhook.spelling import nearest
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Final
 
     from webhook.allocation.devices import Content
     from webhook.cel.syntax.ast import Expression

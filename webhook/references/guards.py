@@ -5,8 +5,6 @@ What fails on every device, other rules report first: only an expression that ca
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.api.dra.names import STANDARD_DOMAIN
 from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.reads import tested_origins
@@ -14,6 +12,7 @@ from webhook.references.attributes import Around, is_published, unmatched_select
 from webhook.references.rules import NOTE, ask_first, finding, rule
 from webhook.references.selecting import SELECTING, reads_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

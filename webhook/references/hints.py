@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.core.podspec import SOURCES
 from webhook.api.dra.names import STANDARD_DOMAIN
@@ -16,8 +15,10 @@ from webhook.references import placementhints, selectorhints
 from webhook.references.rules import MEANT, in_place, listed
 from webhook.spelling import nearest
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any, Final
 
     from webhook.problem import Problem
 

@@ -6,7 +6,6 @@ Most claims of a repository differ by their names, and some by a constant in a s
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -15,7 +14,10 @@ from webhook.inventory import devices_path
 from webhook.objects import at, name_of
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from webhook.objects import JSONObject
 
 _encode: Final = msgspec.json.Encoder().encode

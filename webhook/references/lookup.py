@@ -5,16 +5,17 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.inventory import CLAIMS, devices_path
 from webhook.objects import items, mapping
 from webhook.references.requests import requests_of
 from webhook.references.rules import RULES, Context, Rule
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any, Final
 
     from webhook.objects import JSONObject
     from webhook.problem import Fix, Path, Problem

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import BudgetExceededError, limited
 from webhook.inventory import CLAIMS, devices_path
@@ -11,8 +10,10 @@ from webhook.objects import at, items, text
 from webhook.problem import Advice
 from webhook.references.rules import finding, rule
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Any, Final
 
     from webhook.drivers import ParameterFault, Profile
     from webhook.objects import JSONObject

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Final
 
 from webhook.engine.manifests import review
 from webhook.inventory import CLAIMS
@@ -17,8 +16,10 @@ from webhook.references.pods import WITHOUT_DEVICES
 from webhook.references.rules import Context
 from webhook.simulation.scheduler import requested_classes
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Final
 
     from webhook.objects import JSONObject
     from webhook.problem import Problem

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook.api.core.placement import COMPARING, COMPARING_GATE, COMPARING_SINCE
 from webhook.documents.dump import dump
 from webhook.objects import text
 from webhook.patterns import Pattern
 from webhook.problem import Advice, value_at
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Final
+
     from webhook.problem import Problem
 
 _TOLERATION: Final = {

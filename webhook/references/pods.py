@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.api.dra.names import IMPLICIT_PREFIX
 from webhook.fixing.references import NAMED_BY
 from webhook.inventory.claims import source
@@ -16,8 +14,10 @@ from webhook.references.requests import drivers_of
 from webhook.references.rules import NOTE, finding, in_place, listed, rule
 from webhook.spelling import did_you_mean
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Final
 
     from webhook.objects import JSONObject
     from webhook.problem import Problem

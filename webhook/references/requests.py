@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.inventory import devices_path
 from webhook.objects import items, mapping, text
 from webhook.problem import Advice
 from webhook.records import NamedTuple
 from webhook.references.rules import finding, in_place, listed
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook.api.dra.names import ONE_VALUE
 from webhook.api.dra.selectors import SELECTORS_MAX_ITEMS
 from webhook.cel.syntax.ast import Call, Literal
@@ -18,8 +16,10 @@ from webhook.patterns import Pattern
 from webhook.records import NamedTuple
 from webhook.references.requests import requests_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Any, Final
 
     from webhook.allocation.selecting import SelectorFault
     from webhook.cel.syntax.ast import Expression

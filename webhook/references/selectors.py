@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
 
 from webhook import formats
 from webhook.budget import current
@@ -24,8 +23,10 @@ from webhook.references.rules import finding, in_expression, rule
 from webhook.references.selecting import SELECTING, WRITTEN_TYPES, failures, reads_of, selectors_of, text_comparisons
 from webhook.spelling import nearest
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Final
 
     from webhook.cel.kubernetes import semver
     from webhook.cel.syntax.ast import Expression

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.deviceselectors.repeated import published_twice
 from webhook.objects import items, name_of, number, text
 from webhook.references.rules import finding, in_place, listed, pool_of, rule
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

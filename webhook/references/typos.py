@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import TYPE_CHECKING, Final
 
 from webhook.inventory import CLAIMS, devices_path
 from webhook.objects import items, mapping, name_of, text
@@ -13,8 +12,10 @@ from webhook.references.requests import drivers_of, requests_of
 from webhook.references.rules import MEANT, finding, in_expression, rule
 from webhook.spelling import mistyped
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import Final
 
     from webhook.objects import JSONObject
     from webhook.problem import Problem

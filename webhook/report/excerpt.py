@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from webhook.documents.selection import KUSTOMIZATIONS
 from webhook.documents.source import STDIN_NAME
 from webhook.problem import JUDGED_AS, ONCE_DECODED
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from webhook.findings import Finding, Origin
     from webhook.problem import Fix

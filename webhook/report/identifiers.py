@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.explain.links import page
 from webhook.report import Format
 from webhook.report.excerpt import as_json, fix_of
 from webhook.report.identifiers import identified
 from webhook.report.summary import by_number, noted
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Final
 
     from webhook.findings import Finding
     from webhook.objects import JSONObject

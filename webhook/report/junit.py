@@ -10,7 +10,6 @@ policies and suites themselves.
 from __future__ import annotations
 
 from itertools import filterfalse
-from typing import TYPE_CHECKING
 
 from webhook.problem import ERROR
 from webhook.records import NamedTuple
@@ -18,6 +17,7 @@ from webhook.report import Format
 from webhook.report.excerpt import as_markup, full_text, line_of, place_of, printable_lines
 from webhook.report.summary import noted
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
 
 from webhook.explain.links import page
 from webhook.report import Format
@@ -26,8 +25,10 @@ from webhook.report.excerpt import (
 from webhook.report.summary import closing
 from webhook.report.text import folded
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import Final
 
     from webhook.findings import Finding
     from webhook.report.model import Report

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
 
 from webhook.findings import NOTE, Finding, by_place, found
 from webhook.problem import ERROR, WARNING, Problem
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any
 
     from webhook.documents import Document
     from webhook.engine.suites import SuiteResult

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from webhook.explain.links import HOME, page
@@ -16,8 +15,10 @@ from webhook.report.identifiers import identified
 from webhook.report.sariffixes import fixes
 from webhook.report.summary import noted
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from typing import Final
 
     from webhook.findings import Finding, Origin, Suppression
     from webhook.objects import JSONObject

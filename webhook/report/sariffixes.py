@@ -5,12 +5,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final
 
 from webhook.report.excerpt import fix_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Final
 
     from webhook.documents.edits import Edit
     from webhook.findings import Finding

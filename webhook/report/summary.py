@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from webhook.documents.selection import (
     BROKEN_LINK,
@@ -18,6 +17,7 @@ from webhook.documents.selection import (
 )
 from webhook.report.excerpt import fix_of, printable
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.report import Format
 from webhook.report.excerpt import (
     MAX_LINE,
@@ -18,6 +16,7 @@ from webhook.report.excerpt import (
 )
 from webhook.report.summary import by_release, closing, counted
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 

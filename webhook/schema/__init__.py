@@ -9,7 +9,7 @@ from webhook.schema.collections import Array, Map
 from webhook.schema.compiled import CompiledStruct, compile_struct
 from webhook.schema.declarations import Declared, Struct, check, declared, exactly_one, implied, transition
 from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, WRONG_TYPE
-from webhook.schema.fields import ANY, CHANGED, IMMUTABLE, ITSELF, NEW, STORED, Default, Field, StructFields
+from webhook.schema.fields import ANY, CHANGED, IMMUTABLE, ITSELF, NEW, STORED, Default, Field
 from webhook.schema.known import remember
 from webhook.schema.nested import Inlined, Nested
 from webhook.schema.often import Often, examined, often
@@ -47,7 +47,6 @@ __all__ = [
     "Often",
     "Parsed",
     "Struct",
-    "StructFields",
     "Target",
     "Text",
     "View",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
 
 from webhook.patterns import Pattern
 from webhook.problem import (
@@ -23,8 +22,10 @@ from webhook.problem import (
 from webhook.schema.decoding import UNKNOWN_FIELD, Misfit, apart, refuses, under, wrong_type
 from webhook.schema.fields import EMPTY, NOTHING, CompiledField, Field, most
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+    from typing import Any
 
     from webhook.schema.decoding import SchemaFinding
     from webhook.schema.fields import Change, Place, Walk

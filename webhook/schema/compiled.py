@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
 
 from webhook.later import cached_property
 from webhook.problem import ERROR, Key, Path, Problem
@@ -14,8 +13,10 @@ from webhook.schema.fields import ITSELF, NEW, NOTHING, STORED, Default, decodin
 from webhook.schema.target import CREATE, UPDATE, UPDATE_STATUS
 from webhook.schema.view import view_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
+    from typing import Any
 
     from webhook.schema.decoding import SchemaFinding
     from webhook.schema.fields import Change, CompiledField, Field, Recheck, Spelled, StructFields, Walk

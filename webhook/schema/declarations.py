@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING, Any, ClassVar
 
 from webhook.records import NamedTuple
 from webhook.schema.fields import Field, name_of
 from webhook.schema.target import OLDEST, Target
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Any, ClassVar
 
     from webhook.problem import Problem
 

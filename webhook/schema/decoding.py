@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from webhook.patterns import Pattern
 from webhook.problem import BAD_REQUEST, ERROR, Advice, Fix, Key, Path, Problem, clipped, quoted
 from webhook.records import NamedTuple
 from webhook.spelling import nearest
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any, Final, TypeAlias
 
     SchemaFinding: TypeAlias = "Misfit | Problem"
 

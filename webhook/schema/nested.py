@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.later import cached_property
 from webhook.problem import Advice, Fix, Path, Problem, invalid, required
@@ -11,8 +10,10 @@ from webhook.schema.compiled import compile_struct
 from webhook.schema.decoding import Misfit, wrong_type
 from webhook.schema.fields import IMMUTABLE, NOTHING, CompiledField, Default, Field
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from typing import Any, Final
 
     from webhook.release import Release
     from webhook.schema.declarations import Struct

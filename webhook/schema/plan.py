@@ -13,7 +13,7 @@ from functools import cache, partial
 from itertools import chain
 from operator import attrgetter
 from types import GenericAlias
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 from msgspec import Meta, MsgspecError, convert, defstruct
 
@@ -24,9 +24,11 @@ from webhook.schema.known import remember
 from webhook.schema.nested import Nested
 from webhook.schema.scalars import WIDEST, Anything, Int, Parsed, Scalar, Text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
+    from typing import Final
 
     from webhook.release import Release
     from webhook.schema.compiled import CompiledStruct

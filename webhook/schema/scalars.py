@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from functools import cache, lru_cache, partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from webhook.problem import (
     TOO_LONG,
@@ -23,8 +22,10 @@ from webhook.problem import (
 from webhook.schema.decoding import Misfit, unparsable, wrong_type
 from webhook.schema.fields import EMPTY, NOTHING, CompiledField, Default, Field, decoding_later, most, name_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any, ClassVar, Final
 
     from webhook.release import Release
     from webhook.schema.decoding import SchemaFinding

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.problem import Advice, Fix, Path
 from webhook.records import NamedTuple
 from webhook.schema.collections import Array, Map
@@ -11,6 +9,7 @@ from webhook.schema.nested import Nested
 from webhook.schema.target import STATUS
 from webhook.spelling import near, nearest
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 

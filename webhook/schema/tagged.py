@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.problem import DUPLICATE, Key
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from webhook.problem import Path, Problem
     from webhook.schema.fields import Field, StructFields

@@ -10,8 +10,6 @@ in a process that can be killed; :mod:`webhook.server.monitoring` reports it in 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.server.errors import ServerError
 from webhook.server.http.adapter import BODY_LIMIT, Adapter
 from webhook.server.http.heavy import Heavy
@@ -24,6 +22,7 @@ from webhook.server.process.running import SHUTDOWN_DELAY, Plain, serve
 from webhook.server.tls.certificate import Certificate
 from webhook.server.tls.clients import Clients
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 

@@ -7,8 +7,6 @@ Programs need only :func:`simulate`. The parts: :mod:`cluster <webhook.simulatio
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from webhook.inventory import Inventory
 from webhook.simulation.answers import Answers
 from webhook.simulation.cluster import DEFAULT_RELEASE, Cluster, Settings
@@ -17,8 +15,10 @@ from webhook.simulation.running import Running
 from webhook.simulation.scheduler import Placement, Scheduler
 from webhook.simulation.workloads import is_workload, pods_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Any
 
 __all__ = ["DEFAULT_RELEASE", "Cluster", "Inventory", "Placement", "Scheduler", "Settings", "simulate"]
 

@@ -5,14 +5,14 @@ Follows component-helpers ``scheduling/corev1/nodeaffinity/nodeaffinity.go`` and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.allocation.nodes import term_selects
 from webhook.engine.prescheduled import REQUIRED
 from webhook.objects import items, mapping, name_of, text, texts
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Final
 
     from webhook.objects import JSONObject
 

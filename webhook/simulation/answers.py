@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.inventory.claims import allocation_of, uid_of
 from webhook.inventory.extended import ExtendedResources
@@ -19,8 +18,10 @@ from webhook.simulation.rejections import Explainer
 from webhook.simulation.suggestions import Suggestions
 from webhook.simulation.verdicts import Round
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any, Final
 
     from webhook.objects import JSONObject
     from webhook.simulation.rejections import Group

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.inventory.claims import allocation_of
 from webhook.objects import at, full_name_of, items, mapping, name_of, text, texts
 from webhook.problem import aggregate
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any, Final
 
     from webhook.inventory.claims import Consumer
     from webhook.objects import JSONObject

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from copy import copy
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation import Allocator, Features
 from webhook.allocation.devices import Catalog
@@ -23,8 +22,10 @@ from webhook.simulation.affinity import required, selects
 from webhook.simulation.nodeallocatable import NodeAllocatable
 from webhook.simulation.nodes import Demand, NodeState
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Any, Final
 
     from webhook.inventory import Inventory
     from webhook.inventory.claims import Consumer

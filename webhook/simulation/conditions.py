@@ -6,12 +6,13 @@ Follows ``pkg/scheduler/framework/types.go`` (FitError) and ``framework/preempti
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
 
 from webhook.objects import text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Final
 
     from webhook.objects import JSONObject
     from webhook.simulation.nodes import Refusal

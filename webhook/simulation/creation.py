@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.api.dra.resourceclaim import ADMIN_SINCE, admin_label, admin_label_meant, admin_refusal
 from webhook.inventory.claims import MADE
 from webhook.objects import at, items, mapping, name_of, namespace_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from webhook.inventory import Inventory
     from webhook.objects import JSONObject

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Final
 
 from webhook.deviceselectors.fleet import shortened
 from webhook.inventory.claims import POD, POD_GROUP, allocation_of
@@ -11,8 +10,10 @@ from webhook.objects import at, full_name_of, items, mapping, namespace_of, text
 from webhook.simulation.affinity import selects
 from webhook.simulation.binding import has_failed
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Final
 
     from webhook.objects import JSONObject
     from webhook.simulation.cluster import Cluster

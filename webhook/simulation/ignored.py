@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.allocation.devices import TaintRule
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import drivers
@@ -11,6 +9,7 @@ from webhook.inventory.claims import allocation_of
 from webhook.objects import items, text
 from webhook.simulation.rejections import requests
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from webhook.objects import JSONObject
     from webhook.simulation.cluster import Cluster

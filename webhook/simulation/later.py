@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from copy import deepcopy
 from functools import partial
-from typing import TYPE_CHECKING, Final
 
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import drivers
@@ -19,8 +18,10 @@ from webhook.simulation.rejections import requests
 from webhook.simulation.taints import Taint, taint_of
 from webhook.spelling import nearest
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from typing import Final
 
     from webhook.objects import JSONObject
     from webhook.simulation.cluster import Cluster, Settings

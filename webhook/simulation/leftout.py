@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.objects import items, mapping, namespace_of, number, text
 from webhook.simulation.queue import priority
 from webhook.simulation.rejections import requests
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Final
 
     from webhook.inventory import Inventory
     from webhook.objects import JSONObject

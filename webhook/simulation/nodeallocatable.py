@@ -7,7 +7,6 @@ resources of a pod as a whole (``spec.resources``) are not compared with those t
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.devices import amount
 from webhook.formats import decode_quantity
@@ -15,8 +14,10 @@ from webhook.inventory.claims import allocation_of
 from webhook.inventory.resources import amounts
 from webhook.objects import at, items, mapping, text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any, Final
 
     from webhook.objects import JSONObject
 

@@ -6,15 +6,15 @@ nodeunschedulable, nodename, tainttoleration, nodeaffinity, nodeports, noderesou
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.inventory.resources import NATIVE, PODS, amounts, requests
 from webhook.objects import at, items, mapping, number, text
 from webhook.records import NamedTuple
 from webhook.simulation.affinity import BLOCKING, UNSCHEDULABLE, tolerates, wants
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Final
 
     from webhook.objects import JSONObject
     from webhook.release import Release

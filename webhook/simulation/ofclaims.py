@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.devices import amount, quantity_text
 from webhook.deviceselectors.guarding import guarded
@@ -18,8 +17,10 @@ from webhook.simulation.rejections import requests
 from webhook.simulation.taints import Taint, taint_of
 from webhook.spelling import nearest
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any, Final
 
     from webhook.deviceselectors.parts import Read
     from webhook.formats import Quantity

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from copy import deepcopy
 from functools import partial
-from typing import TYPE_CHECKING, Final
 
 from webhook.inventory.resources import amounts, container_requests, is_extended
 from webhook.inventory.resources import requests as pod_requests
@@ -13,8 +12,10 @@ from webhook.records import NamedTuple
 from webhook.simulation.change import Change
 from webhook.spelling import nearest
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from typing import Final
 
     from webhook.objects import JSONObject
     from webhook.simulation.cluster import Cluster

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.allocation.devices import quantity_text
 from webhook.deviceselectors.fleet import shortened
 from webhook.engine.prescheduled import REQUIRED
@@ -13,8 +11,10 @@ from webhook.simulation.affinity import named_by, wants
 from webhook.simulation.change import Change, demanding
 from webhook.simulation.taints import Taint, taint_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+    from typing import Final
 
     from webhook.objects import JSONObject
     from webhook.simulation.nodes import Demand, NodeState

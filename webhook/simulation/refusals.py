@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.deviceselectors.fleet import shortened
 from webhook.engine.prescheduled import REQUIRED
 from webhook.inventory.affinity import unmatched
@@ -15,8 +13,10 @@ from webhook.simulation.ofnodes import amount_text, state_of
 from webhook.simulation.taints import taint_of
 from webhook.spelling import did_you_mean
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
+    from typing import Final
 
     from webhook.objects import JSONObject
     from webhook.simulation.nodes import Demand, NodeState, Refusal

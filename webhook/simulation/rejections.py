@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.across import conflict, constraint, spread
 from webhook.allocation.explain import (
@@ -31,8 +30,10 @@ from webhook.simulation.shortages import Shortages
 from webhook.simulation.taints import Taint, taint_of, untolerated
 from webhook.spelling import either
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
+    from typing import Any, Final
 
     from webhook.allocation import Attempt
     from webhook.allocation.explain import DeviceReason, Funnel

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Final
 
 from webhook.inventory.claims import allocation_of
 from webhook.objects import full_name_of, items, namespace_of
@@ -12,8 +11,10 @@ from webhook.simulation.change import Change, in_claim, same
 from webhook.simulation.holders import COPY, holder, pods_of, used_by
 from webhook.simulation.running import owners_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
+    from typing import Final
 
     from webhook.objects import JSONObject
     from webhook.simulation.cluster import Cluster

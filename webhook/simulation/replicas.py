@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import DeadlineExceededError
 from webhook.inventory.claims import source
 from webhook.objects import items, name_of, namespace_of
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any, Final
 
     from webhook.objects import JSONObject
     from webhook.simulation.scheduler import Placement, Scheduler

@@ -6,7 +6,6 @@ Omits affinity to other pods, topology spread, volumes, preemption, and all scor
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
 
 from webhook.allocation import Result
 from webhook.inventory.claims import (
@@ -28,8 +27,10 @@ from webhook.simulation.affinity import named, selects
 from webhook.simulation.nodes import UNNAMED, Demand
 from webhook.simulation.verdicts import Needs, Round, Verdicts
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Final
 
     from webhook.objects import JSONObject
     from webhook.simulation.cluster import Cluster

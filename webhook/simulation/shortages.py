@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Final
 
 from webhook.deviceselectors.fleet import padded
 from webhook.formats import readable_quantity
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Final
 
     from webhook.allocation.lacks import Lack
     from webhook.objects import JSONObject

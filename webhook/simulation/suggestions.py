@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import ExitStack
 from itertools import combinations, islice
 from time import monotonic
-from typing import TYPE_CHECKING, Final
 
 from webhook.budget import Budget, DeadlineExceededError, current, limited
 from webhook.records import NamedTuple
@@ -13,8 +12,10 @@ from webhook.simulation import later, ofclaims, ofextended, ofnodes, releases
 from webhook.simulation.affinity import named
 from webhook.simulation.verdicts import Round, Verdicts
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from typing import Final
 
     from webhook.objects import JSONObject
     from webhook.simulation.change import Change

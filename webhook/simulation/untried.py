@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING, Final
 
 from webhook.inventory import CLAIMS, Inventory
 from webhook.inventory.claims import Blocked, allocation_of, claims_of, source
@@ -12,8 +11,10 @@ from webhook.simulation.rejections import requests
 from webhook.simulation.suggestions import Advice, Suggestion
 from webhook.spelling import nearest
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Final
 
     from webhook.objects import JSONObject
     from webhook.simulation.scheduler import Placement, Scheduler

@@ -7,7 +7,6 @@ pods or devices have changed are checked again.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
 
 from webhook.allocation import Failure
 from webhook.budget import check_deadline
@@ -20,8 +19,10 @@ from webhook.simulation.cluster import EVERYWHERE
 from webhook.simulation.nodeallocatable import mentions
 from webhook.simulation.nodes import INSUFFICIENT, Refusal
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from typing import Final
 
     from webhook.allocation import Attempt, Result
     from webhook.inventory.claims import Consumer

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook.api.templates import pod_template
 from webhook.engine.prescheduled import REQUIRED
 from webhook.inventory import MalformedError
@@ -12,8 +10,10 @@ from webhook.objects import at, items, mapping, name_of, namespace_of, number, t
 from webhook.simulation.affinity import BLOCKING, UNSCHEDULABLE, tolerates, wants
 from webhook.simulation.running import Running
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Any, Final
 
     from webhook.objects import JSONObject
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
 
 from webhook.documents import Document, parse
 from webhook.documents.files import open_regular
@@ -11,8 +10,10 @@ from webhook.documents.git import repository
 from webhook.documents.limits import MAX_BYTES
 from webhook.sources.options import kustomization_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Final
 
     from webhook.documents import Unreadable
 

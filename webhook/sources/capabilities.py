@@ -11,13 +11,14 @@ import re
 from contextlib import contextmanager
 from shutil import copytree
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
 
 from webhook.documents.files import open_regular
 from webhook.documents.limits import MAX_BYTES
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
+    from typing import Final
 
 _ASKS: Final = re.compile(r'(?<![$\w.])[$\w.]*\.Capabilities\.APIVersions\.Has\s+"(resource\.k8s\.io/[\w/]+)"')
 _TEMPLATES: Final = "templates"

@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import NEWEST, VERSIONS
 from webhook.documents.search import bare
 from webhook.documents.selection import KUSTOMIZATIONS
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AbstractContextManager
+    from typing import Final
 
     from webhook.release import Release
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from textwrap import dedent
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents import Document, parse
 from webhook.documents.files import open_regular
@@ -19,8 +18,10 @@ from webhook.problem import Path, value_at
 from webhook.records import NamedTuple
 from webhook.sources.options import kustomization_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Any, Final
 
     from webhook.objects import JSONObject
 

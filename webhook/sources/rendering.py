@@ -8,7 +8,6 @@ import re
 import sys
 from importlib.util import find_spec
 from shutil import which
-from typing import TYPE_CHECKING, Final
 
 from webhook.documents import Document, Selection, Unreadable, parse
 from webhook.documents.document import SOURCE
@@ -19,8 +18,10 @@ from webhook.sources.kustomize import failed
 from webhook.sources.options import RenderOptions, SourceError, is_chart, kustomization_of
 from webhook.sources.running import ProgramError, run
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from typing import Final
 
 RELEASE: Final = "release-name"
 """The release's name, as in ``helm template``."""

@@ -8,12 +8,13 @@ import signal
 import subprocess
 from contextlib import contextmanager, suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents.limits import MAX_BYTES
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from typing import Any, Final
 
     from webhook.sources.options import Progress
 

@@ -11,13 +11,14 @@ import re
 from collections import Counter
 from difflib import SequenceMatcher
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
 
 from webhook.documents.limits import MAX_EXCERPT
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Final
 
 _ACTION: Final = "{{"
 _OUTPUT: Final = re.compile(r"(?:\s*\{\{-|\{\{).*?(?:-\}\}\s*|\}\})")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.documents import Document
 from webhook.findings import INTERNAL, Finding, Suppression, by_place, identity
 from webhook.suppression import baseline
@@ -12,8 +10,10 @@ from webhook.suppression.names import called
 from webhook.suppression.paths import PathIgnores
 from webhook.suppression.statements import Statements
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Final
 
     from webhook.documents import Unreadable
     from webhook.findings import Fingerprint

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.findings import NOTE, UNREADABLE
 from webhook.problem import ERROR, WARNING
 from webhook.records import NamedTuple
 from webhook.suppression.names import check, names, names_in
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import Final
 
     from webhook.findings import Finding
 

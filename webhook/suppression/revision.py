@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from functools import lru_cache
-from typing import TYPE_CHECKING, BinaryIO, Final, cast
+from typing import cast
 
 from webhook.documents import parse
 from webhook.documents.files import open_regular
@@ -19,9 +19,11 @@ from webhook.documents.selection import KUSTOMIZATIONS, SUFFIXES
 from webhook.later import cached_property
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
     from subprocess import Popen
+    from typing import BinaryIO, Final
 
     from webhook.documents import Document, Unreadable
 

@@ -6,10 +6,10 @@ or at a pod spec. The sources are the projects' API types, as of mid-2026.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Final
 
 _JOB_SET: Final = "replicatedJobs[].template.spec.template"
 _RAY: Final = ("headGroupSpec.template", "workerGroupSpecs[].template")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook.workloads.embedded import PodsIn, every_object, manifest
 from webhook.workloads.locations import LOCATIONS, MIXED, OF_JOBS
 from webhook.workloads.projects import PODS
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import Any, Final
 
     from webhook.objects import JSONObject
     from webhook.workloads.embedded import Steps

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook.problem import WARNING, Path, Problem
 from webhook.workloads.embedded import PodsIn, every_object, manifest
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any, Final
 
     from webhook.objects import JSONObject
     from webhook.workloads.embedded import Steps

@@ -5,16 +5,16 @@ Source: kubernetes ``pkg/apis/core/validation/validation.go``, ``validateResourc
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook import formats
 from webhook.formats.quantities import Quantity, decode_quantity, parse_quantity
 from webhook.problem import Key, Path, Verbatim, forbidden, invalid, required
 from webhook.release import Release
 from webhook.schema import remember
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Any, Final
 
     from webhook.problem import Problem
     from webhook.schema import Target

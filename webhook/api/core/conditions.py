@@ -5,13 +5,12 @@ Rules follow apimachinery ``pkg/apis/meta/v1/validation/validation.go`` (Validat
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook import formats
 from webhook.api.core.values import Time, V1Struct
 from webhook.problem import required
 from webhook.schema import OLDEST, Array, Int, Nested, Text, check
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

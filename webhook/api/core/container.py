@@ -6,8 +6,6 @@ misspelt fields are found.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final
-
 from webhook import formats
 from webhook.api.core import amounts
 from webhook.api.core.values import Quantity, V1Struct, unjudged
@@ -15,8 +13,10 @@ from webhook.formats.images import LATEST, tag_of
 from webhook.problem import forbidden
 from webhook.schema import Anything, Array, Bool, Int, Map, Nested, Text, check
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any, ClassVar, Final
 
     from webhook.problem import Problem
     from webhook.release import Release

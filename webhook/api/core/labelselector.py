@@ -5,14 +5,13 @@ Rules follow apimachinery ``pkg/apis/meta/v1/validation/validation.go`` (Validat
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook import formats
 from webhook.api.core.meta import wrong_labels
 from webhook.api.core.values import V1Struct
 from webhook.problem import forbidden, invalid, of_own_type, required
 from webhook.schema import Array, Map, Nested, Text, check
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

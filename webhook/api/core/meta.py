@@ -6,7 +6,6 @@ Rules follow apimachinery ``pkg/api/validation/objectmeta.go`` and ``pkg/apis/me
 from __future__ import annotations
 
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from webhook import formats
 from webhook.api.core.values import Time, V1Struct
@@ -31,8 +30,10 @@ from webhook.schema import (
 )
 from webhook.schema.fields import name_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from typing import Any, ClassVar, Final
 
     from webhook.release import Release
     from webhook.schema import Target, View

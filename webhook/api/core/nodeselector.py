@@ -5,15 +5,15 @@ Rules follow ``pkg/apis/core/validation/validation.go`` (ValidateNodeSelector).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final
-
 from webhook import formats
 from webhook.api.core.values import V1Struct
 from webhook.problem import Fix, Verbatim, forbidden, invalid, of_own_type, required
 from webhook.schema import Array, Nested, Text, check
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Any, ClassVar, Final
 
     from webhook.problem import Problem
     from webhook.release import Release

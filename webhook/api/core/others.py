@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.api.core.meta import Object
 from webhook.api.core.unjudged import (
     OPTIONAL_BOOL,
@@ -21,8 +19,10 @@ from webhook.api.core.unjudged import (
 from webhook.api.core.values import Bytes, alike
 from webhook.schema import Anything, Map, Nested
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Final
 
 
 class ConfigMap(Object):

@@ -6,8 +6,6 @@ validateSchedulingGates).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final
-
 from webhook import formats
 from webhook.api.core.nodeselector import RequiredNodeSelector, Term, are_labels
 from webhook.api.core.values import V1Struct, unjudged
@@ -15,8 +13,10 @@ from webhook.patterns import Pattern
 from webhook.problem import invalid, not_supported, of_own_type, quoted
 from webhook.schema import Array, Int, Nested, Text, check
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Any, ClassVar, Final
 
     from webhook.problem import Problem
     from webhook.schema import Target, View

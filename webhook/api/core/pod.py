@@ -5,8 +5,6 @@ Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodCreate, Vali
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
-
 from webhook import formats
 from webhook.api.core import amounts
 from webhook.api.core.meta import Metadata, Object, created_name
@@ -16,8 +14,10 @@ from webhook.api.core.podupdate import changes
 from webhook.problem import Key, Path, duplicate, forbidden, invalid
 from webhook.schema import CREATE, MAIN, OLDEST, STATUS, UPDATE, UPDATE_STATUS, Nested, check, implied, transition
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any, ClassVar
 
     from webhook.problem import Problem
     from webhook.schema import Target, View

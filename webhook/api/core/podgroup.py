@@ -6,8 +6,6 @@ Only the parts about claims are judged. Its rules are declarative upstream
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
-
 from webhook import formats
 from webhook.api.core.conditions import Condition
 from webhook.api.core.meta import Object
@@ -28,8 +26,10 @@ from webhook.schema import (
     exactly_one,
 )
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import ClassVar
 
     from webhook.problem import Problem
     from webhook.schema import View

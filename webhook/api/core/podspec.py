@@ -5,8 +5,6 @@ Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodSpec and wha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final
-
 from webhook import formats
 from webhook.api.core.container import (
     REQUESTS_SINCE,
@@ -39,8 +37,10 @@ from webhook.schema import (
     remember,
 )
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any, ClassVar, Final
 
     from webhook.problem import Problem
     from webhook.release import Release

@@ -8,15 +8,15 @@ removes them, and is refused.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from webhook.api.core.container import pull_policy
 from webhook.api.core.nodeselector import shown_terms
 from webhook.formats.quantities import Quantity, decode_quantity
 from webhook.problem import forbidden, invalid, value_at
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Any
 
     from webhook.problem import Path, Problem
     from webhook.release import Release

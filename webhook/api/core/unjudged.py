@@ -6,12 +6,15 @@ and loaded on first use.
 
 from __future__ import annotations
 
-from typing import Any, Final
-
 from webhook.api.core.labelselector import LabelSelector
 from webhook.api.core.meta import ObjectMeta
 from webhook.api.core.values import IntOrString, Quantity, Time, V1Struct, alike
 from webhook.schema import Array, Bool, Default, Field, Int, Map, Nested, Struct, Text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
+
 
 STRING: Final = Text()
 WRITTEN: Final = Text(written=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from webhook.formats.quantities import decode_quantity
 from webhook.formats.timestamps import format_timestamp, parse_timestamp
 from webhook.schema import Field, Nested, Parsed, Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class V1Struct(Struct):

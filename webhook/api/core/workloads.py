@@ -6,8 +6,6 @@ Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodTemplateSpec
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final
-
 from webhook.api.core.meta import CountedObject, ObjectMeta
 from webhook.api.core.podspec import CONTAINER_LISTS, TEMPLATES_INSTEAD, PodSpec
 from webhook.api.core.values import V1Struct, unjudged
@@ -29,8 +27,10 @@ from webhook.schema import (
     transition,
 )
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any, ClassVar, Final
 
     from webhook.problem import Problem
     from webhook.release import Release

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook import formats
 from webhook.api.dra.names import TAGGED
 from webhook.problem import duplicate, invalid
 from webhook.schema import Array, Text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

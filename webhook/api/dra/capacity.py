@@ -6,7 +6,6 @@ Rules follow ``validateRequestPolicy`` in ``pkg/apis/resource/validation/validat
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar
 
 from webhook.api.core.values import Quantity
 from webhook.formats.quantities import Quantity as Value
@@ -15,8 +14,10 @@ from webhook.problem import duplicate, forbidden, invalid, refused, required, to
 from webhook.schema import Array, Nested, Struct
 from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import ClassVar
 
     from webhook.problem import Path, Problem
     from webhook.schema import View

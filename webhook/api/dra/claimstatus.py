@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
-
 from webhook import formats
 from webhook.api.core.conditions import conditions
 from webhook.api.core.nodeselector import NodeSelector
@@ -17,8 +15,10 @@ from webhook.formats.addresses import canonical_cidr
 from webhook.problem import Verbatim, duplicate, forbidden, invalid
 from webhook.schema import NEW, Array, Bool, Map, Nested, Struct, Text, check, transition
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any, ClassVar
 
     from webhook.problem import Problem
     from webhook.release import Release

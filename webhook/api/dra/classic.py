@@ -5,8 +5,6 @@ Rules follow ``pkg/apis/resource/validation/validation.go`` of those releases.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
-
 from webhook import formats
 from webhook.api.core.meta import Object, TemplateMetadata
 from webhook.api.core.nodeselector import NodeSelector
@@ -28,8 +26,10 @@ from webhook.schema import (
     transition,
 )
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import ClassVar
 
     from webhook.problem import Problem
     from webhook.schema import View

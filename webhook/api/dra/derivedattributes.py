@@ -5,16 +5,16 @@ Rules follow ``validateDerivedAttributes`` in ``pkg/apis/resource/validation/val
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from webhook.api.dra.names import attribute_of_a_domain
 from webhook.api.dra.selectors import EXPRESSION_MAX_BYTES
 from webhook.budget import BudgetExceededError, current
 from webhook.problem import Path, forbidden, internal, invalid, refused, too_long
 from webhook.schema import Array, Nested, Struct, Text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Any
 
     from webhook.cel.kubernetes.refusals import Refusal
     from webhook.problem import Problem

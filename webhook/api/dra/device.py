@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
-
 from webhook import formats
 from webhook.api.core.nodeselector import NodeSelector
 from webhook.api.core.values import Quantity
@@ -30,8 +28,10 @@ from webhook.api.unions import one_member
 from webhook.problem import forbidden, invalid, required
 from webhook.schema import CHANGED, Array, Bool, Field, Int, Map, Nested, Struct, Text, check, exactly_one
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Any, ClassVar
 
     from webhook.problem import Problem
     from webhook.schema import Target, View

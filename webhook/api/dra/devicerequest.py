@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from webhook import formats
 from webhook.api.core.values import Quantity
 from webhook.api.dra.derivedattributes import derived_attributes
@@ -14,8 +12,10 @@ from webhook.problem import invalid, not_supported, null, required
 from webhook.schema import ANY, OLDEST, Array, Bool, Default, Inlined, Int, Map, Nested, Struct, Text, check
 from webhook.schema.derive.conversion import has_any
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
     from webhook.problem import Problem
     from webhook.release import Release

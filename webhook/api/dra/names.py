@@ -5,15 +5,15 @@ Rules follow ``pkg/apis/resource/validation/validation.go`` (validatePoolName, v
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from webhook import formats
 from webhook.patterns import Pattern
 from webhook.problem import Path, invalid, of_own_type, required, too_long, type_invalid
 from webhook.schema import OLDEST, Text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from typing import Any
 
     from webhook.problem import Problem
     from webhook.schema import Target

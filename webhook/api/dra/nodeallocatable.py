@@ -5,14 +5,13 @@ Rules follow ``validateNodeAllocatableResources`` in ``pkg/apis/resource/validat
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.api.core.values import Quantity
 from webhook.api.unions import one_member
 from webhook.formats.quantities import decode_quantity
 from webhook.problem import invalid, not_found, required
 from webhook.schema import Nested, Struct, Text, exactly_one
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 

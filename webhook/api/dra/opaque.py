@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
-
 from webhook.api.dra.names import TAGGED_DRIVER_NAME, driver_name
 from webhook.problem import Path, Verbatim, invalid, required, too_long
 from webhook.schema import OLDEST, Anything, Nested, Struct
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any, ClassVar
 
     from webhook.problem import Problem
     from webhook.schema import Target

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
-
 from webhook import formats
 from webhook.api.core.meta import Object, TemplateMetadata
 from webhook.api.dra.claimstatus import ALLOCATED_BY_SCHEDULER, CHECKED_ONCE_SINCE, ResourceClaimStatus
@@ -30,8 +28,10 @@ from webhook.schema import (
 from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
 from webhook.spelling import nearest
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Any, ClassVar
 
     from webhook.problem import Problem
     from webhook.release import Release

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from webhook import formats
 from webhook.api.core.meta import CountedObject
 from webhook.api.core.nodeselector import NodeSelector, shown_terms
@@ -14,8 +12,10 @@ from webhook.problem import WARNING, Key, Problem, invalid, null, quoted, requir
 from webhook.schema import OLDEST, Array, Bool, Int, Nested, Struct, Text, check
 from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Any
 
     from webhook.release import Release
     from webhook.schema import Target, View

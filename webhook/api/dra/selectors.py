@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
-
 from webhook.api.dra.names import TAGGED
 from webhook.budget import BudgetExceededError, current
 from webhook.later import Module
 from webhook.problem import Path, forbidden, internal, invalid, refused, too_long
 from webhook.schema import Array, Nested, Struct, Text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any, ClassVar
 
     from webhook.problem import Problem
     from webhook.schema import Target

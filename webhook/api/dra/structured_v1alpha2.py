@@ -5,8 +5,6 @@ Rules follow ``pkg/apis/resource/validation/validation.go`` and ``pkg/apis/resou
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
-
 from webhook import formats
 from webhook.api.core.meta import Object
 from webhook.api.core.values import Quantity
@@ -16,8 +14,10 @@ from webhook.api.dra.selectors import compiled
 from webhook.problem import Path, Verbatim, invalid, quoted, required
 from webhook.schema import OLDEST, STORED, Anything, Array, Bool, Int, Nested, Struct, Text, check
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import ClassVar
 
     from webhook.problem import Problem
     from webhook.schema import View

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final
-
 from webhook.cel.checker.inference import Inference
 from webhook.cel.syntax import ast
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Kind, Type
 from webhook.cel.types.values import type_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import ClassVar, Final
 
     from webhook.budget import Budget
     from webhook.cel.checker.scope import Scope

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.budget import current
 from webhook.cel.cost.calls import LIST_COST, MAP_COST, STRUCT_COST
 from webhook.cel.cost.sizes import MOST, ONE, UNKNOWN, Bounds, CallEstimate, EstimatedNode, fixed
@@ -13,8 +11,10 @@ from webhook.cel.types.base import Kind
 from webhook.cel.types.values import size_of as size_of_value
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Final
 
     from webhook.cel.checker.scope import Checked, Scope
     from webhook.cel.overloads import Overload

@@ -21,14 +21,15 @@ called only with values of the declared types. Values of an opaque type are of a
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.syntax.grammar import Quoting
 from webhook.cel.types.values import Struct, Value
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any, Final
 
     from webhook.cel.cost.calls import CallCost
     from webhook.cel.cost.sizes import CallEstimateFunction

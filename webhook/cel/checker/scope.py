@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from webhook.cel.checker.declarations import EnvironmentOptions, Library, Signature, StructType
 from webhook.cel.checker.inference import type_parameters
 from webhook.cel.types import base as types
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any, Final, Self, TypeVar
 
     from webhook.cel.checker.declarations import Function, Validator
     from webhook.cel.cost.calls import CallCost
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from webhook.cel.syntax.macros import Macro
     from webhook.cel.types.base import Type
 
-_Key = TypeVar("_Key")
-_Value = TypeVar("_Value")
+    _Key = TypeVar("_Key")
+    _Value = TypeVar("_Value")
 
 _COMPARISONS: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
 _NUMERIC: Final = frozenset({types.INT, types.UINT, types.DOUBLE})

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
 
 from webhook.budget import work
 from webhook.cel.types.values import size_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from webhook.cel.types.values import Value
 
 CostFunction = Callable[[Sequence["Value"], "Value"], int]

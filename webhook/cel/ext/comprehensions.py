@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.overloads import Overload
 from webhook.cel.runtime.folds import insert_entry, insert_map
@@ -11,8 +9,10 @@ from webhook.cel.syntax import macros
 from webhook.cel.syntax.macros import Builder, Macro, MacroError, variable
 from webhook.cel.types.base import map_of, parameter
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Final
 
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.syntax.macros import Expander

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
 
 from webhook.budget import work
 from webhook.cel.checker.declarations import Validator
@@ -17,9 +16,11 @@ from webhook.cel.types.base import DYN, Kind, list_of
 from webhook.cel.types.values import Duration, Timestamp, UInt, Value, from_key, type_of
 from webhook.later import Module
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import json
     from collections.abc import Callable, Iterable
+    from typing import Final
 
     from webhook.cel.errors import Issues
     from webhook.cel.syntax.ast import Expression

@@ -6,7 +6,6 @@ Those of cel-go's ext/lists.go, version 3.
 from __future__ import annotations
 
 from functools import cmp_to_key
-from typing import TYPE_CHECKING, Final
 
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.cost.calls import LIST_COST, STRING_FACTOR
@@ -33,8 +32,10 @@ from webhook.cel.types.base import (
 )
 from webhook.cel.types.values import Duration, Timestamp, UInt, Value, go_type, size_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Final
 
     from webhook.cel.cost.calls import CostFunction
     from webhook.cel.cost.sizes import Estimate, EstimatedNode, SizeOf

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError
 from webhook.cel.ext.bindings import binding
@@ -25,8 +23,10 @@ from webhook.cel.types.base import (
 )
 from webhook.cel.types.values import NONE, Optional, Value
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Final
 
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.syntax.macros import Expander

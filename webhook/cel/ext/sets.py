@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.cost import calls as cost
 from webhook.cel.cost.sizes import ONE, CallEstimate
@@ -11,8 +9,10 @@ from webhook.cel.overloads import Overload
 from webhook.cel.runtime.operators import contains
 from webhook.cel.types.base import BOOL, list_of, parameter
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Final
 
     from webhook.cel.cost.sizes import Estimate, EstimatedNode, SizeOf
     from webhook.cel.overloads import Implementation

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.cost import calls as cost
 from webhook.cel.cost import sizes as estimate
@@ -35,8 +33,10 @@ from webhook.cel.types.base import (
 from webhook.cel.types.values import NANOS
 from webhook.cel.types.values import type_of as type_of_value
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Final
 
     from webhook.cel.types.values import Value
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
 
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.cost import calls as cost
@@ -16,7 +15,10 @@ from webhook.cel.types.base import INT, STRING, list_of
 from webhook.escapes import GO_ESCAPES, GO_SPACE
 from webhook.patterns import Pattern
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from webhook.cel.overloads import Implementation
     from webhook.cel.types.base import Type
     from webhook.cel.types.values import Value

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NoReturn
-
 from webhook.cel.checker.declarations import Library, Validator
 from webhook.cel.errors import EvaluationError
 from webhook.cel.regex import re2 as regex
@@ -11,8 +9,10 @@ from webhook.cel.runtime import conversions
 from webhook.cel.syntax import ast
 from webhook.cel.types import base as types
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Final, NoReturn
 
     from webhook.cel.errors import Issues
     from webhook.cel.syntax.ast import Expression

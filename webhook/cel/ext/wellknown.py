@@ -6,8 +6,6 @@ stands for, a wrapper to the value inside, a `Value` to JSON.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.budget import work
 from webhook.cel.checker.declarations import StructType
 from webhook.cel.errors import EvaluationError
@@ -17,10 +15,12 @@ from webhook.cel.types.base import nullable
 from webhook.cel.types.values import NANOS, UINT_MAX, Duration, Timestamp, UInt, Value, from_key
 from webhook.later import Module
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import base64
     import struct
     from collections.abc import Callable, Mapping
+    from typing import Final
 
     from webhook.cel.types.base import Type
 else:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final, Protocol
-
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError
 from webhook.cel.overloads import Overload
@@ -13,8 +11,17 @@ from webhook.escapes import GO_SPACE
 from webhook.formats import dns_label, dns_subdomain
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import ClassVar, Final, Protocol
+
+    class Authorize(Protocol):
+        """Decides checks, which include the user and the verb."""
+
+        def __call__(self, question: PathCheck | ResourceCheck) -> Decision:
+            """Decides one check."""
+
 
 _PREFIX: Final = "kubernetes.authorization."
 AUTHORIZER: Final = struct(f"{_PREFIX}Authorizer")
@@ -81,13 +88,6 @@ class ResourceCheck(NamedTuple):
     label_selector: str = ""
     verb: str = ""
     cel_type: Type = RESOURCE_CHECK
-
-
-class Authorize(Protocol):
-    """Decides checks, which include the user and the verb."""
-
-    def __call__(self, question: PathCheck | ResourceCheck) -> Decision:
-        """Decides one check."""
 
 
 @only_receiver

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
 
 from webhook.cel.checker.declarations import Library
 from webhook.cel.cost.calls import LIST_COST, REGEX_FACTOR, STRING_FACTOR, STRUCT_COST, of_scan, traversal
@@ -18,8 +17,10 @@ from webhook.cel.kubernetes.url import URL_TYPE
 from webhook.cel.types.base import Kind
 from webhook.cel.types.values import size_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Final
 
     from webhook.cel.cost.calls import CallCost
     from webhook.cel.cost.sizes import CallEstimateFunction, SizeOf

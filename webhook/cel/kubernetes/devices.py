@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
 
 from webhook.budget import current
 from webhook.cel.cache import Cache
@@ -29,8 +28,10 @@ from webhook.later import cached_property
 from webhook.records import NamedTuple
 from webhook.release import Release
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Final
 
     from webhook.cel.cost.sizes import SizeOf
     from webhook.cel.environment import Environment

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Final
 
 from webhook import formats
 from webhook.cel.checker.declarations import Function, Library
@@ -13,9 +12,11 @@ from webhook.cel.types.values import NONE, Optional, only_class
 from webhook.later import Module
 from webhook.patterns import Pattern
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Callable
+    from typing import ClassVar, Final
 
     from webhook.cel.kubernetes import gourl
     from webhook.release import Release

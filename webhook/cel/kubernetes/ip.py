@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final
-
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError, succeeds
 from webhook.cel.kubernetes import netip
@@ -12,8 +10,10 @@ from webhook.cel.types.base import BOOL, INT, STRING, Type, opaque
 from webhook.cel.types.values import only_class
 from webhook.formats import quoted
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import ClassVar, Final
 
 IP_TYPE: Final = opaque("net.IP")
 _FAMILIES: Final = {32: 4, 128: 6}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import reduce
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
 
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError
@@ -25,8 +24,10 @@ from webhook.cel.types.base import (
 )
 from webhook.cel.types.values import Duration, UInt, Value
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Final
 
 _NAMES: Final = {
     INT: "int", UINT: "uint", DOUBLE: "double", BOOL: "bool",

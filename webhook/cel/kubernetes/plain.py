@@ -5,8 +5,6 @@ They compare attributes, capacities and the driver with constants, and join such
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.budget import NONE, current
 from webhook.cel.errors import CompileError, Issues
 from webhook.cel.syntax.ast import Call, Ident, ListExpression, Literal, Select
@@ -15,7 +13,10 @@ from webhook.cel.syntax.macros import STANDARD
 from webhook.cel.syntax.parser import parse
 from webhook.patterns import Pattern
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from webhook.cel.syntax.ast import Expression
     from webhook.release import Release
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Final, TypeGuard
 
 from webhook import formats
 from webhook.cel.checker.declarations import Function, Library
@@ -12,8 +11,10 @@ from webhook.cel.overloads import Overload
 from webhook.cel.types.base import BOOL, DOUBLE, INT, STRING, Type, struct
 from webhook.cel.types.values import only_class
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import ClassVar, Final, TypeGuard
 
 QUANTITY: Final = struct("kubernetes.Quantity")
 

@@ -10,9 +10,13 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache, partial
-from typing import Final
 
 from webhook.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
 
 _QUOTES: Final = "\"'"
 _ALONE: Final = r"(?=\s*(?:&&|\|\||\)|\Z))"

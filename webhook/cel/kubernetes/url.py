@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final
-
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError, succeeds
 from webhook.cel.overloads import Overload
@@ -11,8 +9,10 @@ from webhook.cel.types.base import BOOL, STRING, Type, list_of, map_of, struct
 from webhook.cel.types.values import only_class
 from webhook.later import Module
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import ClassVar, Final
 
     from webhook.cel.kubernetes import gourl
 else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
 
 from webhook.budget import current
 from webhook.cel.cache import Cache
@@ -11,7 +10,10 @@ from webhook.cel.kubernetes.plain import error_of_nothing, plain_tree
 from webhook.cel.kubernetes.refusals import TOO_COMPLEX, Refusal, uncompiled
 from webhook.later import Module
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from webhook.cel.kubernetes.shapes import Shape
     from webhook.release import Release
 

@@ -7,8 +7,6 @@ syntax: only the names of groups and of Unicode classes are rewritten for it.
 
 from __future__ import annotations
 
-from typing import Final
-
 from webhook.cel.regex.stack import (
     CAPTURE,
     CLASS,
@@ -20,6 +18,11 @@ from webhook.cel.regex.stack import (
 )
 from webhook.cel.regex.unicode import ASCII, unicode_class
 from webhook.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
 
 _TOO_MANY_DIGITS: Final = 5
 _MAX_RUNE: Final = 0x10FFFF

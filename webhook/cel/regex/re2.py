@@ -7,7 +7,6 @@ pattern that Go accepts and RE2 cannot compile within it is valid, and an error 
 from __future__ import annotations
 
 from sys import getsizeof
-from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from webhook.budget import work
 from webhook.cel.cache import Cache
@@ -15,8 +14,34 @@ from webhook.cel.errors import EvaluationError
 from webhook.cel.regex.pattern import ParsedPattern, read_pattern
 from webhook.cel.regex.stack import PatternError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Final, Protocol
+
+    class Match(Protocol):
+        """The used methods of RE2's matches."""
+
+        def group(self) -> str:
+            """The matched text."""
+
+        def start(self) -> int:
+            """The start of the match."""
+
+        def end(self) -> int:
+            """The end of the match."""
+
+    class _Compiled(Protocol):
+        """The used methods of RE2's patterns."""
+
+        programsize: int
+
+        def search(self, text: str | bytes) -> Match | None:
+            """Finds the pattern anywhere in a text, or in its bytes."""
+
+        def finditer(self, text: str) -> Iterator[Match]:
+            """Finds all matches in a text."""
+
 
 MAX_MEMORY: Final = 256 << 10
 """The bytes that RE2 may use for a pattern and its automata."""
@@ -30,31 +55,6 @@ _SHORT: Final = 64
 """The most characters of a text whose result is remembered: labels and names repeat, and a search takes 3 us."""
 _REMEMBERED: Final = 64
 """How many results are remembered for each pattern: at most 25 KB, beside RE2's memory."""
-
-
-class Match(Protocol):
-    """The used methods of RE2's matches."""
-
-    def group(self) -> str:
-        """The matched text."""
-
-    def start(self) -> int:
-        """The start of the match."""
-
-    def end(self) -> int:
-        """The end of the match."""
-
-
-class _Compiled(Protocol):
-    """The used methods of RE2's patterns."""
-
-    programsize: int
-
-    def search(self, text: str | bytes) -> Match | None:
-        """Finds the pattern anywhere in a text, or in its bytes."""
-
-    def finditer(self, text: str) -> Iterator[Match]:
-        """Finds all matches in a text."""
 
 
 class CompiledPattern:
@@ -165,9 +165,10 @@ def _compile(text: str) -> _Compiled:
     options.log_errors = False
     options.max_mem = MAX_MEMORY
     try:
-        return cast("_Compiled", re2.compile(text, options=options))
+        compiled: _Compiled = re2.compile(text, options=options)
     except re2.error:
         raise _too_large() from None
+    return compiled
 
 
 def readable(text: str) -> str:

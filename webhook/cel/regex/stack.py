@@ -5,7 +5,10 @@ Follows the stack of Go's regexp/syntax/parse.go: its merging and flattening dec
 
 from __future__ import annotations
 
-from typing import Final, NoReturn
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final, NoReturn
+
 
 MAX_REPEAT: Final = 1000
 MAX_HEIGHT: Final = 1000

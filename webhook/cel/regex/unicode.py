@@ -5,7 +5,10 @@ Follows unicodeTable in Go's regexp/syntax/parse.go. Go has Unicode 15, as RE2 h
 
 from __future__ import annotations
 
-from typing import Final
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
 
 _CATEGORIES: Final = (
     "C Cc Cf Cn Co Cs L LC Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm So Z Zl Zp Zs"

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Final
 
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.conversions import double_to_string
 from webhook.cel.types.values import INT_MAX, INT_MIN, Optional, Struct, UInt, Value, to_key, type_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
 
 MISSING: Final = object()
 """The result of `find` for a missing element."""

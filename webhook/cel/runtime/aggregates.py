@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.cel.cost.calls import LIST_COST, MAP_COST, STRUCT_COST
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.writer import Operand, Writer
 from webhook.cel.types.values import FALSE_KEY, TRUE_KEY, Optional, UInt, Value, type_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Final
 
     from webhook.cel.syntax import ast
     from webhook.cel.syntax.ast import Entry, Expression

@@ -8,7 +8,6 @@ Links are paid for in advance, and refunded if they are not reached.
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
 
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.access import MISSING, find_present, has, index
@@ -20,8 +19,10 @@ from webhook.cel.types.base import Type
 from webhook.cel.types.values import NONE, Optional, UInt, Value, go_type, type_of
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Final
 
     from webhook.cel.runtime.writer import Writer
     from webhook.cel.syntax.ast import Expression

@@ -7,8 +7,6 @@ failed (cel-go interpreter/interpretable.go, runtimecost.go, common/decls/decls.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.cel.cost.calls import scan
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.runtime import operators
@@ -19,8 +17,10 @@ from webhook.cel.runtime.sizes import COSTS, plus, size
 from webhook.cel.runtime.writer import Operand, Writer
 from webhook.cel.types.values import Optional, Value, python_type
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Final
 
     from webhook.cel.cost.calls import CostFunction
     from webhook.cel.overloads import Overload

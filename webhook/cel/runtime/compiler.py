@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from sys import getsizeof
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import NONE, BudgetExceededError, current, work
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
@@ -13,8 +12,10 @@ from webhook.cel.runtime.joint import JointGenerator
 from webhook.cel.runtime.meter import TOO_DEEP, Meter, caught, count_built, count_bytes, look
 from webhook.cel.types.values import Optional
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any, Final
 
     from webhook.cel.runtime.constants import Analysis
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.cel.runtime import operators
 from webhook.cel.types.base import STRING
 from webhook.cel.types.values import INT_MAX, INT_MIN, Optional, Value, python_type
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from typing import Final
 
     from webhook.cel.overloads import Overload
     from webhook.cel.runtime.writer import Operand, Writer

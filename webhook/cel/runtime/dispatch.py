@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Final
 
 from webhook.cel.cost.calls import of_scan, scan
 from webhook.cel.errors import EvaluationError
@@ -16,8 +15,10 @@ from webhook.cel.runtime.meter import Meter, caught, count_built, count_bytes
 from webhook.cel.types.base import STRING, UNKNOWN_KINDS, Kind, Type, list_of
 from webhook.cel.types.values import PLAIN_CLASSES, Optional, Value, from_key, python_type, type_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Final
 
     from webhook.cel.checker.scope import Scope
     from webhook.cel.cost.calls import CallCost, CostFunction

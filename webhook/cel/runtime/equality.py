@@ -7,15 +7,16 @@ check the clock by the cost that was spent (`webhook.cel.runtime.meter`).
 from __future__ import annotations
 
 from itertools import islice, repeat
-from typing import TYPE_CHECKING, Final
 
 from webhook.budget import work
 from webhook.cel.runtime.access import MISSING
 from webhook.cel.runtime.meter import SHARE, Meter, check_sooner
 from webhook.cel.runtime.operators import contains, equal
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Final
 
     from webhook.cel.types.values import Value
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Final
 
 from webhook.cel.cost.calls import LIST_COST
 from webhook.cel.errors import EvaluationError
@@ -19,8 +18,10 @@ from webhook.cel.runtime.operators import no_such_overload
 from webhook.cel.runtime.writer import GIVE_UP, NOT_CONSTANT, Operand, Writer
 from webhook.cel.types.values import Value, from_key, go_type, to_key
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Final
 
     from webhook.cel.runtime.meter import Meter
     from webhook.cel.syntax import ast

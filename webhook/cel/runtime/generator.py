@@ -8,7 +8,6 @@ Parts after an error that `||`, `&&` or a comprehension absorbs are evaluated an
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
 
 from webhook.cel.runtime import folds
 from webhook.cel.runtime.aggregates import emit_list, emit_map, emit_struct
@@ -28,8 +27,10 @@ from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
 from webhook.cel.syntax import ast
 from webhook.cel.types.base import Type, is_optional
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Final
 
     from webhook.cel.cost.calls import CostFunction
     from webhook.cel.syntax.ast import Expression

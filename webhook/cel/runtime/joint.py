@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Final
 
 from webhook.cel.runtime.attributes import Chain
 from webhook.cel.runtime.constants import LARGE
@@ -13,8 +12,10 @@ from webhook.cel.runtime.generator import Generator
 from webhook.cel.runtime.writer import GIVE_UP, NOT_CONSTANT, Operand
 from webhook.cel.syntax import ast
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from typing import Final
 
     from webhook.cel.runtime.constants import Analysis
     from webhook.cel.syntax.ast import Expression

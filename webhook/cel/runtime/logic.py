@@ -6,7 +6,6 @@ Errors of terms are values here: unless another term decides, the first error is
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
 
 from webhook.cel.cost.calls import of_argument, traversal
 from webhook.cel.errors import EvaluationError, crash
@@ -17,8 +16,10 @@ from webhook.cel.runtime.sizes import of_shorter
 from webhook.cel.runtime.writer import Operand, Writer
 from webhook.cel.types.values import PLAIN_CLASSES, Optional, UInt, Value, are_comparable, go_type, size_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Final
 
     from webhook.cel.cost.calls import CallCost, CostFunction
     from webhook.cel.runtime.meter import Meter

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from operator import ge, gt, le, lt
-from typing import TYPE_CHECKING, Final
 
 from webhook.budget import work
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
@@ -27,8 +26,10 @@ from webhook.cel.types.values import (
     to_key,
 )
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Final
 
 _NUMBERS: Final = frozenset({int, UInt, float})
 _OPERANDS: Final[dict[str, frozenset[type]]] = {

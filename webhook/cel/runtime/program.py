@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
-
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.meter import TOO_DEEP
 from webhook.later import cached_property
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Protocol
 
     from webhook.cel.runtime.constants import Analysis
     from webhook.cel.runtime.meter import Meter
     from webhook.cel.types.values import Value
     from webhook.extent import Extent
 
+    class Evaluate(Protocol):
+        """The type of `Program.evaluate`."""
 
-class Evaluate(Protocol):
-    """The type of `Program.evaluate`."""
+        def __call__(self, bindings: Mapping[str, Value], *, meter: Meter | None = None) -> Value:
+            """Evaluates an expression."""
 
-    def __call__(self, bindings: Mapping[str, Value], *, meter: Meter | None = None) -> Value:
-        """Evaluates an expression."""
+    class EvaluateJoint(Protocol):
+        """The type of `Joint.evaluate`."""
+
+        def __call__(
+            self, meter: Meter, left: int, mark: int, bindings: Mapping[str, Value], /
+        ) -> tuple[int, int, bool]:
+            """Evaluates several expressions."""
 
 
 class Program:
@@ -68,13 +75,6 @@ class Program:
         except RecursionError:
             raise EvaluationError(TOO_DEEP) from None
         return evaluate
-
-
-class EvaluateJoint(Protocol):
-    """The type of `Joint.evaluate`."""
-
-    def __call__(self, meter: Meter, left: int, mark: int, bindings: Mapping[str, Value], /) -> tuple[int, int, bool]:
-        """Evaluates several expressions."""
 
 
 class Joint:

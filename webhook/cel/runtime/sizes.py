@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.cel.cost.calls import STRING_FACTOR, of_argument, of_both, of_regex, of_search, of_smaller, scan
 from webhook.cel.runtime.writer import NOT_CONSTANT
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Final
 
     from webhook.cel.cost.calls import CostFunction
     from webhook.cel.runtime.writer import Operand

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Final
 
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.decimals import positional
@@ -13,9 +12,11 @@ from webhook.escapes import GO_ESCAPES
 from webhook.later import Module
 from webhook.patterns import Pattern
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Callable
+    from typing import Final
 else:
     dt = Module("datetime")
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Final
 
 from webhook.budget import current
 from webhook.cel.syntax.ast import Call, Comprehension, Ident, ListExpression, Literal, Select, Shared
 from webhook.cel.syntax.reads import INDEXES
 from webhook.extent import ITEMS, Extent
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Final
 
     from webhook.cel.syntax.ast import Expression
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from functools import cache
 from itertools import accumulate, compress
-from typing import TYPE_CHECKING, Final
 
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Final
 
     from webhook.cel.errors import Issues
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
 
 from webhook.cel import limits
 from webhook.cel.errors import NOWHERE, StopParsingError
@@ -37,8 +36,10 @@ from webhook.cel.syntax.lexer import END, tokenize
 from webhook.cel.syntax.macros import ANY_ARITY, Builder, MacroError
 from webhook.cel.syntax.tokens import MemberEndedError, TokenStream
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Final
 
     from webhook.budget import Budget
     from webhook.cel.errors import Issues

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.budget import current
 from webhook.cel.syntax.ast import Call, Ident, Literal, Select, Shared
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Final
 
     from webhook.cel.syntax.ast import Expression
 

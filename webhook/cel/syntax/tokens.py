@@ -7,14 +7,15 @@ and report no more errors until a token fits again. This module does the same by
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NoReturn
-
 from webhook.cel import limits
 from webhook.cel.errors import StopParsingError
 from webhook.cel.syntax.grammar import AFTER_MEMBER, AFTER_PRIMARY, IN_CHOICE, NOTHING, OPERAND
 from webhook.cel.syntax.lexer import END, escape
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final, NoReturn
+
     from webhook.cel.errors import Issues
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.syntax.lexer import Tokens

@@ -5,13 +5,14 @@ from __future__ import annotations
 import enum
 from _thread import allocate_lock
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, final
 from weakref import WeakValueDictionary
 
 from webhook.budget import work
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Final
 
 
 class Kind(enum.Enum):
@@ -39,7 +40,6 @@ class Kind(enum.Enum):
     __hash__ = object.__hash__  # types are looked up all the time, and an Enum's own hash is slow
 
 
-@final
 class Type:
     """One CEL type; build parametrised ones with `list_of`, `map_of`, `optional_of`, `type_of`, `opaque`, `struct`.
 
@@ -66,7 +66,9 @@ class Type:
     free: frozenset[str]
     parts: int
 
-    def __new__(cls, kind: Kind, name: str, parameters: tuple[Type, ...] = (), *, is_nullable: bool = False) -> Type:
+    def __new__(  # noqa: PYI034 - there are no subclasses
+        cls, kind: Kind, name: str, parameters: tuple[Type, ...] = (), *, is_nullable: bool = False
+    ) -> Type:
         """Return the only type with these parts."""
         key = kind, name, parameters, is_nullable
         found = _UNIQUE.get(key)

@@ -8,11 +8,20 @@ A type of a library is a class of its own with a class or instance attribute `ce
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final, Protocol, TypeVar
-
 from webhook.cel.errors import EvaluationError
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Type
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar
+
+    class _Typed(Protocol):
+        cel_type: ClassVar[Type]
+
+    OwnClass = TypeVar("OwnClass", bound=type[_Typed])
+    ReceiverClass = TypeVar("ReceiverClass", bound=type)
+
 
 INT_MIN: Final = -(2**63)
 INT_MAX: Final = 2**63 - 1
@@ -21,7 +30,7 @@ NANOS: Final = 1_000_000_000
 _TIMESTAMP_MIN: Final = -62_135_596_800 * NANOS
 _TIMESTAMP_MAX: Final = 253_402_300_799 * NANOS + NANOS - 1
 
-Value = Any
+Value: TypeAlias = "Any"
 
 
 class UInt(int):
@@ -207,14 +216,6 @@ def python_type(type_: Type) -> type | None:
     if types.is_optional(type_):
         return Optional
     return _CLASSES.get(type_.kind) or _OWN_CLASSES.get(type_)
-
-
-class _Typed(Protocol):
-    cel_type: ClassVar[Type]
-
-
-OwnClass = TypeVar("OwnClass", bound=type[_Typed])
-ReceiverClass = TypeVar("ReceiverClass", bound=type)
 
 
 def only_class(cls: OwnClass) -> OwnClass:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import argparse
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from webhook.cli.arguments.parsing import Parser, subcommand
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
 EXIT_CODES = """\
 exit codes:

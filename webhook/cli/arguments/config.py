@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.cli.arguments.manifests import validate
 from webhook.cli.arguments.parsing import subcommand
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 

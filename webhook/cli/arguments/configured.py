@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.cli.arguments.parsing import repeated
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.cli.arguments import EXIT_CODES, reading
 from webhook.cli.arguments.configured import configured, excluded
 from webhook.cli.arguments.parsing import number_of_jobs, repeated
@@ -20,6 +18,7 @@ from webhook.cli.arguments.shared import (
 )
 from webhook.cli.arguments.suppression import suppression
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 

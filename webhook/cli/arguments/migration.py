@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.cli.arguments import reading
 from webhook.cli.arguments.configured import configured, excluded
 from webhook.cli.arguments.parsing import repeated
 from webhook.cli.arguments.shared import pod_templates
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 

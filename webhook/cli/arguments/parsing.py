@@ -7,13 +7,14 @@ import os
 import sys
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any, NoReturn
 
 from webhook.limits import MOST_JOBS
 from webhook.spelling import nearest
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any, NoReturn
 
 # The texts of argparse are English as all others are: to look for translations takes a fifth of --help's time.
 vars(argparse)["_"] = lambda text: text

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from webhook.cli.arguments import reading
 from webhook.cli.arguments.configured import configured
 from webhook.cli.arguments.parsing import namespace, subcommand, synonym
 from webhook.cli.arguments.shared import RELEASE, STRICT, report
 from webhook.cli.arguments.suppression import suppression
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    from typing import Any
 
 
 POLICY = """\

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from webhook.cli.arguments import reading
 from webhook.cli.arguments.parsing import repeated, synonym
 from webhook.cli.arguments.shared import cluster, gates, policies, prescheduled
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    from typing import Any
 
 
 REVIEW = """\

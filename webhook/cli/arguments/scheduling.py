@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.cli.arguments import reading
 from webhook.cli.arguments.parsing import namespace, repeated, seconds
 from webhook.cli.arguments.shared import cluster, gates, terminal
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 

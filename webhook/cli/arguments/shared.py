@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.cli.arguments.outputs import reports
 from webhook.cli.arguments.parsing import namespace, repeated
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.cli.arguments import make_parser
 from webhook.cli.completion.commands import described
 from webhook.cli.completion.shells import SCRIPTS
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.api.gates import GATES
 from webhook.api.versions import NEWEST, VERSIONS
 from webhook.cli.arguments import make_parser
@@ -17,6 +15,7 @@ from webhook.release import releases
 from webhook.report import FORMATS
 from webhook.schema import OLDEST
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 

@@ -6,12 +6,13 @@ import os
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from difflib import Match, SequenceMatcher
-from typing import TYPE_CHECKING, Final
 
 from webhook.report.excerpt import printable, uncommanded
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from typing import Final
 
 _MOST_STEPS: Final = 1_000_000
 """The steps up to which difflib compares all lines: a tenth of a second."""

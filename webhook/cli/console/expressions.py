@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents import Position
 from webhook.findings import Finding, found
@@ -17,8 +16,10 @@ from webhook.problem import value_at
 from webhook.report.summary import counted
 from webhook.schema.decoding import UNKNOWN_FIELD
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any, Final
 
     from webhook.documents import Document
     from webhook.problem import Path, Problem

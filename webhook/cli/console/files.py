@@ -6,13 +6,13 @@ import errno
 import os
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import UsageError
 from webhook.documents.content import decoded, encoded
 from webhook.documents.git import repository
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Final, TextIO
 
 from webhook.report.excerpt import printable, uncommanded
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Final, TextIO
 
 _MARK: Final = os.urandom(8).hex()
 """What tells the sequences of :func:`colored` from those in texts of manifests, which cannot know it."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
 
 from webhook.cli.arguments import UsageError
 from webhook.findings import INTERNAL, UNREADABLE
 from webhook.problem import ERROR
 from webhook.report import Style, make
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable

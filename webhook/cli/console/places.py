@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 from webhook.cli.console.expressions import located
 from webhook.documents import Document, parse
@@ -14,6 +13,7 @@ from webhook.report.model import Judged
 from webhook.sources.origins import Origins, has_same
 from webhook.sources.templates import locate
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 

@@ -4,29 +4,30 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from time import monotonic
-from typing import TYPE_CHECKING, Protocol, TextIO, TypeVar
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import Protocol, TextIO, TypeVar
+
+    _T = TypeVar("_T")
+
+    class Counting(Protocol):
+        """Shows progress."""
+
+        def __call__(self, count: int, detail: str = "") -> None:
+            """Show a count, if it is time to.
+
+            Args:
+                count: The count.
+                detail: What is going on, written after it.
+            """
+
 
 PATIENCE = 1.0
 """Seconds after which progress is shown."""
 _EVERY = 0.2
 _ERASE = "\r\x1b[K"
-
-_T = TypeVar("_T")
-
-
-class Counting(Protocol):
-    """Shows progress."""
-
-    def __call__(self, count: int, detail: str = "") -> None:
-        """Show a count, if it is time to.
-
-        Args:
-            count: The count.
-            detail: What is going on, written after it.
-        """
 
 
 @contextmanager

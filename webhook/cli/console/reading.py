@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import NEWEST, release_of
 from webhook.cli.arguments import UsageError
@@ -15,9 +14,11 @@ from webhook.documents.selection import EMPTY
 from webhook.objects import is_object
 from webhook.sources import RenderOptions, SourceError, is_rendered, read
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Iterator, Sequence
+    from typing import Final
 
     from webhook.documents import Document
 

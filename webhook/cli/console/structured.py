@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from webhook.report.excerpt import as_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def show_structured(value: Any, form: str) -> None:

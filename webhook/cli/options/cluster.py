@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
 
 from webhook.cli.console.progress import with_progress
 from webhook.cli.console.reading import note_left_out, with_manifests
@@ -12,8 +11,10 @@ from webhook.findings import UNREADABLE, found, unread
 from webhook.inventory import KINDS, Inventory, MalformedError
 from webhook.problem import ERROR, Path, Problem
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Final
 
     from webhook.documents import Document
     from webhook.findings import Finding

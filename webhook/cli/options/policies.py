@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from itertools import chain
-from typing import TYPE_CHECKING, Any
 
 from webhook.api.versions import NEWEST, release_of
 from webhook.cli.arguments import UsageError
@@ -26,9 +25,11 @@ from webhook.records import NamedTuple
 from webhook.report.summary import counted
 from webhook.report.text import as_text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any
 
     from webhook.engine.offline import Change
     from webhook.objects import JSONObject

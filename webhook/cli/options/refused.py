@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from webhook.api.claimed import is_pod_without_claims
 from webhook.cli.console.expressions import located
@@ -17,6 +16,7 @@ from webhook.problem import ERROR
 from webhook.references.hints import hinted
 from webhook.report.text import as_text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from webhook.api import gates
 from webhook.api.versions import NEWEST, not_known_yet, release_of
@@ -11,6 +10,7 @@ from webhook.cli.arguments import UsageError
 from webhook.release import releases
 from webhook.schema import OLDEST
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from webhook import admission
 from webhook.cli.arguments import UsageError
@@ -11,6 +10,7 @@ from webhook.cli.options.enforcement import check_policies, enforcement
 from webhook.cli.options.release import feature_gates, kubernetes
 from webhook.engine import prescheduled
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable

@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
 
 from webhook.cli.arguments import UsageError
 from webhook.cli.arguments.configured import NO_CONFIG
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from typing import Any
 
     from webhook.configuration.reading import Configuration
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import TYPE_CHECKING, Final
 
 from webhook.cli.arguments import UsageError
 from webhook.cli.arguments.parsing import did_you_mean
@@ -18,9 +17,11 @@ from webhook.suppression.levels import Levels, levels
 from webhook.suppression.names import POLICY, UnknownRuleError, check, names_in
 from webhook.suppression.paths import PathIgnores
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterable, Sequence
+    from typing import Final
 
     from webhook.configuration.reading import Configuration
     from webhook.report.model import Report

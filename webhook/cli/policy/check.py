@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.cli.arguments import UsageError
@@ -24,9 +23,11 @@ from webhook.report.model import Judged, Report
 from webhook.report.summary import counted
 from webhook.sources import SourceError, read
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator, Sequence
+    from typing import Any, Final
 
     from webhook.documents import Document
     from webhook.findings import Finding

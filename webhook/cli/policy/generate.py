@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
 
 from webhook.cli.arguments import UsageError
 from webhook.cli.options.policies import release
@@ -12,9 +11,11 @@ from webhook.documents.dump import dump
 from webhook.policy.generate import CHECKS, LIMITS, MUTATING_SINCE, OLDEST, generate
 from webhook.spelling import did_you_mean
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Collection, Iterator
+    from typing import Final
 
 _ACTIONS: Final = {"deny": ["Deny"], "warn": ["Warn"], "audit": ["Audit"]}
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
 
 from webhook import formats
 from webhook.api.versions import NEWEST
 from webhook.cli.arguments import UsageError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
+    from typing import Final
 
 _FILES: Final = ("policy.yaml", "tests.yaml")
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from time import sleep
-from typing import TYPE_CHECKING, Final, NoReturn
 
 from webhook.documents import STDIN, Unreadable, find
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from typing import Final, NoReturn
 
 _EVERY: Final = 0.3
 """Seconds between checks of the files."""

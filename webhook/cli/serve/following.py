@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.cli.arguments import UsageError
 from webhook.cli.options.reviews import options
 from webhook.server import Reloaded, UnusableError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterator

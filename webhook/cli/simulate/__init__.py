@@ -7,7 +7,6 @@ import sys
 from contextlib import suppress
 from itertools import count, islice
 from time import monotonic
-from typing import TYPE_CHECKING, Final
 
 from webhook.api.judgement import stored
 from webhook.api.versions import find
@@ -41,10 +40,12 @@ from webhook.simulation.running import Running
 from webhook.simulation.workloads import is_suspended, is_workload, pods_of, sample
 from webhook.spelling import nearest
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterable, Sequence
     from contextlib import AbstractContextManager
+    from typing import Final
 
     from webhook.documents import Document
     from webhook.objects import JSONObject

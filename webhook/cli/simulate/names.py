@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import NEWEST
 from webhook.cli.arguments import UsageError
@@ -13,9 +12,11 @@ from webhook.objects import DEFAULT_NAMESPACE
 from webhook.references.rules import listed
 from webhook.spelling import nearest
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
+    from typing import Final
 
     from webhook.inventory import Inventory
     from webhook.objects import JSONObject

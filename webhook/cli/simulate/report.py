@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import islice
-from typing import TYPE_CHECKING, Final
 
 from webhook.cli.console.lines import colored
 from webhook.deviceselectors.fleet import shortened
@@ -12,8 +11,10 @@ from webhook.report.summary import counted
 from webhook.simulation.conditions import SCHEDULER_ERROR
 from webhook.simulation.holders import used_by
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from typing import Final
 
     from webhook.objects import JSONObject
     from webhook.simulation.replicas import Fit

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import release_of
 from webhook.cli.arguments import UsageError
@@ -19,9 +18,11 @@ from webhook.later import Module
 from webhook.report.model import Report
 from webhook.sources import SourceError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Sequence
+    from typing import Final
 
     from webhook.cli.validate.judge import Judge
     from webhook.cli.validate.oldstate import OldState

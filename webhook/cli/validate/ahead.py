@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import marshal
 from itertools import count
-from typing import TYPE_CHECKING, Any
 
 from webhook.cli.validate import processes
 from webhook.cli.validate.judge import Ahead, failure
@@ -15,9 +14,11 @@ from webhook.inventory import is_claim
 from webhook.records import NamedTuple
 from webhook.suppression.statements import NAME
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterable, Iterator
+    from typing import Any
 
     from webhook.cli.validate.judge import Judge, Judgement
     from webhook.documents import Document, Selection

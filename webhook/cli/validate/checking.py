@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.arguments import check_mapping, check_string, several
 from webhook.cli.arguments import UsageError, make_parser
 from webhook.cli.options.settings import configured
 from webhook.cli.validate import judged
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any, Final
 
     from webhook.findings import Finding
 

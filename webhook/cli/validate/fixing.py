@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from contextlib import nullcontext, redirect_stdout
 from io import BytesIO
-from typing import TYPE_CHECKING, Final
 
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.lines import show_lines
@@ -21,9 +20,11 @@ from webhook.records import NamedTuple
 from webhook.report.excerpt import place_of
 from webhook.report.summary import counted
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Container, Iterable, Sequence
+    from typing import Final
 
     from webhook.findings import Finding
     from webhook.report.model import Report

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from itertools import chain, starmap
-from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import NEWEST
 from webhook.cli.options.driverprofiles import option_profiles
@@ -28,9 +27,11 @@ from webhook.report.model import Judged
 from webhook.report.summary import counted
 from webhook.schema import OLDEST
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterable, Sequence
+    from typing import Final
 
     from webhook.api.versions import Served
     from webhook.cli.validate.judge import Judgement

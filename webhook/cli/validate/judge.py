@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook.api.claimed import is_pod_without_claims
 from webhook.api.judgement import stored
 from webhook.api.versions import GROUP, NEWEST, Served, find, release_of
@@ -19,8 +17,10 @@ from webhook.records import NamedTuple
 from webhook.schema import OLDEST, STATUS
 from webhook.schema.decoding import WRONG_TYPE
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Any, Final
 
     from webhook.cli.options.namespaces import Namespaces
     from webhook.cli.validate.oldstate import OldState

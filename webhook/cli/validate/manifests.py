@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
 
 from webhook.api.versions import NEWEST, release_of
 from webhook.cli.arguments import UsageError
@@ -15,6 +14,7 @@ from webhook.cli.validate.processes import BYTES, ENOUGH
 from webhook.documents import STDIN, Selection, parse
 from webhook.sources import RenderOptions, SourceError, is_rendered, read
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -7,10 +7,10 @@ chart. An object is found wherever it is; a missing one is reported only where o
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
 
 from webhook.inventory import Inventory
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from webhook.objects import JSONObject
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from webhook.cli.console.reading import note_left_out, with_manifests
 from webhook.documents import STDIN_NAME, Document, Selection, Unreadable, read
@@ -16,35 +15,38 @@ from webhook.sources import is_rendered
 from webhook.sources import read as read_sources
 from webhook.sources.options import prefix_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any, Final, Protocol, TypeVar
 
     from webhook.findings import Identity
     from webhook.report.model import Report
     from webhook.sources import RenderOptions
     from webhook.suppression.revision import Revision
 
-_T = TypeVar("_T")
+    _T = TypeVar("_T")
+
+    class OldState(Protocol):
+        """Looks up an earlier state of objects."""
+
+        is_stored: bool
+        """Whether its objects are stored in a cluster; if not, some may never have been valid."""
+
+        def of(self, document: Document) -> tuple[Any, list[Problem]]:
+            """Return the old state of an object, None if there is none, and its problems."""
+
+        def note(self, document: Document) -> None:
+            """Note an object that is judged."""
+
+        def remarks(self) -> list[str]:
+            """Return the remarks on a state that has none of the noted objects."""
+
+
 Key = tuple[str, str, str]
 """An object's API group, kind and name."""
 _NAMED: Final = 3
 """How many files are named that have an object."""
-
-
-class OldState(Protocol):
-    """Looks up an earlier state of objects."""
-
-    is_stored: bool
-    """Whether its objects are stored in a cluster; if not, some may never have been valid."""
-
-    def of(self, document: Document) -> tuple[Any, list[Problem]]:
-        """Return the old state of an object, None if there is none, and its problems."""
-
-    def note(self, document: Document) -> None:
-        """Note an object that is judged."""
-
-    def remarks(self) -> list[str]:
-        """Return the remarks on a state that has none of the noted objects."""
 
 
 class Deployed:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from webhook.findings import Finding, found
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from webhook.documents import Document
     from webhook.fixing.planning import Planner

@@ -11,16 +11,17 @@ import os
 import sys
 from contextlib import contextmanager, suppress
 from time import process_time
-from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from select import poll
+    from typing import Final, NoReturn, TypeVar
 
-T = TypeVar("T")
-R = TypeVar("R")
+    T = TypeVar("T")
+    R = TypeVar("R")
 
 ENOUGH: Final = 2_000
 """The number of manifests from which several processes are faster."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.templates import pod_template
 from webhook.api.versions import find
@@ -21,8 +20,10 @@ from webhook.records import NamedTuple
 from webhook.report.summary import counted
 from webhook.schema.decoding import GATE_OFF
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any, Final
 
     from webhook.documents import Document
     from webhook.drivers import Profile

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from posixpath import isabs, join, normpath
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
 
 from webhook.documents import Document, Unreadable
 from webhook.documents.search import bare
@@ -17,8 +16,10 @@ from webhook.sources.options import CHART, RenderOptions, SourceError, kustomiza
 from webhook.sources.rendering import render
 from webhook.suppression.revision import RevisionError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Final
 
     from webhook.report.model import Report
     from webhook.suppression.revision import Revision

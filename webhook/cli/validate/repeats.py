@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.findings import found
 from webhook.problem import WARNING, Path, Problem
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from webhook.documents import Document
     from webhook.findings import Finding
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Final
 
 from webhook.documents import STDIN_NAME
 from webhook.problem import value_at
 from webhook.report.summary import counted
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Final
 
     from webhook.documents import Document
     from webhook.problem import Path

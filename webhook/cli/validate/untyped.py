@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.api.unserved import no_object
 from webhook.api.versions import NEWEST, release_of
 from webhook.documents import Document, parse
 from webhook.findings import found
 from webhook.objects import is_object
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Final
 
     from webhook.findings import Finding
     from webhook.problem import Problem

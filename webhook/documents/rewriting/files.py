@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from copy import deepcopy
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
 
 from webhook.documents.rewriting.rewrite import read_value, rewritten, same
 from webhook.problem import value_at
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     from webhook.documents.document import Document
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
 
 from webhook.documents.edits import Edit
 from webhook.documents.rewriting.errors import UnableError
 from webhook.documents.rewriting.lines import dedented, shifted
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
+    from typing import Any
 
     from webhook.documents.nodes import Entry, Node
     from webhook.documents.rewriting.tree import Tree

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents import edits as editing
 from webhook.documents.compose import compose
@@ -15,7 +14,10 @@ from webhook.documents.rewriting.errors import UnableError
 from webhook.documents.rewriting.flow import FlowMap
 from webhook.documents.rewriting.tree import tree_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Final
+
     from webhook.documents.edits import Edit
     from webhook.documents.nodes import Node
     from webhook.documents.rewriting.tree import Tree

@@ -6,13 +6,14 @@ import re
 from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
 
 from webhook.documents.nodes import Node, read_nodes
 from webhook.later import cached_property
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Final
 
 _COMMENT: Final = re.compile(r"(?:(?<=\s)|(?<![\s\S]))#[^\r\n]*")
 _INDENTATION: Final = re.compile(r"[ \t]*")

@@ -6,7 +6,6 @@ Known kinds are decoded as on submission, with all their fields; of Kubernetes' 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
 
 from webhook.api.core.meta import Object
 from webhook.api.shapes import type_of
@@ -18,8 +17,10 @@ from webhook.schema import CREATE, Target, compile_struct
 from webhook.schema.decoding import STRICT, UNKNOWN_FIELD, apart, as_reported, wrong_type
 from webhook.schema.derive.whole import whole
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Final
 
     from webhook.objects import JSONObject
     from webhook.policy.evaluation.policyset import PolicySet

@@ -7,14 +7,14 @@ is random.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook.api import conversion
 from webhook.api.versions import NEWEST
 from webhook.objects import text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any, Final
 
     from webhook.objects import JSONObject
     from webhook.policy.evaluation.request import Request

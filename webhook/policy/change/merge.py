@@ -7,7 +7,6 @@ Follows apiserver ``pkg/admission/plugin/policy/mutating/patch/smd.go`` and sigs
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.objects import text
 from webhook.policy.change.gotext import Foreign, go_type, plain, sharp
@@ -30,8 +29,10 @@ from webhook.schema.derive.shape import (
     Structure,
 )
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any, Final
 
     from webhook.objects import JSONObject
     from webhook.schema.derive.shape import Shape

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.conversion import with_defaults
 from webhook.api.shapes import schema_of
@@ -31,9 +30,11 @@ from webhook.policy.evaluation.verdict import INVALID, Decision, Verdict
 from webhook.policy.manifest.model import DENY, MUTATING, WARN
 from webhook.schema.derive.plain import plain
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from collections.abc import Set as AbstractSet
+    from typing import Any, Final
 
     from webhook.cel.types.values import Struct
     from webhook.objects import JSONObject

@@ -5,8 +5,6 @@ Follows apiserver ``pkg/admission/plugin/cel/activation.go``, ``condition.go`` a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final
-
 from webhook.cel import CostLimitExceededError, EvaluationError
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.cel.types.base import struct
@@ -14,8 +12,10 @@ from webhook.objects import metadata_of
 from webhook.policy.manifest.expressions import Failure
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any, ClassVar, Final
 
     from webhook.cel import Meter
     from webhook.cel.types.base import Type

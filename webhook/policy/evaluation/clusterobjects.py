@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
 
 from webhook.objects import DEFAULT_NAMESPACE, labels_of, metadata_of, name_of, text
 from webhook.policy.manifest.kinds import Kind, Kinds
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Final
 
     from webhook.objects import JSONObject
 

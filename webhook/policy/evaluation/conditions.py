@@ -5,15 +5,15 @@ Follows apiserver ``pkg/admission/plugin/webhook/matchconditions/matcher.go``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook.cel.kubernetes.environments import MATCH_CONDITIONS_LIMIT
 from webhook.policy.evaluation.activation import Evaluation, OutOfBudgetError, resource_value
 from webhook.problem import aggregate
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any, Final
 
     from webhook.cel import Meter
     from webhook.policy.evaluation.request import Request

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.api import conversion
 from webhook.objects import text
 from webhook.policy.evaluation.params import ConfigurationError
 from webhook.policy.manifest.kinds import Kind, kind_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from webhook.objects import JSONObject
 

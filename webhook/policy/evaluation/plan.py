@@ -7,15 +7,16 @@ matter, too, it lists the policies that may match, and each request is matched a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
 
 from webhook.policy.evaluation.matcher import is_exempt, match
 from webhook.policy.evaluation.params import ConfigurationError, PolicyFault, check_param_kind, collect_params
 from webhook.policy.evaluation.verdict import Decision
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Final, TypeVar
 
     from webhook.objects import JSONObject
     from webhook.policy.evaluation.clusterobjects import ClusterObjects
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     RequestPlace = tuple[Resource, Kind, str, str, bool]
     Plan = tuple["Invocation | Candidate", ...]
 
-_Key = TypeVar("_Key")
-_Value = TypeVar("_Value")
+    _Key = TypeVar("_Key")
+    _Value = TypeVar("_Value")
 
 _MAX_PLACES: Final = 1000
 """More places than a cluster has; requests with made-up places must not fill the memory."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
 
 from webhook.objects import text
 from webhook.policy.evaluation.clusterobjects import ClusterObjects
@@ -14,8 +13,10 @@ from webhook.policy.manifest.model import MUTATING, VALIDATING
 from webhook.problem import ERROR
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Any
 
     from webhook.extent import Extent
     from webhook.objects import JSONObject

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel import Meter
 from webhook.cel.kubernetes.environments import CALL_LIMIT
@@ -18,8 +17,10 @@ from webhook.policy.evaluation.setting import Setting
 from webhook.policy.evaluation.unchanged import leaves_unchanged
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any, Final
 
     from webhook.extent import Extent
     from webhook.objects import JSONObject

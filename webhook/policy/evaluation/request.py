@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook.objects import mapping, metadata_of, text
 from webhook.policy.manifest.kinds import Kind, Kinds, Resource, kind_of
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any, Final
 
     from webhook.objects import JSONObject
 

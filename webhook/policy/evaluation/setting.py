@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from webhook.later import cached_property
 from webhook.policy.evaluation.activation import namespace_value, request_value
 from webhook.policy.evaluation.matcher import Matched
 from webhook.policy.evaluation.plan import Invocation
 from webhook.problem import quoted
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Any
 
     from webhook.objects import JSONObject
     from webhook.policy.evaluation.clusterobjects import ClusterObjects

@@ -5,8 +5,6 @@ Follows apiserver ``pkg/admission/plugin/policy/validating`` (dispatcher.go, val
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
 from webhook.escapes import GO_SPACE
 from webhook.policy.evaluation.activation import TRUE, Evaluation, OutOfBudgetError
@@ -19,8 +17,10 @@ from webhook.policy.evaluation.verdict import Decision, Verdict, code_of, forbid
 from webhook.policy.manifest.model import DENY, VALIDATING, WARN
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Any, Final
 
     from webhook.cel import Meter
     from webhook.policy.evaluation.activation import EvaluationResult

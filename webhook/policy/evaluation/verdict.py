@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.policy.manifest.model import AUDIT, DENY, WARN
 from webhook.problem import quoted
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any, Final
 
     from webhook.objects import JSONObject
     from webhook.policy.evaluation.request import Request

@@ -5,8 +5,6 @@ Rules follow ``pkg/apis/admissionregistration/validation/validation.go``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook import formats
 from webhook.api.core.labelselector import LabelSelector
 from webhook.api.core.meta import PlainObject
@@ -15,6 +13,7 @@ from webhook.policy.manifest.matchresources import MatchResources, MutatingMatch
 from webhook.problem import duplicate, forbidden, invalid, not_supported, required
 from webhook.schema import Array, Nested, Struct, Text, check
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

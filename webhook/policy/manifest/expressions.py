@@ -6,7 +6,6 @@ Follows apiserver ``pkg/admission/plugin/cel/compile.go`` and ``composition.go``
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
 
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
 from webhook.cel import Checked, CompileError, Environment, Program, ProgramError
@@ -16,8 +15,10 @@ from webhook.cel.types import base as types
 from webhook.problem import ERROR, Path, Problem, invalid
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Final
 
     from webhook.cel.types.base import Type
     from webhook.release import Release

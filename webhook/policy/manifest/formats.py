@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from webhook.formats import path_segment_prefix
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from webhook.formats import Messages
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
 
 from webhook.cel.types import base as types
 from webhook.spelling import did_you_mean
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Final
 
     from webhook.cel import CompileError, Environment
     from webhook.cel.types.base import Type

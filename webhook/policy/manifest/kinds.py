@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.versions import NEWEST, VERSIONS
 from webhook.later import cached_property
@@ -11,8 +10,10 @@ from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.spelling import nearest
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any, Final
 
 
 class Kind(NamedTuple):

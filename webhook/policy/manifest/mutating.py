@@ -5,8 +5,6 @@ Rules follow ``pkg/apis/admissionregistration/validation/validation.go``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook.escapes import GO_SPACE
 from webhook.policy.manifest.expressions import Compiler, complaints
 from webhook.policy.manifest.matchresources import MutatingMatchConstraints
@@ -14,8 +12,10 @@ from webhook.policy.manifest.policies import AdmissionPolicy, PolicySpec, match_
 from webhook.problem import invalid, not_supported, required
 from webhook.schema import Array, Nested, Struct, Text, check
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Final
 
     from webhook.problem import Problem
     from webhook.schema import View

@@ -6,8 +6,6 @@ among the others, in the API server's order.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final
-
 from webhook import formats
 from webhook.api.core.meta import PlainObject
 from webhook.escapes import GO_SPACE
@@ -16,8 +14,10 @@ from webhook.policy.manifest.formats import dns1035_label, go_lower, is_cel_iden
 from webhook.problem import duplicate, invalid, required, too_many
 from webhook.schema import Anything, Array, Nested, Struct, Text, check
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import ClassVar, Final
 
     from webhook.problem import Problem
     from webhook.schema import View

@@ -5,8 +5,6 @@ Rules follow ``pkg/apis/admissionregistration/validation/validation.go``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from webhook import formats
 from webhook.escapes import GO_SPACE
 from webhook.policy.manifest.expressions import Compiler, complaints
@@ -15,8 +13,10 @@ from webhook.policy.manifest.policies import SHORT_TEXTS, AdmissionPolicy, Polic
 from webhook.problem import duplicate, invalid, not_supported, required
 from webhook.schema import Array, Nested, Struct, Text, check
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Final
 
     from webhook.problem import Problem
     from webhook.schema import View

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.versions import NEWEST
 from webhook.policy.manifest.bindings import (
@@ -19,8 +18,10 @@ from webhook.problem import Path, Problem, refused
 from webhook.schema import CREATE, CompiledStruct, Target, compile_struct
 from webhook.schema.decoding import UNKNOWN_FIELD, apart, as_reported
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Any, Final
 
     from webhook.release import Release
     from webhook.schema import Struct

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import NEWEST
 from webhook.cel import CelError, Meter
@@ -22,8 +21,10 @@ from webhook.problem import ERROR, NOT_DECODED, WARNING, Path, Problem, quoted, 
 from webhook.records import NamedTuple
 from webhook.spelling import did_you_mean, nearest
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import Final
 
     from webhook.objects import JSONObject
     from webhook.policy.evaluation.policyset import PolicySet

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import islice, product
-from typing import TYPE_CHECKING, Final
 
 from webhook.cel.syntax.ast import Call, Ident, ListExpression, Literal, Select, within
 from webhook.policy.manifest.expressions import CompiledExpression
@@ -20,8 +19,10 @@ from webhook.problem import quoted
 from webhook.records import NamedTuple
 from webhook.spelling import did_you_mean
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Final
 
     from webhook.cel.syntax.ast import Expression
     from webhook.policy.manifest.kinds import Kinds, Known

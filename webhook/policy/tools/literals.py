@@ -6,7 +6,6 @@ The API server reads the operations of a JSON Patch, their paths and the values 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.shapes import schema_of
 from webhook.cel.syntax.ast import Call, Literal, StructExpression, within
@@ -20,8 +19,10 @@ from webhook.records import NamedTuple
 from webhook.schema.derive.shape import BOOLEAN, INTEGER, STRING, ListOf, MapOf, Scalar, Structure
 from webhook.spelling import did_you_mean
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from typing import Any, Final
 
     from webhook.cel.syntax.ast import Expression
     from webhook.policy.manifest.kinds import Kinds

@@ -8,7 +8,6 @@ variables and the mutations of mutating policies; here they are checked in the s
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
 
 from webhook.api.shapes import schema_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
@@ -32,8 +31,10 @@ from webhook.schema.derive.shape import (
     Structure,
 )
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Final
 
     from webhook.cel.types.base import Type
     from webhook.policy.manifest.kinds import Kinds

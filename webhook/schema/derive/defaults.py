@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 from webhook.records import NamedTuple
 from webhook.schema.collections import Array, Map
@@ -12,8 +11,10 @@ from webhook.schema.fields import Default
 from webhook.schema.nested import Inlined, Nested
 from webhook.schema.scalars import Anything, Parsed, Scalar
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
+    from typing import Any
 
     from webhook.release import Release
     from webhook.schema.declarations import Struct

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final
 
 from webhook.schema.derive.shape import (
     ATOMIC,
@@ -19,8 +18,10 @@ from webhook.schema.derive.shape import (
     Structure,
 )
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any, Final
 
     from webhook.schema.derive.shape import Shape
 

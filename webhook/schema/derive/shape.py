@@ -5,16 +5,16 @@ Fields are those of all releases, including those that are not judged (``Struct.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from webhook.records import NamedTuple
 from webhook.schema.collections import Array, Map
 from webhook.schema.nested import Nested
 from webhook.schema.scalars import Anything as SomeValue
 from webhook.schema.scalars import Bool, Int, Parsed, Text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from typing import Any, Final
 
     from webhook.schema.declarations import Struct
     from webhook.schema.fields import Field

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.schema.collections import Array, Map
 from webhook.schema.nested import Nested
 from webhook.schema.scalars import Anything
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

@@ -7,10 +7,11 @@ import os
 import socket
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Final
 
     from webhook.server.http.crowd import Crowd
 

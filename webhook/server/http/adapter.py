@@ -11,7 +11,6 @@ import re
 import time
 from functools import lru_cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
 
 from webhook.admission import Call
 from webhook.admission.requests import owner_of
@@ -21,8 +20,10 @@ from webhook.server.http.inline import ExceededError, Inline
 from webhook.server.http.messages import Page, failed, refusal
 from webhook.server.http.pages import Pages
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Final
 
     from webhook.admission import Answer, Endpoint, Record
     from webhook.server.http.heavy import Heavy

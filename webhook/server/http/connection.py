@@ -8,7 +8,7 @@ import time
 from collections import deque
 from enum import Enum, auto
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import cast
 
 from httptools import HttpParserError, HttpRequestParser
 
@@ -19,8 +19,10 @@ from webhook.server.http.intake import LARGE
 from webhook.server.http.messages import Incoming, Page, Request, refusal, target_of
 from webhook.server.http.outlet import Outlet
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any, Final
 
     from webhook.server.http.headers import HTTPFault
     from webhook.server.http.port import Port

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, OrderedDict
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from webhook.server.bounded import BoundedLog
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

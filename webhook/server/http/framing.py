@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -14,8 +13,10 @@ from webhook.admission.requests import part, text_in
 from webhook.problem import cut
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any, Final
 
     from webhook.admission import Endpoint
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import ssl
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import cast
 
 from webhook.server.tls.records import Records
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Final
+
     from webhook.server.http.port import Port
     from webhook.server.tls.certificate import Certificate
 

@@ -16,15 +16,17 @@ import asyncio
 import logging
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Protocol
 
 from webhook.server.bounded import BoundedLog
 from webhook.server.http.framing import LENGTHS, Task, read_answer, write_task
 from webhook.server.http.turns import Turns
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
+    from typing import Final
 
     from webhook.admission import Answer, Call
     from webhook.server.http.turns import Key

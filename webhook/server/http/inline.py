@@ -7,13 +7,14 @@ import gc
 import signal
 import threading
 import time
-from typing import TYPE_CHECKING, Final
 
 from webhook.server.http.turns import Turns
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
+    from typing import Final
 
     from webhook.admission import Answer, Call
     from webhook.server.http.messages import Page, Request

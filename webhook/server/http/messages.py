@@ -5,15 +5,16 @@ from __future__ import annotations
 import logging
 from functools import lru_cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from httptools import parse_url
 
 from webhook.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Final
 
 PLAIN: Final = b"text/plain; charset=utf-8"
 

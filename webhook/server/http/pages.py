@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import time
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
 
 from webhook.server.http.bodies import Bodies
 from webhook.server.http.messages import failed, refusal
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Final
 
     from webhook.server.http.messages import Incoming, Page, Request
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Protocol
 
 from webhook.server.http.crowd import Crowd
 from webhook.server.http.heads import Heads
 from webhook.server.http.intake import Intake, Reader
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from webhook.server.http.limits import Limits
     from webhook.server.http.pages import Pages
     from webhook.server.tls.clients import Clients

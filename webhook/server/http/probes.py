@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import time
-from typing import TYPE_CHECKING, Final
 
 from webhook.server.http.messages import Page
 from webhook.server.http.wsgi import of_wsgi
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from typing import Final
 
     from flask import Flask
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import sys
 from functools import cache
-from typing import TYPE_CHECKING
 
 from webhook.server.http.messages import Page
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final, get_args
+from typing import get_args
 
 from webhook.admission.record import Endpoint
 from webhook.api.versions import VERSIONS
 from webhook.server.monitoring.exposition import Family, Sample, counter, total
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Final
 
     from webhook.admission import Record
 

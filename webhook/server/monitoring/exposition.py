@@ -5,13 +5,13 @@ prometheus_client would also load the standard library's HTTP servers and client
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
-
 from webhook.records import NamedTuple
 from webhook.server.http.probes import OPEN_METRICS
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Final, Literal
 
 _PLAIN: Final = "text/plain; version=0.0.4; charset=utf-8"
 _ESCAPED: Final = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})

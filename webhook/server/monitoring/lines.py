@@ -7,7 +7,11 @@ import os
 import select
 import threading
 from queue import SimpleQueue
-from typing import Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
 
 STANDARD_ERROR: Final = 2
 LONGEST: Final = select.PIPE_BUF

@@ -11,15 +11,17 @@ import os
 import sys
 import time
 import zlib
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Literal
 
 from webhook.admission.enforcement import DENY
 from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, MALFORMED
 from webhook.server.bounded import BoundedLog
 from webhook.server.monitoring.lines import LONGEST, Lines
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any, Final
 
     from webhook.admission import Record
     from webhook.admission.record import Decided, RecordedFinding

@@ -8,7 +8,7 @@ from __future__ import annotations
 import platform
 from collections import Counter
 from math import nan
-from typing import TYPE_CHECKING, Final, get_args
+from typing import get_args
 
 from webhook.admission.record import FAILED, Endpoint
 from webhook.api.versions import NEWEST
@@ -16,8 +16,10 @@ from webhook.server.monitoring.counting import Reviews, label_of
 from webhook.server.monitoring.exposition import counter, gauge, total, write
 from webhook.server.monitoring.usage import of_process
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from typing import Final
 
     from webhook.admission import Record, ReviewOptions
     from webhook.server.monitoring.exposition import Family

@@ -7,12 +7,13 @@ import resource
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
 
 from webhook.server.monitoring.exposition import gauge, total
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Final
 
     from webhook.server.monitoring.exposition import Family
 

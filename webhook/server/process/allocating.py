@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
 
 _LARGE: Final = 1 << 17
 """The size in bytes from which blocks are mapped from the system, glibc's initial value."""

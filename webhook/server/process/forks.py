@@ -17,14 +17,15 @@ import socket
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
 
 from webhook.admission import Call
 from webhook.server.http.framing import LENGTHS, read_task, write_answer
 from webhook.server.keeping import keep
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Final, NoReturn
 
     from webhook.admission import Answer
 

@@ -8,13 +8,15 @@ import os
 import stat
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from webhook.server.filewatch import open_regular
 from webhook.server.keeping import keep
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from typing import Any, Final
 
 T = TypeVar("T")
 

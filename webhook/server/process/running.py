@@ -13,7 +13,6 @@ import threading
 import time
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
 
 import uvloop
 
@@ -30,9 +29,11 @@ from webhook.server.keeping import keep, kept_survivors
 from webhook.server.process.allocating import return_freed_memory
 from webhook.server.process.chores import Chores
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import FrameType
+    from typing import Final
 
     from webhook.server.http.adapter import Adapter
     from webhook.server.http.pages import Make

@@ -6,17 +6,18 @@ import logging
 import os
 import ssl
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
 
 from webhook.server.bounded import BoundedLog
 from webhook.server.errors import ServerError
 from webhook.server.filewatch import FileWatch
 from webhook.server.tls.validity import not_after
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
     from pathlib import Path
+    from typing import Any
 
     from webhook.server.tls.clients import Clients
 

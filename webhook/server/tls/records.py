@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ssl
-from typing import Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
 
 _HEADER: Final = 5
 """The bytes of a record's header; the last two state how many follow."""
