@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from docs.generate import generated
-from tests.cli.test_review import review
+from tests.cli.reviews import review
 from tests.command import ROOT, draguard
 from tests.sources.programs import CLAIM, chart, program
 from webhook.cli.arguments import make_parser

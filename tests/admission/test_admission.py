@@ -15,51 +15,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.admission.reviews import CLAIM, POD, SLICE, asked, with_spec
 from tests.reviews import recorded
 from webhook.admission import Call, Enforcement, MalformedReviewError, ReviewOptions, answer, read, review
 from webhook.admission.requests import owner_of
 from webhook.admission.responses import MAX_CAUSES, MAX_WARNING_BYTES, MAX_WARNINGS_BYTES, warnings
-
-CLAIM: dict[str, Any] = {
-    "apiVersion": "resource.k8s.io/v1alpha2",
-    "kind": "ResourceClaim",
-    "metadata": {"name": "claim", "namespace": "default"},
-    "spec": {"resourceClassName": "gpu.example.com"},
-}
-POD: dict[str, Any] = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {"name": "pod", "namespace": "default"},
-    "spec": {
-        "nodeName": "node-1",
-        "containers": [{"name": "c", "image": "i", "resources": {"claims": [{"name": "gpu"}]}}],
-        "resourceClaims": [{"name": "gpu", "resourceClaimName": "claim"}],
-    },
-}
-RESOURCES = {"ResourceClaim": ("resource.k8s.io", "v1alpha2", "resourceclaims"), "Pod": ("", "v1", "pods")}
-
-
-def asked(obj: Any, old: Any = None, operation: str = "CREATE", **request: Any) -> dict[str, Any]:
-    """Make a review as the API server does."""
-    shown = obj or old
-    group, version, resource = RESOURCES.get(shown["kind"], ("", "v1", "others"))
-    return {
-        "apiVersion": "admission.k8s.io/v1",
-        "kind": "AdmissionReview",
-        "request": {
-            "uid": "c7df00db",
-            "kind": {"group": group, "version": version, "kind": shown["kind"]},
-            "resource": {"group": group, "version": version, "resource": resource},
-            "name": shown["metadata"].get("name", ""),
-            "namespace": "default",
-            "operation": operation,
-            "userInfo": {"username": "admin", "groups": ["system:authenticated"]},
-            "object": obj,
-            "oldObject": old,
-            "dryRun": False,
-            **request,
-        },
-    }
 
 
 def validated(obj: Any, old: Any = None, operation: str = "CREATE", **request: Any) -> dict[str, Any]:
@@ -72,10 +32,6 @@ def mutated(obj: Any, old: Any = None, operation: str = "CREATE", **request: Any
     """Return the mutating response."""
     response: dict[str, Any] = review(asked(obj, old, operation, **request), "mutate", ReviewOptions())["response"]
     return response
-
-
-def with_spec(**spec: Any) -> dict[str, Any]:
-    return {**CLAIM, "spec": {**CLAIM["spec"], **spec}}
 
 
 @pytest.mark.parametrize("endpoint", ["validate", "mutate"])
@@ -173,18 +129,6 @@ def test_a_pod_is_judged_by_a_release_that_knows_its_fields() -> None:
     pod["spec"]["resourceClaims"] = [{"name": "gpu", "source": {}}]
     causes = validated(pod)["status"]["details"]["causes"]
     assert [cause["field"] for cause in causes] == ["spec.resourceClaims[0].source"]
-
-
-SLICE: dict[str, Any] = {
-    "apiVersion": "resource.k8s.io/v1",
-    "kind": "ResourceSlice",
-    "metadata": {"name": "slice"},
-    "spec": {
-        "driver": "GPU.example.com",
-        "nodeName": "node-1",
-        "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1},
-    },
-}
 
 
 def test_a_finding_that_is_no_error_travels_as_a_warning() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.admission.test_admission import CLAIM, POD, asked, with_spec
+from tests.admission.reviews import CLAIM, POD, asked, with_spec
 from tests.command import draguard
 from tests.policy.examples import binding, mutating, policy
 from tests.workloads.test_workloads import job

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.admission.test_admission import POD, SLICE, asked
-from tests.cli.test_serve import ask, running
+from tests.admission.reviews import POD, SLICE, asked
+from tests.cli.running import ask, running
 from tests.command import draguard
 from tests.policy.examples import PODS, binding, mutating, policy
 from webhook.admission import Endpoint, ReviewOptions, review

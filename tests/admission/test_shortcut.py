@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.reviews import POLICIES, reviews
+from tests.mutilation import paths, with_value
 from tests.policy.examples import PODS, binding, policy
-from tests.policy.test_properties import paths, with_value
 from tests.reviews import recorded
 from webhook.admission import AUDIT, Call, Enforcement, ReviewOptions, answer
 from webhook.admission.shortcut import OFTEN

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import examples
+from tests.mutilation import paths, with_value
 from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, POLICY
-from tests.policy.test_properties import paths, with_value
 from tests.reviews import recorded
 from webhook.admission import Call, ReviewOptions, answer
 from webhook.admission.record import FAILED

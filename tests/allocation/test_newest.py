@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.allocation.clusters import ALL, DRIVER
-from tests.allocation.test_allocator import answer, claim, device, error, request, resource_slice
+from tests.allocation.objects import answer, claim, device, error, request, resource_slice
 from webhook import allocate
 from webhook.allocation import Features, Result
 from webhook.release import Release

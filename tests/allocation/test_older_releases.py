@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.allocation.clusters import ALL, CLASSES, DRIVER
-from tests.allocation.test_allocator import NODE, answer, claim, device, request, resource_slice
+from tests.allocation.objects import NODE, answer, claim, device, request, resource_slice
 from webhook.allocation import Allocator, Features, Result
 from webhook.release import Release
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from tests import apiserver
 from tests.attacks import Attack
-from tests.cluster.test_manager import LEASE, NAME, SECRET, VALIDATING, configuration, documented_roles
+from tests.cluster.objects import LEASE, NAME, SECRET, VALIDATING, configuration, documented_roles
 from tests.command import SCRIPT
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.policy.test_properties import mutilated
+from tests.mutilation import mutilated
 from webhook.cel import CostLimitExceededError, EvaluationError, Joint, Meter
 from webhook.cel.kubernetes.environments import admission_environment, with_variables
 from webhook.cel.types.base import DYN

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.command import ROOT, draguard
-from tests.migration.test_migration import CLASSIC, EXACT, FLAT, converted
+from tests.migration.manifests import CLASSIC, EXACT, FLAT, converted
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.files import Rewritten, rewrite
 

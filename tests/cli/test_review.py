@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cli.reviews import review
 from tests.command import SCRIPT, draguard
 from webhook import admission
 from webhook.cli.review import split
@@ -15,27 +16,6 @@ from webhook.cli.review import split
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-
-def review(uid: str, spec: dict[str, Any] | None = None, **request: Any) -> dict[str, Any]:
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "pod"},
-        "spec": {"nodeName": "node-1", "resourceClaims": [{"name": "gpu"}]} if spec is None else spec,
-    }
-    return {
-        "apiVersion": "admission.k8s.io/v1",
-        "kind": "AdmissionReview",
-        "request": {
-            "uid": uid,
-            "kind": {"group": "", "version": "v1", "kind": "Pod"},
-            "resource": {"group": "", "version": "v1", "resource": "pods"},
-            "operation": "CREATE",
-            "object": pod,
-            **request,
-        },
-    }
 
 
 def uids(output: str) -> list[str]:

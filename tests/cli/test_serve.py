@@ -3,57 +3,25 @@
 from __future__ import annotations
 
 import base64
-import http.client
 import io
 import json
-import re
-import signal
-import ssl
 import subprocess
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.test_review import review
+from tests.cli.reviews import review
+from tests.cli.running import ask, running
 from tests.command import SCRIPT, draguard, process
 from webhook import server
 from webhook.certificates import certs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
 pytestmark = pytest.mark.process
-
-
-@contextmanager
-def running(*arguments: str) -> Iterator[tuple[int, str]]:
-    """Run the server on a free port; yield the port and what it has written to standard output."""
-    command = [str(SCRIPT), "serve", "--port", "0", *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
-        assert server.stdout
-        assert server.stderr
-        try:
-            for line in server.stderr:
-                if match := re.search(r"listening on https://\S+?:(\d+)\b", line):
-                    yield int(match[1]), server.stdout.readline() if "--dev" in arguments else ""
-                    break
-        finally:
-            server.send_signal(signal.SIGTERM)
-            server.stderr.read()
-        assert server.wait(timeout=60) == 0
-
-
-def ask(port: int, authority: str, endpoint: str, body: bytes) -> tuple[int, bytes]:
-    context = ssl.create_default_context(cadata=authority)
-    connection = http.client.HTTPSConnection("localhost", port, timeout=60, context=context)
-    connection.request("POST", f"/{endpoint}", body, {"Content-Type": "application/json"})
-    response = connection.getresponse()
-    try:
-        return response.status, response.read()
-    finally:
-        connection.close()
 
 
 class TestServe:

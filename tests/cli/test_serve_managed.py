@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests import apiserver
-from tests.cli.test_review import review
-from tests.cli.test_serve import ask, running
-from tests.cluster.test_manager import LEASE, MUTATING, SECRET, VALIDATING, configuration, documented_roles
+from tests.cli.reviews import review
+from tests.cli.running import ask, running
+from tests.cluster.objects import LEASE, MUTATING, SECRET, VALIDATING, configuration, documented_roles
 from tests.command import SCRIPT, draguard
 from tests.serving import eventually
 

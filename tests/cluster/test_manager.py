@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 from cryptography import x509
 
 from tests import apiserver
 from tests.apiserver import ApiServer, Refusal
+from tests.cluster.objects import LEASE, MUTATING, NAME, SECRET, VALIDATING, configuration, documented_roles
 from webhook.cluster import ClusterError, Lifetimes, Manager, ManagerOptions, manager
 from webhook.cluster.rotation import step
 from webhook.cluster.secret import encode_all
@@ -29,36 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webhook.cluster.secret import Step
-    from webhook.objects import JSONObject
 
 pytestmark = pytest.mark.process
 
-DOCUMENTED = Path(__file__).parents[2] / "docs/certificates.md"
-SECRET = "/api/v1/namespaces/draguard-system/secrets/draguard-certificates"  # noqa: S105 - where it is
-LEASE = "/apis/coordination.k8s.io/v1/namespaces/draguard-system/leases/draguard-certificates"
-VALIDATING, MUTATING = (
-    f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/draguard" for kind in ("validating", "mutating")
-)
-NAME = "draguard.draguard-system.svc"
 DAY = timedelta(days=1)
-
-
-def documented_roles() -> list[JSONObject]:
-    """Return the roles that docs/certificates.md requires."""
-    text = DOCUMENTED.read_text()
-    roles = [role for block in re.findall(r"```yaml\n(.+?)```", text, re.DOTALL) for role in yaml.safe_load_all(block)]
-    assert [role["kind"] for role in roles] == ["Role", "ClusterRole"]
-    return roles
-
-
-def configuration(webhooks: int = 2) -> JSONObject:
-    return {
-        "metadata": {"name": "draguard"},
-        "webhooks": [
-            {"name": f"{place}.draguard", "clientConfig": {"service": {"name": "draguard"}}, "timeoutSeconds": 5}
-            for place in range(webhooks)
-        ],
-    }
 
 
 @pytest.fixture

@@ -10,16 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.api.test_conversion import BASES, CLAIM, Base, named, pairs, plain
+from tests.api.bases import BASES, CLAIM, Base, named, pairs, plain
 from tests.examples import examples
+from tests.migration.manifests import CLASSIC, EXACT, FLAT, converted, migrated
 from webhook.api.conversion import convert
 from webhook.api.versions import GROUP, VERSIONS
 from webhook.cli.arguments.migration import TARGETS
 from webhook.documents import Document, parse
 from webhook.documents.dump import dump
-from webhook.migration import Migrated, Wanted, migrate
 from webhook.migration.wanted import TARGETS as SERVED
-from webhook.release import Release
 
 if TYPE_CHECKING:
     from random import Random
@@ -28,70 +27,6 @@ OLDER: dict[str, Any] = {
     "apiVersion": f"{GROUP}/v1beta1",
     "spec": {"devices": {"requests": [{"name": "a", "deviceClassName": "gpu", "count": 2}]}},
 }
-FLAT = """\
-# Above all.
-apiVersion: "resource.k8s.io/v1beta1"  # the version
-kind: ResourceClaim
-metadata: {name: "a"}   # the name
-
-spec:
-    devices:
-        requests:
-        # Of the first.
-        - name: gpu # its name
-          # Of the class.
-          deviceClassName: 'gpu.example.com'
-
-          selectors:
-          - cel:
-              expression: |
-                # no comment
-                device.driver == "gpu.example.com"
-
-          # commented: out
-          count: 2
-          # Of the first, too.
-        # Of the second.
-        - {name: small, deviceClassName: gpu.example.com} # in braces
-"""
-EXACT = """\
-# Above all.
-apiVersion: "resource.k8s.io/v1"  # the version
-kind: ResourceClaim
-metadata: {name: "a"}   # the name
-
-spec:
-    devices:
-        requests:
-        # Of the first.
-        - name: gpu # its name
-          exactly:
-              # Of the class.
-              deviceClassName: 'gpu.example.com'
-
-              selectors:
-              - cel:
-                  expression: |
-                    # no comment
-                    device.driver == "gpu.example.com"
-
-              # commented: out
-              count: 2
-              # Of the first, too.
-        # Of the second.
-        - {name: small, exactly: {deviceClassName: gpu.example.com}} # in braces
-"""
-
-
-def migrated(text: str, version: str = "", *releases: int) -> Migrated:
-    """Convert a text whose objects can all be read."""
-    documents = [each for each in parse(text, "x.yaml") if isinstance(each, Document)]
-    (file,) = migrate(documents, Wanted(version, [Release(each) for each in releases]))
-    return file
-
-
-def converted(text: str, version: str = "", *releases: int) -> str:
-    return migrated(text, version, *releases).after
 
 
 def objects(text: str) -> list[Any]:
@@ -341,43 +276,6 @@ spec:
     changed = converted(text)
     assert changed.startswith("# as odd as it gets\napiVersion: resource.k8s.io/v1\n")
     assert objects(changed) == [convert(objects(text)[0], f"{GROUP}/v1")]
-
-
-CLASSIC = """\
-apiVersion: resource.k8s.io/v1alpha2
-kind: ResourceClass
-metadata: {name: gpu}
-# The driver.
-driverName: gpu.example.com # of the vendor
----
-apiVersion: resource.k8s.io/v1alpha2
-kind: ResourceClaimTemplate
-metadata: {name: t}
-spec:
-  metadata: {labels: {a: b}}
-  spec:
-    resourceClassName: gpu # class
-    allocationMode: WaitForFirstConsumer
----
-apiVersion: resource.k8s.io/v1alpha2
-kind: ResourceClaim
-metadata: {name: c}
-spec:
-  resourceClassName: gpu
-  allocationMode: Immediate
-  parametersRef: {kind: P, name: p}  # parameters
----
-apiVersion: resource.k8s.io/v1alpha2
-kind: PodSchedulingContext
-metadata: {name: p}
----
-apiVersion: resource.k8s.io/v1alpha2
-kind: ResourceClass
-metadata: {name: q}
-driverName: d
-parametersRef: {kind: P, name: p}
-suitableNodes: {nodeSelectorTerms: []}
-"""
 
 
 def test_what_is_classic_is_converted_as_far_as_it_goes() -> None:

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.reviews import POLICIES, reviews
+from tests.mutilation import mutilated
 from tests.policy import test_library, test_scenarios
 from tests.policy.examples import CLAIM, POD, PODS, binding, mutating, policy
-from tests.policy.test_properties import mutilated
 from tests.steps import counting
 from webhook.budget import Budget, BudgetExceededError, DeadlineExceededError, limited
 from webhook.cel.limits import MAX_BYTES

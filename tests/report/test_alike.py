@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.report.test_formats import finding, report
+from tests.report.findings import finding, report
 from webhook.findings import Finding, Identity
 from webhook.problem import Path
 from webhook.report import Style, make

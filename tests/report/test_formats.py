@@ -18,14 +18,16 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from tests.command import ROOT, draguard
-from webhook.findings import Finding, Identity, Origin, Suppression
-from webhook.problem import Fix, Path, Problem
+from tests.report.findings import finding, report
+from webhook.findings import Identity, Origin, Suppression
+from webhook.problem import Fix, Problem
 from webhook.report import FORMATS, Style, make
-from webhook.report.model import Judged, Report
 from webhook.report.summary import summary
 
 if TYPE_CHECKING:
     import pathlib
+
+    from webhook.report.model import Report
 
 # Neither has types of its own.
 Draft4Validator: Any = import_module("jsonschema").Draft4Validator
@@ -71,21 +73,6 @@ spec:
     - name: GPU
       exactly: {deviceClassName: gpu.example.com, count: -1}
 """
-
-
-def finding(message: str = "m", level: str = "error", **more: Any) -> Finding:
-    problem = Problem(level, "dns-label", "FieldValueInvalid", Path(("spec", "name")), message, more.pop("hint", "h"))
-    stated = {"file": "a.yaml", "line": 3, "column": 3, "text": "  name: A", "document": 1, **more}
-    return Finding(problem, **stated)
-
-
-def report(*findings: Finding, suppressed: tuple[Finding, ...] = ()) -> Report:
-    made = Report()
-    made.files = dict.fromkeys(["clean.yaml", *(each.file for each in findings)])
-    made.documents = len(made.files)
-    made.findings, made.suppressed = list(findings), list(suppressed)
-    made.judged = [Judged("clean.yaml", 1, Identity("v1", "Pod", "", "fine"))]
-    return made
 
 
 def shown(name: str, made: Report, *, quiet: bool = False) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.report.test_formats import finding, report
+from tests.report.findings import finding, report
 from webhook.problem import Fix
 from webhook.report.matrix import merged
 

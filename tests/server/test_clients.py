@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from tests.attacks.chains import chain, last_flight
-from tests.cli.test_serve import running
+from tests.cli.running import running
 from tests.command import draguard
 from tests.identities import Identity, authority, identity
 from tests.serving import SOON, Served, answered, echo, eventually, post, serving, statuses

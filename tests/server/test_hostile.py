@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.test_review import review
+from tests.cli.reviews import review
 from tests.serving import JSON, Served, eventually, post, serving, statuses
 from webhook import admission
 from webhook.server import create_app

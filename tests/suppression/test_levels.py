@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.command import Done, draguard, process
+from tests.suppression.manifests import claim, rules, suppressed
 from webhook.documents import Document, comments, parse
 from webhook.explain import names
 
@@ -16,38 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-CLAIM = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata:
-  name: {name}
-spec:
-  devices:
-    requests:
-    - name: gpu
-      exactly:
-        deviceClassName: gpu.example.com
-{more}"""
-
-
-def claim(name: str = "gpu", more: str = "") -> str:
-    return CLAIM.format(name=name, more=more)
-
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "claim.yaml"
     path.write_text(claim("GPU", "  colour: red\n"), encoding="utf-8")
     return path
-
-
-def rules(done: Done) -> list[tuple[str, str]]:
-    return [(each["level"], each["rule"]) for each in json.loads(done.out)["findings"]]
-
-
-def suppressed(done: Done) -> list[tuple[str, str, str]]:
-    found: list[dict[str, Any]] = json.loads(done.out)["suppressed"]
-    return [(each["rule"], *each["suppression"].values()) for each in found]
 
 
 def validate(*arguments: str | Path, code: int | None = None) -> Done:

@@ -10,8 +10,8 @@ import pytest
 
 from tests.command import draguard
 from tests.sources.programs import chart, program
-from tests.suppression.test_levels import claim, rules
-from tests.suppression.test_revision import IMMUTABLE, OTHER, change, found, git
+from tests.suppression.manifests import claim, rules
+from tests.suppression.repositories import IMMUTABLE, OTHER, change, found, git
 
 if TYPE_CHECKING:
     from pathlib import Path

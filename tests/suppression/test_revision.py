@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.command import SCRIPT, Done, draguard
-from tests.suppression.test_levels import claim, rules, suppressed
+from tests.suppression.manifests import claim, rules, suppressed
+from tests.suppression.repositories import IMMUTABLE, OTHER, change, found, git
 from webhook.suppression import revision
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.process
-IMMUTABLE = [("error", "immutable")]
 STATUS = "status: {reservedFor: [{resource: pods, name: p, uid: u}]}\n"
 POD = """\
 apiVersion: v1
@@ -28,13 +28,6 @@ spec:
   containers: [{name: c, image: c, resources: {claims: [{name: c}]}}]
   resourceClaims: [{name: c, resourceClaimName: c}]
 """
-OTHER = ("gpu.example.com", "other.example.com")
-
-
-def git(*arguments: str, at: Path) -> None:
-    identity = {f"GIT_{who}_{what}": "a@b" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    command = ["git", "-C", str(at), *arguments]  # the one on the PATH
-    subprocess.run(command, check=True, capture_output=True, env={**os.environ, **identity})
 
 
 @pytest.fixture
@@ -48,18 +41,6 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     git("commit", "-qm", "first", at=top)
     monkeypatch.chdir(top)
     return top
-
-
-def found(*arguments: str | Path, rev: str = "HEAD", stdin: bytes = b"") -> list[tuple[str, str]]:
-    done = draguard(
-        "validate", "-o", "json", "--ignore", "unknown-field,deprecated", "--against", rev, *arguments, stdin=stdin
-    )
-    assert done.err == ""
-    return rules(done)
-
-
-def change(path: Path, old: str, new: str) -> None:
-    path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
 
 
 class TestAgainst:

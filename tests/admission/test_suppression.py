@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.admission.test_admission import CLAIM, asked
+from tests.admission.reviews import CLAIM, asked
 from tests.command import draguard
 from webhook.admission import Enforcement, ReviewOptions, review
 

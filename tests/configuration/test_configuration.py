@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.command import SCRIPT, Done, draguard
-from tests.suppression.test_levels import claim, rules, suppressed
+from tests.suppression.manifests import claim, rules, suppressed
 from webhook.configuration.keys import CONFIGURATION
 
 if TYPE_CHECKING:

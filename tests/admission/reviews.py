@@ -1,0 +1,62 @@
+"""Reviews as an API server sends them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+CLAIM: dict[str, Any] = {
+    "apiVersion": "resource.k8s.io/v1alpha2",
+    "kind": "ResourceClaim",
+    "metadata": {"name": "claim", "namespace": "default"},
+    "spec": {"resourceClassName": "gpu.example.com"},
+}
+POD: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "pod", "namespace": "default"},
+    "spec": {
+        "nodeName": "node-1",
+        "containers": [{"name": "c", "image": "i", "resources": {"claims": [{"name": "gpu"}]}}],
+        "resourceClaims": [{"name": "gpu", "resourceClaimName": "claim"}],
+    },
+}
+RESOURCES = {"ResourceClaim": ("resource.k8s.io", "v1alpha2", "resourceclaims"), "Pod": ("", "v1", "pods")}
+
+
+def asked(obj: Any, old: Any = None, operation: str = "CREATE", **request: Any) -> dict[str, Any]:
+    """Make a review as the API server does."""
+    shown = obj or old
+    group, version, resource = RESOURCES.get(shown["kind"], ("", "v1", "others"))
+    return {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "c7df00db",
+            "kind": {"group": group, "version": version, "kind": shown["kind"]},
+            "resource": {"group": group, "version": version, "resource": resource},
+            "name": shown["metadata"].get("name", ""),
+            "namespace": "default",
+            "operation": operation,
+            "userInfo": {"username": "admin", "groups": ["system:authenticated"]},
+            "object": obj,
+            "oldObject": old,
+            "dryRun": False,
+            **request,
+        },
+    }
+
+
+def with_spec(**spec: Any) -> dict[str, Any]:
+    return {**CLAIM, "spec": {**CLAIM["spec"], **spec}}
+
+
+SLICE: dict[str, Any] = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "ResourceSlice",
+    "metadata": {"name": "slice"},
+    "spec": {
+        "driver": "GPU.example.com",
+        "nodeName": "node-1",
+        "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1},
+    },
+}

@@ -1,0 +1,45 @@
+"""Runs draguard serve as a process, and sends requests to it."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import signal
+import ssl
+import subprocess
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from tests.command import SCRIPT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def running(*arguments: str) -> Iterator[tuple[int, str]]:
+    """Run the server on a free port; yield the port and what it has written to standard output."""
+    command = [str(SCRIPT), "serve", "--port", "0", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stdout
+        assert server.stderr
+        try:
+            for line in server.stderr:
+                if match := re.search(r"listening on https://\S+?:(\d+)\b", line):
+                    yield int(match[1]), server.stdout.readline() if "--dev" in arguments else ""
+                    break
+        finally:
+            server.send_signal(signal.SIGTERM)
+            server.stderr.read()
+        assert server.wait(timeout=60) == 0
+
+
+def ask(port: int, authority: str, endpoint: str, body: bytes) -> tuple[int, bytes]:
+    context = ssl.create_default_context(cadata=authority)
+    connection = http.client.HTTPSConnection("localhost", port, timeout=60, context=context)
+    connection.request("POST", f"/{endpoint}", body, {"Content-Type": "application/json"})
+    response = connection.getresponse()
+    try:
+        return response.status, response.read()
+    finally:
+        connection.close()
