@@ -63,18 +63,6 @@ OLD_POD = POD + "    source:\n      resourceClaimName: claim\n"
 NEW_POD = POD + "    resourceClaimName: claim\n"
 
 
-@pytest.fixture
-def write(tmp_path: Path) -> Callable[..., Path]:
-    def write(**files: str) -> Path:
-        for name, text in files.items():
-            path = tmp_path / f"{name.replace('__', '/')}.yaml"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        return tmp_path
-
-    return write
-
-
 def report(*arguments: str | Path, stdin: bytes = b"") -> dict[str, Any]:
     done = draguard("validate", "--output", "json", *arguments, stdin=stdin)
     assert done.err == ""

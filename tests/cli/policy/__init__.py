@@ -1,0 +1,1 @@
+"""Tests of the commands and options for policies."""

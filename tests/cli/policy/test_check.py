@@ -1,0 +1,313 @@
+"""``draguard policy check``."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.policy.manifests import CONFIG, LIMITED, NODELESS, SUITE, findings
+from tests.command import draguard, process
+from tests.policy.examples import binding, mutating, policy
+from tests.policy.examples import spec as with_spec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+INLINE = "expression: object.metadata.name == nope + 1"
+
+
+class TestCheck:
+    def test_findings_are_in_the_order_of_files_and_lines(self, write: Callable[..., Path]) -> None:
+        unused = [{"name": "a", "expression": "1"}]
+        wrong = policy("wrong", matchConditions=[{"name": "x", "expression": "object."}])
+        folder = write(
+            b=[policy(variables=unused, validations=[{"expression": "true"}]), wrong],
+            a=[policy("other", variables=unused, validations=[{"expression": "true"}])],
+        )
+        found = findings("policy", "check", folder / "b.yaml", folder / "a.yaml")
+        places = [(each["file"].endswith("a.yaml"), each["line"]) for each in found]
+        assert places == sorted(places)
+        assert len(set(places)) > 5
+
+    @pytest.mark.parametrize(
+        ("written", "pointed_at"),
+        [
+            (INLINE, "nope + 1"),
+            ("expression: >-\n      object.metadata\n\n      .name == nope", "nope"),
+            ("expression: |  # why\n\n      object.metadata.name ==\n        nope", "nope"),
+            ("expression: object.\n      metadata.name ==\n      nope", "nope"),
+            (r"""'expression' : "object.metadata.name\n ==\t\"\u00e9\\n\" + nope + 1" """, 'nope + 1" '),
+            (r"""expression: "object.metadata.name == \"\x41\U0001F600\" + nope" """, 'nope" '),
+            ('expression: "object.metadata.name == \\\n      nope"', 'nope"'),
+            ("expression: 'object.metadata.name == ''a'' + nope'", "nope'"),
+            ("expression: # why\n      !!str &a object.metadata.name == nope", "nope"),
+            (f"{{{INLINE}, message: bad}}", "nope + 1, message: bad}"),
+            ("expression: object..metadata", ".metadata"),
+            ("expression: object.metadata.name ==", ""),
+            ("expression: 1 + 1", "1 + 1"),
+            ("expression: 'true'\n    messageExpression: '''a'' + nope'", "nope'"),
+            ("message: &a nope + 1\n    expression: *a", "expression: *a"),
+            ("expression:", "expression:"),
+        ],
+    )
+    def test_a_finding_points_into_the_expression(
+        self, write: Callable[..., Path], written: str, pointed_at: str
+    ) -> None:
+        before = 'expression: |\n      object.metadata.name != "bad"\n    message: bad name'
+        manifest = LIMITED.replace(before, written)
+        first = next(each for each in findings("policy", "check", write(p=manifest)) if each["level"] == "error")
+        assert manifest.splitlines()[first["line"] - 1][first["column"] - 1 :] == pointed_at
+
+    @pytest.mark.parametrize("patch", ["{op: 'add', valu: 1}", "{op: 1}"])
+    def test_a_finding_points_to_the_field_of_a_literal(self, patch: str, write: Callable[..., Path]) -> None:
+        folder = write(p=mutating("m", f"[JSONPatch{patch}]"))
+        _, shown, caret, *_ = draguard("policy", "check", folder).out.splitlines()
+        assert shown[caret.index("^") :].startswith(("valu: ", "op: 1"))
+
+    def test_what_was_not_looked_for_is_named(self, write: Callable[..., Path]) -> None:
+        done = draguard("policy", "check", write(p=LIMITED.replace("spec:", "spec:\n  surplus: 1", 1)))
+        assert "note: warnings are not checked for 1 object with errors\n" in done.out
+        assert "not checked for" not in draguard("policy", "check", write(p=mutating("m", "[JSONPatch{}]"))).out
+
+    def test_policies_that_were_not_tried_are_named(
+        self, write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("webhook.engine.trial._WORK_OF_ALL", -1)
+        patch = "[JSONPatch{op: 'remove', path: '/spec/priority'}]"
+        folder = write(p=[each for name in "abcdefg" for each in mutating(name, patch)])
+        named = "note: not tried on small objects, as other policies took too much work: a, b, c, d, e and 2 more\n"
+        assert named in draguard("policy", "check", folder).out
+
+    def test_a_condition_is_stripped_before_it_is_compiled(self, write: Callable[..., Path]) -> None:
+        condition = r'[{name: a, expression: "\n  object.metadata.name == nope"}]'
+        folder = write(p=LIMITED.replace("  validations:", f"  matchConditions: {condition}\n  validations:"))
+        (finding,) = findings("policy", "check", folder)
+        assert (finding["line"], finding["column"]) == (8, 72)
+
+    def test_json_has_places_too(self, write: Callable[..., Path]) -> None:
+        folder = write()
+        broken = policy("p", validations=[{"expression": 'object.metadata.name == "\U0001f600" + nope'}])
+        (folder / "p.json").write_text(json.dumps(broken, indent=1), encoding="utf-8")
+        finding, shown, caret, *_ = draguard("policy", "check", folder).out.splitlines()
+        assert "undeclared reference to 'nope'" in finding
+        assert shown[caret.index("^") :].startswith("nope")
+
+    @pytest.mark.parametrize(
+        ("old", "new", "hint"),
+        [
+            ('object.metadata.name != "bad"', 'objekt.metadata.name != "bad"', 'did you mean "object"?'),
+            ('object.metadata.name != "bad"', 'object.metadata.name.contain("bad")', 'did you mean "contains"?'),
+            ('object.metadata.name != "bad"', "object.metadata.nam == ''", 'did you mean "name"?'),
+            ('object.metadata.name != "bad"', "object.spec.container.size() > 0", 'did you mean "containers"?'),
+            ('object.metadata.name != "bad"', "object.spec.containers.all(c, c.nam != '')", 'did you mean "name"?'),
+            ('object.metadata.name != "bad"', "zzz", ""),
+            ('object.metadata.name != "bad"', "object.", ""),
+            ('object.metadata.name != "bad"', "1 + '2' == '3'", "both sides must be of one type: "),
+            ('object.metadata.name != "bad"', "object.metadata.name", "it must say true or false: "),
+            ("message: bad name", "messageExpression: 1 + 1", "string(…) makes a text"),
+            (
+                "dyn(object.spec.containers) != null",
+                "!has(object.spec)",
+                "quote the expression: YAML takes a leading ! for a tag",
+            ),
+            ("resources: [pods]", "resources: [Pod]", 'did you mean "pods"?'),
+            ("resources: [pods]", "resources: [jobs]", 'jobs are in the API group "batch"'),
+            ("resources: [pods]", "resources: [qqq]", ""),
+            ('apiGroups: [""]', "apiGroups: [v1]", 'that is a version; the core group is ""'),
+            ('apiGroups: [""]', "apiGroups: [app]", 'did you mean "apps"?'),
+            ('apiGroups: [""]', "apiGroups: [core]", 'write ""'),
+            ('apiGroups: [""]', "apiGroups: [qqq]", ""),
+            ("resources: [pods]", "resources: [pods/exe]", 'did you mean "exec"?'),
+            ("apiVersions: [v1]", "apiVersions: [v2]", "it serves v1"),
+            ("policyName: limited", "policyName: limit", 'did you mean "limited"?'),
+            ("policyName: limited", "policyName: other", ""),
+            ("validationActions: [Deny]", "validationActions: [deny]", 'did you mean "Deny"?'),
+            ("operations: [CREATE, UPDATE]", "operations: [Create]", 'did you mean "CREATE"?'),
+            ("metadata: {name: limited}", "metadata: {name: Few_Pods}", 'did you mean "few-pods"?'),
+            ("PolicyBinding", "PolicyBnding", 'did you mean "ValidatingAdmissionPolicyBinding"?'),
+            (
+                "  validations:",
+                "  paramKind: {apiVersion: v1, kind: Configmap}\n  validations:",
+                'did you mean "ConfigMap"?',
+            ),
+            ("  validations:", "  paramKind: {apiVersion: v1, kind: Qqq}\n  validations:", ""),
+            ("  validations:", "  paramKind: {apiVersion: v2, kind: Secret}\n  validations:", "it serves v1"),
+        ],
+    )
+    def test_a_finding_comes_with_what_was_meant(
+        self, write: Callable[..., Path], old: str, new: str, hint: str
+    ) -> None:
+        found = findings("policy", "check", write(p=LIMITED.replace(old, new)))
+        assert [each["hint"] for each in found if each["hint"].startswith(hint) and bool(each["hint"]) == bool(hint)]
+
+    def test_a_binding_may_mean_a_policy_with_errors(self, write: Callable[..., Path]) -> None:
+        folder = write(p=LIMITED.replace("policyName: limited", "policyName: limit").replace("object.", "objekt."))
+        assert 'did you mean "limited"?' in [each["hint"] for each in findings("policy", "check", folder)]
+
+    def test_an_expression_that_fails_by_a_wrong_variable_is_not_found_itself(self, write: Callable[..., Path]) -> None:
+        variables = [{"name": "n", "expression": "object.spec.nodename"}]
+        folder = write(p=[policy("p", variables=variables, validations=[{"expression": "variables.n == ''"}])])
+        found = [(each["rule"], each["field"]) for each in findings("policy", "check", folder)]
+        assert ("type-check", "spec.variables[0].expression") in found
+        assert "fails-on-valid" not in dict(found)
+
+    def test_a_policy_may_be_bound_as_one_of_the_other_kind(self, write: Callable[..., Path]) -> None:
+        folder = write(p=[policy("m", validations=[{"expression": "has(object.spec)"}]), mutating("m", "Object{}")[1]])
+        hints = [each["hint"] for each in findings("policy", "check", folder)]
+        assert "it is a ValidatingAdmissionPolicy: bind it by a ValidatingAdmissionPolicyBinding" in hints
+
+    def test_brackets_around_a_patch_are_missed(self, write: Callable[..., Path]) -> None:
+        patch = {"patchType": "JSONPatch", "jsonPatch": {"expression": "JSONPatch{op: 'remove', path: '/spec'}"}}
+        folder = write(p=[with_spec(mutating("m", "Object{}")[0], mutations=[patch])])
+        assert findings("policy", "check", folder)[0]["hint"] == "put it in brackets: […]"
+
+    def test_what_cannot_be_read_is_not_said_to_be_missing(self, write: Callable[..., Path]) -> None:
+        folder = write(p=LIMITED.replace("message: bad name", "message: bad: name"))
+        assert [each["rule"] for each in findings("policy", "check", folder)] == ["unreadable"]
+
+    def test_a_field_that_there_is_not_comes_with_what_was_meant(self, write: Callable[..., Path]) -> None:
+        folder = write(p=LIMITED.replace("matchConstraints", "matchConstraint"))
+        assert 'help: did you mean "matchConstraints"?' in draguard("policy", "check", folder).out.splitlines()
+
+    def test_sound_policies_pass(self, write: Callable[..., Path]) -> None:
+        folder = write(p=LIMITED, tests=SUITE, c=[CONFIG])
+        done = process("policy", "check", folder)
+        assert (done.code, done.err) == (0, "")
+        assert done.out == "3 documents in 2 files: no problems; 1 skipped (kinds not judged: 1 ConfigMap)\n"
+
+    def test_what_does_not_compile_is_an_error_at_its_line(self, write: Callable[..., Path]) -> None:
+        folder = write(p=LIMITED.replace('!= "bad"', "!= 3.0 + 1"))
+        done = process("policy", "check", folder)
+        assert (done.code, done.err) == (1, "")
+        assert f"{folder}/p.yaml:10:35: error " in done.out
+        assert "found no matching overload for '_+_' applied to '(double, int)'" in done.out
+
+    def test_what_cannot_work_is_a_warning(self, write: Callable[..., Path]) -> None:
+        folder = write(p=LIMITED.replace("dyn(object.spec.containers) != null", "1 < 2"))
+        assert [(each["level"], each["rule"]) for each in findings("policy", "check", folder)] == [
+            ("warning", "never-refuses")
+        ]
+        assert draguard("policy", "check", folder).code == 0
+        assert draguard("policy", "check", "--strict", folder).code == 1
+
+    def test_policies_are_checked_for_a_release(self, write: Callable[..., Path]) -> None:
+        folder = write(p=LIMITED)
+        found = findings("policy", "check", "--kubernetes-version", "1.29", folder)
+        assert [each["rule"] for each in found] == ["not-served", "not-served"]
+
+    def test_costs_are_reported(self, write: Callable[..., Path]) -> None:
+        folder = write(
+            p=LIMITED.replace(
+                "dyn(object.spec.containers) != null",
+                "object.spec.containers.all(c, c.name != '')",
+            )
+        )
+        lines = draguard("policy", "check", "--costs", folder).out.splitlines()
+        assert lines[0].startswith(f"{folder}/p.yaml:10: spec.validations[0].expression of limited costs at least ")
+        costs = json.loads(draguard("policy", "check", "--output", "json", folder).out)["costs"]
+        assert [(each["policy"], each["line"], each["unbounded"]) for each in costs] == [
+            ("limited", 10, False),
+            ("limited", 12, True),
+        ]
+
+    def test_unreadable_files_are_findings(self, write: Callable[..., Path]) -> None:
+        folder = write(p=LIMITED, q="apiVersion: [")
+        assert draguard("policy", "check", folder).code == 1
+        assert draguard("policy", "check", folder / "gone").code == 2
+
+    def test_a_place_without_policies_is_wrong_use(self, write: Callable[..., Path]) -> None:
+        done = draguard("policy", "check", write(c=[CONFIG]))
+        assert (done.code, done.out) == (2, "")
+        assert "draguard policy check: error: no policies found in " in done.err
+
+    def test_an_action_is_needed(self) -> None:
+        done = draguard("policy")
+        assert (done.code, done.out) == (2, "")
+        assert (
+            "error: the following arguments are required: ACTION (choose from check, test, new, generate)\n" in done.err
+        )
+
+
+BROKEN = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: broken}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]
+  variables: [{name: one, expression: "1"}]
+  validations:
+  - {expression: "foo && bar == 3"}
+  - {expression: "object.spec.nodeNam == 'x'"}
+"""
+
+
+class TestBehindAnError:
+    def test_all_errors_of_an_expression_and_the_warnings_of_others_are_shown(self, write: Callable[..., Path]) -> None:
+        done = draguard("policy", "check", write(broken=BROKEN)).out
+        first = "undeclared reference to 'foo' (in container ''); undeclared reference to 'bar' (in container '')"
+        assert first in done
+        assert [each["rule"] for each in findings("policy", "check", write(broken=BROKEN))] == [
+            "unused-variable",
+            "validating-expressions",
+            "type-check",
+        ]
+        assert "not checked for" not in done
+
+    def test_nothing_is_concluded_from_a_variable_that_is_wrong(self, write: Callable[..., Path]) -> None:
+        done = draguard("policy", "check", write(broken=BROKEN.replace('"1"', '"1 +"'))).out
+        assert "type-check" not in done
+        assert "note: warnings are not checked for 1 object with errors" in done
+
+    def test_what_is_validated_once_it_is_decoded_is_reported_at_once(self, write: Callable[..., Path]) -> None:
+        found = findings(
+            "policy", "check", write(broken=BROKEN.replace("spec:", "spec:\n  failurePolicy: No\n  x: 1", 1))
+        )
+        hints = {each["field"]: each["hint"] for each in found}
+        assert "spec.x" in hints
+        assert hints["spec.validations[0].expression"] == "the API server reports this once it can decode the object"
+
+
+class TestRepositories:
+    """Directories with more than policies: templates of charts, values, lists."""
+
+    @pytest.fixture
+    def repository(self, write: Callable[..., Path]) -> Path:
+        folder = write(p=LIMITED, values="a: 1", listed="[1, 2]")
+        (folder / "chart/templates").mkdir(parents=True)
+        (folder / "chart/Chart.yaml").write_text("{apiVersion: v2, name: a, version: 1.0.0}", encoding="utf-8")
+        (folder / "chart/templates/a.yaml").write_text("kind: {{ .Values.a }}", encoding="utf-8")
+        return folder
+
+    def test_templates_are_counted_and_other_values_are_skipped(self, repository: Path) -> None:
+        assert findings("policy", "check", repository) == findings("policy", "check", repository / "p.yaml")
+        told = "not read: 1 Helm template (name its chart to render it)"
+        assert told in draguard("policy", "check", repository).out
+
+    def test_pods_and_workloads_beside_policies_are_skipped(self, write: Callable[..., Path]) -> None:
+        claims = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {**NODELESS["spec"], **claims}}
+        template = {"template": {"spec": pod["spec"]}}
+        deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": template}
+        done = draguard("policy", "check", write(p=LIMITED, others=[pod, deployment]))
+        assert done.code == 0
+        assert "2 skipped (kinds not judged: 1 Deployment of apps/v1, 1 Pod)" in done.out
+
+    def test_a_misspelt_field_has_no_second_finding_about_what_fails(self, write: Callable[..., Path]) -> None:
+        folder = write(p=[policy(validations=[{"expression": "object.spce.a == 1"}]), binding()])
+        assert [each["rule"] for each in findings("policy", "check", folder)] == ["type-check"]
+
+    def test_without_a_path_the_current_directory_is_read(
+        self, repository: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        expected = len(findings("policy", "check", repository))
+        monkeypatch.chdir(repository)
+        assert len(findings("policy", "check")) == expected
+
+    def test_templates_are_not_errors_of_policy_test(self, repository: Path) -> None:
+        found = findings("policy", "test", repository)
+        assert {each["rule"] for each in found} == {"not-tested"}
