@@ -10,6 +10,7 @@ from tests.structured import REQUEST, changed, claim, of_kind, resource_slice
 from webhook import validate
 from webhook.api.judgement import SOUGHT
 from webhook.limits import MOST_FINDINGS
+from webhook.problem import Fix
 
 FLAT = {"name": "gpu", "deviceClassName": "gpu.example.com"}
 EXACTLY = REQUEST["exactly"]
@@ -67,6 +68,16 @@ def test_a_field_is_not_looked_for_where_it_cannot_stand() -> None:
 def test_a_misspelt_field_of_the_same_place_comes_first() -> None:
     assert hint(changed(claim(), spec__device={})) == 'did you mean "devices"?'
     assert hint(claim(REQUEST | {"first_available": []})) == 'did you mean "firstAvailable"?'
+
+
+def test_a_map_or_list_in_the_place_of_one_value_has_no_fix() -> None:
+    (found,) = validate(pod({"name": "gpu", "resourceClaimTemplate": {"spec": {}}}))
+    assert (found.fix, found.hint) == (None, 'did you mean "resourceClaimTemplateName"? It takes one value, not a map')
+    (found,) = validate(pod({"name": "gpu", "resourceClaimTemplate": "gpu"}))
+    assert (found.fix, found.hint) == (
+        Fix("rename", "resourceClaimTemplateName"),
+        'did you mean "resourceClaimTemplateName"?',
+    )
 
 
 def test_what_is_in_several_places_as_near_is_not_guessed() -> None:

@@ -421,6 +421,10 @@ class TestConfigCommand:
             "strict: true  # DRAGUARD_STRICT",
         ]
 
+    def test_a_path_that_does_not_exist_is_refused(self) -> None:
+        done = draguard("config", "show", "*.yaml", "-", "gone")
+        assert (done.code, done.err) == (2, "draguard config show: error: gone: no such file or directory\n")
+
     def test_what_it_shows_can_be_the_file(self, configure: Callable[..., None]) -> None:
         shown = draguard("config", "show", "--no-config", "--exclude", "x").out
         configure(shown)

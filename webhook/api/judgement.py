@@ -15,7 +15,7 @@ from webhook.api.core.meta import CHECKED_LAST, PREFIX_IN_PATH
 from webhook.api.versions import NEWEST, VERSIONS, find, others_with, release_of, target
 from webhook.budget import REVIEW, Budget, enter, leave
 from webhook.limits import MOST_FINDINGS
-from webhook.problem import BAD_REQUEST, ERROR, Advice, Path, Problem, quoted, refused
+from webhook.problem import BAD_REQUEST, ERROR, Advice, Path, Problem, quoted, refused, value_at
 from webhook.release import releases
 from webhook.schema import (
     CREATE,
@@ -267,7 +267,7 @@ def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct, obj: dict[st
     unknown = (index for index, problem in enumerate(problems) if problem.rule == UNKNOWN_FIELD)
     for index in islice(unknown, SOUGHT):
         path = problems[index].path
-        hint, fix = suggestion(struct, path)
+        hint, fix = suggestion(struct, path, value_at(obj, path))
         declared = instead(struct, path)
         if hint == declared and (others := list(others_with(path, obj["apiVersion"], obj["kind"]))):
             hint = f"a field of {' and '.join(others)}" + (f"; {declared}" if declared else "")

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 
+from webhook.cli.arguments import UsageError
 from webhook.configuration.keys import CONFIGURATION, OPTIONS, schema
+from webhook.documents import STDIN
+from webhook.documents.search import top_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,10 +23,17 @@ _JOINED = {"exclude": "exclude", "levels": "level"}
 
 
 def run(arguments: Namespace) -> int:
-    """Print the schema or the settings in effect."""
+    """Print the schema or the settings in effect.
+
+    Raises:
+        UsageError: A path does not exist, or an option does not fit.
+    """
     if arguments.action == "schema":
         print(json.dumps(schema(), indent=2))
         return 0
+    for path in arguments.paths:
+        if path != STDIN and not os.path.lexists(top_of(path)):
+            raise UsageError(f"{path}: no such file or directory")
     for line in _lines(arguments):
         print(line)
     return 0

@@ -16,7 +16,7 @@ from webhook.spelling import nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any, Final
 
     from webhook.cel.syntax.ast import Expression
@@ -81,6 +81,12 @@ class Around:
             self._left[profile.driver] = self._devices(profile, kind)
         return _Known(profile, self._left[profile.driver], is_certain=bool(self._drivers or kind))
 
+    def types_of(self, read: Read) -> set[str]:
+        """Return the types that an attribute may have; none if they are not known."""
+        known = self.known(read)
+        name = known.profile.name_in(read.domain, read.name) if known else ""
+        return {type_ for each in known.devices if (type_ := each.type_of(name))} if known else set()
+
     def _devices(self, profile: Profile, kind: str) -> list[Devices]:
         """Return the kinds of devices that conditions on the kind allow."""
         if kind in profile.devices:
@@ -111,23 +117,25 @@ def attribute_not_of_driver(obj: JSONObject, context: Context) -> Iterator[Probl
 
 @rule("attribute-type", *SELECTING, of_reads=True, of_field=True)
 def attribute_type(obj: JSONObject, context: Context) -> Iterator[Problem]:
-    """A selector compares an attribute with a value of another type than its driver publishes.
+    """A selector uses an attribute as a value of another type than its driver publishes.
 
-    The comparison is a run-time error, or never true. Versions are compared with semver("1.2.3").
+    A comparison is a run-time error, or never true; a method of another type is an error. Versions are compared with
+    semver("1.2.3").
     """
     for selector in unmatched_selectors(obj, context):
         around = Around(selector, context)
         for read, value in _compared(selector.parts.root):
-            known = around.known(read)
-            if not known:
-                continue
-            name = known.profile.name_in(read.domain, read.name)
-            types = {type_ for each in known.devices if (type_ := each.type_of(name))}
+            types = around.types_of(read)
             if types and _TYPES.get(type(value)) not in types:
                 wanted = min(types)
                 hint = _literal(wanted, value)
                 message = f'attribute "{read.domain}/{read.name}" is of type {wanted}, not {_TYPES[type(value)]}'
                 yield finding(selector.path, message, hint and f"compare it with {hint}", "WrongType", read.offset)
+        for read, method in _called(selector.parts.nodes):
+            types = around.types_of(read)
+            if types and _METHODS[method] not in types:
+                message = f'attribute "{read.domain}/{read.name}" is of type {min(types)}, which has no .{method}()'
+                yield finding(selector.path, message, _COMPARED[min(types)], "WrongType", read.offset)
 
 
 def unmatched_selectors(obj: JSONObject, context: Context) -> Iterator[Selector]:
@@ -227,3 +235,24 @@ def _compared(node: Expression) -> Iterator[tuple[Read, Any]]:
             read = read_of(one)
             if read and read.holder == "attributes" and isinstance(other, Literal) and type(other.value) in _TYPES:
                 yield read, other.value
+
+
+_OF_VERSION: Final = frozenset({"isGreaterThan", "isLessThan", "compareTo", "major", "minor", "patch"})
+_OF_TEXT: Final = frozenset({"startsWith", "endsWith", "contains", "matches", "lowerAscii", "upperAscii"})
+_METHODS: Final = dict.fromkeys(_OF_VERSION, "version") | dict.fromkeys(_OF_TEXT, "string")
+"""Methods of one type only, with that type."""
+_COMPARED: Final = {
+    "version": 'a version is compared as in .compareTo(semver("1.2.3")) >= 0',
+    "string": "a text is compared as in .startsWith() or .contains()",
+    "int": "a number is compared by ==, < or >",
+    "bool": "true and false are conditions themselves",
+}
+"""How attributes of each type are compared."""
+
+
+def _called(nodes: Iterable[Expression]) -> Iterator[tuple[Read, str]]:
+    """Find the methods that are called on attributes."""
+    for each in nodes:
+        read = read_of(each.target) if isinstance(each, Call) and each.target else None
+        if read and read.holder == "attributes" and isinstance(each, Call) and each.function in _METHODS:
+            yield read, each.function

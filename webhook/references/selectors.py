@@ -7,6 +7,7 @@ import re
 from webhook import formats
 from webhook.budget import current
 from webhook.cel.errors import CelError, EvaluationError
+from webhook.cel.kubernetes.gates import LIST_ATTRIBUTES
 from webhook.cel.syntax.ast import Call, Literal, Select
 from webhook.deviceselectors.parts import Parts, every_node, parts_of, read_of, start_of
 from webhook.deviceselectors.reads import constants, depends_on_device, with_constant
@@ -227,21 +228,24 @@ def _not_a_version(value: str) -> str:
 
 @rule("impossible-read", *SELECTING, of_field=True)
 def impossible_read(obj: JSONObject, context: Context) -> Iterator[Problem]:
-    """A selector reads a part of an attribute (``.string``, ``.int``) or of a domain, or compares one with a quantity.
+    """A selector reads an attribute as what it cannot be: a map (``.string``, ``.int``), a list or a quantity.
 
-    In CEL an attribute is its plain value, without the type key of manifests: a string, number, boolean or version.
-    The read is a run-time error, which ends the scheduling of the pod for all nodes. Quantities are in device.capacity.
+    In CEL an attribute is its plain value, without the type key of manifests: a string, number, boolean or version; a
+    list only with the feature gate DRAListTypeAttributes. The read is a run-time error, which ends the scheduling of
+    the pod for all nodes. Quantities are in device.capacity.
     """
     yield from _of_expressions(obj, context, "impossible-read", _impossible_read)
 
 
-def _impossible_read(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
+def _impossible_read(parts: Parts, context: Context) -> Iterator[_ExpressionFinding]:
     dotted: set[int] = set()
     for node in parts.nodes:
         if (found := _dotted(node, parts.text)) and found[0].domain_offset not in dotted:
             dotted.add(found[0].domain_offset)
             yield found[1]
             continue
+        if LIST_ATTRIBUTES not in context.gates and (found_in := _in_value(node, parts)):
+            yield found_in
         if (own := read_of(node)) and own.name in WRITTEN_TYPES and "." not in own.domain:
             yield _without_domain(own)
             continue
@@ -263,6 +267,20 @@ def _impossible_read(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
             message = f'the attribute "{read.domain}/{read.name}" is compared with a quantity, and no attribute is one'
             hint = f'quantities are capacities: device.capacity["{read.domain}"].{read.name}'
             yield _ExpressionFinding(message, hint, "Impossible", read.offset)
+
+
+def _in_value(node: Expression, parts: Parts) -> _ExpressionFinding | None:
+    """Report an attribute in the place of the list of ``in``; None for other calls."""
+    if not isinstance(node, Call) or node.function != "@in":
+        return None
+    value, of = node.arguments
+    read = read_of(of)
+    if read is None or read.holder != "attributes":
+        return None
+    item, written = parts.written(value), parts.written(of)
+    message = f'the attribute "{read.domain}/{read.name}" is one value, and `in` takes a list'
+    hint = f"compare the whole value, as in {written} == {item}, or a part of a text: {written}.contains({item})"
+    return _ExpressionFinding(message, hint, "Impossible", read.offset)
 
 
 _METHODS: Final = frozenset({"major", "minor", "patch"})

@@ -6,6 +6,7 @@ from webhook.problem import Advice, Fix, Path
 from webhook.records import NamedTuple
 from webhook.schema.collections import Array, Map
 from webhook.schema.nested import Nested
+from webhook.schema.scalars import Scalar
 from webhook.schema.target import STATUS
 from webhook.spelling import near, nearest
 
@@ -37,12 +38,13 @@ class _Distance(NamedTuple):
     path: str
 
 
-def suggestion(root: StructFields, path: Path) -> Advice:
+def suggestion(root: StructFields, path: Path, value: object = None) -> Advice:
     """Suggest a field for an unknown one; empty if none is near.
 
     Args:
         root: The type of the whole object.
         path: Where the field was submitted.
+        value: What was submitted; None if it fits any field.
     """
     name, around = str(path[-1]), list(_around(root, path[:-1]))
     struct = around[-1].struct
@@ -50,7 +52,7 @@ def suggestion(root: StructFields, path: Path) -> Advice:
         return Advice("; ".join(filter(None, (_history(struct, name), hint))))
     known = (*struct.wire, *struct.type.opaque)
     if alike := near(name, known):
-        return Advice(_did_you_mean(alike[0]), Fix("rename", alike[0], safe=len(alike) == 1))
+        return _renamed(struct, alike, value)
     if history := _history(struct, name):
         within = _nearest(around[-1:], name)
         fix = _nested(around[-1], within, name) or (Fix("unwrap") if _EMPTIED in history else None)
@@ -64,6 +66,15 @@ def suggestion(root: StructFields, path: Path) -> Advice:
     if box and (excluded := _excluded(around, path, place)):
         return Advice(excluded)
     return Advice(_did_you_mean(place, found if place == joined else ""), _nested(around[-1], place, name))
+
+
+def _renamed(struct: StructFields, alike: Sequence[str], value: object) -> Advice:
+    """Suggest a field of a similar name, with a fix unless it cannot hold what was submitted."""
+    name = alike[0]
+    if isinstance(value, dict | list) and isinstance(next(_declared(struct, name), None), Scalar):
+        what = "map" if isinstance(value, dict) else "list"
+        return Advice(f"{_did_you_mean(name)} It takes one value, not a {what}")
+    return Advice(_did_you_mean(name), Fix("rename", name, safe=len(alike) == 1))
 
 
 def _excluded(around: Sequence[_Struct], path: Path, place: str) -> str:
