@@ -1,0 +1,62 @@
+"""Manifests, and what draguard validate reports."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from tests.command import draguard
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CLAIM = """\
+apiVersion: resource.k8s.io/v1alpha2
+kind: ResourceClaim
+metadata:
+  name: claim
+  namespace: default
+spec:
+  resourceClassName: gpu.example.com
+"""
+CLAIM_V1 = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata:
+  name: claim
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly:
+        deviceClassName: gpu.example.com
+"""
+CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map\n"
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: pod
+spec:
+  containers:
+  - name: container
+    image: image
+    resources:
+      claims:
+      - name: gpu
+  resourceClaims:
+  - name: gpu
+"""
+OLD_POD = POD + "    source:\n      resourceClaimName: claim\n"
+NEW_POD = POD + "    resourceClaimName: claim\n"
+
+
+def report(*arguments: str | Path, stdin: bytes = b"") -> dict[str, Any]:
+    done = draguard("validate", "--output", "json", *arguments, stdin=stdin)
+    assert done.err == ""
+    read: dict[str, Any] = json.loads(done.out)
+    return read
+
+
+def rules(*arguments: str | Path, stdin: bytes = b"") -> list[tuple[str, str]]:
+    return [(each["rule"], each["field"]) for each in report(*arguments, stdin=stdin)["findings"]]

@@ -1,0 +1,20 @@
+"""The example of pending pods, and the answers of commands."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from tests.command import ROOT, draguard
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EXAMPLES = ROOT / "examples" / "simulate"
+DEPLOYMENT, CLUSTER = EXAMPLES / "deployment.yaml", EXAMPLES / "cluster.yaml"
+
+
+def simulated(*arguments: str | Path, command: str = "simulate") -> list[dict[str, Any]]:
+    done = draguard(command, "--output", "json", *arguments)
+    found: list[dict[str, Any]] = json.loads(done.out)
+    return found

@@ -1,0 +1,196 @@
+"""``draguard match``."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from tests.cli.simulating import CLUSTER, DEPLOYMENT
+from tests.command import draguard
+from tests.simulation import clusters
+from webhook.cli import match
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class TestMatch:
+    def test_says_what_keeps_devices_out(self) -> None:
+        done = draguard("match", DEPLOYMENT, "--cluster", CLUSTER)
+        assert "request gpu (class gpu.example.com): 4 of 8 devices match" in done.out
+        assert "  true  4 H100  node-a, node-b\n" in done.out
+        assert "  false 4 A100  node-c, node-d: memory is 40Gi, wanted >= 80Gi" in done.out
+        assert done.code == 0
+
+    def test_an_expression(self) -> None:
+        done = draguard("match", "-e", 'device.attributes["gpu.example.com"].color == "red"', "--cluster", CLUSTER)
+        assert "error 4 A100" in done.out
+        assert "no such key: color" in done.out
+        assert done.code == 1
+
+    def test_devices_without_the_capacity_that_is_asked_for_do_not_match(self, tmp_path: Path) -> None:
+        claim = tmp_path / "claim.yaml"
+        asking = clusters.claim(capacity={"requests": {"memory": "60Gi"}})
+        asking["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"] = "gpu.example.com"
+        claim.write_text(yaml.safe_dump({"apiVersion": "resource.k8s.io/v1", **asking}))
+        done = draguard("match", claim, "--cluster", CLUSTER)
+        assert "4 of 8 devices match" in done.out
+        assert "  false 4 A100  node-c, node-d: capacity memory: a device has 40Gi, 60Gi is wanted\n" in done.out
+        before = draguard("match", claim, "--cluster", CLUSTER, "--kubernetes-version", "1.34")
+        assert "8 of 8 devices match" in before.out  # DRAConsumableCapacity is off
+
+    def test_a_class_that_does_not_exist_matches_nothing(self, tmp_path: Path) -> None:
+        claim = tmp_path / "claim.yaml"
+        absent = clusters.claim()
+        absent["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"] = "gone"
+        claim.write_text(yaml.safe_dump({"apiVersion": "resource.k8s.io/v1", **absent}))
+        done = draguard("match", claim, "--cluster", CLUSTER)
+        assert done.code == 1
+        (line,) = done.out.splitlines()
+        assert line.endswith(
+            '(class gone): 0 of 8 devices match: DeviceClass "gone" not found: device classes: gpu.example.com'
+        )
+
+    def test_a_class_for_machines(self) -> None:
+        done = draguard("match", CLUSTER, "--cluster", CLUSTER, "--output", "json")
+        found = [each for each in json.loads(done.out) if each["kind"] == "DeviceClass"]
+        assert [(each["name"], each["matching"], each["devices"]) for each in found] == [("gpu.example.com", 8, 8)]
+
+    def test_the_schema_holds(self, tmp_path: Path) -> None:
+        schema = json.loads(draguard("schema", "match").out)
+        validator: Any = import_module("jsonschema").Draft202012Validator
+        validator.check_schema(schema)
+        (tmp_path / "slice.yaml").write_text(yaml.safe_dump(_slice(0)))
+        expressions = "-e", "true", "-e", "false", "-e", 'device.attributes["gpu.example.com"].color == "red"'
+        for given in ([DEPLOYMENT, CLUSTER], [*expressions, "--cluster", tmp_path / "slice.yaml"]):
+            found = json.loads(draguard("match", *given, "--cluster", CLUSTER, "--output", "json").out)
+            validator(schema).validate(found)
+            assert all(each.keys() == schema["$defs"]["result"]["properties"].keys() for each in found)
+            rows = [row for each in found for row in each["rows"]]
+            assert all(row.keys() == schema["$defs"]["row"]["properties"].keys() for row in rows)
+
+    def test_an_attribute_that_is_published_twice_is_noted(self, tmp_path: Path) -> None:
+        made = _slice(0)
+        for device in made["spec"]["devices"]:
+            device["attributes"] = {"model": {"string": "a"}, "gpu.example.com/model": {"string": "b"}}
+        (tmp_path / "slice.yaml").write_text(yaml.safe_dump(made))
+        done = draguard("match", "-e", "true", "--cluster", tmp_path / "slice.yaml")
+        assert done.err.count("note: gpu.example.com/model is the same as model") == 1
+        assert done.code == 0
+
+    def test_ten_thousand_devices_fit_on_a_screen(self, tmp_path: Path) -> None:
+        slices = tmp_path / "slices.yaml"
+        slices.write_text(yaml.safe_dump_all(_slice(index) for index in range(300)))
+        done = draguard("match", "-e", 'device.driver == "gpu.example.com"', "--cluster", slices)
+        assert done.out.splitlines()[1:] == ["  true  2400 A100  n000 … n299 (300 nodes)"]
+
+    def test_devices_that_are_out_for_reasons_of_their_own_fit_too(self, tmp_path: Path) -> None:
+        slices = tmp_path / "slices.yaml"
+        made = [_slice(index) for index in range(50)]
+        for each in made:
+            for device in each["spec"]["devices"]:
+                device["attributes"]["uuid"] = {"string": f"{each['metadata']['name']}-{device['name']}"}
+        slices.write_text(yaml.safe_dump_all(made))
+        expression = 'device.attributes["gpu.example.com"].uuid == "none"'
+        done = draguard("match", "-e", expression, "--cluster", slices)
+        assert done.out.splitlines()[-1] == "  and 380 more devices, false for other reasons (--output json has all)"
+        done = draguard("match", "-e", expression, "--cluster", slices, "--output", "json")
+        assert len(json.loads(done.out)[0]["rows"]) == 400
+
+    def test_devices_of_incomplete_pools_are_not_had(self, tmp_path: Path) -> None:
+        slices = tmp_path / "slices.yaml"
+        made = [_slice(index) for index in range(2)]
+        made[0]["spec"]["pool"]["resourceSliceCount"] = 2
+        slices.write_text(yaml.safe_dump_all(made))
+        done = draguard("match", "-e", 'device.driver == "gpu.example.com"', "--cluster", slices)
+        assert done.out.splitlines() == [
+            'device.driver == "gpu.example.com": 8 of 16 devices match',
+            "  true   8 A100  n001",
+            "  true   8 A100  n000: not used, as the pool is incomplete: 1 of 2 slices of generation 1",
+        ]
+        assert done.code == 0
+        slices.write_text(yaml.safe_dump(made[0]))
+        assert draguard("match", "-e", 'device.driver == "gpu.example.com"', "--cluster", slices).code == 1
+
+    def test_selectors_without_end_stop(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(match, "_WORK", 10)
+        done = draguard("match", "-e", "device.driver == 'a'", DEPLOYMENT, "--cluster", CLUSTER)
+        assert done.err.startswith(
+            "not matched: device.driver == 'a', ResourceClaimTemplate team-y/large-gpu, request gpu "
+            "(class gpu.example.com): the selectors take more work than draguard allows"
+        )
+        assert done.code == 1
+
+    def test_a_selector_needs_no_option(self) -> None:
+        expression = 'device.attributes["gpu.example.com"].model == "H100"'
+        assert draguard("match", expression, "--cluster", CLUSTER) == draguard(
+            "match", "-e", expression, "--cluster", CLUSTER
+        )
+
+    @pytest.mark.parametrize(
+        ("name", "hint"),
+        [("modle", 'did you mean "model"?'), ("colour", "devices have: model, driverVersion, memory, gpu.example.com")],
+    )
+    def test_a_misspelt_attribute(self, name: str, hint: str) -> None:
+        expression = f'device.attributes["gpu.example.com"].{name} == "H100"'
+        done = draguard("match", expression, "--cluster", CLUSTER)
+        assert (done.code, f"CEL runtime error: no such key: {name} ({hint})" in done.out) == (1, True)
+
+    @pytest.mark.parametrize(
+        ("read", "hint"),
+        [
+            ('attributes["gpu.exmaple.com"].model', 'no device has the domain "gpu.exmaple.com": did you mean'),
+            ('attributes["foo.io"].model', 'no device has the domain "foo.io": devices have: gpu.example.com'),
+            ('attributes["foo.io"].x', 'no device has the domain "foo.io": devices have: gpu.example.com'),
+            ('attributes["gpu.example.com"].memory', 'memory is a capacity: device.capacity["gpu.example.com"].memory'),
+        ],
+    )
+    def test_an_attribute_in_the_wrong_place(self, read: str, hint: str) -> None:
+        assert f"({hint}" in draguard("match", f'device.{read} == "H100"', "--cluster", CLUSTER).out
+
+    def test_an_attribute_that_only_other_devices_have(self) -> None:
+        devices = (
+            "[{name: d0, attributes: {model: {string: A}, i: {int: 0}}}, {name: d1, attributes: {model: {string: B}}}]"
+        )
+        pool = "{name: n0, generation: 1, resourceSliceCount: 1}"
+        spec = f"{{driver: a.b, nodeName: n0, pool: {pool}, devices: {devices}}}"
+        slices = f"{{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {{name: s}}, spec: {spec}}}"
+        expression = 'device.attributes["a.b"].i == 0'
+        done = draguard("match", "-e", expression, "--cluster", "-", stdin=slices.encode())
+        guard = 'check first: has(device.attributes["a.b"].i) && …'
+        assert (done.code, f"no such key: i (this device has no i; {guard})" in done.out) == (1, True)
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ((), "nothing to match: "),
+            (("-", "--cluster", "-"), "standard input (-) cannot be both"),
+            ((DEPLOYMENT,), "no ResourceSlices found: give the objects of the cluster with --cluster"),
+            ((DEPLOYMENT, "--cluster", DEPLOYMENT), "no ResourceSlices found: --cluster has none: collect them, too"),
+            (("-e", "device.driver =="), "-e:1:17: error cel-selector: Syntax error: mismatched input '<EOF>'"),
+            (("-e", "device.drver == 'a'"), "1 | device.drver == 'a'\n  |       ^^^^^^\nhelp: did you mean driver?"),
+            (("-e", "true &&\n  driver == 'a'"), "-e:2:3: error cel-selector: undeclared reference to 'driver'"),
+            (("device.driver = 'a'",), "help: compare with == in place of ="),
+        ],
+    )
+    def test_usage_errors_are_reported(self, arguments: tuple[str | Path, ...], message: str) -> None:
+        cluster = ("--cluster", CLUSTER) if DEPLOYMENT not in arguments else ()
+        done = draguard("match", *arguments, *cluster)
+        assert message in done.err
+        assert done.code == 2
+
+
+def _slice(index: int) -> dict[str, Any]:
+    name = f"n{index:03}"
+    devices = [{"name": f"gpu-{number}", "attributes": {"model": {"string": "A100"}}} for number in range(8)]
+    pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": name},
+        "spec": {"driver": "gpu.example.com", "pool": pool, "nodeName": name, "devices": devices},
+    }
