@@ -14,7 +14,7 @@ from webhook.policy.manifest.expressions import CompiledExpression
 from webhook.policy.manifest.kinds import SUBRESOURCES
 from webhook.policy.manifest.matchresources import OPERATIONS
 from webhook.policy.manifest.programs import with_paths
-from webhook.policy.tools.typecheck import TypeWarning
+from webhook.policy.tools.warnings import warning
 from webhook.problem import quoted
 from webhook.records import NamedTuple
 from webhook.spelling import did_you_mean
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from webhook.policy.manifest.kinds import Kinds, Known
     from webhook.policy.manifest.model import Policy, Rule
     from webhook.policy.manifest.programs import Programs
+    from webhook.problem import Problem
 
 _ALL: Final = "*"
 _COMBINATIONS: Final = 20_000
@@ -75,7 +76,7 @@ _FIELDS: Final[Mapping[str, Callable[[_Matched], str | None]]] = {
 """The fields whose values follow from the rules. Those of ``request.request…`` may be in another version, or group."""
 
 
-def comparison_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Iterator[TypeWarning]:
+def comparison_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Iterator[Problem]:
     """Find comparisons of a field of the request with a constant that it never has.
 
     Args:
@@ -101,9 +102,9 @@ def comparison_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Ite
             values = values_of(field)
             if None not in values and constant.value not in values:
                 known = sorted(each for each in values if each is not None)
-                text = f"{field} is never {quoted(constant.value)}: the policy's rules match only {_listed(known)}"
+                message = f"{field} is never {quoted(constant.value)}: the policy's rules match only {_listed(known)}"
                 hint = did_you_mean(constant.value, known, quotes='"')
-                yield TypeWarning(path, text, hint, before + constant.offset)
+                yield warning("impossible-value", path, message, hint, before + constant.offset)
 
 
 def _matched(rule: Rule, kinds: Kinds) -> Iterator[_Matched]:

@@ -13,7 +13,8 @@ from webhook.cel.types.values import UInt
 from webhook.escapes import GO_SPACE
 from webhook.policy.change.patch import OPERATIONS
 from webhook.policy.manifest.expressions import CompiledExpression
-from webhook.policy.tools.typecheck import TypeWarning, kinds_to_check
+from webhook.policy.tools.typecheck import kinds_to_check
+from webhook.policy.tools.warnings import warning
 from webhook.problem import quoted
 from webhook.records import NamedTuple
 from webhook.schema.derive.shape import BOOLEAN, INTEGER, STRING, ListOf, MapOf, Scalar, Structure
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from webhook.policy.manifest.kinds import Kinds
     from webhook.policy.manifest.model import Policy
     from webhook.policy.manifest.programs import Programs
+    from webhook.problem import Problem
     from webhook.schema.derive.shape import Shape
 
 _TAKEN: Final[Mapping[str, tuple[type, ...]]] = {STRING: (str,), INTEGER: (int, float), BOOLEAN: (bool,)}
@@ -44,7 +46,7 @@ class _LiteralFault(NamedTuple):
     hint: str = ""
 
 
-def literal_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Iterator[TypeWarning]:
+def literal_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Iterator[Problem]:
     """Find constants in a policy's mutations that fail for every kind that it matches.
 
     Args:
@@ -62,7 +64,7 @@ def literal_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Iterat
         before = len(mutation.expression) - len(mutation.expression.lstrip(GO_SPACE))
         for fault, times in sorted(found.items()):
             if times == len(schemas):
-                yield TypeWarning(mutation.path, fault.text, fault.hint, before + fault.offset)
+                yield warning("type-check", mutation.path, fault.text, fault.hint, before + fault.offset)
 
 
 def _faults(structs: Iterable[StructExpression], schema: Structure | None) -> Iterator[_LiteralFault]:

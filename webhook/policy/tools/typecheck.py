@@ -17,7 +17,7 @@ from webhook.cel.types import base as types
 from webhook.policy.manifest.hints import hint_of
 from webhook.policy.manifest.kinds import Kind
 from webhook.policy.manifest.model import MUTATING
-from webhook.records import NamedTuple
+from webhook.policy.tools.warnings import warning
 from webhook.schema.derive.shape import (
     BOOLEAN,
     BYTES,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from webhook.cel.types.base import Type
     from webhook.policy.manifest.kinds import Kinds
     from webhook.policy.manifest.model import Policy
-    from webhook.problem import Path
+    from webhook.problem import Path, Problem
     from webhook.release import Release
     from webhook.schema.derive.shape import Shape
 
@@ -53,23 +53,7 @@ _SCALARS: Final[Mapping[str, Type]] = {
 }
 
 
-class TypeWarning(NamedTuple):
-    """An expression with type errors.
-
-    Args:
-        path: The path of the expression.
-        text: What is wrong; of an expression that does not compile, the API server's message for every kind.
-        hint: How to fix it.
-        character: The offset of a constant that is wrong, in code points; None for what the message locates.
-    """
-
-    path: Path
-    text: str
-    hint: str
-    character: int | None = None
-
-
-def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[TypeWarning]:
+def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Problem]:
     """Check the types of a policy's expressions.
 
     Args:
@@ -92,7 +76,8 @@ def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Ty
             continue
         if path in variables and len({error for _, error in errors}) > 1:
             continue  # it chooses by the kind, and lacks for each kind what the others have
-        yield TypeWarning(path, "\n".join(f"{kind}: {error}\n" for kind, error in errors), hints[path])
+        message = "\n".join(f"{kind}: {error}\n" for kind, error in errors).strip()
+        yield warning("type-check", path, message, hints[path])
 
 
 def _errors(kind: Kind, policy: Policy, release: Release) -> Iterator[tuple[Path, CompileError, Environment]]:
