@@ -104,7 +104,7 @@ def gather(
     node: str,
     labels: Mapping[str, str] | None,
     variant: Implementation,
-    elsewhere: Sequence[Pool] = (),
+    elsewhere: Sequence[Pool],
 ) -> list[Pool]:
     """Return the pools with devices for a node, in the order in which they are tried.
 

@@ -78,7 +78,7 @@ def explain(
     raise UnknownNameError(f"unknown rule or kind {query}: {hint}")
 
 
-def only_kind_with(path: str, *, kubernetes: str | None = None) -> tuple[str, str] | None:
+def only_kind_with(path: str, *, kubernetes: str | None) -> tuple[str, str] | None:
     """Find the only kind with a field or, as the field may be unknown, with the field around it.
 
     Args:

@@ -54,7 +54,7 @@ def overview(among: Iterable[Kind], known: Mapping[str, Rule]) -> str:
     )
 
 
-def of_place(place: FieldPlace, release: Release | None, *, recursive: bool = False) -> str:
+def of_place(place: FieldPlace, release: Release | None, *, recursive: bool) -> str:
     """Describe a kind or a field.
 
     Args:

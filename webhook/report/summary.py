@@ -91,7 +91,7 @@ def _fixable(report: Report) -> str:
     return f"fixable: {found}" if found else ""
 
 
-def not_read(left_out: Mapping[str, int], *, renders: bool = True) -> str:
+def not_read(left_out: Mapping[str, int], *, renders: bool) -> str:
     """Count the files of directories that were not read, by reason.
 
     Args:

@@ -54,7 +54,7 @@ def shortfall_of(request: JSONObject) -> Shortfall | None:
     return None
 
 
-def cause(groups: Sequence[JSONObject], error: str = "") -> str:
+def cause(groups: Sequence[JSONObject], error: str) -> str:
     """State why no node takes a pod.
 
     Args:

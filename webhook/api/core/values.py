@@ -37,14 +37,14 @@ def Quantity(doc: str = "", **common: Any) -> Parsed:  # noqa: N802 - named as t
     return Parsed(decode_quantity, doc, rule="quantity", go="resource.Quantity", write=str, **common)
 
 
-def IntOrString(doc: str = "", **common: Any) -> Parsed:  # noqa: N802 - named as the Go type
+def IntOrString(**common: Any) -> Parsed:  # noqa: N802 - named as the Go type
     """Declare an intstr.IntOrString, such as a port by number or name."""
-    return Parsed(_int_or_string, doc, rule="int-or-string", go="IntOrString", **common)
+    return Parsed(_int_or_string, rule="int-or-string", go="IntOrString", **common)
 
 
-def Bytes(doc: str = "", **common: Any) -> Parsed:  # noqa: N802 - named as the Go type
+def Bytes(**common: Any) -> Parsed:  # noqa: N802 - named as the Go type
     """Declare bytes, written in base64."""
-    return Parsed(_text, doc, rule="bytes", go="[]uint8", **common)
+    return Parsed(_text, rule="bytes", go="[]uint8", **common)
 
 
 def _int_or_string(value: object) -> Any:

@@ -70,7 +70,7 @@ class DeviceRequestAllocationResult(Struct):
     consumedCapacity = Map(
         Quantity(), "How much of the device is used.", key_go="QualifiedName", since=34, gate="DRAConsumableCapacity"
     )
-    skipNodeOperations = skip_node_operations("What kubelet need not ask the driver for.")
+    skipNodeOperations = skip_node_operations()
 
 
 class LimitedAllocationResult(DeviceRequestAllocationResult):

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 EVERY, PREPARE, UNPREPARE = "*", "NodePrepareResources", "NodeUnprepareResources"
 
 
-def skip_node_operations(doc: str) -> Array:
+def skip_node_operations() -> Array:
     """Declare operations that are skipped."""
     return Array(
         Text(go="SkipNodeOperation", one_of=(EVERY, PREPARE, UNPREPARE), always=True),
-        doc,
+        "What kubelet need not ask the driver for.",
         unique="",
         list_type="set",
         declarative=True,

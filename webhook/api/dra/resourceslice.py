@@ -80,7 +80,7 @@ class ResourceSliceSpec(Struct):
         since=37,
         gate="DRAPartitionableDevicesType",
     )
-    skipNodeOperations = skip_node_operations("What kubelet need not ask the driver for.")
+    skipNodeOperations = skip_node_operations()
 
 
 class ResourceSlice(CountedObject):

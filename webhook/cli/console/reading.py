@@ -80,7 +80,7 @@ def read_sources(
     return documents
 
 
-def render_options(arguments: Namespace, kubernetes: str | None, namespace: str = "default") -> RenderOptions:
+def render_options(arguments: Namespace, kubernetes: str | None, namespace: str) -> RenderOptions:
     """Return how to render Helm charts and kustomizations.
 
     Args:

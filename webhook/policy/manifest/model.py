@@ -163,7 +163,7 @@ class Binding:
     actions: tuple[str, ...] = field(default=())
 
 
-def policy_of(obj: JSONObject, manifest: Any = None, strongest: str = DENY) -> Policy:
+def policy_of(obj: JSONObject, manifest: Any, strongest: str = DENY) -> Policy:
     """Read a policy that the API server accepts.
 
     Args:
@@ -212,7 +212,7 @@ def _mutation_of(each: JSONObject, path: Path) -> Mutation:
     return Mutation(each["patchType"], each[field]["expression"], path / field / "expression")
 
 
-def binding_of(obj: JSONObject, manifest: Any = None) -> Binding:
+def binding_of(obj: JSONObject, manifest: Any) -> Binding:
     """Read a binding that the API server accepts.
 
     Args:
