@@ -8,16 +8,20 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tests.attacks import Attack
-from tests.attacks.target import TIMEOUT, together
+from tests.attacks.rekeying import keyed, send_sealed
+from tests.attacks.target import TIMEOUT, together, trusting
 
 if TYPE_CHECKING:
     import socket
+    import ssl
     from collections.abc import Callable
 
     from tests.attacks.target import Target
 
 CONNECTIONS = 100
 POST = f"POST /validate?{TIMEOUT} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n".encode()
+LONG = POST + b"Content-Length: 100000\r\n\r\n"
+RECORDS = 2800
 CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
@@ -42,17 +46,24 @@ def _burst(request: bytes) -> Callable[[Target], list[str]]:
 
 
 def _records(target: Target) -> list[str]:
-    """Send bodies in TLS records of a byte each."""
-
-    def send() -> None:
-        while not target.is_over:
-            with suppress(OSError), target.tls() as connection:
-                connection.sendall(POST + b"Content-Length: 100000\r\n\r\n")
-                for _ in range(900):
-                    connection.send(b" ")
-
-    together(*[send] * 20)
+    """Send bodies in TLS records of a byte each, as many as the server reads at once."""
+    while not target.is_over:
+        connections = [keyed(trusting(target.ca), target.plain()) for _ in range(CONNECTIONS)]
+        sent = [
+            (connection, keys.record(LONG) + b"".join(keys.record(b" ") for _ in range(RECORDS)))
+            for connection, keys in connections
+        ]
+        together(*(partial(_send_sealed, *each) for each in sent))
+        time.sleep(0.5)
+        for connection, _ in connections:
+            connection.close()
     return []
+
+
+def _send_sealed(connection: ssl.SSLSocket, records: bytes) -> None:
+    with suppress(OSError):
+        connection.settimeout(2)
+        send_sealed(connection, records)
 
 
 ATTACK = {

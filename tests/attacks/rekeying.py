@@ -38,21 +38,24 @@ class Keys:
 
     def __init__(self, log: str) -> None:
         (line,) = (line for line in log.splitlines() if line.startswith("CLIENT_TRAFFIC_SECRET_0 "))
-        self._secret = bytes.fromhex(line.split()[2])
-        self._records = 0
+        self._begin(bytes.fromhex(line.split()[2]))
 
     def demand(self) -> bytes:
         """Demand new keys; what follows is encrypted by them."""
         written = self.record(_KEY_UPDATE, _HANDSHAKE)
-        self._secret, self._records = self._expand(b"traffic upd", len(self._secret)), 0
+        self._begin(self._expand(b"traffic upd", len(self._secret)))
         return written
 
     def record(self, content: bytes, kind: bytes = _DATA) -> bytes:
         """Encrypt a record."""
-        nonce = (int.from_bytes(self._expand(b"iv", 12)) ^ self._records).to_bytes(12)
+        nonce = (self._start ^ self._records).to_bytes(12)
         header = b"\x17\x03\x03" + (len(content) + 17).to_bytes(2)
         self._records += 1
-        return header + AESGCM(self._expand(b"key", 32)).encrypt(nonce, content + kind, header)
+        return header + self._key.encrypt(nonce, content + kind, header)
+
+    def _begin(self, secret: bytes) -> None:
+        self._secret, self._records = secret, 0
+        self._key, self._start = AESGCM(self._expand(b"key", 32)), int.from_bytes(self._expand(b"iv", 12))
 
     def _expand(self, label: bytes, length: int) -> bytes:
         label = b"tls13 " + label

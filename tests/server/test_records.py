@@ -7,6 +7,7 @@ import ssl
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 
@@ -14,6 +15,7 @@ from tests.attacks.rekeying import keyed, send_sealed
 from tests.server.test_hostile import everything
 from tests.serving import SOON, Served, echo, serving, statuses
 from webhook.server import create_app
+from webhook.server.http.intake import AT_ONCE
 from webhook.server.tls.records import Records
 
 if TYPE_CHECKING:
@@ -64,10 +66,17 @@ def test_a_record_may_come_in_pieces(ready: tuple[ssl.SSLSocket, Keys]) -> None:
     assert statuses(connection.recv(4096)) == [200]
 
 
-def test_records_with_data_may_be_many(ready: tuple[ssl.SSLSocket, Keys]) -> None:
-    connection, keys = ready
+@pytest.mark.parametrize("at_once", [AT_ONCE, 0])
+def test_many_records_with_data_take_turns(
+    served: Served, ready: tuple[ssl.SSLSocket, Keys], at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (connection, keys), intake = ready, served.server.port.intake
+    monkeypatch.setattr("webhook.server.http.intake.AT_ONCE", at_once)
+    took = Mock(wraps=intake.took)
+    monkeypatch.setattr(intake, "took", took)
     send_sealed(connection, b"".join(keys.record(b"%c" % byte) for byte in GET * 9 + LAST))
     assert statuses(everything(connection)) == [200] * 10
+    assert took.call_count > 5
 
 
 def hello(version: ssl.TLSVersion) -> bytes:

@@ -13,11 +13,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Final
 
+    from webhook.server.http.intake import Reader
     from webhook.server.http.port import Port
     from webhook.server.tls.certificate import Certificate
 
 _RECORD: Final = 1 << 14
 """The most bytes of data in a record."""
+_TURN: Final = 32
+"""The records of a connection that are read in a turn of the event loop; thousands of a byte each may have arrived."""
+_WEIGHT: Final = 800
+"""How many bytes of data are read in the time that a record takes by itself, some 4 us."""
 
 
 class Gate(asyncio.BufferedProtocol):
@@ -46,6 +51,10 @@ class Gate(asyncio.BufferedProtocol):
         self._is_ready = False
         """Whether the handshake is over."""
         self._is_closing = False
+        self._rest = b""
+        """What has arrived, and is read in a later turn."""
+        self._is_paused = self._is_due = False
+        """Whether the connection does not want to read, and whether the rest is about to be read."""
 
     def connection_made(self, transport: Any) -> None:
         """Begin the handshake."""
@@ -77,10 +86,13 @@ class Gate(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Read what has arrived, unless the connection is closing."""
-        if self._is_closing:
-            return
+        if not self._is_closing:
+            self._take(self._port.sealed[:nbytes])
+
+    def _take(self, data: memoryview) -> None:
+        """Read data, and send what OpenSSL has to say."""
         try:
-            self._read(self._port.sealed[:nbytes])
+            self._read(data)
         except ssl.SSLError as error:
             if not self._is_ready:
                 self._certificate.failed(error)
@@ -90,17 +102,18 @@ class Gate(asyncio.BufferedProtocol):
                 self._raw.write(self._outgoing.read())
 
     def _read(self, data: memoryview) -> None:
-        """Hand records to OpenSSL one by one, and what they hold to the connection.
+        """Hand records to OpenSSL one by one, and what they hold to the connection; put off what is too many of them.
 
         Raises:
             SSLError: The client breaks a rule.
         """
         room = self._port.room
-        got, held = -1, 0
-        while data and got and not self._is_closing:
+        got, held, records = -1, 0, 0
+        while data and got and records < _TURN and not self._is_closing:
             size = self._records.take(data)
             self._arrived.write(data[:size])
             data = data[size:]
+            records += 1
             try:
                 if not self._is_ready:
                     self._shake()
@@ -120,6 +133,32 @@ class Gate(asyncio.BufferedProtocol):
             self._above.buffer_updated(held)
         if not got:  # the client has closed its side
             self.close()
+        elif data and not self._is_closing:
+            self._put_off(bytes(data))
+
+    def _put_off(self, rest: bytes) -> None:
+        """Keep what has arrived until the next turn, or until the connections that send much have had theirs."""
+        self._rest = rest
+        self._raw.pause_reading()
+        if self._is_ready:
+            self._port.intake.took(cast("Reader", self._above), _TURN * _WEIGHT)
+        if not self._is_paused:
+            self._go_on_soon()
+
+    def _go_on_soon(self) -> None:
+        if not self._is_due:
+            self._is_due = True
+            asyncio.get_running_loop().call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        """Read the rest, and what comes after it."""
+        self._is_due = False
+        if self._is_paused or self._is_closing:
+            return
+        rest, self._rest = self._rest, b""
+        self._take(memoryview(rest))
+        if not (self._rest or self._is_paused or self._is_closing):
+            self._raw.resume_reading()
 
     def _shake(self) -> None:
         self._tls.do_handshake()
@@ -172,11 +211,16 @@ class Gate(asyncio.BufferedProtocol):
 
     def pause_reading(self) -> None:
         """Stop reading."""
+        self._is_paused = True
         self._raw.pause_reading()
 
     def resume_reading(self) -> None:
         """Go on reading."""
-        self._raw.resume_reading()
+        self._is_paused = False
+        if self._rest:
+            self._go_on_soon()
+        else:
+            self._raw.resume_reading()
 
     def set_write_buffer_limits(self, high: int) -> None:
         """Set the bytes that may wait before writing pauses."""
