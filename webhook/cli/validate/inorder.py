@@ -167,7 +167,7 @@ class _InOrder:
             self._report.documents += 1
             self._judge.namespaces.note(document.data)
             if document.source in self._full:
-                self._references.note(document, "", taken=False)
+                self._references.note(document, "", accepted=False)
             else:
                 self._now_or_later(document)
         except OTHERS:
@@ -196,7 +196,7 @@ class _InOrder:
             self._defer(document, served)
             return
         release = self._stated or f"1.{served.until if served else NEWEST}"
-        if judgement.taken is None:
+        if judgement.accepted is None:
             self._references.note_cut()
         if served:
             self._releases.note(document.source, served)
@@ -207,8 +207,8 @@ class _InOrder:
             self._defer(document, None)
         else:
             self._add(judgement.findings, document)
-        if judgement.taken is not None:
-            self._references.note(document, release, taken=judgement.taken, findings=judgement.findings)
+        if judgement.accepted is not None:
+            self._references.note(document, release, accepted=judgement.accepted, findings=judgement.findings)
 
     def _defer(self, document: Document, served: Served | None) -> None:
         self._later.append(_Later(document, served, len(self._found)))
@@ -270,10 +270,10 @@ class _InOrder:
             if result is None or document.source in self._full:
                 continue
             beside, judgement = result
-            if judgement.taken is None:
+            if judgement.accepted is None:
                 self._references.note_cut()
             else:
-                self._references.note(document, beside, taken=judgement.taken, findings=judgement.findings)
+                self._references.note(document, beside, accepted=judgement.accepted, findings=judgement.findings)
             findings = judgement.findings or ()
             if served is None and judgement.findings is None:
                 findings = self._skip(document)

@@ -36,17 +36,17 @@ class Judgement(NamedTuple):
     Args:
         findings: The findings, in the order of the text; None if its kind is unknown.
         waits: Whether they depend on a Namespace that may follow.
-        taken: Whether the API server would accept it; None if its references do not matter.
+        accepted: Whether the API server would accept it; None if its references do not matter.
         passed: Whether no rule or policy applies to it.
     """
 
     findings: Sequence[Finding] | None = ()
     waits: bool = False
-    taken: bool | None = None
+    accepted: bool | None = None
     passed: bool = False
 
 
-FINE: Final = Judgement(taken=True)
+FINE: Final = Judgement(accepted=True)
 PASSED: Final = Judgement(passed=True)
 OTHERS: Final = (UsageError, OSError, MemoryError)
 """Exceptions that are not about an object."""
@@ -126,7 +126,7 @@ class Judge:
         before = self.old.of(document)[0]
         return before is None or is_pod_without_claims(before)
 
-    def _rules(self, obj: Any, before: Any) -> bool:
+    def _applies_rules(self, obj: Any, before: Any) -> bool:
         """Tell whether the API server's rules are applied to an object."""
         return (
             self.all_pods
@@ -190,7 +190,7 @@ class Judge:
             return FINE
         from webhook.cli.validate.placing import placed  # only for problems
 
-        taken = not any(problem.level == ERROR for problem in problems)
+        accepted = not any(problem.level == ERROR for problem in problems)
         del problems[MOST_FINDINGS + 1 :]  # locating each of a million takes minutes
         hinted = (self.namespaces.hinted(each, outcome.object, release) for each in problems)
         worded = (_worded(_hinted(each, outcome.object, document, release), document) for each in hinted)
@@ -198,18 +198,18 @@ class Judge:
         findings = [self._brief(each, document, outcome.object) for each in findings]
         findings += self._of_policies(outcome, document)
         findings.sort(key=lambda finding: (finding.line, finding.column))
-        return Judgement(findings, waits=any(map(_asks_for_namespace, findings)), taken=taken)
+        return Judgement(findings, waits=any(map(_asks_for_namespace, findings)), accepted=accepted)
 
     def _unknown(self, document: Document, stated: str | None) -> Judgement:
         """Judge an object of an unknown kind, which is skipped unless a policy matches it."""
         outcome, problems = self._review(document, stated)
         findings = self._of_policies(outcome, document)
         waits = any(map(_asks_for_namespace, findings))
-        taken = None if outcome.problems else True
+        accepted = None if outcome.problems else True
         if not outcome.problems and not outcome.decisions:
-            return Judgement(None, waits=waits, taken=taken)
+            return Judgement(None, waits=waits, accepted=accepted)
         found_here = (found(problem, document, stated or f"1.{NEWEST}") for problem in problems)
-        return Judgement([*found_here, *findings], waits=waits, taken=taken)
+        return Judgement([*found_here, *findings], waits=waits, accepted=accepted)
 
     def _review(self, document: Document, release: str | None) -> tuple[Outcome, list[Problem]]:
         before, problems = self.old.of(document)
@@ -247,7 +247,7 @@ class Judge:
             feature_gates=self._gates,
             namespace_labels=self.namespaces.labels_around(obj),
             sender=sender,
-            rules=sender is None or self._rules(obj, before),
+            rules=sender is None or self._applies_rules(obj, before),
             beyond_decoding=True,
             pod_locations=self.pod_locations,
             is_scheduled=before is not None and self.old.is_stored,

@@ -121,14 +121,14 @@ class References:
         self._neighbours = None if is_cluster else Neighbours()
 
     def note(
-        self, document: Document, release: str, *, taken: bool = True, findings: Sequence[Finding] | None = None
+        self, document: Document, release: str, *, accepted: bool, findings: Sequence[Finding] | None = None
     ) -> None:
         """Add a manifest.
 
         Args:
             document: The manifest.
             release: The Kubernetes release that it was judged by.
-            taken: Whether the API server would accept it; if not, others cannot refer to its content.
+            accepted: Whether the API server would accept it; if not, others cannot refer to its content.
             findings: Its findings; None if they are not complete.
         """
         obj = document.data
@@ -140,7 +140,7 @@ class References:
             obj = stored(obj, kubernetes=release, feature_gates=self._gates)
         if self._namespace != DEFAULT_NAMESPACE:
             obj = in_namespace(obj, self._namespace)
-        if not taken:
+        if not accepted:
             self._note_name(obj, document.source)
             self._partly[id(document)] = document
             from webhook.cli.validate.refused import spoiled  # most objects are fine
