@@ -90,9 +90,33 @@ def test_a_map_in_json_becomes_a_list(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("deviceClassName: [gpu]", "deviceClassName: gpu"),
+        ("deviceClassName:\n        - gpu # any", "deviceClassName: gpu # any"),
+        ("deviceClassName: {name: 'gpu'}", "deviceClassName: 'gpu'"),
+        ("count: {min: 2}", "count: 2"),
+        ("capacity: {requests: {a: {value: 1}}}", "capacity: {requests: {a: 1}}"),
+        ("deviceClassName: [a, b]", "deviceClassName: [a, b]"),
+        ("deviceClassName: # any\n        - gpu", "deviceClassName: # any\n        - gpu"),
+        (
+            "deviceClassName:\n          name: |\n            gpu",
+            "deviceClassName:\n          name: |\n            gpu",
+        ),
+        ("count: 1.5", "count: 1.5"),
+    ],
+)
+def test_one_value_stands_alone(wrong: str, right: str, tmp_path: Path) -> None:
+    around = "requests:\n    - name: g\n      exactly:\n        {}"
+    text, _ = corrected(tmp_path, CLAIM.format(version="v1", requests=around.format(wrong)))
+    assert text == CLAIM.format(version="v1", requests=around.format(right))
+
+
+@pytest.mark.parametrize(
     "wrong",
     [
         "requests: g",
+        "requests: []\n    constraints: [{requests: 'g,h', matchAttribute: a.b/c}]",
         "requests: []\n    constraints: [{requests: {g: }, matchAttribute: a.b/c}]",
         "requests:\n      g: gpu",
         "requests:\n      g: [gpu]",

@@ -11,6 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from webhook.formats import Quantity, decode_quantity, parse_quantity, quantity
+from webhook.formats.quantities import near_quantity
 
 FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 SUFFIX = "unable to parse quantity's suffix"
@@ -278,3 +279,21 @@ def test_whatever_the_text_there_is_a_quantity_or_a_message(text: str) -> None:
 def test_a_float_is_read_as_its_shortest_text(number: float) -> None:
     assume(not number or abs(number) > 1e-9)
     assert exact(decode_quantity(number)) == exact(parse_quantity(repr(number)))
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("10GB", "10G"),
+        ("10 gb", "10G"),
+        ("40gib", "40Gi"),
+        ("40MB", "40M"),
+        ("1.5KB", "1.5k"),
+        ("5 ", "5"),
+        ("50%", ""),
+        ("40Gi", ""),
+        ("many", ""),
+    ],
+)
+def test_an_amount_as_people_write_it_is_understood(written: str, meant: str) -> None:
+    assert near_quantity(written) == meant

@@ -50,9 +50,12 @@ spec:
 """
 
 
+def asking(fields: str, name: str = "gpu") -> str:
+    return CLAIM.replace("CLASS", name).replace("SELECTED", fields).replace("MORE", "")
+
+
 def selecting(driver: str, expression: str) -> str:
-    selected = f"selectors: [{{cel: {{expression: '{expression}'}}}}]"
-    return CLAIM.replace("CLASS", driver).replace("SELECTED", selected).replace("MORE", "")
+    return asking(f"selectors: [{{cel: {{expression: '{expression}'}}}}]", driver)
 
 
 def configured(driver: str, parameters: str) -> str:
@@ -98,6 +101,29 @@ WITHOUT_KIND = "leave it out: the driver takes parameters without apiVersion and
         ),
         (selecting("d.example.com", 'device.driver == "d.example.com"').replace("name: gpu,", ""), ["add a name"]),
         (POD + "  resourceClaims: [{name: gpu, resourceClaimName: c}]\n  resourceClaimTemplates: []", [OBJECTS]),
+        (constrained("[a/b, c/d]"), [""]),
+        (configured("GPU_x", "{}"), ['did you mean "gpu-x"?'] * 2),
+        (
+            selecting("gpu", 'quantity(device.capacity["d.example.com"].memory) >= quantity("1Gi")'),
+            ["a capacity is a quantity: leave out quantity(…) around it"],
+        ),
+        (
+            asking("count: 1.5, capacity: {requests: {a: 50%}}"),
+            ["write a whole number", "write a number, perhaps with a suffix such as k, M, Gi: 40Gi"],
+        ),
+        (
+            asking("tolerations: [{operator: Exists, effect: PreferNoSchedule}]"),
+            ["nodes have this effect, devices do not: NoSchedule keeps new pods away, None only informs"],
+        ),
+        (
+            "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: a}\nspec: {extendedResourceName: gpu}",
+            ["put a domain in front of it, as in example.com/gpu"],
+        ),
+        (
+            POD.replace("{claims: [{name: gpu}]}", "{requests: {a.b/c: 1}, limits: {a.b/c: 2}, claims: [{name: gpu}]}")
+            + "  resourceClaims: [{name: gpu, resourceClaimName: c}]",
+            ["write limits alone: requests are the same, as such resources are not overcommitted"],
+        ),
         (RULE, ["name the pool: most drivers name a node's pool after the node"]),
         (SLICE, ["write the field of its type: bool, int, string or version"]),
         (constrained("pcieroot"), ['did you mean "resource.kubernetes.io/pcieRoot"?']),

@@ -11,7 +11,7 @@ from webhook.fixing.lists import in_list, listed
 from webhook.fixing.nodes import find, tree_of
 from webhook.fixing.references import References
 from webhook.fixing.scalars import key, quoted, rewritten, wrapped
-from webhook.fixing.structure import nested, removed, unwrapped
+from webhook.fixing.structure import alone, nested, removed, unwrapped
 from webhook.problem import Path
 from webhook.records import NamedTuple
 
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 
 _NAME: Final = Path(("metadata", "name"))
+
+
+_RESTRUCTURED: Final = {"remove": removed, "unwrap": unwrapped, "alone": alone}
+"""What makes the edits of changes that need no value."""
 
 
 class Plan(NamedTuple):
@@ -120,12 +124,10 @@ class Planner:
         elif fix.change == "rename":
             is_free = found.entry and found.around and found.around.entry(fix.value) is None
             edit = key(found.entry.key, str(fix.value)) if is_free and found.entry else None
-        elif fix.change == "remove":
-            return removed(text, found)
         elif fix.change == "list":
             return listed(text, found.node, str(fix.value), is_json=document.is_json)
-        elif fix.change == "unwrap":
-            return unwrapped(text, found)
+        elif restructured := _RESTRUCTURED.get(fix.change):
+            return restructured(text, found)
         return [edit] if edit else None
 
     def _respelt(self, document: Document, path: tuple[str | int, ...], name: str) -> dict[str, list[Edit]]:

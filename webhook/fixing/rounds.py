@@ -23,7 +23,7 @@ _JUDGEMENTS: Final = 100
 """How often all files are judged at most."""
 _MOVING: Final = {"nest": 1, "unwrap": 0, "wrap": 2, "list": 2, "remove": 0}
 """Changes that leave the values as they are, with how far below the finding the moved fields are at most."""
-_IN_PLACE: Final = frozenset({"replace", "quote", "respell"})
+_IN_PLACE: Final = frozenset({"replace", "quote", "respell", "alone"})
 """Changes of a value that leave all paths as they are."""
 _UNCOVERED: Final = frozenset({"not-enough-devices", "never-allocated", "pod-never-allocated", "driver-gate"})
 """Rules that find nothing while a request matches no device, or a driver's parameter is misspelt.

@@ -145,6 +145,19 @@ def unwrapped(text: str, found: PlacedNode) -> list[Edit] | None:
     return [Edit(start, kept, ""), *dedented(text, kept, inner.end, by)] if by > 0 else None
 
 
+def alone(text: str, found: PlacedNode) -> list[Edit] | None:
+    """Return the edit that writes the only value of a map or list in its place; None if that would lose text."""
+    entry, outer = found.entry, found.node
+    if entry is None or not outer.is_whole or len(outer.inner) != 1:
+        return None
+    (inner,) = outer.inner
+    start = outer.start if outer.style else text.index(":", entry.key.end) + 1
+    is_plain = inner.is_whole and not inner.inner and inner.style not in ("|", ">", "{", "[")
+    if not is_plain or "#" in text[start : inner.start] or "#" in text[inner.end : outer.end]:
+        return None
+    return [Edit(start, outer.end, f"{'' if outer.style else ' '}{text[inner.start : inner.end]}")]
+
+
 def _without_braces(text: str, start: int, inner: Node, *, in_braces: bool) -> Iterator[Edit]:
     """Remove the closing brace of a map; unless it is in braces itself, give each field a line."""
     entries = inner.entries or []

@@ -30,6 +30,9 @@ _exponent = Pattern(r"[eE]([-+]?)(?=[0-9])0*+([0-9]{0,19})")
 _plain_pattern = Pattern("[0-9]{1,15}([KMGTPE]i|[mkMGTPE])?")
 """Matches the common quantities, which need no further checks."""
 
+_written_pattern = Pattern(r"([-+]?[0-9]{1,30}(?:\.[0-9]{1,30})?) {0,9}([KMGTPEkmgtpe]?)([Ii]?)[Bb]?")
+"""Matches an amount as people write it."""
+
 _INT64 = range(-(2**63), 2**63)
 _INT64_DIGITS = 19
 _FAST_DIGITS, _FAST_BINARY_DIGITS = 18, 14
@@ -211,8 +214,12 @@ def quantity(value: str, _release: int) -> Messages:
 
 
 def near_quantity(value: str) -> str:
-    """Drop the unit byte and spaces, which quantities do not have: 10G for 10 GB; empty if that is not one either."""
-    near = value.replace(" ", "").rstrip("Bb")
+    """Drop the unit byte and spaces, and write the suffix as quantities do: 10G for 10 gb; empty if none is meant."""
+    if (parts := _written_pattern.fullmatch(value)) is None:
+        return ""
+    number, prefix, binary = parts.groups()
+    suffix = f"{prefix.upper()}i" if binary else {"K": "k"}.get(prefix.upper(), prefix.upper())
+    near = f"{number}{suffix}"
     return near if near != value and not quantity(near, 0) else ""
 
 

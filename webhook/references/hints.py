@@ -13,6 +13,7 @@ from webhook.objects import items, text
 from webhook.problem import Advice, Fix, value_at
 from webhook.references import placementhints, selectorhints
 from webhook.references.rules import MEANT, in_place, listed
+from webhook.schema.decoding import holds_one
 from webhook.spelling import nearest
 
 TYPE_CHECKING = False
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 _CLASSIC_MODE: Final = re.compile(r'Unsupported value: "(Immediate|WaitForFirstConsumer)"')
 _SUPPORTED: Final = re.compile(r'Unsupported value: "([^"]*)": supported values: (.*)')
-_NO_NAME: Final = re.compile("a lowercase RFC 1123 (label|subdomain) must consist of")
+_NO_NAME: Final = re.compile("(?:a lowercase|an) RFC 1123 (label|subdomain) must consist of")
 _NOT_IN_NAMES: Final = re.compile("[^a-z0-9.-]+")
 _NOT_IN_IDENTIFIERS: Final = re.compile("[^A-Za-z0-9_]")
 _REQUESTS: Final = "the claim's requests"
@@ -55,12 +56,19 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
     if (hint := _BY_RULE.get(problem.rule)) and (advice := hint(problem, obj)).hint:
         return advice
     if match := _SUPPORTED.search(problem.message):
+        if match[1] in _ELSEWHERE:
+            return Advice(_ELSEWHERE[match[1]])
         near = _supported(match[1], _quoted(match[2]))
         return _rename(near) if near and near != match[1] else Advice()  # a listed value may lack its gate
     if match := _NO_NAME.search(problem.message):
         return _respelt(value_at(obj, problem.path), problem.path[-1], has_dots=match[1] == "subdomain")
     return Advice()
 
+
+_ELSEWHERE: Final = {
+    "PreferNoSchedule": "nodes have this effect, devices do not: NoSchedule keeps new pods away, None only informs"
+}
+"""Values of similar fields, by what this field has instead."""
 
 _SAME: Final = {
     **dict.fromkeys(("no", "false"), "Never"),
@@ -133,8 +141,10 @@ def _quantity(problem: Problem, obj: Any) -> Advice:
     written = value_at(obj, problem.path)
     if problem.path[-2:] in {("limits", "claims"), ("requests", "claims")}:
         return Advice("claims are not quantities: they stand beside limits and requests, in resources.claims")
+    if holds_one(written):
+        return Advice("write the amount alone, as in memory: 40Gi", Fix("alone"))
     near = near_quantity(written) if isinstance(written, str) else ""
-    return _rename(near) if near else Advice()
+    return _rename(near) if near else Advice("write a number, perhaps with a suffix such as k, M, Gi: 40Gi")
 
 
 def _quoted(listed: str) -> list[str]:
@@ -204,6 +214,19 @@ def _source(_problem: Problem, _obj: Any) -> Advice:
     )
 
 
+def _amounts(problem: Problem, _obj: Any) -> Advice:
+    is_other = ": must be equal to " in problem.message
+    return Advice(
+        "write limits alone: requests are the same, as such resources are not overcommitted" if is_other else ""
+    )
+
+
+def _prefixed(problem: Problem, obj: Any) -> Advice:
+    name = value_at(obj, problem.path)
+    is_short = isinstance(name, str) and name and "/" not in name
+    return Advice(f"put a domain in front of it, as in example.com/{name}" if is_short else "")
+
+
 _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
     "immutable": _unchanged,
     "requests-that-exist": _request,
@@ -230,6 +253,8 @@ _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
     "pods-without-end": lambda *_: Advice(
         "pods of this kind run until they are deleted, those of a Job end: leave the field out, or use a Job"
     ),
+    "amounts-of-resources": _amounts,
+    "prefixed-resource-name": _prefixed,
     "claims-of-pod-level": lambda *_: Advice("containers use claims: write them into resources.claims of each"),
     "value-to-tolerate": placementhints.of_toleration,
     "value-for-operator": placementhints.of_toleration,

@@ -79,6 +79,10 @@ _TYPES: Final = (
         f'quantities are capacities: device.capacity["{DRIVER}"].memory.compareTo(quantity("40Gi")) >= 0',
     ),
     (
+        re.compile(r"'quantity' applied to '\(kubernetes\.Quantity\)'"),
+        "a capacity is a quantity: leave out quantity(…) around it",
+    ),
+    (
         re.compile(r"operator: Quantity|applied to '\(kubernetes\.Quantity, [\w.]+\)'"),
         'a capacity is a quantity: compare it as in …memory.compareTo(quantity("40Gi")) >= 0',
     ),
@@ -148,6 +152,7 @@ _AMOUNT: Final = r"""(?P<amount>"[^"\\]*"|'[^'\\]*')"""
 _ORDER: Final = r"(>=|<=|>|<)"
 _ONE: Final = r"""(?:"[^"\\]*"|'[^'\\]*'|-?[0-9]+)"""
 _REWRITTEN: Final = (
+    (re.compile(rf"quantity\(\s*{_CAPACITY}\s*\)"), r"\1"),
     (re.compile(rf"{_CAPACITY}\s*{_ORDER}\s*(quantity\({_AMOUNT}\))"), r"\1.compareTo(\3) \2 0"),
     (re.compile(rf"{_ATTRIBUTE}\s*{_ORDER}\s*(semver\({_TEXT}\))"), r"\1.compareTo(\3) \2 0"),
     (re.compile(rf"{_CAPACITY}\s*{_ORDER}\s*{_AMOUNT}"), r"\1.compareTo(quantity(\3)) \2 0"),

@@ -185,21 +185,42 @@ _MEANT = {
 
 
 def _conversion_hint(value: object, go_type: str) -> Advice:
-    if isinstance(value, str) and go_type in _INTEGERS:
-        bound = _INTEGERS[go_type]
-        if _WHOLE.fullmatch(value) is not None and -bound <= int(value) < bound:
-            return Advice("leave out the quotes: a whole number", Fix("replace", int(value)))
-        return Advice(f"write a whole number below {bound:,}")
-    if isinstance(value, str) and go_type == "bool":
+    kind = kind_of(value)
+    if go_type.startswith("[]") and kind != "array":
+        is_one = not isinstance(value, str) or "," not in value
+        return Advice("write a list: a `-` before each entry", Fix("wrap") if is_one else None)
+    if go_type.startswith("map[") and kind != "object":
+        return Advice("write a map: a line `key: value` for each entry")
+    if go_type in _INTEGERS or go_type == "bool":
+        return _plain_hint(value, go_type)
+    if holds_one(value):
+        return _ALONE
+    return _MEANT.get((kind, "string" if "." in go_type else go_type), Advice())
+
+
+def _plain_hint(value: object, go_type: str) -> Advice:
+    """Advise how a value becomes a number or boolean."""
+    bound = _INTEGERS.get(go_type)
+    if isinstance(value, str) and bound is None:
         is_quoted = value.lower() in _BOOLEANS
         fix = Fix("replace", _BOOLEANS[value.lower()]) if is_quoted else None
         return Advice("leave out the quotes: true or false", fix)
-    kind = kind_of(value)
-    if go_type.startswith("[]") and kind != "array":
-        return Advice("write a list: a `-` before each entry", Fix("wrap"))
-    if go_type.startswith("map[") and kind != "object":
-        return Advice("write a map: a line `key: value` for each entry")
-    return _MEANT.get((kind, "string" if "." in go_type else go_type), Advice())
+    if isinstance(value, str) and bound is not None:
+        if _WHOLE.fullmatch(value) is not None and -bound <= int(value) < bound:
+            return Advice("leave out the quotes: a whole number", Fix("replace", int(value)))
+        return Advice(f"write a whole number below {bound:,}")
+    if isinstance(value, float) and bound is not None:
+        return Advice("write a whole number")
+    return _ALONE if holds_one(value) else Advice()
+
+
+_ALONE = Advice("write the value alone: this field takes one", Fix("alone"))
+
+
+def holds_one(value: object) -> bool:
+    """Tell whether a value is a map or list with a single text, number or boolean."""
+    inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return len(inner) == 1 and isinstance(inner[0], str | int | float)
 
 
 def kind_of(value: object) -> str:

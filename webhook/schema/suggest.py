@@ -5,6 +5,7 @@ from __future__ import annotations
 from webhook.problem import Advice, Fix, Path
 from webhook.records import NamedTuple
 from webhook.schema.collections import Array, Map
+from webhook.schema.decoding import holds_one
 from webhook.schema.nested import Nested
 from webhook.schema.scalars import Scalar
 from webhook.schema.target import STATUS
@@ -71,7 +72,8 @@ def suggestion(root: StructFields, path: Path, value: object = None) -> Advice:
 def _renamed(struct: StructFields, alike: Sequence[str], value: object) -> Advice:
     """Suggest a field of a similar name, with a fix unless it cannot hold what was submitted."""
     name = alike[0]
-    if isinstance(value, dict | list) and isinstance(next(_declared(struct, name), None), Scalar):
+    is_several = isinstance(value, dict | list) and not holds_one(value)
+    if is_several and isinstance(next(_declared(struct, name), None), Scalar):
         what = "map" if isinstance(value, dict) else "list"
         return Advice(f"{_did_you_mean(name)} It takes one value, not a {what}")
     return Advice(_did_you_mean(name), Fix("rename", name, safe=len(alike) == 1))
