@@ -1,7 +1,8 @@
 """``NamedTuple`` as :mod:`typing` has it; its classes take a third of the time to make.
 
 Types are not looked at, methods are those of a common base class, and constructors are copies of one for each number of
-fields, with other names: :func:`collections.namedtuple` compiles a constructor for each class.
+fields, with other names: :func:`collections.namedtuple` compiles a constructor for each class, which takes longer than
+all else.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     )
 else:
     from collections import _tuplegetter
-    from functools import cache
     from types import FunctionType
 
     _new = tuple.__new__
@@ -43,11 +43,37 @@ else:
             """Return the arguments for a copy."""
             return tuple(self)
 
-    @cache
-    def _constructor(count: int) -> FunctionType:
-        """Return a constructor of records with a number of fields."""
-        arguments = "".join(f"_{index}, " for index in range(count))
-        return eval(f"lambda _cls, {arguments}: _new(_cls, ({arguments}))", {"_new": _new})  # noqa: S307 - of numbers alone
+    _constructors = (
+        lambda _cls: _new(_cls, ()),
+        lambda _cls, a: _new(_cls, (a,)),
+        lambda _cls, a, b: _new(_cls, (a, b)),
+        lambda _cls, a, b, c: _new(_cls, (a, b, c)),
+        lambda _cls, a, b, c, d: _new(_cls, (a, b, c, d)),
+        lambda _cls, a, b, c, d, e: _new(_cls, (a, b, c, d, e)),
+        lambda _cls, a, b, c, d, e, f: _new(_cls, (a, b, c, d, e, f)),
+        lambda _cls, a, b, c, d, e, f, g: _new(_cls, (a, b, c, d, e, f, g)),
+        lambda _cls, a, b, c, d, e, f, g, h: _new(_cls, (a, b, c, d, e, f, g, h)),
+        lambda _cls, a, b, c, d, e, f, g, h, i: _new(_cls, (a, b, c, d, e, f, g, h, i)),
+        lambda _cls, a, b, c, d, e, f, g, h, i, j: _new(_cls, (a, b, c, d, e, f, g, h, i, j)),
+        lambda _cls, a, b, c, d, e, f, g, h, i, j, k: _new(_cls, (a, b, c, d, e, f, g, h, i, j, k)),
+        lambda _cls, a, b, c, d, e, f, g, h, i, j, k, m: _new(_cls, (a, b, c, d, e, f, g, h, i, j, k, m)),
+        lambda _cls, a, b, c, d, e, f, g, h, i, j, k, m, n: _new(_cls, (a, b, c, d, e, f, g, h, i, j, k, m, n)),
+        lambda _cls, a, b, c, d, e, f, g, h, i, j, k, m, n, o: _new(_cls, (a, b, c, d, e, f, g, h, i, j, k, m, n, o)),
+        lambda _cls, a, b, c, d, e, f, g, h, i, j, k, m, n, o, p: _new(
+            _cls, (a, b, c, d, e, f, g, h, i, j, k, m, n, o, p)
+        ),
+        lambda _cls, a, b, c, d, e, f, g, h, i, j, k, m, n, o, p, q: _new(
+            _cls, (a, b, c, d, e, f, g, h, i, j, k, m, n, o, p, q)
+        ),
+        lambda _cls, a, b, c, d, e, f, g, h, i, j, k, m, n, o, p, q, r: _new(
+            _cls, (a, b, c, d, e, f, g, h, i, j, k, m, n, o, p, q, r)
+        ),
+        lambda _cls, a, b, c, d, e, f, g, h, i, j, k, m, n, o, p, q, r, s: _new(
+            _cls, (a, b, c, d, e, f, g, h, i, j, k, m, n, o, p, q, r, s)
+        ),
+    )
+    """The constructors of records, by the number of their fields."""
+    _getters = [_tuplegetter(index, "") for index in range(len(_constructors))]
 
     class _Meta(type):
         def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> type:
@@ -56,10 +82,10 @@ else:
                 return super().__new__(cls, name, bases, namespace)
             fields = tuple(namespace.get("__annotations__", ()))
             defaults = tuple(namespace[field] for field in fields if field in namespace)
-            make = _constructor(len(fields))
+            make = _constructors[len(fields)]
             names = {"co_varnames": ("_cls", *fields), "co_name": "__new__", "co_qualname": f"{name}.__new__"}
             code = make.__code__.replace(**names)
-            namespace.update((field, _tuplegetter(index, "")) for index, field in enumerate(fields))
+            namespace.update(zip(fields, _getters, strict=False))
             namespace.update(__new__=FunctionType(code, make.__globals__, "__new__", defaults), _fields=fields)
             return type(name, (_Record,), {"__slots__": (), "__match_args__": fields, **namespace})
 
