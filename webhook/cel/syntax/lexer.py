@@ -6,6 +6,7 @@ import re
 from functools import cache
 from itertools import accumulate, compress
 
+from webhook.patterns import Pattern
 from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -37,10 +38,17 @@ _PATTERNS: Final = {
 }
 # The most frequent tokens come first, recognized by their first characters: names that are not string prefixes, marks.
 _FREQUENT: Final = r"[AC-QS-Zac-qs-z_][A-Za-z0-9_]*|[\t \r\n\f]+|\.(?![0-9])|[()\[\]{},:?]"
+_USUAL: Final = (
+    r"""[bBrR](?![rR]?["'])[A-Za-z0-9_]*|"(?!"")[^"\\\n\r]*"|'(?!'')[^'\\\n\r]*'"""
+    r"|[0-9]+(?![eExuU])|&&|\|\||[=!<>]=|[-+*%<>!]"
+)
 _OTHERS: Final = (pattern for kind, pattern in _PATTERNS.items() if kind not in {"STRING", "BYTES"})
-_WORD: Final = re.compile(rf"({'|'.join((_FREQUENT, rf'[bB]?(?:{_STRING})', *_OTHERS))})|[\s\S]+")
+_REST: Final = r"[\s\S]+"
+_USUAL_WORD: Final = re.compile(f"({_FREQUENT}|{_USUAL})|{_REST}")
+"""A token of most expressions: strings have neither prefixes nor escapes, and numbers are decimal integers."""
+_WORD: Final = Pattern(f"({'|'.join((_FREQUENT, f'[bB]?(?:{_STRING})', *_OTHERS))})|{_REST}")
 """A token, or else the rest of a text where no token begins, as an empty word: what follows is not tried, so that the
-time is linear."""
+time is linear. It takes longer to compile than a manifest to judge."""
 _KINDS: Final = {
     **{word: word for word in ("&&", "||", "==", "!=", "<=", ">=", *"-+*/%<>!?:.,()[]{}")},
     **{word: word for word in ("true", "false", "null", "in")},
@@ -90,7 +98,9 @@ def tokenize(text: str, issues: Issues, *, knows_quotes: bool = True) -> Tokens:
     """
     if not knows_quotes and "`" in text:
         return _tokenize_carefully(text, issues, knows_quotes=False)
-    words = _WORD.findall(text)
+    words = _USUAL_WORD.findall(text)
+    if words and not words[-1]:
+        words = _WORD.findall(text)
     if words and not words[-1]:
         return _tokenize_carefully(text, issues, knows_quotes=knows_quotes)
     kinds = [_KINDS.get(word) or _KINDS_BY_START.get(word[0]) or _kind(word) for word in words]
