@@ -12,6 +12,7 @@ from sys import intern
 
 from webhook.documents.scalars import KEY_STARTS, WORDS, ScalarError, plain
 from webhook.later import Module
+from webhook.patterns import Pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,13 +38,13 @@ _WORD: Final = r"[A-Za-z0-9/._][A-Za-z0-9/._-]*+"
 _ITEM: Final = rf"(?:{_QUOTED}|{_WORD})"
 _LIST: Final = rf"\[ *+(?>(?:{_ITEM}(?: *+, *+|(?= *+\])))*) *+\]"
 _MAP: Final = rf"\{{ *+(?>(?:{_KEY}: ++{_ITEM}(?: *+, *+|(?= *+\}})))*) *+\}}"
-_VALUE: Final = rf"({_PLAIN}|{_QUOTED}|{_LIST}|{_MAP})"
-_match_line: Final = re.compile(
-    rf"( *+)(?>(- )?)(?>(?:({_KEY}):(?: ++|\Z))?)(?>{_VALUE}?) *+(?>(?:(?<![^ ])#[ -~]*+)?)"
-).fullmatch
+_LINE: Final = rf"( *+)(?>(- )?)(?>(?:({_KEY}):(?: ++|\Z))?)(?>(%s)?) *+(?>(?:(?<![^ ])#[ -~]*+)?)"
+_match_line: Final = re.compile(_LINE % f"{_PLAIN}|{_QUOTED}").fullmatch
 """Splits a line into indentation, dash, key and value."""
-_entries: Final = re.compile(rf"(?>(?:({_KEY}): ++)?)({_ITEM})").findall
-"""Finds the items of a list in brackets, or the keys and values of a map in braces."""
+_FLOW_LINE: Final = Pattern(_LINE % f"{_LIST}|{_MAP}")
+"""Splits a line with a list in brackets or a map in braces; many manifests have none."""
+_ENTRIES: Final = Pattern(rf"(?>(?:({_KEY}): ++)?)({_ITEM})")
+"""Finds the items of such a list, or the keys and values of such a map."""
 _REMEMBERED: Final = 4096
 """How many lines are cached: the manifests of a repository share most lines."""
 _REMEMBERED_LENGTH: Final = 200
@@ -163,7 +164,7 @@ def _read(line: str) -> _Line:
         ScalarError: Its value is not plain.
         _NotSimpleError: It looks different.
     """
-    found = _match_line(line)
+    found = _match_line(line) or _FLOW_LINE.fullmatch(line)
     if found is None:
         raise _NotSimpleError
     indentation, dash, key, text = found.groups("")
@@ -224,7 +225,7 @@ def _mapping(forms: Sequence[_Form], values: Iterable[Any]) -> dict[str, Any] | 
 def _value(text: str) -> Any:
     if text[0] not in _OPENING:
         return _scalar(text)
-    entries = _entries(text)
+    entries = _ENTRIES.findall(text)
     if text[0] == "[":
         return partial(list, [_scalar(item) for _, item in entries])
     pairs = {key: _scalar(item) for key, item in entries}
