@@ -89,9 +89,9 @@ def pool_path(text: str, target: Target) -> Iterator[Problem]:
 
 
 # Matches names that need no further checks: a slice has thousands.
-_qualified_pattern = Pattern(
+_QUALIFIED = Pattern(
     r"(?:(?=[^/]{1,63}/)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z_][A-Za-z0-9_]{0,31}"
-).fullmatch
+)
 
 
 def qualified_name(text: str, target: Target) -> Iterable[Problem]:
@@ -99,7 +99,7 @@ def qualified_name(text: str, target: Target) -> Iterable[Problem]:
 
     Names with two or more slashes are not checked, as upstream.
     """
-    return () if _qualified_pattern(text) else _qualified_name(text, target)
+    return () if _QUALIFIED.fullmatch(text) else _qualified_name(text, target)
 
 
 def _qualified_name(text: str, target: Target) -> Iterator[Problem]:
