@@ -13,6 +13,7 @@ from webhook.cel import CostLimitExceededError, Environment, EvaluationError, Jo
 from webhook.cel.kubernetes.environments import with_variables
 from webhook.cel.runtime.joint import JointGenerator
 from webhook.cel.types.base import DYN, struct
+from webhook.layout import PLAIN, Held, Layout
 
 ENVIRONMENT = Environment(EXTENSIONS, variables={"o": DYN, "l": DYN})
 MUCH = 10**6
@@ -149,10 +150,11 @@ def test_no_text_of_an_expression_is_a_part_of_the_source(text: str) -> None:
         [f"o[{quoted(text)}] == 1"], [f"variables.v == {quoted(text)}"], {"v": f"{quoted(text)} + ''"}
     )
     analyses = [each.analysis for each in conditions], [each.analysis for each in checks]
-    generator = JointGenerator(*analyses, {name: each.analysis for name, each in variables.items()}, 0)
-    generator.write()
-    source = "\n".join(generator.functions)
-    assert strangers(source) <= {"ask"}
+    for layout in PLAIN, Layout(object, {text: Held("_0", PLAIN)}):
+        values = {name: each.analysis for name, each in variables.items()}
+        generator = JointGenerator(*analyses, values, 0, {"o": layout})
+        generator.write()
+        assert strangers("\n".join(generator.functions)) <= {"ask", "_0"}
     assert asked(Joint(conditions, checks, variables, 0), {"o": {text: 1}})[1]
 
 
@@ -160,7 +162,7 @@ def test_no_text_of_an_expression_is_a_part_of_the_source(text: str) -> None:
 @pytest.mark.parametrize("name", ["and", "or", "list", "calls", "or of and"])
 def test_functions_stay_small_and_within_the_budget(name: str) -> None:
     program = ENVIRONMENT.compile(WIDE[name])
-    generator = JointGenerator([program.analysis], [program.analysis] * 2, {}, 0)
+    generator = JointGenerator([program.analysis], [program.analysis] * 2, {}, 0, {})
     generator.write()
     assert max(source.count("\n") for source in generator.functions) < MOST_LINES
     with limited(Budget(INLINE)), pytest.raises(BudgetExceededError):

@@ -37,6 +37,7 @@ def test_modules_import_the_standard_library_and_each_other(path: Path) -> None:
         "webhook.budget",
         "webhook.escapes",
         "webhook.extent",
+        "webhook.layout",
         "webhook.later",
         "webhook.patterns",
         "webhook.records",

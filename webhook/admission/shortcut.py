@@ -9,10 +9,11 @@ from __future__ import annotations
 from webhook.admission.projected import reading_like
 from webhook.admission.record import ALLOWED, Record
 from webhook.admission.responses import assuming
-from webhook.api.judgement import projected
+from webhook.api.judgement import decoding
 from webhook.budget import INLINE, REVIEW, Budget, BudgetExceededError, DeadlineExceededError, enter, leave
 from webhook.extent import Extent
 from webhook.records import NamedTuple
+from webhook.schema.decoded import layout_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from webhook.admission.enforcement import Enforcement
     from webhook.admission.record import Call
     from webhook.policy.evaluation.policyset import PolicySet
-    from webhook.schema import Often
+    from webhook.policy.evaluation.quickpath import QuickPlace, QuickVerdict
 
 OFTEN: Final = 16
 """How many requests of a kind are answered as a whole before a decoder is made for them."""
@@ -43,11 +44,13 @@ class _Usual(NamedTuple):
 
     Args:
         read: Reads a request with those parts of its object that matter.
-        recognizer: Recognizes valid objects.
+        is_fine: Recognizes valid objects.
+        place: The place of the requests among policies; None without policies.
     """
 
     read: Callable[[bytes], dict[str, Any]]
-    recognizer: Often
+    is_fine: Callable[[object], bool]
+    place: QuickPlace | None
 
 
 class Shortcut:
@@ -102,7 +105,7 @@ class Shortcut:
             return None
         before = enter(Budget(INLINE if call.is_inline else REVIEW, call.deadline))
         try:
-            return self._admitted(usual.read(body), usual.recognizer, call)
+            return self._admitted(usual, usual.read(body), call)
         except (ValueError, RecursionError, DeadlineExceededError):
             return None
         except BudgetExceededError:
@@ -112,12 +115,15 @@ class Shortcut:
         finally:
             leave(before)
 
-    def _admitted(
-        self, request: Mapping[str, Any], recognizer: Often, call: Call
-    ) -> tuple[dict[str, Any], Record] | None:
-        if not recognizer.is_fine(request["object"]) or self._enforcement.exempts(request):
+    def _admitted(self, usual: _Usual, request: Mapping[str, Any], call: Call) -> tuple[dict[str, Any], Record] | None:
+        obj = request["object"]
+        if not usual.is_fine(obj) or self._enforcement.exempts(request):
             return None
-        verdict = self._policies.quick_validation(request, call.deadline) if self._policies else _NO_POLICIES
+        if not request.get("name") and obj.metadata.name:  # API servers send it, too
+            return None
+        verdict: QuickVerdict | None = _NO_POLICIES
+        if self._policies:
+            verdict = self._policies.quick_validation(request, call.deadline, usual.place)
         if verdict is None:
             return None
         cost, notes = verdict
@@ -135,7 +141,7 @@ class Shortcut:
         request = record.request
         if kind in self._usual or len(self._usual) >= _MOST:
             return
-        if request.get("subResource") or not isinstance(request.get("object"), dict):
+        if request.get("subResource") or not all(isinstance(request.get(each), dict) for each in ("object", "kind")):
             return
         if len(self._met) >= _MOST and kind not in self._met:
             self._met.clear()
@@ -150,7 +156,7 @@ class Shortcut:
         if self._policies:
             self._policies.extend(extent, request)
         obj = request["object"]
-        found = projected(
+        found = decoding(
             obj.get("apiVersion"),
             obj.get("kind"),
             extent,
@@ -159,5 +165,6 @@ class Shortcut:
         )
         if found is None:
             return None
-        type_, recognizer = found
-        return _Usual(reading_like(request, type_), recognizer)
+        type_, is_fine = found
+        place = self._policies.validation_place(request, layout_of(type_)) if self._policies else None
+        return _Usual(reading_like(request, type_), is_fine, place)

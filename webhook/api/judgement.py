@@ -34,12 +34,13 @@ from webhook.schema.decoding import apart, as_reported, refuses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from webhook.api.core.meta import Object
     from webhook.extent import Extent
     from webhook.release import Release
+    from webhook.schema.decoded import Decoded
     from webhook.schema.decoding import Misfit
 
     Gates = frozenset[tuple[str, bool]]
@@ -166,17 +167,17 @@ def judge_admitted(
     return _judged(struct, obj, old, misfits, problems)
 
 
-def projected(
+def decoding(
     api_version: object,
     kind: object,
     extent: Extent,
     *,
     kubernetes: str | None = None,
     feature_gates: Mapping[str, bool] | None = None,
-) -> tuple[Any, Often] | None:
-    """Return the type of those parts of a new object that are read, and what recognizes valid ones by them.
+) -> tuple[type[Decoded], Callable[[object], bool]] | None:
+    """Return the type of those parts of a new object that are read, and a predicate for valid ones.
 
-    None if all of its fields are read, or the kind is not judged.
+    None if there is no such type, as others read one of its structs as a whole, or the kind is not judged.
 
     Args:
         api_version: The object's version.
@@ -185,14 +186,17 @@ def projected(
         kubernetes: As for :func:`judge_admitted`.
         feature_gates: The same.
     """
-    from webhook.schema.projection import EVERYTHING, projection  # needed only for kinds that are sent often
+    from webhook.schema.plan import ReadAsWholeError, planned_decoding  # needed only for kinds that are sent often
 
     if find(api_version, kind) is None:
         return None
+    version, name = str(api_version), str(kind)
     stated = None if feature_gates is None else frozenset(feature_gates.items())
-    struct, recognizer, _ = _plan(str(api_version), str(kind), CREATE, kubernetes, stated)
-    type_ = projection(struct, extent)
-    return None if type_ is EVERYTHING else (type_, recognizer)
+    struct, _, _ = _plan(version, name, CREATE, kubernetes, stated)
+    try:
+        return planned_decoding(struct, extent, {"apiVersion": version, "kind": name})
+    except ReadAsWholeError:
+        return None
 
 
 @lru_cache(maxsize=512)

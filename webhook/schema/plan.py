@@ -8,21 +8,24 @@ closer look.
 
 from __future__ import annotations
 
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from functools import cache, partial
 from itertools import chain
 from operator import attrgetter
 from types import GenericAlias
 from typing import Annotated, Any, Literal, cast
 
-from msgspec import Meta, MsgspecError, convert, defstruct
+from msgspec import Meta, convert, defstruct
 
+from webhook.extent import ITEMS, Extent
 from webhook.records import NamedTuple
 from webhook.schema.collections import Array, Map
 from webhook.schema.declarations import implied
+from webhook.schema.decoded import Decoded
 from webhook.schema.known import remember
 from webhook.schema.nested import Nested
 from webhook.schema.scalars import WIDEST, Anything, Int, Parsed, Scalar, Text
+from webhook.schema.source import Source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +44,7 @@ if TYPE_CHECKING:
     _Remembered = tuple[Wrong, str, set[Any]]
     """A check, how it applies, and values in which it finds nothing."""
     _Predicate = Callable[[Any, Target], bool] | str
-    _Write = Callable[["_Source", str], None]
+    _Write = Callable[["Source", str], None]
     """Writes the checks of the value of a local variable."""
 
 _NAME_MAX: Final = 256
@@ -62,8 +65,18 @@ _KNOWN: Final[Mapping[str, str]] = {
 
 
 _NAME: Final = Annotated[str, Meta(max_length=_NAME_MAX)]
-_NOTHING: Final = Annotated[str, Meta(min_length=1, max_length=0)]
+_NONE: Final = Annotated[str, Meta(min_length=1, max_length=0)]
 """A type without values."""
+_NOT_NULL: Final = bool | int | float | str | list[Any] | dict[str, Any]
+"""The type of all values of JSON but null."""
+
+_NOTHING: Final = Extent()
+_WHOLE: Final = Extent()
+_WHOLE.whole = True
+
+
+class ReadAsWholeError(Exception):
+    """A struct is read as a whole, and so cannot be held as an object with attributes."""
 
 
 class _Planned(NamedTuple):
@@ -83,7 +96,7 @@ class _Planned(NamedTuple):
     fine: set[Any] | None = None
     inner: _Write | None = None
 
-    def test(self, source: _Source, value: str) -> str:
+    def test(self, source: Source, value: str) -> str:
         """Return the expression that is true of a wrong value."""
         names = {"wrong": source.given(self.wrong), "fine": source.given(self.fine), "value": value}
         return (self.whole if self.fine is None else f"{_KNOWN[self.whole]} and {self.whole}").format_map(names)
@@ -92,59 +105,6 @@ class _Planned(NamedTuple):
     def asks_one(self) -> bool:
         """Whether the check applies to a single value."""
         return self.wrong is None or self.whole not in {_ITEMS, _VALUES}
-
-
-class _Source:
-    """The source of the function that recognizes valid values, under construction.
-
-    It is one function for the value and all structs in it: a call for each takes several times as long, and a slice has
-    thousands of structs. Only names of declared fields become part of the source.
-    """
-
-    def __init__(self) -> None:
-        self._lines: list[str] = []
-        self._depth, self._locals = 2, 0
-        self._scope: dict[str, Any] = {}
-        self._names: dict[int, str] = {}
-
-    def local(self, expression: str = "") -> str:
-        """Return the name of a new local variable, and assign it the value of an expression."""
-        self._locals += 1
-        name = f"v{self._locals}"
-        if expression:
-            self.line(f"{name} = {expression}")
-        return name
-
-    def given(self, value: object) -> str:
-        """Return the name under which the function knows a value."""
-        name = self._names.setdefault(id(value), f"given{len(self._names)}")
-        self._scope[name] = value
-        return name
-
-    def refuse(self, condition: str) -> None:
-        """Write a condition that is true of a value that needs a closer look."""
-        self.line(f"if {condition}: return False")
-
-    @contextmanager
-    def block(self, header: str) -> Iterator[None]:
-        """Write a block."""
-        self.line(header)
-        self._depth += 1
-        yield
-        self._depth -= 1
-
-    def line(self, text: str) -> None:
-        """Write a statement."""
-        self._lines.append(f"{' ' * self._depth}{text}\n")
-
-    def function(self) -> Callable[[object], bool]:
-        """Return the function of `value`."""
-        # A predicate may read a field that is not planned, and so lacks the attribute.
-        errors = self.given((MsgspecError, ValueError, TypeError, AttributeError, RecursionError))
-        lines = ("def is_fine(value):\n try:\n", *self._lines, f"  return True\n except {errors}: return False\n")
-        exec("".join(lines), self._scope)  # noqa: S102 - see above
-        is_fine: Callable[[object], bool] = self._scope["is_fine"]
-        return is_fine
 
 
 class _Plan(NamedTuple):
@@ -167,50 +127,112 @@ def planned(struct: CompiledStruct) -> Callable[[object], bool]:
     Args:
         struct: The type that the value should have.
     """
-    if (plan := plan_of(struct)) is None:
+    if (plan := _plan_of_all(struct)) is None:
         return lambda _: False
-    source = _Source()
+    source = Source()
     value = source.local(f"{source.given(convert)}(value, {source.given(plan.type)})")
     if write := plan.checks(""):
         write(source, value)
     return source.function()
 
 
+def planned_decoding(
+    struct: CompiledStruct, extent: Extent, constants: Mapping[str, str]
+) -> tuple[type[Decoded], Callable[[object], bool]] | None:
+    """Make a type for decoding only those parts of values that are read, and the predicate for such values.
+
+    Args:
+        struct: The type that the value should have.
+        extent: What else than validation reads of it.
+        constants: The values of fields that all values share.
+
+    Returns:
+        None if only the walk can tell.
+
+    Raises:
+        ReadAsWholeError: A struct is read as a whole.
+    """
+    if (plan := _plan_of(struct, extent, constants)) is None:
+        return None
+    source = Source()
+    if write := plan.checks(""):
+        write(source, "value")
+    return plan.type, source.function()
+
+
 @cache
-def plan_of(struct: CompiledStruct) -> _Plan | None:
-    """Plan how to recognize structs without findings; None if only a walk can tell."""
+def _plan_of_all(struct: CompiledStruct) -> _Plan | None:
+    return _plan_of(struct, None)
+
+
+def _plan_of(struct: CompiledStruct, extent: Extent | None, constants: Mapping[str, str] | None = None) -> _Plan | None:
+    """Plan how to recognize structs without findings; None if only a walk can tell.
+
+    Args:
+        struct: The type.
+        extent: What else than validation reads of decoded structs; None to convert plain maps.
+        constants: As for :func:`planned_decoding`.
+
+    Raises:
+        ReadAsWholeError: As there.
+    """
+    if extent and (extent.whole or ITEMS in extent.parts):  # the items of a map are its keys
+        raise ReadAsWholeError
     inlined = [cast("CompiledStruct", struct.fields[name].struct) for name in struct.inline]
     parts = [struct, *inlined]
     unstated = [rule for part in parts for rule in part.rules("checks") if rule.fine is None]
     # An inlined struct with a field that may not be missing is there in all that is planned.
     if not all(part.absent for part in inlined) or not all(rule.given for rule in unstated):
         return None
-    known = {name: plan for part in parts for name, plan in _fields(part)}
+    known = {name: plan for part in parts for name, plan in _fields(part, extent)}
     rare = {name for part in parts for name, field in part.stated.items() if field.rare or name in part.gated}
     left_out = rare.union(*(rule.given for rule in unstated))
     plans = {name: plan for name, plan in known.items() if name not in left_out}
-    members = frozenset().union(*(union.members for part in parts for union in part.rules("unions")))
     needed = {name for part in parts for name, _ in part.absent}
-    fields = [
-        (name, plan.type) if name in needed else (name, plan.type if name in members else plan.type | None, None)
-        for name, plan in plans.items()
-    ]
-    # Fields that are left out may be null, as clients write them: metadata has creationTimestamp: null.
-    fields += [(name, _NOTHING if name in members else None, None) for name in known.keys() & left_out]
-    # Fields of other releases are None: no planned value has them.
-    namespace: dict[str, Any] = {name: None for part in parts for name in part.type.fields if name not in known}
-    namespace |= dict.fromkeys(struct.inline, property(lambda value: value))
+    types = _types(parts, plans, needed, known.keys() & left_out, extent)
+    namespace: dict[str, Any] = dict.fromkeys(struct.inline, property(lambda value: value))
     if struct.type.box:
         namespace["__getattr__"] = _boxed(struct.type.box)
-    type_ = defstruct(
-        struct.type.__name__,
-        fields,
-        namespace=namespace,
-        forbid_unknown_fields=struct.target.strict,
-        kw_only=True,
-        gc=False,
-    )
+    others = {name for part in parts for name in part.type.fields} - known.keys() - struct.inline
+    make = partial(defstruct, struct.type.__name__, namespace=namespace, kw_only=True, gc=False)
+    if extent is None:
+        # Fields of other releases are None: no planned value has them.
+        namespace |= dict.fromkeys(others)
+        type_ = make(_defined(types), forbid_unknown_fields=struct.target.strict)
+    else:
+        types |= dict.fromkeys(others, (_NONE, None))
+        types |= {name: (Literal[value],) for name, value in (constants or {}).items()}
+        # Fields that only others know: their names may be any text.
+        unknown = {f"_{place}": name for place, name in enumerate(extent.parts.keys() - types.keys())}
+        types |= dict.fromkeys(unknown, (_NOT_NULL, None))
+        type_ = make(_defined(types), bases=(Decoded,), rename=unknown)
     return _Plan(type_, plans, partial(_examination, parts, plans, needed))
+
+
+def _types(
+    parts: Sequence[CompiledStruct],
+    plans: Mapping[str, _Planned],
+    needed: Container[str],
+    left_out: Iterable[str],
+    extent: Extent | None,
+) -> dict[str, tuple[Any, ...]]:
+    """Return the types of the fields of planned structs, with the default where one may be absent."""
+    members = frozenset().union(*(union.members for part in parts for union in part.rules("unions")))
+    # What else is read is not null, as that is another value than an absent one.
+    read = extent.parts.keys() if extent else frozenset()
+    types: dict[str, tuple[Any, ...]] = {}
+    for name, plan in plans.items():
+        type_ = _NOT_NULL if name in read and plan.type is Any else plan.type
+        if name in needed:
+            types[name] = (type_,)
+        else:
+            types[name] = type_ if name in members or name in read else type_ | None, None
+    # Fields that are left out may be null, as clients write them: metadata has creationTimestamp: null.
+    return types | {name: (_NONE if name in members or name in read else None, None) for name in left_out}
+
+
+def _defined(types: Mapping[str, tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return [(name, *type_) for name, type_ in types.items()]
 
 
 def _boxed(box: str) -> Callable[[Any, str], Any]:
@@ -229,7 +251,7 @@ def _examination(
         return None
     target = parts[0].target
 
-    def write(source: _Source, value: str) -> None:
+    def write(source: Source, value: str) -> None:
         held = {name: f"{value}.{name}" for name in chain(plans, *(part.type.fields for part in parts))}
         for name, plan in checked:
             _write(source, held[name], plan, may_be_absent=name not in needed)
@@ -244,7 +266,7 @@ def _examination(
     return write
 
 
-def _write(source: _Source, value: str, plan: _Planned, *, may_be_absent: bool) -> None:
+def _write(source: Source, value: str, plan: _Planned, *, may_be_absent: bool) -> None:
     """Write the checks of a field's value; most fields are absent, and so are not assigned to variables."""
     if plan.inner is None:
         test = plan.test(source, value)
@@ -270,26 +292,28 @@ def _predicates(rules: Iterable[Declared], planned_fields: AbstractSet[str]) -> 
             yield fine, names
 
 
-def _fields(struct: CompiledStruct) -> Iterator[tuple[str, _Planned]]:
+def _fields(struct: CompiledStruct, extent: Extent | None) -> Iterator[tuple[str, _Planned]]:
     known = struct.target
     for name, field in struct.stated.items():
         if name not in struct.inline:
-            yield name, _planned(field, known if struct.checks(name) else known.decoding, struct.names)
+            read = extent and extent.parts.get(name, _NOTHING)
+            yield name, _planned(field, known if struct.checks(name) else known.decoding, struct.names, read)
     for name, field in struct.type.opaque.items():
-        yield name, _planned(field, known.decoding, struct.names) if known.thorough else _Planned(Any)
+        if extent is None or name in extent.parts:
+            yield name, _planned(field, known.decoding, struct.names) if known.thorough else _Planned(Any)
 
 
-def _planned(field: Field, target: Target, names: tuple[str, str]) -> _Planned:
+def _planned(field: Field, target: Target, names: tuple[str, str], extent: Extent | None = None) -> _Planned:
     compiled = field.compile(target, *names)
     if target.validates and isinstance(field, Text) and field.usual:
         return _Planned(_NAME, *_of_format(field.usual, target.release))
     if compiled.passes:
         return _Planned(compiled.passes)
     plan = _PLANS.get(type(field).compile)
-    return plan(field, compiled, target, names) if plan else _Planned(Any, compiled.walk)
+    return plan(field, compiled, target, names, extent) if plan else _Planned(Any, compiled.walk)
 
 
-def _scalar(field: Scalar, compiled: CompiledField, target: Target, _names: tuple[str, str]) -> _Planned:
+def _scalar(field: Scalar, compiled: CompiledField, target: Target, *_: object) -> _Planned:
     if isinstance(field, Text):
         return _text(field, compiled, target)
     type_: Any = field.python
@@ -335,7 +359,7 @@ def _remembered(wrong: Callable[..., object], *known: Any) -> _Remembered:
     return look, _ONE, fine
 
 
-def _parsed(field: Parsed, compiled: CompiledField, target: Target, _names: tuple[str, str]) -> _Planned:
+def _parsed(field: Parsed, compiled: CompiledField, target: Target, *_: object) -> _Planned:
     if target.validates and field.checker(target):
         return _Planned(Any, compiled.walk)
     literal = Annotated[str, Meta(max_length=_LITERAL_MAX)] | Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
@@ -354,8 +378,11 @@ def _unparsable(parse: Callable[[Any], object]) -> _Remembered:
     return _remembered(wrong)
 
 
-def _array(field: Array, compiled: CompiledField, target: Target, names: tuple[str, str]) -> _Planned:
-    item = _planned(field.item.stated(target), target, names)
+def _array(
+    field: Array, compiled: CompiledField, target: Target, names: tuple[str, str], extent: Extent | None
+) -> _Planned:
+    read = extent and (extent if extent.whole else extent.parts.get(ITEMS, _NOTHING))
+    item = _planned(field.item.stated(target), target, names, read)
     type_ = _sized(GenericAlias(list, item.type), field, compiled.walk([]), target)
     unique = field.unique if target.validates else None
     if unique is None and item.asks_one:
@@ -363,7 +390,8 @@ def _array(field: Array, compiled: CompiledField, target: Target, names: tuple[s
     if unique is None or item.wrong or (unique and item.type is Any):
         return _Planned(Any, compiled.walk)
     if unique and any(unique == name for name, _ in cast("CompiledStruct", compiled.struct).absent):
-        return _Planned(type_, inner=_distinct(unique, cast("_Plan", plan_of(cast("CompiledStruct", compiled.struct)))))
+        plan = cast("_Plan", _nested_plan(compiled, read))
+        return _Planned(type_, inner=_distinct(unique, plan))
     return _Planned(type_, _repeats(unique), inner=_each(item.inner))
 
 
@@ -373,7 +401,7 @@ def _distinct(unique: str, plan: _Plan) -> _Write:
     known_at_once = key.fine is not None
     write_rest = plan.checks(unique if known_at_once else "")
 
-    def write(source: _Source, value: str) -> None:
+    def write(source: Source, value: str) -> None:
         keys, item = source.local("set()"), source.local()
         with source.block(f"for {item} in {value}:"):
             source.line(f"{keys}.add({item}.{unique})")
@@ -391,7 +419,7 @@ def _each(inner: _Write | None, values: str = "") -> _Write | None:
     if inner is None:
         return None
 
-    def write(source: _Source, value: str) -> None:
+    def write(source: Source, value: str) -> None:
         item = source.local()
         with source.block(f"for {item} in {value}{values}:"):
             inner(source, item)
@@ -399,8 +427,11 @@ def _each(inner: _Write | None, values: str = "") -> _Write | None:
     return write
 
 
-def _map(field: Map, compiled: CompiledField, target: Target, names: tuple[str, str]) -> _Planned:
-    item, key = _planned(field.item.stated(target), target, names), field.key if target.validates else None
+def _map(
+    field: Map, compiled: CompiledField, target: Target, names: tuple[str, str], extent: Extent | None
+) -> _Planned:
+    read = extent and (_WHOLE if extent.whole or extent.parts else _NOTHING)
+    item, key = _planned(field.item.stated(target), target, names, read), field.key if target.validates else None
     of_key = _NAME if key else str
     type_ = _sized(GenericAlias(dict, (of_key, item.type)), field, compiled.walk({}), target)
     inner = _each(item.inner, ".values()")
@@ -412,12 +443,21 @@ def _map(field: Map, compiled: CompiledField, target: Target, names: tuple[str, 
     return _Planned(type_, wrong, _ITEMS, fine, inner)
 
 
-def _nested(_field: Nested, compiled: CompiledField, _target: Target, _names: tuple[str, str]) -> _Planned:
-    plan = plan_of(cast("CompiledStruct", compiled.struct))
+def _nested(
+    _field: Nested, compiled: CompiledField, _target: Target, _names: tuple[str, str], extent: Extent | None
+) -> _Planned:
+    plan = _nested_plan(compiled, extent)
     return _Planned(plan.type, inner=plan.checks("")) if plan else _Planned(Any, compiled.walk)
 
 
-def _anything(field: Anything, _compiled: CompiledField, target: Target, names: tuple[str, str]) -> _Planned:
+def _nested_plan(compiled: CompiledField, extent: Extent | None) -> _Plan | None:
+    struct = cast("CompiledStruct", compiled.struct)
+    return _plan_of_all(struct) if extent is None else _plan_of(struct, extent)
+
+
+def _anything(
+    field: Anything, _compiled: CompiledField, target: Target, names: tuple[str, str], _extent: Extent | None
+) -> _Planned:
     return _planned(field.shape, target.decoding, names) if field.shape and target.thorough else _Planned(Any)
 
 

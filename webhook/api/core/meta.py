@@ -5,7 +5,7 @@ Rules follow apimachinery ``pkg/api/validation/objectmeta.go`` and ``pkg/apis/me
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache
 
 from webhook import formats
 from webhook.api.core.values import Time, V1Struct
@@ -43,8 +43,6 @@ _BYTES = 4
 """The most bytes of a character."""
 _SHORT = 128
 """The most characters of labels and keys that are remembered, since objects share them."""
-_REMEMBERED = 1024
-"""How many of them."""
 KEPT_BY_STATUS: Final = frozenset({"labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp"})
 """The metadata that a status update cannot change (apimachinery ``ResetObjectMetaForStatus``)."""
 _IMMUTABLE = "field is immutable"
@@ -233,18 +231,26 @@ def label_syntax(meta: View) -> Iterator[Problem]:
     yield from wrong_labels(meta.labels, meta / "labels", meta.release)
 
 
-@lru_cache(_REMEMBERED)
-def _is_plain_key(key: str, release: Release) -> bool:
-    return not formats.annotation_key(key, release)
+@cache
+def _known_keys(_release: Release) -> set[str]:
+    """Return the set that remembers well-formed keys of annotations."""
+    return set()
+
+
+def _is_plain_key(key: str, release: Release, known: set[str]) -> bool:
+    if key not in known:
+        if len(key) > _SHORT or formats.annotation_key(key, release):
+            return False
+        remember(key, known)
+    return True
 
 
 def _few_plain_annotations(meta: Any, target: Target) -> bool:
-    characters = 0
-    for key, value in meta.annotations.items():
-        characters += len(key) + len(value)
-        if len(key) > _SHORT or not _is_plain_key(key, target.release):
-            return False
-    return characters * _BYTES <= ANNOTATIONS_MAX_BYTES
+    annotations, release = meta.annotations, target.release
+    known = _known_keys(release)
+    if not known.issuperset(annotations) and not all(_is_plain_key(key, release, known) for key in annotations):
+        return False
+    return (sum(map(len, annotations)) + sum(map(len, annotations.values()))) * _BYTES <= ANNOTATIONS_MAX_BYTES
 
 
 @check(ObjectMeta, given=["annotations"], fine=_few_plain_annotations)

@@ -7,13 +7,14 @@ import math
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.conversions import double_to_string
 from webhook.cel.types.values import INT_MAX, INT_MIN, Optional, Struct, UInt, Value, to_key, type_of
+from webhook.layout import ABSENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final
 
 
-MISSING: Final = object()
+MISSING: Final = ABSENT
 """The result of `find` for a missing element."""
 _NUMBERS: Final = frozenset({int, UInt, float})
 

@@ -13,19 +13,21 @@ from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.access import MISSING, find_present, has, index
 from webhook.cel.runtime.equality import CONTAINERS
 from webhook.cel.runtime.meter import caught
-from webhook.cel.runtime.writer import NOT_CONSTANT, Operand
+from webhook.cel.runtime.writer import GIVE_UP, NOT_CONSTANT, Operand
 from webhook.cel.syntax import ast
 from webhook.cel.types.base import Type
 from webhook.cel.types.values import NONE, Optional, UInt, Value, go_type, type_of
+from webhook.layout import ABSENT, PLAIN
 from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Final
 
     from webhook.cel.runtime.writer import Writer
     from webhook.cel.syntax.ast import Expression
+    from webhook.layout import Held, Layout
 
 KEYS: Final = frozenset({bool, int, UInt, float, str})
 """Classes of values with which a chain can continue."""
@@ -108,13 +110,15 @@ def _known_steps(writer: Writer, start: Operand, links: list[Link]) -> Operand:
         for link in links:  # one by one, as other chains begin with the same links
             start = _known_steps(writer, start, [link])
         return start
+    if len(links) == 1 and (held := _held_in(start, links[0].key)):
+        return _held_step(writer, start, links[0], held)
     writer.spend(len(links))
     keys = tuple(link.key for link in links)
     steps = Steps(tuple((link.key, link.is_optional) for link in links), writer.scope.options.strict_presence_test)
     step, cls = (steps, Optional) if is_optional else (keys, None)
     known = writer.facts.get((start.text, step)) if writer.gives_up else None
     if known and not is_optional:
-        return Operand(known, fails=False)
+        return writer.held(known, _layout_of_item(start, links))
     result = known or writer.name()
     otherwise = f"left, {result} = follow(left, {start.text}, {writer.given(steps)})"
     if known:  # an absent value refunds steps
@@ -122,7 +126,8 @@ def _known_steps(writer: Writer, start: Operand, links: list[Link]) -> Operand:
         return Operand(known, cls, fails=False)
     if start.value is not NOT_CONSTANT or any(type(link.key) is not str for link in links):
         writer.line(otherwise)
-        return writer.settled(Operand(result, cls))
+        found = writer.settled(Operand(result, cls))
+        return found if found.fails or is_optional else writer.held(result, _layout_of_item(start, links))
     if is_optional and len(links) == 1:  # is missing more often than not, and an exception would be slow
         key = writer.given(links[0].key)
         writer.line(f"if type({start.text}) is dict and {key} in {start.text}:")
@@ -135,6 +140,38 @@ def _known_steps(writer: Writer, start: Operand, links: list[Link]) -> Operand:
         fails = writer.otherwise("except LOOKUP:", otherwise, result)
     writer.facts[start.text, step] = result
     return Operand(result, cls, fails)
+
+
+def _layout_of_item(container: Operand, links: Sequence[Link]) -> Layout:
+    """How an item of a list is held, or what is found in another way."""
+    return (len(links) == 1 and container.layout.item) or PLAIN
+
+
+def _held_in(container: Operand, key: Value) -> Held | None:
+    """How a map that is held as an object holds a field; None for other values and keys."""
+    fields = container.layout.fields
+    return fields.get(key) if fields and type(key) is str else None
+
+
+def _held_step(writer: Writer, start: Operand, link: Link, held: Held) -> Operand:
+    """Writes a step to a field of a map that is held as an object."""
+    writer.spend(1)
+    if held.layout.value is not ABSENT and not link.is_optional:
+        return writer.constant(held.layout.value)
+    source = f"{start.text}.{held.attribute}"  # never a text of an expression: fields are declared, others numbered
+    step = (link.key,)
+    known = writer.facts.get((start.text, step))
+    result = known or writer.set(source)
+    if link.is_optional:
+        optional = writer.set(f"NO_VALUE if {result} is None else Optional({result})")
+        writer.settle()
+        writer.line(f"if {result} is None: left += 1")
+        return Operand(optional, Optional, fails=False, within=held.layout)
+    if not known:
+        writer.facts[start.text, step] = result
+        if not held.is_needed:
+            writer.line(f"if {result} is None: {GIVE_UP}")
+    return writer.held(result, held.layout)
 
 
 def _nearest(writer: Writer, start: str, keys: tuple[Value, ...]) -> tuple[str, tuple[Value, ...]]:
@@ -159,7 +196,8 @@ def _computed_step(writer: Writer, start: Operand, link: Link) -> Operand:
         is_native = _is_of_variable(link.computed)
         arguments = f"left, {result}, {key.text}, {link.is_optional}, {strict}, {is_native}"
         writer.line(f"left, {result} = step({arguments})")
-    return writer.settled(Operand(result))
+    found = writer.settled(Operand(result))
+    return found if found.fails or link.is_optional else writer.held(result, _layout_of_item(start, [link]))
 
 
 def _is_of_variable(node: Expression | None) -> bool:
@@ -175,6 +213,11 @@ def emit_presence(writer: Writer, chain: Chain, field: str, *, negated: bool = F
     writer.spend(options.presence_test_cost)
     operand = emit_chain(writer, chain, own_cost=chain.own_cost)
     value, key = operand.text, writer.given(field)
+    if held := _held_in(operand, field):
+        if held.is_needed:
+            return writer.constant(not negated)
+        sign = "is" if negated else "is not"
+        return Operand(writer.set(f"{value}.{held.attribute} {sign} None"), bool, fails=False)
     result = writer.name()
     writer.line(f"if type({value}) is dict: {result} = {key} {'not in' if negated else 'in'} {value}")
     function = "resolved_presence" if is_part else "present"

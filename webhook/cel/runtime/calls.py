@@ -68,6 +68,8 @@ def _emit_made(
 ) -> Operand:
     results = {python_type(overload.result) for overload in overloads}
     made = Operand(writer.name(), results.pop() if len(results) == 1 else None)
+    if function == "_+_" and (layout := operands[0].or_else(operands[1])).item:
+        made = made._replace(cls=layout.cls, item=layout.item.cls, layout=layout)
     call = writer.given(callable_of(function, overloads, len(operands)))
     otherwise = f"{made.text} = {call}({', '.join(('meter', *(each.text for each in operands)))})"
     builds = any(overload.result.kind in BUILT for overload in overloads)
@@ -147,8 +149,11 @@ def emit_choice(writer: Writer, node: ast.Call) -> Operand:
     with writer.block(f"{'if' if is_certain else 'elif'} {operand.text}.present:"):
         writer.line(f"{result} = {operand.text}{'.value' if node.function == 'orValue' else ''}")
     with writer.block("else:"):
-        writer.line(f"{result} = {writer.emit(other).text}")
-    return Operand(result)
+        second = writer.emit(other)
+        writer.line(f"{result} = {second.text}")
+    if not is_certain or second.fails or node.function == "or":
+        return Operand(result)
+    return writer.held(result, operand._replace(layout=operand.within).or_else(second))
 
 
 # -- called by the source

@@ -10,6 +10,7 @@ from webhook.cel.runtime import aggregates, attributes, calls, equality, folds, 
 from webhook.cel.runtime.generator import Generator
 from webhook.cel.runtime.joint import JointGenerator
 from webhook.cel.runtime.meter import TOO_DEEP, Meter, caught, count_built, count_bytes, look
+from webhook.cel.types.values import NONE as NO_VALUE
 from webhook.cel.types.values import Optional
 
 TYPE_CHECKING = False
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
     from webhook.cel.runtime.constants import Analysis
+    from webhook.layout import Layout
 
 _WORK_OF_NODE: Final = 5
 """The least work of writing a node's evaluation; expressions that need too much are not begun."""
@@ -40,7 +42,11 @@ def compile_expression(analysis: Analysis, *, specialised: bool) -> Any:  # `web
 
 
 def compile_joint(
-    conditions: Sequence[Analysis], checks: Sequence[Analysis], variables: Mapping[str, Analysis], skipped: int
+    conditions: Sequence[Analysis],
+    checks: Sequence[Analysis],
+    variables: Mapping[str, Analysis],
+    skipped: int,
+    layouts: Mapping[str, Layout],
 ) -> Any:  # `webhook.cel.runtime.program.EvaluateJoint`
     """Writes and compiles several expressions; gives the function that evaluates them.
 
@@ -49,13 +55,14 @@ def compile_joint(
         checks: As there.
         variables: As there.
         skipped: As there.
+        layouts: As for `webhook.cel.runtime.program.Joint.for_layouts`.
 
     Raises:
         CostLimitExceededError: Compiling is more work than the budget in force allows, offline.
         BudgetExceededError: Compiling is more work than the budget in force allows.
     """
     parts = [*conditions, *variables.values(), *checks]
-    return _compile(parts, lambda: JointGenerator(conditions, checks, variables, skipped))
+    return _compile(parts, lambda: JointGenerator(conditions, checks, variables, skipped, layouts))
 
 
 def _compile(analyses: Iterable[Analysis], make: Callable[[], Generator]) -> Any:  # what the functions are
@@ -108,6 +115,7 @@ BUILTINS: Final[dict[str, object]] = {
     "KEYS": folds.KEYS,
     "LOOKUP": attributes.LOOKUP,
     "NONE": NONE,
+    "NO_VALUE": NO_VALUE,
     "PENDING": folds.PENDING,
     "STOPPED": (CostLimitExceededError, BudgetExceededError, RecursionError),
     "UNSET": attributes.UNSET,

@@ -26,6 +26,7 @@ from webhook.cel.runtime.operators import logical_not
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
 from webhook.cel.syntax import ast
 from webhook.cel.types.base import Type, is_optional
+from webhook.layout import PLAIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -264,6 +265,9 @@ class Generator(Writer):
         condition, then, otherwise = node.arguments
         outer, self._shared = self._shared, {**self._shared}
         held = self.truth(self.emit(condition))
+        if type(held.value) is bool:  # it is the same for all objects
+            self._shared = outer
+            return self.resolved(then if held.value else otherwise)
         result = self.name()
         is_bool = held.cls is bool and not held.fails
         with self.block(f"if {held.text} is True:"):
@@ -274,7 +278,8 @@ class Generator(Writer):
         if not is_bool:
             self.line(f"else: {result} = not_bool({held.text})")
         cls = first.cls if first.cls is second.cls else None
-        return Operand(result, cls, first.fails or second.fails or not is_bool)
+        fails = first.fails or second.fails or not is_bool
+        return Operand(result, cls, fails, layout=first.or_else(second))
 
     def _branch(self, result: str, node: Expression) -> Operand:
         operand = self.resolved(node)
@@ -319,11 +324,11 @@ class Generator(Writer):
 
         name, taken, result = self.function(body)
         if not self._lazy.isdisjoint(taken):
-            use = self._shared[node] = lambda: Operand(self.call(name, taken), result.cls, result.fails)
+            use = self._shared[node] = lambda: result._replace(text=self.call(name, taken))
             return use()
         self.settle()
         cost = self.set("left")
-        value = Operand(self.call(name, taken), result.cls, result.fails)
+        value = result._replace(text=self.call(name, taken))
         self.line(f"{cost} -= left")
         self._shared[node] = partial(self._again, cost, value)
         return value
@@ -354,7 +359,9 @@ class Generator(Writer):
     def _loop(self, node: ast.Comprehension) -> Operand:
         range_ = self.emit(node.range)
         variables = {name: self.name() for name in (node.variable, node.variable2) if name}
-        bound = {name: partial(Operand, each, fails=False) for name, each in variables.items()}
+        item = range_.layout.item or PLAIN
+        bound = {name: partial(self.held, each, PLAIN) for name, each in variables.items()}
+        bound[node.variable2 or node.variable] = partial(self.held, [*variables.values()][-1], item)
         if self._specialised and node.shape in folds.LOOPS:
             end_cost, initial, emit = folds.LOOPS[node.shape]
             loop = folds.Loop(self, range_, tuple(variables.values()), end_cost, initial)

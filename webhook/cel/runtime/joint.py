@@ -11,6 +11,7 @@ from webhook.cel.runtime.constants import LARGE
 from webhook.cel.runtime.generator import Generator
 from webhook.cel.runtime.writer import GIVE_UP, NOT_CONSTANT, Operand
 from webhook.cel.syntax import ast
+from webhook.layout import PLAIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from webhook.cel.runtime.constants import Analysis
     from webhook.cel.syntax.ast import Expression
+    from webhook.layout import Layout
 
 _VARIABLES: Final = "variables"
 _FUNCTION: Final = "def {0}(meter, left, mark, bindings):"
@@ -34,6 +36,7 @@ class JointGenerator(Generator):
         checks: As there.
         variables: As there.
         skipped: As there.
+        layouts: As for `webhook.cel.runtime.program.Joint.for_layouts`.
     """
 
     def __init__(
@@ -42,8 +45,10 @@ class JointGenerator(Generator):
         checks: Sequence[Analysis],
         variables: Mapping[str, Analysis],
         skipped: int,
+        layouts: Mapping[str, Layout],
     ) -> None:
         self._conditions, self._checks, self._values, self._skipped = conditions, checks, variables, skipped
+        self._layouts = layouts
         super().__init__((*conditions, *checks)[0], gives_up=True)
         self._cells = self.name()
         """The values of the variables so far."""
@@ -81,7 +86,7 @@ class JointGenerator(Generator):
         if name == _VARIABLES:
             self.line(GIVE_UP)
             return Operand(self._cells, fails=False)  # not a constant, of which Python would warn
-        return super().variable(name)._replace(fails=False)
+        return self.held(super().variable(name).text, self._layouts.get(name, PLAIN))
 
     def _whole(self, analysis: Analysis) -> Operand:
         """Writes one expression, in a function of its own if there are many."""

@@ -13,7 +13,7 @@ from webhook.cel.runtime.equality import Comparison
 from webhook.cel.runtime.meter import caught
 from webhook.cel.runtime.operators import contains, equal, no_such_overload
 from webhook.cel.runtime.sizes import of_shorter
-from webhook.cel.runtime.writer import Operand, Writer
+from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
 from webhook.cel.types.values import PLAIN_CLASSES, Optional, UInt, Value, are_comparable, go_type, size_of
 
 TYPE_CHECKING = False
@@ -108,6 +108,9 @@ def emit_equality(writer: Writer, node: ast.Call) -> Operand:
     otherwise += f"left, mark, {result} = same({arguments})"
     for place, (condition, cost, comparison) in enumerate(ways):
         counted = f"left -= {cost}; {result} = {comparison}"
+        if not condition and not any(each.value is NOT_CONSTANT for each in (first, second)):
+            writer.line(f"left -= {cost}")
+            return writer.constant((first.value == second.value) is not negated)
         if not condition:
             writer.line(counted)
             return Operand(result, bool, fails=False)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from webhook.cel.runtime.meter import Meter
     from webhook.cel.types.values import Value
     from webhook.extent import Extent
+    from webhook.layout import Layout
 
     class Evaluate(Protocol):
         """The type of `Program.evaluate`."""
@@ -116,9 +117,21 @@ class Joint:
             DeadlineExceededError: The evaluation passed the meter's deadline, or the budget's.
             BudgetExceededError: It was more work than the budget in force allows.
         """
+        return self.for_layouts({})
+
+    def for_layouts(self, layouts: Mapping[str, Layout]) -> EvaluateJoint:
+        """Makes `evaluate` for variables that are not held as the maps and lists of JSON.
+
+        Args:
+            layouts: How they are held, by name; what `extend` finds of maps that are held as objects are only fields.
+
+        Raises:
+            CostLimitExceededError: Compiling is more work than the budget in force allows, offline.
+            BudgetExceededError: Compiling is more work than the budget in force allows.
+        """
         from webhook.cel.runtime.compiler import compile_joint  # most are only checked
 
-        evaluate: EvaluateJoint = compile_joint(self._conditions, self._checks, self._variables, self._skipped)
+        evaluate: EvaluateJoint = compile_joint(self._conditions, self._checks, self._variables, self._skipped, layouts)
         return evaluate
 
     def extend(self, extent: Extent, variable: str) -> None:

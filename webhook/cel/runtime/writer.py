@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from contextlib import contextmanager
 
 from webhook.budget import work
+from webhook.layout import PLAIN, Layout, common
 from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -58,6 +59,8 @@ class Operand(NamedTuple):
         fails: Whether it may be an `EvaluationError` in the place of a value.
         value: The value, if it is a constant.
         item: The class of the elements of a list; None if unknown.
+        layout: How the value is held.
+        within: How the value of an optional is held.
     """
 
     text: str
@@ -65,6 +68,14 @@ class Operand(NamedTuple):
     fails: bool = True
     value: Value = NOT_CONSTANT
     item: type | None = None
+    layout: Layout = PLAIN
+    within: Layout = PLAIN
+
+    def or_else(self, other: Operand) -> Layout:
+        """How a value is held that is this one or another; an empty list can be held in any way."""
+        if other.value == []:
+            return self.layout
+        return other.layout if self.value == [] else common(self.layout, other.layout)
 
 
 class Writer(ABC):
@@ -295,6 +306,10 @@ class Writer(ABC):
         self.functions.append("\n".join([_BEFORE, *bound, *self._lines, _AFTER.format(operand.text)]))
         return "evaluate"
 
+    def held(self, text: str, layout: Layout) -> Operand:
+        """A value that is certainly there, by its name and layout."""
+        return Operand(text, layout.cls, fails=False, item=layout.item and layout.item.cls, layout=layout)
+
     def variable(self, name: str) -> Operand:
         """A variable of the expression; an error if it is not bound."""
         return Operand(self.variables.setdefault(name, f"v{len(self.variables)}"))
@@ -309,4 +324,4 @@ class Writer(ABC):
     def apart(self, body: Callable[[], Operand]) -> Operand:
         """Writes a function, and its call."""
         name, taken, operand = self.function(body)
-        return Operand(self.call(name, taken), operand.cls, operand.fails)
+        return operand._replace(text=self.call(name, taken))

@@ -11,7 +11,7 @@ from webhook.extent import ITEMS, Extent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Final
 
     from webhook.cel.syntax.ast import Expression
@@ -119,11 +119,17 @@ class _Reader:
             return self._all(arguments)
         if function == "size":
             _below(self._all(arguments), ITEMS)
-        elif function in _PRESENCE or (function in _NULL_CHECKS and any(map(_is_null, arguments))):
+        elif function in _PRESENCE or (function in _NULL_CHECKS and self._is_null_check(arguments)):
             self._all(arguments)
         else:
             _mark(self._all(arguments))
         return ()
+
+    def _is_null_check(self, arguments: Sequence[Expression]) -> bool:
+        """Tell whether the variable itself is compared with null; the cost for its parts depends on their sizes."""
+        return any(map(_is_null, arguments)) and any(
+            isinstance(each, Ident) and each.resolved == self._name for each in arguments
+        )
 
     def _all(self, nodes: Iterable[Expression]) -> Parts:
         return _union(map(self._parts, nodes))

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from webhook.extent import Extent
+    from webhook.layout import Layout
     from webhook.objects import JSONObject
-    from webhook.policy.evaluation.quickpath import QuickVerdict
+    from webhook.policy.evaluation.quickpath import QuickPlace, QuickVerdict
     from webhook.policy.manifest.model import Policy
     from webhook.problem import Problem
     from webhook.release import Release
@@ -72,9 +73,27 @@ class PolicySet(ClusterObjects):
         quick_paths = {kind: QuickPath(self, each, changes=kind == MUTATING) for kind, each in plans.items()}
         object.__setattr__(self, "quick_paths", quick_paths)
 
-    def quick_validation(self, request: Mapping[str, Any], deadline: float | None) -> QuickVerdict | None:
-        """Detect quickly that no validating policy applies or refuses; None if they must be evaluated."""
-        return self.quick_paths[VALIDATING].evaluate(request, deadline)
+    def quick_validation(
+        self, request: Mapping[str, Any], deadline: float | None, place: QuickPlace | None = None
+    ) -> QuickVerdict | None:
+        """Detect quickly that no validating policy applies or refuses; None if they must be evaluated.
+
+        Args:
+            request: The request of an AdmissionReview.
+            deadline: When evaluation must be finished, by ``time.monotonic`` in seconds; None for no limit.
+            place: The place of the request, if it is known.
+        """
+        path = self.quick_paths[VALIDATING]
+        return path.evaluate_in(place, request, deadline) if place else path.evaluate(request, deadline)
+
+    def validation_place(self, request: Mapping[str, Any], layout: Layout) -> QuickPlace:
+        """Return the place of a request, for others whose objects are held in a certain way.
+
+        Args:
+            request: The request of an AdmissionReview.
+            layout: How their objects are held, as far as :meth:`extend` allows.
+        """
+        return self.quick_paths[VALIDATING].place_of(request, layout)
 
     def extend(self, extent: Extent, request: Mapping[str, Any]) -> None:
         """Add to an extent what quick validation reads of the objects of requests that differ in nothing else.

@@ -6,6 +6,8 @@ For any other outcome they are evaluated one by one, from the start.
 
 from __future__ import annotations
 
+from functools import partial
+
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
 from webhook.cel import CostLimitExceededError, EvaluationError
 from webhook.cel.kubernetes.environments import CALL_LIMIT, MATCH_CONDITIONS_LIMIT, POLICY_LIMIT
@@ -14,12 +16,13 @@ from webhook.policy.evaluation.activation import PLACE_FIELDS, STEP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any, Final
 
     from webhook.cel import Joint, Meter
     from webhook.cel.runtime.program import EvaluateJoint
     from webhook.extent import Extent
+    from webhook.layout import Layout
     from webhook.objects import JSONObject
     from webhook.policy.manifest.model import Policy
     from webhook.policy.manifest.programs import Programs
@@ -58,13 +61,19 @@ class Quick:
 
     def prepare(self) -> None:
         """Make the function now."""
-        if self._joint is None:
-            return
-        try:
-            with limited(Budget(DOCUMENT, is_offline=True)):
-                self.evaluate = self._joint.evaluate
-        except (CostLimitExceededError, RecursionError):
-            self.evaluate = _never
+        if self._joint is not None:
+            self.evaluate = _made(partial(self._joint.for_layouts, {}))
+
+    def for_layout(self, layout: Layout) -> Quick:
+        """Return the same for objects that are held in a certain way.
+
+        Args:
+            layout: How they are held; what `extend` finds of maps that are held as objects are only fields.
+        """
+        made = Quick(self._joint, self.needs, sees_user=self.sees_user)
+        if self._joint is not None:
+            made.evaluate = _made(partial(self._joint.for_layouts, {"object": layout}))
+        return made
 
     def extend(self, extent: Extent) -> None:
         """Add to an extent what the evaluation reads of the object; all of it if that cannot be told."""
@@ -81,6 +90,14 @@ class Quick:
         if self._count >= OFTEN:
             self.prepare()
         return _never(meter, left, mark, bindings)
+
+
+def _made(make: Callable[[], EvaluateJoint]) -> EvaluateJoint:
+    try:
+        with limited(Budget(DOCUMENT, is_offline=True)):
+            return make()
+    except (CostLimitExceededError, RecursionError):
+        return _never
 
 
 def _always(_meter: Meter, left: int, mark: int, _bindings: Mapping[str, Any]) -> tuple[int, int, bool]:

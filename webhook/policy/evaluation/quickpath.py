@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import itemgetter
 
 from webhook.cel import Meter
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
     from webhook.extent import Extent
+    from webhook.layout import Layout
     from webhook.objects import JSONObject
     from webhook.policy.evaluation.clusterobjects import ClusterObjects
     from webhook.policy.evaluation.plan import Plan, Plans
-    from webhook.policy.evaluation.quick import Step
+    from webhook.policy.evaluation.quick import Quick, Step
 
 _NAMESPACE: Final = "namespaceObject"
 _kind_in: Final = itemgetter("group", "version", "kind")
@@ -56,7 +57,7 @@ class _QuickPlan(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _QuickPlace:
+class QuickPlace:
     """Requests to which the same policies may apply; a place equals itself alone, as keys of caches are long otherwise.
 
     Args:
@@ -65,6 +66,7 @@ class _QuickPlace:
         by_namespace: Whether they depend on the place and namespace alone.
         api_version: The version of the objects.
         kind: The kind of the objects.
+        instead: The evaluations in place of others, where objects are not held as the maps and lists of JSON.
     """
 
     plan: Plan | None
@@ -72,6 +74,7 @@ class _QuickPlace:
     by_namespace: bool
     api_version: str
     kind: str
+    instead: Mapping[Quick, Quick] = field(default_factory=dict)
 
 
 class QuickPath:
@@ -87,8 +90,8 @@ class QuickPath:
         self._cluster = cluster
         self._plans = plans
         self._changes = changes
-        self._known: dict[Any, _QuickPlace] = {}
-        self._in_namespaces: dict[tuple[_QuickPlace, str], _QuickPlan | None] = {}
+        self._known: dict[Any, QuickPlace] = {}
+        self._in_namespaces: dict[tuple[QuickPlace, str], _QuickPlan | None] = {}
 
     def evaluate(self, request: Mapping[str, Any], deadline: float | None) -> QuickVerdict | None:
         """Detect that no policy applies or refuses; None if they must be evaluated one by one.
@@ -119,13 +122,44 @@ class QuickPath:
         except (KeyError, TypeError):
             return None
         if place is None:
-            place = self._place(key, request)
-        obj, old = get("object"), get("oldObject")
-        plan, quick, api_version, name = place.plan, place.quick, place.api_version, place.kind
-        if plan is None or not is_of(obj, api_version, name) or not (old is None or is_of(old, api_version, name)):
+            place = self._place(request)
+            keep(self._known, key, place, len(repr(key)))
+        api_version, name, old = place.api_version, place.kind, get("oldObject")
+        if not is_of(get("object"), api_version, name) or not (old is None or is_of(old, api_version, name)):
             return None
+        return self.evaluate_in(place, request, deadline)
+
+    def place_of(self, request: Mapping[str, Any], layout: Layout) -> QuickPlace:
+        """Return the place of a request, for others whose objects are held in a certain way.
+
+        Args:
+            request: The request of an AdmissionReview.
+            layout: How objects are held; what `extend` finds of maps that are held as objects are only fields.
+        """
+        return self._place(request, layout)
+
+    def evaluate_in(self, place: QuickPlace, request: Mapping[str, Any], deadline: float | None) -> QuickVerdict | None:
+        """As `evaluate`, for a request in a known place.
+
+        Args:
+            place: Its place.
+            request: As for `evaluate`; its objects are of the place's kind.
+            deadline: The same.
+
+        Raises:
+            DeadlineExceededError: As there.
+            BudgetExceededError: As there.
+        """
+        plan, quick = place.plan, place.quick
+        if plan is None:
+            return None
+        obj, old = request.get("object"), request.get("oldObject")
         if quick is None:
-            quick = self._plan_in_namespace(plan, place, request) if place.by_namespace else self._plan(plan, request)
+            quick = (
+                self._plan_in_namespace(plan, place, request)
+                if place.by_namespace
+                else self._plan(plan, request, place.instead)
+            )
             if quick is None:
                 return None
         steps, last, bound, there, notes = quick
@@ -154,7 +188,7 @@ class QuickPath:
             else:
                 quick.extend(extent)
 
-    def _place(self, key: Any, review: Mapping[str, Any]) -> _QuickPlace:
+    def _place(self, review: Mapping[str, Any], layout: Layout | None = None) -> QuickPlace:
         request = request_of_review(review)
         plan = self._plans.find(request)
         quick = [(part.hook if isinstance(part, Candidate) else part).quick for part in plan]
@@ -166,27 +200,27 @@ class QuickPath:
         by_namespace = request.resource.resource != "namespaces" and all(
             isinstance(part, Invocation) or part.is_about_namespaces for part in plan
         )
-        found = _QuickPlace(
+        instead = {way: way.for_layout(layout) for way in quick if way} if layout else {}
+        return QuickPlace(
             plan if all(quick) else None,
-            self._plan(plan, review) if by_place else None,
+            self._plan(plan, review, instead) if by_place else None,
             by_namespace,
             request.kind.api_version,
             request.kind.kind,
+            instead,
         )
-        keep(self._known, key, found, len(repr(key)))
-        return found
 
-    def _plan_in_namespace(self, plan: Plan, place: _QuickPlace, review: Mapping[str, Any]) -> _QuickPlan | None:
+    def _plan_in_namespace(self, plan: Plan, place: QuickPlace, review: Mapping[str, Any]) -> _QuickPlan | None:
         """Return the policies to evaluate in one place and namespace, and cache them."""
         namespace = text(review, "namespace")
         found = self._in_namespaces.get((place, namespace))
         if found is None:
-            found = self._plan(plan, review)
+            found = self._plan(plan, review, place.instead)
             length = len(place.api_version) + len(place.kind) + len(namespace)
             keep(self._in_namespaces, (place, namespace), found, length)
         return found
 
-    def _plan(self, plan: Plan, review: Mapping[str, Any]) -> _QuickPlan | None:
+    def _plan(self, plan: Plan, review: Mapping[str, Any], instead: Mapping[Quick, Quick]) -> _QuickPlan | None:
         """Return the policies to evaluate for a request; None if one has no quick evaluation."""
         request = request_of_review(review)
         setting = Setting(request, self._cluster)
@@ -197,7 +231,7 @@ class QuickPath:
         for invocation in setting.invocations_in(plan):
             if (quick := invocation.quick) is None:
                 return None
-            steps.append((quick, invocation.params))
+            steps.append((instead.get(quick, quick), invocation.params))
             last = invocation
             see_request = see_request or "request" in quick.needs
             see_user = see_user or quick.sees_user
