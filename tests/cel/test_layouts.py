@@ -85,7 +85,8 @@ def test_results_and_costs_are_those_of_maps(text: str, obj: Any) -> None:
 def test_constants_decide_once() -> None:
     program = joint("object.kind == 'Pod' ? object.spec.n == 3 : object.missing")
     type_ = msgspec.defstruct("Pod", [("spec", dict[str, Any])], bases=(Decoded,))
-    layout = Layout(type_, {"kind": Held("kind", Layout(str, value="Pod"), is_needed=True), **layout_of(type_).fields})
+    fields = {"kind": Held("kind", Layout(str, value="Pod"), is_needed=True), **(layout_of(type_).fields or {})}
+    layout = Layout(type_, fields)
     value = msgspec.convert(OBJECT, type_)
     left, _, holds = program.for_layouts({"object": layout})(Meter(10**6), 10**6, 10**6, {"object": value})
     assert (left, holds) == evaluated(program, OBJECT)
@@ -104,6 +105,7 @@ def test_what_is_known_of_two_layouts_holds_for_both() -> None:
 
 
 def test_objects_are_read_like_maps() -> None:
-    value = msgspec.json.decode(b'{"a": 1}', type=msgspec.defstruct("Map", [("a", int, None)], bases=(Decoded,)))
+    type_ = msgspec.defstruct("Map", [("a", int, None)], bases=(Decoded,))
+    value: Any = msgspec.json.decode(b'{"a": 1}', type=type_)
     assert (value.cel_select("a"), value.cel_select("b")) == (1, ABSENT)
     assert (value.cel_has("a"), value.cel_has("b")) == (True, False)

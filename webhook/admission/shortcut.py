@@ -6,7 +6,7 @@ may have another answer is left to be read and answered as a whole.
 
 from __future__ import annotations
 
-from webhook.admission.projected import reading_like
+from webhook.admission.partial import reading_like
 from webhook.admission.record import ALLOWED, Record
 from webhook.admission.responses import assuming
 from webhook.api.judgement import decoding

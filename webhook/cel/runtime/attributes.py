@@ -135,8 +135,8 @@ def _known_steps(writer: Writer, start: Operand, links: list[Link]) -> Operand:
         fails = writer.otherwise("else:", otherwise, result)
     else:
         near, rest = _nearest(writer, start.text, keys)
-        found = near + "".join(f"[{writer.given(key)}]" for key in rest)
-        writer.line(f"try: {result} = {f'Optional({found})' if is_optional else found}")
+        source = near + "".join(f"[{writer.given(key)}]" for key in rest)
+        writer.line(f"try: {result} = {f'Optional({source})' if is_optional else source}")
         fails = writer.otherwise("except LOOKUP:", otherwise, result)
     writer.facts[start.text, step] = result
     return Operand(result, cls, fails)
