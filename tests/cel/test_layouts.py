@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cel.test_extents import EXPRESSIONS, OBJECT, evaluated, extent_of, joint
-from tests.policy.test_properties import mutilated
+from tests.mutilation import mutilated
 from webhook.cel import CostLimitExceededError, EvaluationError, Joint, Meter
 from webhook.extent import ITEMS, Extent
 from webhook.layout import ABSENT, Held, Layout, common
