@@ -30,7 +30,7 @@ from webhook.schema import OLDEST
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Final
 
     from webhook.api.versions import Served
@@ -141,10 +141,7 @@ class _InOrder:
         self, judge: Judge, references: References, stated: str | None, report: Report, repeats: Repeats
     ) -> None:
         self._judge, self._references, self._stated, self._report = judge, references, stated, report
-        self._found: list[Sequence[Finding]] = []
-        self._releases, self._later = _Releases(), list[_Later]()
-        self._kept, self._all = Counter[str](), 0
-        self._full: set[str] = set()
+        self._found, self._releases, self._later = _Found(), _Releases(), list[_Later]()
         self._repeats = repeats
         self._kustomizations = 0
         self._untyped: Untyped | None = None
@@ -157,8 +154,8 @@ class _InOrder:
         self._references.note_cut()
         if unreadable.line:
             self._report.files[unreadable.source] = None
-        if unreadable.source not in self._full:
-            self._found.append(self._bounded(unreadable.source, [unread(unreadable)]))
+        if not self._found.is_full(unreadable.source):
+            self._found.add(unreadable.source, [unread(unreadable)])
 
     def take(self, document: Document) -> None:
         """Judge a document now, or postpone it."""
@@ -166,7 +163,7 @@ class _InOrder:
             self._report.files[document.source] = None
             self._report.documents += 1
             self._judge.namespaces.note(document.data)
-            if document.source in self._full:
+            if self._found.is_full(document.source):
                 self._references.note(document, "", accepted=False)
             else:
                 self._now_or_later(document)
@@ -191,7 +188,7 @@ class _InOrder:
             self._references.note_resources(document, self._stated or f"1.{NEWEST}")
             return
         if served and (repeated := self._repeats.find(document, namespaced=served.type.namespaced)):
-            self._found.append(self._bounded(document.source, [repeated]))
+            self._found.add(document.source, [repeated])
         if judgement is None:
             self._defer(document, served)
             return
@@ -201,7 +198,7 @@ class _InOrder:
         if served:
             self._releases.note(document.source, served)
             if judgement.waits:
-                self._later.append(_Later(document, served, len(self._found), release))
+                self._later.append(_Later(document, served, self._found.end, release))
             self._add(judgement.findings, document)
         elif judgement.waits:
             self._defer(document, None)
@@ -211,8 +208,8 @@ class _InOrder:
             self._references.note(document, release, accepted=judgement.accepted, findings=judgement.findings)
 
     def _defer(self, document: Document, served: Served | None) -> None:
-        self._later.append(_Later(document, served, len(self._found)))
-        self._found.append(())
+        self._later.append(_Later(document, served, self._found.end))
+        self._found.add(document.source, ())
 
     def _add(self, findings: Sequence[Finding] | None, document: Document) -> None:
         if findings is None:
@@ -220,18 +217,7 @@ class _InOrder:
         else:
             self._note(document)
         if findings:
-            self._found.append(self._bounded(document.source, findings))
-
-    def _bounded(self, file: str, findings: Sequence[Finding]) -> Sequence[Finding]:
-        """Limit the findings of a file; once the limit is reached, the rest of the file is not judged."""
-        room = min(MOST_FINDINGS - self._kept[file], MOST_IN_ALL - self._all)
-        kept = min(room, len(findings))
-        self._kept[file] += kept
-        self._all += kept
-        if kept == len(findings):
-            return findings
-        self._full.add(file)
-        return [*findings[:room], too_many(file)]
+            self._found.add(document.source, findings)
 
     def _note(self, document: Document) -> None:
         """Record a judged document for the earlier state, and for reports that list all objects."""
@@ -267,7 +253,7 @@ class _InOrder:
         self._judge.know_namespaces()
         judged = chain.from_iterable(in_ranges(self._judge_later, self._later, jobs))
         for (document, served, at, release), result in zip(self._later, judged, strict=True):
-            if result is None or document.source in self._full:
+            if result is None or self._found.is_full(document.source):
                 continue
             beside, judgement = result
             if judgement.accepted is None:
@@ -279,10 +265,8 @@ class _InOrder:
                 findings = self._skip(document)
             elif release is None:
                 self._note(document)
-            self._kept[document.source] -= len(self._found[at])
-            self._all -= len(self._found[at])
-            self._found[at] = self._bounded(document.source, findings)
-        self._report.findings += (finding for findings in self._found for finding in findings)
+            self._found.replace(at, document.source, findings)
+        self._report.findings += self._found.all()
         if self._kustomizations:
             what = counted(self._kustomizations, "kustomization")
             self._report.asides.append(f"note: not rendered: {what} (name a kustomization's directory to render it)")
@@ -313,6 +297,49 @@ def _is_policy(api_version: str, kind: str) -> bool:
 def _as_removed(what: tuple[str, int], count: int) -> str:
     kind, until = what
     return f"note: judged as Kubernetes 1.{until}, the newest that serves it: {count} {kind}; later releases refuse it"
+
+
+class _Found:
+    """The findings of documents, in their order; those beyond the limits are left out."""
+
+    def __init__(self) -> None:
+        self._places: list[Sequence[Finding]] = []
+        self._of_file, self._count = Counter[str](), 0
+        self._full: set[str] = set()
+
+    @property
+    def end(self) -> int:
+        """The place of the findings that are added next."""
+        return len(self._places)
+
+    def is_full(self, file: str) -> bool:
+        """Tell whether a file has reached a limit."""
+        return file in self._full
+
+    def add(self, file: str, findings: Sequence[Finding]) -> None:
+        """Add findings in a file, behind all others."""
+        self._places.append(self._bounded(file, findings))
+
+    def replace(self, at: int, file: str, findings: Sequence[Finding]) -> None:
+        """Replace the findings at a place."""
+        before = len(self._places[at])
+        self._of_file[file] -= before
+        self._count -= before
+        self._places[at] = self._bounded(file, findings)
+
+    def all(self) -> Iterator[Finding]:
+        """Return all findings."""
+        return chain.from_iterable(self._places)
+
+    def _bounded(self, file: str, findings: Sequence[Finding]) -> Sequence[Finding]:
+        room = min(MOST_FINDINGS - self._of_file[file], MOST_IN_ALL - self._count)
+        kept = min(room, len(findings))
+        self._of_file[file] += kept
+        self._count += kept
+        if kept == len(findings):
+            return findings
+        self._full.add(file)
+        return [*findings[:room], too_many(file)]
 
 
 class _Releases:
