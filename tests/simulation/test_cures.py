@@ -236,6 +236,16 @@ STORIES: Final = {
         f'with the selector of request r guarded: has({GPU}.model) && {GPU}.model == "a100"',
         requesting(selectors=[selector(f'has({GPU}.model) && {GPU}.model == "a100"')]),
     ),
+    "some devices lack the attribute that a class reads": Story(
+        [
+            devices("a", 1),
+            device_class("large", selectors=[selector(f'{GPU}.model == "a100"')]),
+            preferring("large", "gpu"),
+        ],
+        "class large: selector #0: CEL runtime error: no such key: model",
+        f'with the selector of DeviceClass large guarded: has({GPU}.model) && {GPU}.model == "a100"',
+        lambda found: found["large"]["spec"].update(selectors=[selector(f'has({GPU}.model) && {GPU}.model == "a100"')]),
+    ),
     "too much memory": Story(
         [gpus(), selecting(MEMORY.format("96Gi"))],
         "memory is 80Gi, wanted >= 96Gi",

@@ -6,8 +6,9 @@ from contextlib import suppress
 from copy import deepcopy
 from functools import partial
 
+from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.parts import parts_of
-from webhook.deviceselectors.reads import drivers
+from webhook.deviceselectors.reads import drivers, reads
 from webhook.inventory.claims import allocation_of
 from webhook.later import cached_property
 from webhook.objects import items, mapping, name_of, namespace_of, text
@@ -65,12 +66,13 @@ class Later:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
-    def changes(self, needs: Needs, groups: Sequence[Group]) -> Iterator[Change]:
+    def changes(self, needs: Needs, groups: Sequence[Group], error: str) -> Iterator[Change]:
         """Return the changes that may help a pod.
 
         Args:
             needs: The needs of the pod.
             groups: How nodes refuse the pod.
+            error: The error that made the scheduler give up on the pod; empty without one.
         """
         cluster = self._cluster
         if len(cluster.nodes) > NODES_MAX:
@@ -83,6 +85,9 @@ class Later:
             yield self._change(f"once {_named(pools)} complete", "pools", partial(_with, cluster, slices))
         for device_class, driver in _respelt(cluster, needs, groups):
             what = f"if DeviceClass {name_of(device_class)} selects driver {driver}"
+            yield self._change(what, what, partial(_with, cluster, [device_class]))
+        for device_class, expression in _guarded(cluster, needs, error):
+            what = f"with the selector of DeviceClass {name_of(device_class)} guarded: {expression}"
             yield self._change(what, what, partial(_with, cluster, [device_class]))
         for rule in _rules(cluster, groups)[:_RULES_MAX]:
             what = f"once DeviceTaintRule {name_of(rule)} is deleted"
@@ -134,14 +139,35 @@ def _respelt(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterato
         return
     inventory, settings = cluster.inventory, cluster.settings
     published = {text(each, "spec", "driver") for each in inventory.all("ResourceSlice")}
-    for name in sorted({text(asks, "deviceClassName") for claim in needs.claims for _, asks in requests(claim)}):
-        changed = deepcopy(inventory.find("DeviceClass", name))
+    for changed in _classes(cluster, needs):
         for each in items(changed, "spec", "selectors"):
             parts = parts_of(text(each, "cel", "expression"), settings.release, settings.gates)
             for written in drivers(parts.all) - published if parts else ():
-                if changed and (meant := nearest(written, published)):
+                if meant := nearest(written, published):
                     each["cel"]["expression"] = text(each, "cel", "expression").replace(written, meant)
                     yield changed, meant
+
+
+def _guarded(cluster: Cluster, needs: Needs, error: str) -> Iterator[tuple[JSONObject, str]]:
+    """Return the classes with a selector that fails on devices without an attribute, with that selector guarded."""
+    _, fails, name = error.rpartition("no such key: ")
+    settings = cluster.settings
+    for changed in _classes(cluster, needs) if fails else ():
+        for each in items(changed, "spec", "selectors"):
+            expression = text(each, "cel", "expression")
+            parts = parts_of(expression, settings.release, settings.gates)
+            missing = {read[:3] for read in reads(parts.root) if read.name == name} if parts else set()
+            better = guarded(expression, missing, settings.release, settings.gates)
+            if better != expression:
+                each["cel"]["expression"] = better
+                yield changed, better
+
+
+def _classes(cluster: Cluster, needs: Needs) -> Iterator[JSONObject]:
+    """Return copies of the classes that a pod's claims name."""
+    for name in sorted({text(asks, "deviceClassName") for claim in needs.claims for _, asks in requests(claim)}):
+        if found := cluster.inventory.find("DeviceClass", name):
+            yield deepcopy(found)
 
 
 def _with(cluster: Cluster, objects: Sequence[JSONObject]) -> Cluster:

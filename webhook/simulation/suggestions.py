@@ -132,7 +132,7 @@ class Suggestions:
         for found in self._alone_or_paired(needs, changes):
             helps = True
             yield found
-        updates = list(self._later.changes(needs, groups))
+        updates = list(self._later.changes(needs, groups, error))
         updated = False
         for update in updates:
             if not (updated and update.about == later.RELEASE):
