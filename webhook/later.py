@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 else:
 
     class cached_property(functools.cached_property):  # noqa: N801, TID251 - it stands for that
-        """The same without its lock, as from Python 3.12 on: all instances share it, so that threads wait for ever."""
+        """The same without its lock, as from Python 3.12 on: all instances share it, and threads can deadlock."""
 
         def __get__(self, instance: Any, owner: type | None = None) -> Any:
             """Compute the value; if threads do so at the same time, all get the first result."""

@@ -196,7 +196,7 @@ class TestSelection:
 
     def test_verbose_output_lists_each_case(self, new: Path) -> None:
         out = draguard("policy", "test", "-v", new).out
-        assert out.startswith(f"passed: {new}/tests.yaml:16: two devices are fine (Kubernetes 1.{NEWEST})\npassed: ")
+        assert out.startswith(f"passed: {new}/tests.yaml:16: two devices are allowed (Kubernetes 1.{NEWEST})\npassed: ")
 
 
 @pytest.mark.process

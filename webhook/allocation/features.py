@@ -120,7 +120,7 @@ class Implementation:
     def sees_whole_pools(self) -> bool:
         """Whether pools include the slices of other nodes.
 
-        Before, a pool counted as complete if all its slices were for the node, an incomplete one was used all the same,
+        Before, a pool counted as complete if all its slices were for the node, an incomplete one was used anyway,
         each slice had counters of its own, and a search that reached an invalid pool ended with an error.
         """
         return self.release >= _POOLS_WHOLE_SINCE

@@ -212,7 +212,7 @@ def _with_devices(
 def unusable_elsewhere(catalog: Catalog, variant: Implementation) -> list[Pool]:
     """Return pools that are incomplete or invalid even for nodes without devices in them.
 
-    All nodes look at counters, wherever the devices are; pools that are fine make no difference to other nodes.
+    All nodes look at counters, wherever the devices are; valid pools make no difference to other nodes.
 
     Args:
         catalog: The slices of the cluster.

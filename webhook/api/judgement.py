@@ -302,7 +302,7 @@ def _new(
 
 
 def _in_turn(found: list[Problem]) -> list[Problem]:
-    """Leave out what the API server checks last, unless all else is fine."""
+    """Leave out what the API server checks last, unless all else is valid."""
     if any(problem.level == ERROR and problem.rule not in CHECKED_LAST for problem in found):
         return [problem for problem in found if problem.rule != PREFIX_IN_PATH]
     return found

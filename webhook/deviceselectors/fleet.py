@@ -326,7 +326,7 @@ class Row(NamedTuple):
         outcome: ``true``, ``false`` or ``error``.
         reason: The reason.
         model: The devices' model.
-        unused: The reason why they cannot be used all the same; empty if they can.
+        unused: The reason why they cannot be used anyway; empty if they can.
         nodes: The nodes that have them.
         devices: The number of devices.
     """

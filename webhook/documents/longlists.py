@@ -24,7 +24,7 @@ _ITEMS: Final = "items"
 _HEAD: Final = f"{_ITEMS}:\n"
 _BEGIN: Final = "\n- "
 _LATEST: Final = 1 << 16
-"""Where the items begin at the latest."""
+"""The largest offset at which the items may begin."""
 _behind: Final = Pattern(r"\n(?=[^ \n#-])")
 """Finds the line behind the last item."""
 _document_end: Final = Pattern(r"[\n\r\x85\u2028\u2029]\.\.\.")

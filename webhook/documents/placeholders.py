@@ -1,4 +1,4 @@
-"""Tells documents that are templates: text that Helm, sed or envsubst has yet to fill in."""
+"""Tells documents that are templates: text that Helm, sed or envsubst still has to fill in."""
 
 from __future__ import annotations
 

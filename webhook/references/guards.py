@@ -58,7 +58,7 @@ def driver_not_tested(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A class reads attributes or capacities, and does not test the driver: other drivers' devices lack them.
 
     Its selectors are evaluated for the devices of all drivers. On a device of another driver the read is an error,
-    which ends the scheduling of the pod for all nodes. That is fine as long as a cluster has one driver.
+    which ends the scheduling of the pod for all nodes. That works as long as a cluster has one driver.
     """
     tested: set[str] = set()
     for selector in unmatched_selectors(obj, context):

@@ -394,7 +394,7 @@ _TIME_AS_JSON_SINCE = 34
 def prefix_in_path(meta: View) -> Iterator[Problem]:
     """A prefix for generated names can be a part of a URL's path.
 
-    Where a declarative rule checks the name of a new object, the prefix is checked once all else is fine.
+    Where a declarative rule checks the name of a new object, the prefix is checked once all else is valid.
     """
     if meta.target.operation == CREATE and not meta.target.pick(meta.type.declarative_name):
         return
@@ -404,7 +404,7 @@ def prefix_in_path(meta: View) -> Iterator[Problem]:
 
 PREFIX_IN_PATH = name_of(prefix_in_path)
 CHECKED_LAST = frozenset({PREFIX_IN_PATH, name_of(resource_version_of_new)})
-"""The rules that the API server applies to a new object once all else is fine (apiserver ``rest/create.go``)."""
+"""The rules that the API server applies to a new object once all else is valid (apiserver ``rest/create.go``)."""
 
 
 @check(TemplateMetadata, given=ObjectMeta.fields.keys() - {"labels", "annotations"})

@@ -89,7 +89,7 @@ def new_ephemeral_containers(pod: View) -> Iterator[Problem]:
 @check(Pod, on=[CREATE, UPDATE], given=["spec"], fine=implied)
 def spaces_around_image(pod: View) -> Iterator[Problem]:
     """The image of a pod's container has no white space around it; in a template it may."""
-    from webhook.escapes import GO_SPACE  # most pods are fine
+    from webhook.escapes import GO_SPACE  # most pods are valid
 
     for kind in ("containers", "initContainers", "ephemeralContainers"):
         for index, container in enumerate(pod.spec.contents(kind)):

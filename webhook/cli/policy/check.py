@@ -41,7 +41,7 @@ _NAMED: Final = 5
 """How many policies a note names."""
 _UNBOUNDED: Final = (
     "without bound: with the largest objects that a request can hold, more than {:,}, the most that an evaluation may "
-    "cost. The API server takes the policy all the same; an evaluation that costs more ends with an error, and "
+    "cost. The API server accepts the policy anyway; an evaluation that costs more ends with an error, and "
     "failurePolicy decides."
 )
 

@@ -285,7 +285,7 @@ def _hinted(problem: Problem, obj: Any, document: Document, release: str) -> Pro
         return problem._replace(hint=f"{problem.hint}; {how}")
     if not problem.lacks_advice:
         return problem
-    from webhook.references.hints import hinted  # most objects are fine
+    from webhook.references.hints import hinted  # most objects are valid
 
     return hinted(problem, obj)
 

@@ -143,7 +143,7 @@ class References:
         if not accepted:
             self._note_name(obj, document.source)
             self._partly[id(document)] = document
-            from webhook.cli.validate.refused import spoiled  # most objects are fine
+            from webhook.cli.validate.refused import spoiled  # most objects are valid
 
             errors = None if findings is None else spoiled(findings)
             if errors is None:
