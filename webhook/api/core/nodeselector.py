@@ -23,14 +23,20 @@ _JSON_SINCE = 34
 """From Kubernetes 1.34 rejected values are shown as JSON, not as Go writes them."""
 
 
-class Requirement(V1Struct):
-    """A condition on a node's labels, whose values need not be valid for labels."""
+class UncheckedRequirement(V1Struct):
+    """A condition on a node's labels or fields, without their rules."""
 
     go_name = "NodeSelectorRequirement"
 
-    key = Text("The label's key.", format=formats.label_key, always=True, written=True)
+    key = Text("The label's key.", written=True)
     operator = Text("In, NotIn, Exists, DoesNotExist, Gt or Lt.", go="NodeSelectorOperator", written=True)
     values = Array(Text(), "What the operator compares the label with.")
+
+
+class Requirement(UncheckedRequirement):
+    """A condition on a node's labels, whose values need not be valid for labels."""
+
+    key = UncheckedRequirement.key.but(formats=(formats.label_key,), always=True)
 
 
 class NodeSelectorRequirement(Requirement):
@@ -41,14 +47,12 @@ class RequiredRequirement(Requirement):
     """A condition on the labels of a node that a pod must run on."""
 
 
-class NodeFieldRequirement(V1Struct):
+class NodeFieldRequirement(UncheckedRequirement):
     """A condition on a node's fields, of which only the name can be matched."""
 
-    go_name = "NodeSelectorRequirement"
-
-    key = Text("The field: metadata.name.", written=True)
-    operator = Text("In or NotIn.", go="NodeSelectorOperator", written=True)
-    values = Array(Text(), "One node name.")
+    key = UncheckedRequirement.key.but(doc="The field: metadata.name.")
+    operator = UncheckedRequirement.operator.but(doc="In or NotIn.")
+    values = UncheckedRequirement.values.but(doc="One node name.")
 
 
 class Term(V1Struct):
