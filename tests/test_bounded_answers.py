@@ -52,13 +52,13 @@ def test_many_controllers_are_reported_in_linear_time_and_memory() -> None:
     obj = json.loads(owners())["request"]["object"]
     one = obj["metadata"]["ownerReferences"][0]
     taken = []
-    for number in (500, 1000):
+    for number in (250, 500):
         obj["metadata"]["ownerReferences"] = [one | {"name": f"n{index}"} for index in range(number)]
         with counting() as steps:
             found = [problem for problem in webhook.validate(obj) if "Controller" in problem.message]
         taken.append(steps())
     assert taken[1] < 2.1 * taken[0]
-    assert len(found) == 999
+    assert len(found) == 499
     assert len(found[0].message) > 30_000
     assert sum(len(problem.message) for problem in found) < 20_000_000
 

@@ -47,6 +47,7 @@ def test_every_release_is_recorded() -> None:
     assert releases == set(RECORDED)
 
 
+@pytest.mark.slow
 def test_every_kind_is_recorded_in_every_version() -> None:
     recorded = {each for file in FILES for each in kinds(file)}
     served = {

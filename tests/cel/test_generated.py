@@ -155,15 +155,15 @@ LARGE = f"[{', '.join(['o.a'] * 45)}] != l"
 
 
 @pytest.mark.parametrize("operator", ["&&", "||"])
-@pytest.mark.parametrize("position", [0, 1, 3, 31, 57, 58])
-def test_terms_of_very_different_sizes_all_count(operator: str, position: int) -> None:
+def test_terms_of_very_different_sizes_all_count(operator: str) -> None:
     large = LARGE if operator == "&&" else f"!({LARGE})"
     neutral, decisive = (1, 2) if operator == "&&" else (2, 1)
     terms = [large if number % 3 == 2 else f"o.s{number} == 1" for number in range(60)]
     data = {"a": 0} | {f"s{number}": neutral for number in range(60)}
     program = ENVIRONMENT.compile(f" {operator} ".join(terms))
     assert program.evaluate({"o": data, "l": []}) is (operator == "&&")
-    assert program.evaluate({"o": {**data, f"s{position}": decisive}, "l": []}) is (operator != "&&")
+    for position in (0, 1, 3, 31, 57, 58):
+        assert program.evaluate({"o": {**data, f"s{position}": decisive}, "l": []}) is (operator != "&&"), position
 
 
 def test_elements_of_very_different_sizes_are_all_there() -> None:

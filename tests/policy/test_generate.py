@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-import jsonpatch
 import pytest
 import yaml
 
@@ -68,9 +67,8 @@ def test_a_policy_refuses_what_the_rule_refuses(file: Any) -> None:
         if sender is None:
             sender = asked(*rules, release=int(kubernetes.removeprefix("1.").partition(".")[0]))
             sender.know([_namespace(case.base["object"]["metadata"].get("namespace", "default"))])
-        obj = jsonpatch.apply_patch(case.base["object"], case.line["patch"])
         found = {each.rule for each in case.errors} & rules
-        ours = refused(sender, obj, kubernetes)
+        ours = refused(sender, case.sent, kubernetes)
         assert found <= ours, case.id
         # The API server does not run all rules on values with an error, such as a list that is too long.
         assert not ours or not case.expected["allowed"], case.id

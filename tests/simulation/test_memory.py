@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from webhook.objects import JSONObject
 
-NODES: Final = 200
+NODES: Final = 100
 DEVICES: Final = 8
 MOST: Final = 2_200
 """The bytes that a device may take, with its share of slice and node; 3,000 if hints read the slices again."""
