@@ -34,7 +34,9 @@ NEEDED = {"report/test_in_browser.py": BROWSERS, "sources/test_kubectl.py": ("ku
 collect_ignore = [file for file, programs in NEEDED.items() if not any(map(shutil.which, programs))]
 
 LEFT_OUT = re.compile(r"not (\w+)")
+WANTED = re.compile(r"(?<!not )\b(alone|process|slow|tools)\b")
 MARKED = re.compile(r"^pytestmark = (\[[^]]*\]|.*)", re.MULTILINE)
+MARKS = re.compile(r"\bmark\.(\w+)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -45,11 +47,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Do not import a module of which no test would run."""
-    left_out = LEFT_OUT.findall(config.option.markexpr)
-    if not left_out or collection_path.suffix != ".py" or "or" in config.option.markexpr.split():
+    expression = config.option.markexpr
+    if not expression or collection_path.suffix != ".py" or "or" in expression.split():
         return None
-    marks = MARKED.search(collection_path.read_text(encoding="utf-8"))
-    return True if marks and any(f"mark.{name}" in marks[1] for name in left_out) else None
+    text = collection_path.read_text(encoding="utf-8")
+    of_all, of_some = (set(MARKS.findall(each)) for each in ("".join(MARKED.findall(text)), text))
+    if "alone" in of_some:  # see below
+        of_some.add("slow")
+    unwanted = not of_all.isdisjoint(LEFT_OUT.findall(expression)) or not of_some.issuperset(WANTED.findall(expression))
+    return unwanted or None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -63,6 +69,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("alone"):
             item.add_marker("slow")
     items.sort(key=lambda item: item.get_closest_marker("process") is None)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leave coverage to tests that do the same in each run; it makes those with random examples three times slower."""
+    if item.get_closest_marker("hypothesis"):
+        item.add_marker("no_cover")
 
 
 def pytest_collection_finish() -> None:

@@ -183,7 +183,7 @@ class Rendered:
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self.notes = texts[NOTES]
-        parsed = (yaml.safe_load_all(text) for path, text in texts.items() if path != NOTES)
+        parsed = (yaml.load_all(text, yaml.CSafeLoader) for path, text in texts.items() if path != NOTES)
         found: list[Manifest] = [each for stream in parsed for each in stream if each]
         self.manifests = [each for each in found if not is_hook(each)]
         (self.test,) = (each for each in found if is_hook(each))
