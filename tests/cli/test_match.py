@@ -152,17 +152,21 @@ class TestMatch:
     def test_an_attribute_in_the_wrong_place(self, read: str, hint: str) -> None:
         assert f"({hint}" in draguard("match", f'device.{read} == "H100"', "--cluster", CLUSTER).out
 
-    def test_an_attribute_that_only_other_devices_have(self) -> None:
-        devices = (
-            "[{name: d0, attributes: {model: {string: A}, i: {int: 0}}}, {name: d1, attributes: {model: {string: B}}}]"
-        )
+    @pytest.mark.parametrize(
+        ("devices", "hint"),
+        [
+            ("[{name: d0, attributes: {i: {int: 0}}}, {name: d1}]", "this device has no i; check first: {}"),
+            ("[{name: d0}]", "no device has attributes or capacities"),
+        ],
+    )
+    def test_an_attribute_that_not_every_device_has(self, devices: str, hint: str) -> None:
         pool = "{name: n0, generation: 1, resourceSliceCount: 1}"
         spec = f"{{driver: a.b, nodeName: n0, pool: {pool}, devices: {devices}}}"
         slices = f"{{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {{name: s}}, spec: {spec}}}"
         expression = 'device.attributes["a.b"].i == 0'
         done = draguard("match", "-e", expression, "--cluster", "-", stdin=slices.encode())
-        guard = 'check first: has(device.attributes["a.b"].i) && …'
-        assert (done.code, f"no such key: i (this device has no i; {guard})" in done.out) == (1, True)
+        guard = 'has(device.attributes["a.b"].i) && …'
+        assert (done.code, f"no such key: i ({hint.format(guard)})" in done.out) == (1, True)
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

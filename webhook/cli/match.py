@@ -289,6 +289,8 @@ def _lacking(name: str, query: Query, fleet: Fleet) -> str:
     """Suggest another name or domain for one that no device has, and a guard for one that other devices have."""
     published = {holder: fleet.published((), holder) for holder in _HOLDERS}
     pairs = [pair for each in published.values() for pair in each]
+    if not pairs:
+        return "no device has attributes or capacities"
     domains, names = (list(dict.fromkeys(pair[part] for pair in pairs)) for part in (0, 1))
     written = (text(each, "cel", "expression") for each in (*query.of_class, *query.own))
     parts = filter(None, (parts_of(each, fleet.release, fleet.gates) for each in written))

@@ -101,7 +101,8 @@ class Statement(NamedTuple):
         unused = [name for name in self.rules if name not in self.used and is_known_to_matter(name)]
         kept = ", ".join(name for name in self.rules if name not in unused)
         if unused:
-            hint = f"remove {', '.join(unused)}" if kept else "remove it"
+            whole = "remove it, or put it on the line of the finding" if self.kind == INLINE else "remove it"
+            hint = f"remove {', '.join(unused)}" if kept else whole
             yield finding_at(self.finding, UNUSED, f"suppresses no finding of {', '.join(unused)}", hint)
         if kept and not self.reason:
             hint = f"write {_EXAMPLES[self.kind].replace('unknown-field', kept)}"

@@ -32,11 +32,11 @@ def take_names(arguments: Namespace, inventory: Inventory) -> list[JSONObject]:
         inventory: The cluster's objects.
 
     Raises:
-        UsageError: No pod has the name, or several have.
+        UsageError: No pod has the name, several have, or there is no cluster.
     """
-    if not arguments.cluster:
-        return []
     names = [path for path in arguments.paths if _may_be_name(path)]
+    if names and not arguments.cluster:
+        raise UsageError(f"{names[0]}: no such file; a pod is named together with its cluster: --cluster")
     arguments.paths = [path for path in arguments.paths if path not in names]
     return [_pod_of(each, inventory, arguments.namespace) for each in names]
 
