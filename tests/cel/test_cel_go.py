@@ -119,6 +119,9 @@ NO_LIST = "error: internal error: interface conversion: {} is not traits.Lister:
         ("object.list.distinct()[1].size()", 1),
         ("size(dyn(1))", f"{NO_OVERLOAD}: size"),
         ("size(dyn(duration('1s')))", NO_OVERLOAD),
+        # ext/lists.go: a refusal of `flatten` names the call.
+        ("object.str.flatten()", f"{NO_OVERLOAD}: string.flatten()"),
+        ("object.map.flatten(1)", f"{NO_OVERLOAD}: map(dyn, dyn).flatten(int)"),
         # ext/lists.go, trackListFlatten: the cost of a depth that is an error panics.
         (
             "[object.list].flatten(object.nope)",

@@ -102,3 +102,18 @@ def test_integers_cost_and_come_to_the_same_whether_they_are_known_to_be_some(nu
 def test_inequality_costs_by_size_where_equality_has_a_cost_of_its_own() -> None:
     assert spent("ip('::1') != ip('::2')") == spent("ip('::1') == ip('::2')") + 1
     assert spent("cidr('::/0') != cidr('::/1')") == spent("cidr('::/0') == cidr('::/1')") - 1
+
+
+@pytest.mark.parametrize(
+    ("expression", "cost"),
+    [
+        ("authorizer.serviceAccount('n_s', 'sa').group('')", 3),
+        ("authorizer.serviceAccount('n_s', 'sa').path('/x').check('get')", 350_003),
+        ("authorizer.group('').resource('').check('get')", 350_003),
+    ],
+)
+def test_a_question_about_an_invalid_name_costs_what_others_cost(expression: str, cost: int) -> None:
+    meter = Meter()
+    with pytest.raises(EvaluationError):
+        ENVIRONMENT.compile(expression).evaluate(BINDINGS, meter=meter)
+    assert meter.cost == cost

@@ -154,10 +154,7 @@ LIBRARY: Final = Library(
     "kubernetes.authz",
     functions=(
         _member("path", "authorizer_path", (AUTHORIZER, STRING), PATH_CHECK, _path),
-        Function(
-            "group",
-            Overload("authorizer_group", (AUTHORIZER, STRING), GROUP_CHECK, _GroupCheck, member=True, stops_early=True),
-        ),
+        _member("group", "authorizer_group", (AUTHORIZER, STRING), GROUP_CHECK, _GroupCheck),
         _member(
             "serviceAccount", "authorizer_serviceaccount", (AUTHORIZER, STRING, STRING), AUTHORIZER, _service_account
         ),

@@ -85,9 +85,13 @@ def refusal(function: str, arguments: Sequence[Value]) -> EvaluationError:
     text = _REFUSALS.get(function)
     if text is not None and type(arguments[0]) in operators.RECEIVERS and function != "matches":
         return operators.no_such_overload()
-    return EvaluationError(
-        text or f"no such overload: {function}({', '.join(type_of(each).name for each in arguments)})"
-    )
+    if text is not None:
+        return EvaluationError(text)
+    first, *others = (type_of(each).name for each in arguments)
+    if function == "flatten":  # which names the call, and types with their parameters (cel-go ext/lists.go)
+        first = "map(dyn, dyn)" if isinstance(arguments[0], dict) else first
+        return operators.no_such_overload(f"{first}.flatten({', '.join(others)})")
+    return operators.no_such_overload(f"{function}({', '.join((first, *others))})")
 
 
 def _native(value: Value) -> Value:
