@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from webhook import Problem
 
 TAKEOVER = {"DeclarativeValidationTakeover": True}
+STATUS = {"DRAResourceClaimDeviceStatus": True}
 FLAT = {"name": "gpu", "deviceClassName": "gpu.example.com"}
 OPAQUE = {"opaque": {"driver": "a b", "parameters": {}}}
 
@@ -223,6 +224,20 @@ def test_a_repeated_set_of_counters_is_shown_with_the_empty_counter_that_null_is
     assert said(validate(obj, kubernetes="1.35", feature_gates=gates)) == [
         'spec.sharedCounters[1]: Duplicate value: {"name":"a","counters":{"memory":{"value":"0"}}}'
     ]
+
+
+def test_repeated_items_are_shown_without_empty_maps_and_with_empty_texts_for_nulls() -> None:
+    counters = {"name": "a", "counters": {}}
+    obj = resource_slice(sharedCounters=[counters, counters], devices=...)
+    problems = said(validate(obj, kubernetes="1.35", feature_gates={**TAKEOVER, "DRAPartitionableDevices": True}))
+    assert problems[-1] == 'spec.sharedCounters[1]: Duplicate value: {"name":"a"}'
+
+    old = allocated()
+    device = {name: RESULT[name] for name in ("driver", "pool", "device")} | {"networkData": {"ips": [None]}}
+    new = changed(old, status__devices=[device, device])
+    problems = validate(new, old, kubernetes="1.35", subresource="status", feature_gates={**TAKEOVER, **STATUS})
+    (repeated,) = [each.message for each in problems if each.path[-1] == 1]
+    assert repeated.endswith('"networkData":{"ips":[""]}}')
 
 
 def test_a_set_of_counters_without_a_name_is_compared_with_the_stored_one() -> None:

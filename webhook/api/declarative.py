@@ -10,6 +10,7 @@ from webhook.formats import decode_quantity
 from webhook.problem import DUPLICATE, ERROR, Key, duplicate, value_at
 from webhook.schema import Array, Inlined, Map, Nested, Parsed
 from webhook.schema.derive.defaults import Defaults
+from webhook.schema.scalars import Scalar
 from webhook.schema.tagged import declaration, is_declarative, member
 
 TYPE_CHECKING = False
@@ -111,7 +112,7 @@ def _wire(type_: type[Struct], target: Target) -> Iterator[tuple[str, Field]]:
 
 def _written(value: Any, field: Field, target: Target) -> Any:
     if value is None:
-        return None
+        return field.zero if isinstance(field, Scalar) and not field.pointer else None
     if isinstance(field, Nested):
         return _ordered(value, target.replaced.get(field.type, field.type), target)
     if isinstance(field, Array):

@@ -153,7 +153,9 @@ def _rewritten(parse: Complete, write: Callable[[Any], str], value: Any) -> Any:
 
 def _is_omitted(field: Field) -> bool:
     """Tell whether Go leaves a field out if it is empty (``omitempty``)."""
-    return not field.required and not field.written and not field.pointer and isinstance(field, Scalar | Array | Map)
+    if field.written or field.pointer:
+        return False
+    return isinstance(field, Map) or (not field.required and isinstance(field, Scalar | Array))
 
 
 def _applies(default: Any, siblings: dict[str, Any]) -> bool:
