@@ -38,8 +38,8 @@ def test_what_is_declarative_comes_last() -> None:
     obj = claim(REQUEST, REQUEST, config=[OPAQUE, {}], constraints=[{"requests": ["none"], "matchAttribute": "a"}])
     fields = [problem.field for problem in validate(obj, kubernetes="1.35", feature_gates=TAKEOVER)]
     assert fields == [
-        "spec.devices.config[1].opaque",
         "spec.devices.constraints[0].requests[0]",
+        "spec.devices.config[1].opaque",
         "spec.devices.requests[1]",
         "spec.devices.constraints[0].matchAttribute",
         "spec.devices.config[0].opaque.driver",
@@ -229,8 +229,11 @@ def test_a_repeated_set_of_counters_is_shown_with_the_empty_counter_that_null_is
 def test_repeated_items_are_shown_without_empty_maps_and_with_empty_texts_for_nulls() -> None:
     counters = {"name": "a", "counters": {}}
     obj = resource_slice(sharedCounters=[counters, counters], devices=...)
-    problems = said(validate(obj, kubernetes="1.35", feature_gates={**TAKEOVER, "DRAPartitionableDevices": True}))
-    assert problems[-1] == 'spec.sharedCounters[1]: Duplicate value: {"name":"a"}'
+    gates = {**TAKEOVER, "DRAPartitionableDevices": True}
+    assert (
+        said(validate(obj, kubernetes="1.35", feature_gates=gates))[-1]
+        == 'spec.sharedCounters[1]: Duplicate value: {"name":"a"}'
+    )
 
     old = allocated()
     device = {name: RESULT[name] for name in ("driver", "pool", "device")} | {"networkData": {"ips": [None]}}

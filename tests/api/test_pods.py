@@ -136,11 +136,11 @@ def test_null_items_are_empty_ones() -> None:
     assert said(validate(pod, kubernetes="1.36")) == [
         "spec.containers[1].name: Required value",
         "spec.containers[1].image: Required value",
+        "spec.resourceClaims[2].name: Required value",
         (
             "spec.resourceClaims[2]: Invalid value: {}: must specify one of: `resourceClaimName`, "
             "`resourceClaimTemplateName`"
         ),
-        "spec.resourceClaims[2].name: Required value",
         "spec.containers[0].resources.claims[2]: Required value",
     ]
 

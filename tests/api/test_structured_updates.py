@@ -224,9 +224,9 @@ class TestStatus:
     def test_an_allocation_that_is_set_is_validated(self) -> None:
         new = allocated(None, RESULT | {"request": "other", "pool": "a//b", "shareID": "x"})
         assert [field for field, _ in errors(validate(new, claim(), kubernetes="1.36", subresource="status"))] == [
+            "status.allocation.devices.results[0].request",
             "status.allocation.devices.results[0].pool",
             "status.allocation.devices.results[0].shareID",
-            "status.allocation.devices.results[0].request",
         ]
 
     def test_an_allocation_that_stays_is_validated_only_in_1_31(self) -> None:
@@ -271,8 +271,8 @@ class TestStatus:
     def test_the_status_of_a_device_is_for_an_allocated_device(self) -> None:
         new = allocated(devices=[DEVICE, DEVICE, DEVICE | {"device": "other"}])
         assert [field for field, _ in errors(validate(new, claim(), kubernetes="1.36", subresource="status"))] == [
-            "status.devices[1]",
             "status.devices[2]",
+            "status.devices[1]",
         ]
 
     def test_what_is_said_of_devices_that_go_is_dropped(self) -> None:

@@ -11,9 +11,10 @@ from webhook.api import warnings
 from webhook.api.core.meta import repeated_owner
 from webhook.api.versions import target
 from webhook.problem import BAD_REQUEST, TOO_MANY, Path, invalid, refused
-from webhook.schema import UPDATE, UPDATE_STATUS, compile_struct, examined
+from webhook.schema import IMMUTABLE, UPDATE, UPDATE_STATUS, compile_struct, examined
 from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
 from webhook.schema.fields import name_of
+from webhook.schema.order import merged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,10 +58,12 @@ def compared(struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) -
 def _validated(struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) -> list[Problem]:
     found = examined(struct, obj)[1]
     changes = struct.change(obj, old) if struct.change else ()
-    if not changes or struct.target.release < SIZE_ENDS_LIST_SINCE:
-        return [*found, *changes]
-    long = {each.path for each in found if each.reason == TOO_MANY}
-    return [*found, *(each for each in changes if not _is_in(each, long) or struct.finds_declaratively(each))]
+    if not changes:
+        return list(found)
+    if struct.target.release >= SIZE_ENDS_LIST_SINCE:
+        long = {each.path for each in found if each.reason == TOO_MANY}
+        changes = [each for each in changes if not _is_in(each, long) or struct.finds_declaratively(each)]
+    return merged(found, changes, struct, {IMMUTABLE: _kind(struct).immutable_before})
 
 
 def _is_in(problem: Problem, lists: Container[Path]) -> bool:

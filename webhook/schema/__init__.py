@@ -7,7 +7,7 @@ update, :func:`transition`.
 
 from webhook.schema.collections import Array, Map
 from webhook.schema.compiled import CompiledStruct, compile_struct
-from webhook.schema.declarations import Declared, Struct, check, declared, exactly_one, implied, transition
+from webhook.schema.declarations import IN_PLACE, Declared, Struct, check, declared, exactly_one, implied, transition
 from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, WRONG_TYPE
 from webhook.schema.fields import ANY, CHANGED, IMMUTABLE, ITSELF, NEW, STORED, Default, Field
 from webhook.schema.known import remember
@@ -23,6 +23,7 @@ __all__ = [
     "CREATE",
     "GATE_OFF",
     "IMMUTABLE",
+    "IN_PLACE",
     "ITSELF",
     "MAIN",
     "NEW",

@@ -242,7 +242,19 @@ class CompiledStruct:
             misfits.sort(key=lambda misfit: submitted[str(misfit.path[0])])
         problems = {name: each for name, findings in found if (each := apart(findings)[1])}
         of_rules = NOTHING if self._several is None or refuses(misfits) else self._several(value, problems)
-        return [*misfits, *(each for name in self.fields for each in problems.get(name, ())), *of_rules]
+        return [*misfits, *self._in_order([each for name in self.fields for each in problems.get(name, ())], of_rules)]
+
+    def _in_order(self, found: list[Problem], of_rules: Sequence[Problem]) -> list[Problem]:
+        """Put the findings of rules after those in fields, or among them where the API server does."""
+        if not of_rules:
+            return found
+        from webhook.schema.order import merged  # needed only for findings
+
+        return merged(found, of_rules, self, self._before)
+
+    @cached_property
+    def _before(self) -> dict[str, str | None]:
+        return {each.name: each.before for kind in ("checks", "transitions") for each in self.rules(kind)}
 
     @cached_property
     def _walks(self) -> tuple[dict[str, Walk], list[tuple[str, Walk]]]:
@@ -299,7 +311,7 @@ class CompiledStruct:
                     if found is not None:
                         self._mute(rule, found)
                     break
-            return problems
+            return problems if found is not None or len(problems) <= 1 else self._in_order([], problems)
 
         return find
 
@@ -341,8 +353,8 @@ class CompiledStruct:
                     found += [problem.under(name) for problem in problems]
             if rules:
                 after, before = self.view(new), self.view(old)
-                for rule in rules:
-                    found += self._named(rule, rule.rule(after, before))
+                of_rules = [each for rule in rules for each in self._named(rule, rule.rule(after, before))]
+                return self._in_order(found, of_rules)
             return found
 
         return change

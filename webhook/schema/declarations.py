@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     Rule = Callable[..., Iterator[Problem]]
 _places = count()
 
+IN_PLACE = ""
+"""The findings of a rule come where those in the fields are that they are about."""
+
 
 class Declared(NamedTuple):
     """A rule about several fields, and where it applies.
@@ -35,6 +38,7 @@ class Declared(NamedTuple):
             struct, with its fields as attributes, None where they are absent, and the target. A short one is an
             expression in Python, with fields in braces: ``{count} is None``, which takes less time than a call.
         place: Its place among all rules: those of a type apply in the order of the code, which is the API server's.
+        before: Where its findings come among those in fields; None for the end.
     """
 
     name: str
@@ -47,6 +51,7 @@ class Declared(NamedTuple):
     given: frozenset[str] = frozenset()
     fine: Callable[[Any, Target], bool] | str | None = None
     place: int = 0
+    before: str | None = None
 
     def applies(self, target: Target) -> bool:
         """Tell whether the target's release and operation have the rule."""
@@ -112,6 +117,7 @@ def check(
     mutes: Iterable[str] = (),
     given: Iterable[str] = (),
     fine: Callable[[Any, Target], bool] | str | None = None,
+    before: str | None = None,
 ) -> Callable[[Rule], Rule]:
     """Register a rule that compares fields of one object.
 
@@ -129,11 +135,11 @@ def check(
             fields.
         fine: A predicate that tells quickly that the rule finds nothing in a struct with valid fields and one of
             ``given``; see :class:`Declared`.
+        before: The field before whose findings the API server finds those of the rule, in the struct that they are
+            about; :data:`IN_PLACE` for where their own fields are. By default they come after those in all fields.
     """
-    where = Declared(
-        "", _unnamed, since, until, frozenset(on), mutes=frozenset(mutes), given=frozenset(given), fine=fine
-    )
-    return _register("checks", types, where)
+    where = Declared("", _unnamed, since, until, frozenset(on), before=before)
+    return _register("checks", types, where._replace(mutes=frozenset(mutes), given=frozenset(given), fine=fine))
 
 
 def exactly_one(
@@ -154,10 +160,14 @@ def exactly_one(
 
 
 def transition(
-    *types: type[Struct], since: int = OLDEST, until: int | None = None, on: Iterable[str] = ()
+    *types: type[Struct],
+    since: int = OLDEST,
+    until: int | None = None,
+    on: Iterable[str] = (),
+    before: str | None = None,
 ) -> Callable[[Rule], Rule]:
     """Register a rule that compares the new state of an object with the old one; see :func:`check`."""
-    return _register("transitions", types, Declared("", _unnamed, since, until, frozenset(on)))
+    return _register("transitions", types, Declared("", _unnamed, since, until, frozenset(on), before=before))
 
 
 def _register(kind: str, types: Iterable[type[Struct]], where: Declared) -> Callable[[Rule], Rule]:

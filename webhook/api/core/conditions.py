@@ -8,7 +8,7 @@ from __future__ import annotations
 from webhook import formats
 from webhook.api.core.values import Time, V1Struct
 from webhook.problem import required
-from webhook.schema import OLDEST, Array, Int, Nested, Text, check
+from webhook.schema import IN_PLACE, OLDEST, Array, Int, Nested, Text, check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Condition(V1Struct):
     message = Text("Why, as a text for people.", max_length=MESSAGE_MAX_BYTES, written=True)
 
 
-@check(Condition)
+@check(Condition, before=IN_PLACE)
 def reason_and_time(condition: View) -> Iterator[Problem]:
     """A condition says why it holds, and since when."""
     detail = condition.target.pick(_DETAIL)

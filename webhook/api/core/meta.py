@@ -12,6 +12,7 @@ from webhook.api.core.values import Time, V1Struct
 from webhook.problem import WARNING, Path, Problem, Verbatim, forbidden, invalid, quoted, refused, required, too_long
 from webhook.schema import (
     CREATE,
+    IN_PLACE,
     OLDEST,
     UPDATE,
     UPDATE_STATUS,
@@ -431,6 +432,8 @@ class Object(Struct):
     """The metadata that an update of the status cannot change."""
     unconditional_update: ClassVar[bool] = True
     """Whether an update may leave out the resourceVersion that it is based on."""
+    immutable_before: ClassVar[str] = IN_PLACE
+    """The field of the spec before whose errors the API server finds changes of immutable fields."""
 
     apiVersion = Text("The API group and version, such as resource.k8s.io/v1.")
     kind = Text("The kind.")

@@ -127,7 +127,7 @@ def _has_fitting_values(requirement: Any, _: Target) -> bool:
     return count == 0 if operator in {"Exists", "DoesNotExist"} else operator in {"Gt", "Lt"} and count == 1
 
 
-@check(Requirement, fine=_has_fitting_values)
+@check(Requirement, fine=_has_fitting_values, before="key")
 def values_for_operator(requirement: View) -> Iterator[Problem]:
     """In and NotIn need values, Gt and Lt exactly one, Exists and DoesNotExist none."""
     operator, path = requirement.operator, requirement / "values"

@@ -25,6 +25,7 @@ from webhook.api.core.placement import (
 from webhook.api.core.values import V1Struct, unjudged
 from webhook.problem import Path, duplicate, forbidden, invalid, not_found, required
 from webhook.schema import (
+    IN_PLACE,
     Array,
     Bool,
     Default,
@@ -272,7 +273,7 @@ def container_names(spec: View) -> Iterator[Problem]:
                 seen.add(name)
 
 
-@check(PodSpec, given=["resourceClaims"], fine=_plain_names)
+@check(PodSpec, given=["resourceClaims"], fine=_plain_names, before=IN_PLACE)
 def claim_names(spec: View) -> Iterator[Problem]:
     """Every claim of a pod has a unique name."""
     seen = set()

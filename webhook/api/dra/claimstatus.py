@@ -13,7 +13,7 @@ from webhook.api.dra.opaque import DeviceConfiguration, RawObject
 from webhook.api.dra.taints import AllocatedToleration, tolerations
 from webhook.formats.addresses import canonical_cidr
 from webhook.problem import Verbatim, duplicate, forbidden, invalid
-from webhook.schema import NEW, Array, Bool, Map, Nested, Struct, Text, check, transition
+from webhook.schema import IN_PLACE, NEW, Array, Bool, Map, Nested, Struct, Text, check, transition
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,8 +89,8 @@ check(DeviceRequestAllocationResult, since=34, given=CONDITION_LISTS)(conditions
 check(DeviceRequestAllocationResult, since=37, given=["skipNodeOperations"])(skipped_operations)
 
 
-class DeviceAllocationConfiguration(DeviceConfiguration):
-    """Configuration that goes with the allocated devices."""
+class OfAllocation(Struct):
+    """Where a configuration comes from, and the requests that it is for."""
 
     source = Text(
         "Whether it is from the class or the claim.",
@@ -101,6 +101,10 @@ class DeviceAllocationConfiguration(DeviceConfiguration):
         written=True,
     )
     requests = Array(Text(), "The requests it is for; all if empty.", max_items=32, unique="", declared=TAGGED)
+
+
+class DeviceAllocationConfiguration(DeviceConfiguration, OfAllocation):
+    """Configuration that goes with the allocated devices."""
 
 
 class DeviceAllocationResult(Struct):
@@ -250,7 +254,7 @@ _SPELLED_OUT_SINCE = 35
 """From Kubernetes 1.35 the rejected device is shown with its names."""
 
 
-@check(ResourceClaimStatus, since=32, given=["devices"])
+@check(ResourceClaimStatus, since=32, given=["devices"], before="conditions")
 def devices_that_are_allocated(status: View) -> Iterator[Problem]:
     """A device status is for an allocated device, and each device has only one."""
     allocated = {_device_id(result) for result in status.allocation.devices.results}
@@ -281,7 +285,7 @@ _AS_WRITTEN_SINCE = 33
 """From Kubernetes 1.33 addresses are compared as they are written."""
 
 
-@check(NetworkDeviceData, given=["ips"])
+@check(NetworkDeviceData, given=["ips"], before=IN_PLACE)
 def addresses(network: View) -> Iterator[Problem]:
     """Addresses have a prefix length, are in canonical form, and do not repeat."""
     if len(network.ips) > IPS_MAX_ITEMS and network.release >= _SPELLED_OUT_SINCE:

@@ -26,7 +26,7 @@ from webhook.api.dra.nodeallocatable import (
 from webhook.api.dra.taints import DeviceTaint
 from webhook.api.unions import one_member
 from webhook.problem import forbidden, invalid, required
-from webhook.schema import CHANGED, Array, Bool, Field, Int, Map, Nested, Struct, Text, check, exactly_one
+from webhook.schema import CHANGED, IN_PLACE, Array, Bool, Field, Int, Map, Nested, Struct, Text, check, exactly_one
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -229,13 +229,17 @@ class BasicDevice(Struct):
     )
 
 
-class Device(BasicDevice):
+class NamedDevice(Struct):
+    """The name of a device."""
+
+    name = dns_label("Its name, unique in the pool.", always=True, written=True)
+
+
+class Device(BasicDevice, NamedDevice):
     """A device that a driver offers."""
 
     moved = "attributes, capacity and the rest are fields of the device itself"
     unboxed = "basic"
-
-    name = dns_label("Its name, unique in the pool.", always=True, written=True)
 
 
 check(BasicDevice, since=34, given=CONDITION_LISTS)(conditions_for_binding)
@@ -244,7 +248,7 @@ check(BasicDevice, since=34, given=CONDITION_LISTS)(conditions_for_binding)
 _FEW_VALUES = f"len({{attributes}} or ()) + len({{capacity}} or ()) <= {ATTRIBUTES_AND_CAPACITIES_MAX}"
 
 
-@check(BasicDevice, given=["attributes", "capacity"], fine=_FEW_VALUES)
+@check(BasicDevice, given=["attributes", "capacity"], fine=_FEW_VALUES, before="attributes")
 def attributes_and_capacities(device: View) -> Iterator[Problem]:
     """A device has at most 32 attributes and capacities in total."""
     content = device.content
@@ -260,6 +264,7 @@ def attributes_and_capacities(device: View) -> Iterator[Problem]:
     since=36,
     given=["attributes"],
     fine=f"len({{attributes}}) <= {ATTRIBUTE_VALUES_MAX}",
+    before="attributes",
 )
 def attribute_values(device: View) -> Iterator[Problem]:
     """A device has at most 48 values of attributes, counting each value in a list."""
@@ -275,7 +280,7 @@ def _no_request_policy(device: Any, _: Target) -> bool:
     return not any(each.requestPolicy for each in (device.capacity or {}).values())
 
 
-@check(BasicDevice, since=34, given=["capacity"], fine=_no_request_policy)
+@check(BasicDevice, since=34, given=["capacity"], fine=_no_request_policy, before=IN_PLACE)
 def capacity_for_requests(device: View) -> Iterator[Problem]:
     """A capacity can have a request policy only if several claims can share the device."""
     capacities = (device.content.get("capacity") or {}).values()
@@ -308,14 +313,13 @@ _CONVERTED_SINCE = 33
 """From Kubernetes 1.33 the API server converts such a device to one without ``basic``."""
 
 
-class BoxedDevice(Struct):
+class BoxedDevice(NamedDevice):
     """A device that a driver offers, in its first form."""
 
     go_name = "Device"
     box = "basic"
     moved = "attributes, capacity and the rest, except the name, are fields of `basic`"
 
-    name = dns_label("Its name, unique in the pool.", always=True, written=True)
     basic = Nested(BasicDevice, "What is to be known about it.", pointer=True, spelled={_CONVERTED_SINCE: ""})
 
 

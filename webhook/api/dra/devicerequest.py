@@ -98,7 +98,7 @@ _COUNTED = (
 )
 
 
-@check(Wanted, fine=_COUNTED)
+@check(Wanted, fine=_COUNTED, before="tolerations")
 def count_for_mode(request: View) -> Iterator[Problem]:
     """A request has a count with ExactCount, but not with All."""
     mode, count = request.allocationMode, request.count

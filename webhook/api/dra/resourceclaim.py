@@ -12,6 +12,7 @@ from webhook.api.dra.opaque import DeviceConfiguration
 from webhook.problem import WARNING, Path, Verbatim, forbidden, invalid, required
 from webhook.schema import (
     CREATE,
+    IN_PLACE,
     MAIN,
     NEW,
     OLDEST,
@@ -67,10 +68,14 @@ class DeviceConstraint(Struct):
     )
 
 
-class DeviceClaimConfiguration(DeviceConfiguration):
-    """Configuration for the devices of some requests."""
+class OfRequests(Struct):
+    """The requests that a configuration is for."""
 
     requests = request_names("The requests; all if empty.")
+
+
+class DeviceClaimConfiguration(DeviceConfiguration, OfRequests):
+    """Configuration for the devices of some requests."""
 
 
 class DeviceClaim(Struct):
@@ -188,7 +193,7 @@ def _plain_references(devices: Any, _: Target) -> bool:
     )
 
 
-@check(DeviceClaim, given=["constraints", "config"], fine=_plain_references)
+@check(DeviceClaim, given=["constraints", "config"], fine=_plain_references, before=IN_PLACE)
 def requests_that_exist(devices: View) -> Iterator[Problem]:
     """Constraints and configuration refer to requests of the claim or their alternatives: `request/alternative`."""
     if "constraints" not in devices and "config" not in devices:
@@ -207,7 +212,7 @@ def derived_attributes_that_are_compared(devices: View) -> Iterator[Problem]:
         yield from too_expensive(devices)
 
 
-@transition(ResourceClaim, on=[UPDATE_STATUS])
+@transition(ResourceClaim, on=[UPDATE_STATUS], before=IN_PLACE)
 def allocated_requests_that_exist(claim: View, old: View) -> Iterator[Problem]:
     """Each allocated device belongs to a request of the claim."""
     allocation, release = claim.status.allocation, claim.release

@@ -9,7 +9,7 @@ from webhook.api.dra.device import CounterSet, Device, list_attributes
 from webhook.api.dra.names import TAGGED, attribute_of_a_domain, driver_name, pool_name
 from webhook.api.dra.nodeoperations import skip_node_operations, skipped_operations
 from webhook.problem import WARNING, Key, Problem, invalid, null, quoted, required, too_many
-from webhook.schema import OLDEST, Array, Bool, Int, Nested, Struct, Text, check
+from webhook.schema import IN_PLACE, OLDEST, Array, Bool, Int, Nested, Struct, Text, check
 from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
 
 TYPE_CHECKING = False
@@ -88,6 +88,7 @@ class ResourceSlice(CountedObject):
 
     namespaced = False
     tagged_since = 35
+    immutable_before = "nodeName"
 
     spec = Nested(ResourceSliceSpec, "Devices, and the nodes that can use them.")
 
@@ -113,7 +114,7 @@ def _one_way(spec: Any, _: Target) -> bool:
     return sum(map(bool, (spec.nodeName, spec.nodeSelector, spec.allNodes, spec.perDeviceNodeSelection))) == 1
 
 
-@check(ResourceSliceSpec, fine=_one_way)
+@check(ResourceSliceSpec, fine=_one_way, before="devices")
 def one_way_to_select_nodes(spec: View) -> Iterator[Problem]:
     """A slice selects the nodes that can use its devices in exactly one way."""
     fields = ["nodeName", "nodeSelector", "allNodes"]
@@ -140,7 +141,7 @@ def _one_term(spec: Any, _: Target) -> bool:
     return not spec.nodeSelector or len(spec.nodeSelector.nodeSelectorTerms or ()) == 1
 
 
-@check(ResourceSliceSpec, given=["nodeSelector"], fine=_one_term)
+@check(ResourceSliceSpec, given=["nodeSelector"], fine=_one_term, before=IN_PLACE)
 def one_node_selector_term(spec: View) -> Iterator[Problem]:
     """The selector of a slice has one term, so that selectors of several slices can be merged."""
     if spec.nodeSelector and len(spec.nodeSelector.nodeSelectorTerms) != 1:
@@ -155,7 +156,7 @@ _NODE_FIELDS = frozenset(DEVICE_NODE_FIELDS)
 _NODES_OF_SLICE = "not {perDeviceNodeSelection}"  # devices that select their own nodes are rare
 
 
-@check(ResourceSliceSpec, since=33, given=["devices"], fine=_NODES_OF_SLICE)
+@check(ResourceSliceSpec, since=33, given=["devices"], fine=_NODES_OF_SLICE, before="bindsToNode")
 def nodes_of_each_device(spec: View) -> Iterator[Problem]:
     """With perDeviceNodeSelection each device selects its nodes in exactly one way."""
     if spec.perDeviceNodeSelection and not _only_size_counts(spec.contents("devices"), spec.release):
@@ -169,6 +170,7 @@ def nodes_of_each_device(spec: View) -> Iterator[Problem]:
     given=["devices"],
     mutes=[f"devices.{name}" for name in DEVICE_NODE_FIELDS],
     fine=_NODES_OF_SLICE,
+    before="bindsToNode",
 )
 def own_nodes_of_device(spec: View) -> Iterator[Problem]:
     """Without perDeviceNodeSelection no device selects its nodes."""
@@ -217,7 +219,7 @@ def _no_advanced_device(spec: Any, _: Target) -> bool:
     )
 
 
-@check(ResourceSliceSpec, since=35, mutes=["devices"], given=["devices"], fine=_no_advanced_device)
+@check(ResourceSliceSpec, since=35, mutes=["devices"], given=["devices"], fine=_no_advanced_device, before=IN_PLACE)
 def fewer_advanced_devices(spec: View) -> Iterator[Problem]:
     """A slice has at most 64 devices if any has taints, consumes counters or has list attributes."""
     devices = spec.contents("devices")
@@ -239,7 +241,13 @@ def _is_advanced(device: dict[str, Any]) -> bool:
     return bool(device.get("taints") or device.get("consumesCounters") or list_attributes(device))
 
 
-@check(ResourceSliceSpec, since=35, given=["sharedCounters"], fine="{sharedCounters} is None or {devices} is None")
+@check(
+    ResourceSliceSpec,
+    since=35,
+    given=["sharedCounters"],
+    fine="{sharedCounters} is None or {devices} is None",
+    before="devices",
+)
 def devices_or_counters(spec: View) -> Iterator[Problem]:
     """Shared counters are in a separate slice, without devices."""
     if "sharedCounters" in spec and "devices" in spec:
@@ -288,7 +296,7 @@ def _no_counters(spec: Any, _: Target) -> bool:
     return not spec.sharedCounters and not any(each.consumesCounters for each in spec.devices or ())
 
 
-@check(ResourceSliceSpec, since=33, until=34, given=["devices"], fine=_no_counters)
+@check(ResourceSliceSpec, since=33, until=34, given=["devices"], fine=_no_counters, before=IN_PLACE)
 def counters_that_are_shared(spec: View) -> Iterator[Problem]:
     """Devices consume only counters of the slice."""
     shared = {each.name: set(each.counters) for each in spec.sharedCounters}

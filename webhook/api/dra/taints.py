@@ -107,8 +107,8 @@ def _right_value(toleration: Any, target: Target) -> bool:
     return operator in OPERATORS and (not value or may_have)
 
 
-@check(DeviceToleration, until=_ALLOCATED_SINCE - 1, fine=_right_value)
-@check(AllocatedToleration, since=_ALLOCATED_SINCE, fine=_right_value)
+@check(DeviceToleration, until=_ALLOCATED_SINCE - 1, fine=_right_value, before="effect")
+@check(AllocatedToleration, since=_ALLOCATED_SINCE, fine=_right_value, before="effect")
 def value_for_operator(toleration: View) -> Iterator[Problem]:
     """A toleration has a value only with the operator Equal."""
     path, value = toleration / "value", toleration.value

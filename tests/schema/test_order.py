@@ -1,0 +1,109 @@
+"""The order of causes, in cases whose answers by API servers or by their validation are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.structured import REQUEST, RESULT, allocated, changed, claim, resource_slice
+from webhook import validate
+
+NO_VALUES = {"key": "", "operator": "In"}
+TERM = {"nodeSelectorTerms": [{"matchExpressions": [NO_VALUES]}]}
+GATES = {"AllAlpha": True, "AllBeta": True}
+
+
+def fields(obj: dict[str, Any], old: dict[str, Any] | None = None, subresource: str = "") -> list[str]:
+    found = validate(obj, old, kubernetes="1.36", feature_gates=GATES, subresource=subresource)
+    return [problem.field.partition("pec.")[2] or problem.field for problem in found if problem.level == "error"]
+
+
+@pytest.mark.parametrize(
+    ("obj", "expected"),
+    [
+        pytest.param(
+            claim(
+                {"name": "A", "exactly": {"deviceClassName": "a", "count": -1, "tolerations": [{"key": "-"}]}},
+                constraints=[{"requests": ["A", "b"], "matchAttribute": "a"}],
+                config=[{"requests": ["b"]}],
+            ),
+            [
+                "devices.requests[0].name",
+                "devices.requests[0].exactly.count",
+                "devices.requests[0].exactly.tolerations[0].key",
+                "devices.constraints[0].requests[0]",
+                "devices.constraints[0].requests[1]",
+                "devices.constraints[0].matchAttribute",
+                "devices.config[0].requests[0]",
+                "devices.config[0].opaque",
+            ],
+            id="references to requests come where they stand",
+        ),
+        pytest.param(
+            resource_slice(
+                {"name": "B", "capacity": {"a": {"value": "1", "requestPolicy": {}}}, "taints": [{"key": "-"}]},
+                {"name": "c", "bindingConditions": ["a"]},
+                nodeName=...,
+                nodeSelector=TERM,
+                allNodes=True,
+                sharedCounters=[],
+            ),
+            [
+                "nodeSelector.nodeSelectorTerms[0].matchExpressions[0].values",
+                "nodeSelector.nodeSelectorTerms[0].matchExpressions[0].key",
+                "nodeSelector.nodeSelectorTerms[0].matchExpressions[0].key",
+                "spec",
+                "spec",
+                "devices[0].name",
+                "devices[0].capacity[a].requestPolicy",
+                "devices[0].taints[0].key",
+                "devices[0].taints[0].effect",
+                "devices[1].bindingFailureConditions",
+            ],
+            id="errors of a slice come before those of its devices",
+        ),
+        pytest.param(
+            resource_slice(
+                {"name": "B", "nodeName": "a", "bindingConditions": ["-"]},
+                {"name": "b"},
+                {"name": "b", "allNodes": True},
+                nodeName=...,
+                perDeviceNodeSelection=True,
+            ),
+            [
+                "devices[0].name",
+                "devices[0].bindingConditions[0]",
+                "devices[0].bindingFailureConditions",
+                "devices[1]",
+                "devices[2]",
+            ],
+            id="the nodes of a device come before its conditions, and what repeats after all devices",
+        ),
+    ],
+)
+def test_new_objects(obj: dict[str, Any], expected: list[str]) -> None:
+    assert fields(obj) == expected
+
+
+def test_immutable_fields_come_before_the_nodes_of_a_slice() -> None:
+    old = resource_slice()
+    new = changed(old, spec__pool__name="other", spec__pool__generation=-1, spec__nodeName="A")
+    assert fields(new, old) == ["pool.generation", "pool.name", "nodeName", "nodeName"]
+
+
+def test_a_status_has_the_errors_of_its_new_allocation_last() -> None:
+    device = {name: RESULT[name] for name in ("driver", "pool", "device")} | {"conditions": [{"type": "-"}]}
+    old = claim(REQUEST)
+    new = allocated(old, RESULT | {"device": "A", "request": "no"}, devices=[device], reservedFor=[{"name": "a"}])
+    assert fields(new, old, subresource="status") == [
+        "status.reservedFor[0].resource",
+        "status.reservedFor[0].uid",
+        "status.devices[0]",
+        "status.devices[0].conditions[0].type",
+        "status.devices[0].conditions[0].status",
+        "status.devices[0].conditions[0].lastTransitionTime",
+        "status.devices[0].conditions[0].reason",
+        "status.allocation.devices.results[0].request",
+        "status.allocation.devices.results[0].device",
+    ]

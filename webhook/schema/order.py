@@ -1,0 +1,74 @@
+"""The order of findings: those of some rules come among those in fields, as the API server finds them."""
+
+from __future__ import annotations
+
+from heapq import merge
+from math import inf
+from operator import itemgetter
+
+from webhook.problem import DUPLICATE, Key
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Final
+
+    from webhook.problem import Problem
+    from webhook.schema.fields import StructFields
+
+    Place = list[tuple[float, str]]
+
+_LAST: Final = (inf, "")
+
+
+def merged(
+    found: Sequence[Problem], of_rules: Sequence[Problem], struct: StructFields, before: Mapping[str, str | None]
+) -> list[Problem]:
+    """Return the findings in a struct in the API server's order.
+
+    Args:
+        found: The findings in fields, in their order.
+        of_rules: The findings of rules about several fields, in the order of the rules.
+        struct: The struct.
+        before: Where the findings of each rule come, by its name; see :func:`webhook.schema.check`.
+    """
+    placed: list[tuple[Place, Problem]] = []
+    last: list[Problem] = []
+    for problem in of_rules:
+        field = before.get(problem.rule)
+        if field is None:
+            last.append(problem)
+        else:
+            placed.append((_place(problem, struct, field), problem))
+    if placed:
+        placed.sort(key=itemgetter(0))
+        in_fields = ((_place(each, struct), each) for each in found)
+        found = [each for _, each in merge(in_fields, placed, key=itemgetter(0))]
+    return [*found, *last]
+
+
+def _place(problem: Problem, struct: StructFields | None, before: str = "") -> Place:
+    """Return what sorts a finding as declared: a struct or list after what is in it, what repeats after all items."""
+    path = problem.path
+    items = [index for index, step in enumerate(path) if isinstance(step, int)]
+    is_repeated = bool(items) and problem.reason == DUPLICATE
+    place: Place = []
+    anchored: Place = []
+    for step in path[: items[-1]] if is_repeated else path:
+        if isinstance(step, int | Key):
+            place.append((step, "") if isinstance(step, int) else (0, step))
+            continue
+        anchored = _anchored(place, struct, before) or anchored
+        place.append((_position(struct, step), ""))
+        struct = struct.wire[step].struct if struct and step in struct.wire else None
+    if is_repeated:
+        return [*place, _LAST]
+    return _anchored(place, struct, before) or anchored or [*place, _LAST]
+
+
+def _anchored(place: Place, struct: StructFields | None, before: str) -> Place:
+    return [*place, (_position(struct, before) - 0.5, "")] if struct and before in struct.wire else []
+
+
+def _position(struct: StructFields | None, name: str) -> float:
+    return list(struct.wire).index(name) if struct and name in struct.wire else inf
