@@ -168,6 +168,18 @@ def test_kinds_with_more_fields_take_the_shortcut_too() -> None:
     assert is_short(body, options)
 
 
+def test_kinds_of_which_most_requests_are_unusual_take_no_shortcut() -> None:
+    options = practised(ReviewOptions())
+    unusual = changed("request", "object", "spec", "containers", 0, "resources", to=[])
+    for body in [BODY] * 10 + [unusual] * 200 + [BODY] * 200 + [unusual] * 256:
+        answer(body, Call("validate"), options)
+    assert is_short(BODY, options)
+    for _ in range(2):
+        answer(unusual, Call("validate"), options)
+    assert not is_short(BODY, options)
+    compare(BODY, options)
+
+
 def test_exempt_requests_are_recorded_as_such() -> None:
     options = practised(ReviewOptions(enforcement=Enforcement(exempt_namespaces=["exempt-*"])))
     compare(changed("request", "namespace", to="exempt-1"), options)

@@ -12,7 +12,6 @@ from webhook.admission.responses import assuming
 from webhook.api.judgement import decoding
 from webhook.budget import INLINE, REVIEW, Budget, BudgetExceededError, DeadlineExceededError, enter, leave
 from webhook.extent import Extent
-from webhook.records import NamedTuple
 from webhook.schema.decoded import layout_of
 
 TYPE_CHECKING = False
@@ -29,6 +28,8 @@ OFTEN: Final = 16
 """How many requests of a kind are answered as a whole before a decoder is made for them."""
 _MOST: Final = 64
 """The largest number of kinds, as they are written, that are remembered."""
+_MOST_MISSES: Final = 256
+"""How many more requests of a kind may have to be read again than are admitted."""
 _CREATE: Final = b'"CREATE"'
 _HEAD: Final = 4096
 """In how many bytes the operation must be found; longer names than that are invalid."""
@@ -39,7 +40,7 @@ _NO_POLICIES: Final = 0, ()
 """The cost and the assumptions of no policies."""
 
 
-class _Usual(NamedTuple):
+class _Usual:
     """How to admit requests of a kind.
 
     Args:
@@ -48,9 +49,14 @@ class _Usual(NamedTuple):
         place: The place of the requests among policies; None without policies.
     """
 
-    read: Callable[[bytes], dict[str, Any]]
-    is_fine: Callable[[object], bool]
-    place: QuickPlace | None
+    __slots__ = ("is_fine", "misses", "place", "read")
+
+    def __init__(
+        self, read: Callable[[bytes], dict[str, Any]], is_fine: Callable[[object], bool], place: QuickPlace | None
+    ) -> None:
+        self.read, self.is_fine, self.place = read, is_fine, place
+        self.misses = 0
+        """How many more requests had to be read again than were admitted."""
 
 
 class Shortcut:
@@ -103,17 +109,28 @@ class Shortcut:
         usual = self._usual.get(kind)
         if usual is None or call.is_late:
             return None
+        admitted = None
         before = enter(Budget(INLINE if call.is_inline else REVIEW, call.deadline))
         try:
-            return self._admitted(usual, usual.read(body), call)
+            admitted = self._admitted(usual, usual.read(body), call)
         except (ValueError, RecursionError, DeadlineExceededError):
-            return None
+            pass
         except BudgetExceededError:
             if call.is_inline:
                 raise
-            return None
         finally:
             leave(before)
+        if admitted is None:
+            self._miss(kind, usual)
+        elif usual.misses:
+            usual.misses -= 1
+        return admitted
+
+    def _miss(self, kind: bytes, usual: _Usual) -> None:
+        """Note a request that must be read again; if most of its kind must, all are read as a whole from now on."""
+        usual.misses += 1
+        if usual.misses > _MOST_MISSES:
+            self._usual[kind] = None
 
     def _admitted(self, usual: _Usual, request: Mapping[str, Any], call: Call) -> tuple[dict[str, Any], Record] | None:
         obj = request["object"]
