@@ -239,7 +239,7 @@ class TestPlainValues:
             validate(claim(), old=obj)
 
     @pytest.mark.parametrize("call", [lambda bad: matches("true", bad, driver=DRIVER), lambda bad: matches([bad], {})])
-    def test_so_it_is_in_devices_and_selectors(self, call: Callable[[Any], object]) -> None:
+    def test_other_values_in_devices_and_selectors_are_refused(self, call: Callable[[Any], object]) -> None:
         with pytest.raises(TypeError, match="a is of type tuple"):
             call({"a": ()})
 

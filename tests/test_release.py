@@ -30,7 +30,7 @@ def test_what_is_read_is_a_release(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "patch"), [("1.34", 0), ("v1.34.2", 2), ("1.34.0-rc.1+a", 0), ("1.36.12", 12), ("1.36-rc.1", 0)]
 )
-def test_the_patch_release_is_read_too(text: str, patch: int) -> None:
+def test_the_patch_release_is_read(text: str, patch: int) -> None:
     assert patch_of(text) == patch
 
 

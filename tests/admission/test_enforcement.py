@@ -412,7 +412,7 @@ def test_an_empty_pattern_exempts_no_user(what: str) -> None:
     assert f"--exempt-{what}: an empty pattern" in done.err
 
 
-def test_findings_that_do_not_refuse_are_recorded_too() -> None:
+def test_findings_that_do_not_refuse_are_recorded() -> None:
     message = result(LONG)[1].message
     for mode in MODES[1:]:
         found = result(LONG, Enforcement(mode=mode))[1].message

@@ -68,11 +68,11 @@ def test_a_class_that_is_not_there_is_warned_of() -> None:
     assert '(did you mean "gpu.example.com"?)' in warning
 
 
-def test_nothing_is_said_of_updates() -> None:
+def test_updates_have_no_warnings_about_references() -> None:
     assert "warnings" not in response(CLAIM, "UPDATE")
 
 
-def test_it_refuses_only_if_enforced() -> None:
+def test_a_rule_about_references_refuses_only_if_its_mode_says_so() -> None:
     assert response(CLAIM, enforcement=Enforcement(mode="deny"))["allowed"]
     refused = response(CLAIM, enforcement=Enforcement(rules={"class-not-found": "deny"}))
     assert not refused["allowed"]

@@ -71,7 +71,7 @@ class TestPods:
         "field",
         ["  resourceClaims: [{name: gpu}]\n", "  resourceclaim: [{}]\n", "  claims: [1]\n", "  nodeName: node-1\n"],
     )
-    def test_those_with_claims_are_judged_and_so_is_what_was_meant_to_be_one(self, tmp_path: Path, field: str) -> None:
+    def test_pods_with_claims_and_misspelt_claims_are_judged(self, tmp_path: Path, field: str) -> None:
         assert report(write(tmp_path, {"a.yaml": POD + field}))["summary"]["errors"] > 0
 
     def test_what_had_claims_is_judged(self, tmp_path: Path) -> None:

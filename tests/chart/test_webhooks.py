@@ -123,7 +123,7 @@ class TestRules:
         wanted = {(*each, operation) for each in known() for operation in ("CREATE", "UPDATE")}
         assert rules_of("resources", "pods", "workloads") == wanted
 
-    def test_so_is_the_status_of_every_kind_of_dra(self) -> None:
+    def test_the_status_of_every_kind_of_dra_is_covered(self) -> None:
         assert rules_of("status") == {(*each, "UPDATE") for each in known(status=True)}
 
     def test_only_new_pods_are_rewritten(self) -> None:
@@ -241,7 +241,7 @@ class TestReach:
             ("v1", "ReplicationController", {"spec": {"template": {"spec": CLAIMS}}}),
         ],
     )
-    def test_so_do_other_holders_of_templates(self, version: str, kind: str, body: Any) -> None:
+    def test_other_templates_reach_it_if_they_have_claims(self, version: str, kind: str, body: Any) -> None:
         empty = {"apiVersion": version, "kind": kind, "metadata": {"name": "a"}}
         assert ask({**empty, **body}) == {"workloads"}
         assert ask({**empty, "spec": {}}) == ask(empty) == set()

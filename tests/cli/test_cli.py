@@ -28,7 +28,7 @@ class TestHelp:
         assert all(f"\n    {command} " in done.out for command in COMMANDS)
         assert EXIT_CODES in done.out
 
-    def test_that_of_validate_lists_exit_codes_too(self) -> None:
+    def test_help_of_validate_lists_exit_codes(self) -> None:
         assert EXIT_CODES in draguard("validate", "--help").out
 
     @pytest.mark.parametrize("command", ACTIONS)

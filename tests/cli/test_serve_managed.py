@@ -74,7 +74,7 @@ def test_the_api_server_trusts_what_is_served_and_the_lead_is_handed_over_at_the
     assert api.refused == []
 
 
-def test_it_waits_for_its_certificate_and_ends_at_a_signal(api: ApiServer, tmp_path: Path) -> None:
+def test_serve_waits_for_its_certificate_and_ends_at_a_signal(api: ApiServer, tmp_path: Path) -> None:
     del api.objects[SECRET]
     command = [str(SCRIPT), "serve", "--port=0", *options(api, tmp_path)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:

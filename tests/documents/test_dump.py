@@ -45,7 +45,7 @@ def test_what_is_written_is_read_as_the_same(several: list[Any], inner: Any) -> 
 @given(
     st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]) | st.sampled_from("\n\n :#-'\"ab01"), max_size=20)
 )
-def test_others_read_the_same_too(text: str) -> None:
+def test_other_yaml_readers_read_the_same(text: str) -> None:
     assert yaml.safe_load(dump([{"a": [text], text: 1}])) == {"a": [text], text: 1}
 
 

@@ -39,7 +39,7 @@ def test_patterns_match_as_in_gitignore(
     assert globs.has(f"{tmp_path}/{matching[0]}")
 
 
-def test_they_belong_to_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_patterns_are_relative_to_their_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a").mkdir()
     monkeypatch.chdir(tmp_path)
     globs = Globs(["x/*.yaml", "*.json"], "a")

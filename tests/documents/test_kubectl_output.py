@@ -48,7 +48,7 @@ spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu}}]}}
         ("why", "pod-a", "--cluster", "CLUSTER"),
     ],
 )
-def test_it_is_an_error_with_a_hint(
+def test_output_for_people_is_an_error_with_a_hint(
     text: str, hint: str, arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

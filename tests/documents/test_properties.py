@@ -77,7 +77,7 @@ def deepest(value: Any) -> list[str | int]:
 
 @given(YAML.filter(lambda text: "\ufeff" not in text))
 @settings(max_examples=300)
-def test_it_is_the_same_without_libyaml(text: str) -> None:
+def test_any_text_has_the_same_outcome_without_libyaml(text: str) -> None:
     # PyYAML's own parser is a little more lax, and a little stricter, at the edges of the language.
     with pytest.MonkeyPatch.context() as patch:
         before = outcome(text)

@@ -75,7 +75,7 @@ def test_a_manifest_fails_as_it_says_and_the_fixed_one_passes(rule: str, tmp_pat
     assert found(rule, shown, shown.passes, tmp_path) == []
 
 
-def test_explain_shows_them() -> None:
+def test_explain_shows_the_examples_of_a_rule() -> None:
     text = explain("container-claims")
     assert "PAGE:        https://github.com/draguard/draguard/blob/main/docs/rules/container-claims.md" in text
     assert "FAILS:\n    apiVersion: v1" in text

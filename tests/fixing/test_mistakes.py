@@ -207,12 +207,12 @@ def found(folder: Path, text: str, *options: str) -> tuple[list[str], str]:
     return rules, file.read_text(encoding="utf-8")
 
 
-def test_nothing_is_wrong_before(tmp_path: Path) -> None:
+def test_the_manifests_have_no_findings_before_a_mistake(tmp_path: Path) -> None:
     assert found(tmp_path, CLUSTER)[0] == []
 
 
 @pytest.mark.parametrize(("right", "wrong"), [each[1:] for each in FIXED], ids=[each[0] for each in FIXED])
-def test_it_is_fixed(right: str, wrong: str, tmp_path: Path) -> None:
+def test_a_mistake_is_fixed(right: str, wrong: str, tmp_path: Path) -> None:
     assert CLUSTER.count(right) >= 1
     broken = CLUSTER.replace(right, wrong)
     assert found(tmp_path, broken)[0] != []

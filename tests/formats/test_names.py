@@ -220,13 +220,13 @@ FORMATS = {
 
 
 @given(st.text(alphabet=st.characters(), max_size=80), st.integers(27, 36))
-def test_whatever_the_text_a_format_answers(value: str, release: int) -> None:
+def test_a_format_answers_any_text(value: str, release: int) -> None:
     for function in FORMATS.values():
         function(value, release)
 
 
 @given(st.text(alphabet="aZ0-_./:,+e", max_size=80), st.integers(27, 36))
-def test_texts_that_are_nearly_right_are_answered_too(value: str, release: int) -> None:
+def test_a_format_answers_texts_that_are_nearly_valid(value: str, release: int) -> None:
     for function in FORMATS.values():
         function(value, release)
 

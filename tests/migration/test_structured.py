@@ -131,7 +131,7 @@ class TestClaimsWithTheirParameters:
         ],
         ids=["another namespace", "others", "unclear"],
     )
-    def test_others_do_not(self, given: dict[str, Any]) -> None:
+    def test_unclear_parameters_are_not_converted(self, given: dict[str, Any]) -> None:
         known = Parameters([self.CLAIM, given])
         _, (problem,) = from_classic(self.CLAIM, known)
         assert problem.path == ("spec", "parametersRef")

@@ -49,7 +49,7 @@ def test_alternatives_stay_where_they_are() -> None:
     assert to(to(claim, "v1beta1"), "v1") == claim
 
 
-def test_templates_and_slices_too() -> None:
+def test_templates_and_slices_are_converted() -> None:
     for obj in (TEMPLATE, SLICE):
         beta = to(obj, "v1beta1")
         assert beta != obj | {"apiVersion": f"{GROUP}/v1beta1"}

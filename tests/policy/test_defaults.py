@@ -100,7 +100,7 @@ def test_images_are_pulled_by_their_tag(image: str, pull: str) -> None:
     assert with_defaults(pod)["spec"]["containers"][0]["imagePullPolicy"] == pull
 
 
-def test_limits_are_requests_too() -> None:
+def test_limits_are_the_default_of_requests() -> None:
     resources = {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m"}}
     pod = POD | {"spec": {"containers": [{"name": "c", "resources": resources}]}}
     container = with_defaults(pod)["spec"]["containers"][0]

@@ -31,7 +31,7 @@ def test_findings_that_differ_but_for_their_object_are_all_shown(message: str, c
     assert len(list(first_ones([of(number, message.format(number)) for number in range(MANY)]))) == count
 
 
-def test_those_of_other_files_are_shown() -> None:
+def test_findings_in_other_files_are_shown() -> None:
     assert len(list(first_ones([of(number, file=f"{number}.yaml") for number in range(MANY)]))) == MANY
 
 

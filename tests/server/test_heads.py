@@ -120,7 +120,7 @@ def answers(heads: Heads, pieces: Sequence[bytes]) -> tuple[bytes, bool]:
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_they_are_answered_as_if_they_were_parsed(other: str) -> None:
+def test_requests_with_a_known_head_are_answered_as_if_it_were_parsed(other: str) -> None:
     pieces = [FIRST, OTHERS[other], FIRST]
     received, is_closed = answers(Heads(), pieces)
     assert (received, is_closed) == answers(Forgetful(), pieces)

@@ -160,7 +160,7 @@ def test_a_process_that_has_grown_makes_room(monkeypatch: pytest.MonkeyPatch) ->
         assert beside.ended == 0
 
 
-def test_new_policies_reach_it() -> None:
+def test_new_policies_reach_the_processes() -> None:
     files = Files()
     with judging(files.review, files) as (served, _):
         assert served.post("/validate", heavy("sleep 0")) == (200, b"followed 0 times")

@@ -69,7 +69,7 @@ def test_beyond_the_limit_all_wait_and_some_go_on_in_each_turn() -> None:
     asyncio.run(check())
 
 
-def test_those_who_have_sent_least_go_first() -> None:
+def test_connections_that_have_sent_least_go_first() -> None:
     many = [Sender("a", number, PIECE) for number in range(40)]
     idle, other = Sender("a", 40), Sender("b", 41, PIECE)
     senders = [*many, idle, other]

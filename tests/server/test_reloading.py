@@ -56,7 +56,7 @@ class TestFollowing:
         look(followed)
         assert (followed.value, followed.generation, followed.fault) == ("13", 2, "")
 
-    def test_so_are_files_that_come_and_go(self, directory: Path) -> None:
+    def test_files_that_come_and_go_are_taken_up(self, directory: Path) -> None:
         followed = reloaded(directory)
         (directory / "a").rename(directory / "c")
         look(followed)

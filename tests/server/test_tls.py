@@ -107,7 +107,7 @@ class TestProtocol:
 
 
 class TestFiles:
-    def test_those_that_do_not_serve_are_named(self, tmp_path: Path) -> None:
+    def test_unusable_files_are_named(self, tmp_path: Path) -> None:
         certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
         certs.issue(tmp_path)
         good = key.read_bytes()

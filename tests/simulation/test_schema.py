@@ -31,7 +31,7 @@ def strict(part: Any) -> Any:
 CLOSED = Draft202012Validator(strict(SCHEMA))
 
 
-def test_it_is_one_and_is_printed() -> None:
+def test_the_schema_is_valid_and_is_printed() -> None:
     Draft202012Validator.check_schema(SCHEMA)
     assert json.loads(draguard("schema", "simulate").out) == SCHEMA
 
@@ -74,7 +74,7 @@ def pending() -> list[JSONObject]:
     return answers
 
 
-def test_it_describes_every_key_of_answers() -> None:
+def test_the_schema_describes_every_key_of_answers() -> None:
     answers = pending()
     for options in (("--pending",), ("--fit",), ("--timeout", "0.000001")):
         command = ("simulate", "-o", "json", EXAMPLES / "deployment.yaml", "--cluster", EXAMPLES / "cluster.yaml")

@@ -41,11 +41,11 @@ def names(obj: JSONObject, nodes: tuple[str, ...] = ("a", "b")) -> list[str]:
         ({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}, []),
     ],
 )
-def test_are_named_and_counted_as_their_controllers_do(obj: JSONObject, expected: list[str]) -> None:
+def test_pods_are_named_and_counted_as_their_controllers_do(obj: JSONObject, expected: list[str]) -> None:
     assert names(obj) == expected
 
 
-def test_have_the_namespace_and_labels_of_their_workload() -> None:
+def test_pods_have_the_namespace_and_labels_of_their_workload() -> None:
     (pod,) = pods_of(workload("apps/v1", "Deployment"), ())
     assert (pod["metadata"]["namespace"], pod["metadata"]["labels"]) == ("n", {"app": "a"})
 
@@ -60,7 +60,7 @@ def tainted(key: str, effect: str = "NoSchedule") -> JSONObject:
     return node("a", {"taints": [{"key": key, "effect": effect}]})
 
 
-def test_of_a_daemon_set_are_bound_to_their_nodes() -> None:
+def test_pods_of_a_daemon_set_are_bound_to_their_nodes() -> None:
     term = {"matchExpressions": [{"key": "k", "operator": "Exists"}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
     affinity = {"nodeAffinity": required, "podAffinity": {}}
@@ -72,7 +72,7 @@ def test_of_a_daemon_set_are_bound_to_their_nodes() -> None:
     assert pod["spec"]["affinity"] == {"nodeAffinity": only, "podAffinity": {}}
 
 
-def test_of_a_daemon_set_are_for_the_nodes_that_take_them() -> None:
+def test_pods_of_a_daemon_set_are_for_the_nodes_that_take_them() -> None:
     assert on_nodes(node("a"), node("b", labels={"zone": "b"}), nodeSelector={"zone": "b"}) == ["b"]
     assert on_nodes(tainted("k")) == []
     assert on_nodes(tainted("k", "PreferNoSchedule")) == ["a"]
@@ -92,21 +92,21 @@ def test_of_a_daemon_set_are_for_the_nodes_that_take_them() -> None:
         ("network-unavailable", "NoSchedule", False),
     ],
 )
-def test_of_a_daemon_set_tolerate_a_nodes_state(key: str, effect: str, *, is_tolerated: bool) -> None:
+def test_pods_of_a_daemon_set_tolerate_a_nodes_state(key: str, effect: str, *, is_tolerated: bool) -> None:
     assert on_nodes(tainted(f"node.kubernetes.io/{key}", effect)) == (["a"] if is_tolerated else [])
 
 
-def test_of_a_daemon_set_on_the_hosts_network_need_no_other() -> None:
+def test_pods_of_a_daemon_set_on_the_hosts_network_need_no_other() -> None:
     assert on_nodes(tainted("node.kubernetes.io/network-unavailable"), hostNetwork=True) == ["a"]
 
 
-def test_a_pod_is_a_workload_too() -> None:
+def test_a_pod_is_a_workload() -> None:
     assert is_workload({"apiVersion": "v1", "kind": "Pod"})
     assert not is_workload({"apiVersion": "v1", "kind": "Node"})
 
 
 @pytest.mark.parametrize("template", [1, None, {"spec": 5}, {}])
-def test_are_not_made_from_other_kinds(template: object) -> None:
+def test_pods_are_not_made_from_malformed_templates(template: object) -> None:
     obj = {**workload("apps/v1", "Deployment"), "spec": {"template": template}}
     with pytest.raises(MalformedError, match=r"spec\.template is not a pod template with a spec"):
         list(pods_of(obj, []))
@@ -145,6 +145,6 @@ def owned(name: str, kind: str, owner: str, node_name: str = "a", **metadata: An
         ),
     ],
 )
-def test_that_already_run_are_not_made_again(obj: JSONObject, pod: JSONObject, expected: list[str]) -> None:
+def test_pods_that_already_run_are_not_made_again(obj: JSONObject, pod: JSONObject, expected: list[str]) -> None:
     found = list(pods_of(obj, [node("a"), node("b")], Running([pod])))
     assert [each["metadata"]["name"] for each in found] == expected

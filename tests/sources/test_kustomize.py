@@ -37,7 +37,7 @@ def overlay(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("name", "verb"), [("kustomize", "build"), ("kubectl", "kustomize")])
-def test_it_is_built_by_what_is_there(name: str, verb: str, path: Path, overlay: Path) -> None:
+def test_a_kustomization_is_built_by_kustomize_or_kubectl(name: str, verb: str, path: Path, overlay: Path) -> None:
     program(path, name, PRINTS)
     done = draguard("validate", "-o", "json", overlay)
     (found,) = json.loads(done.out)["findings"]
