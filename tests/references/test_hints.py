@@ -124,6 +124,29 @@ WITHOUT_KIND = "leave it out: the driver takes parameters without apiVersion and
             + "  resourceClaims: [{name: gpu, resourceClaimName: c}]",
             ["write limits alone: requests are the same, as such resources are not overcommitted"],
         ),
+        (
+            SLICE.replace("devices:", "sharedCounters: [{name: c, counters: {a: {value: 1}}}]\n  devices:").replace(
+                ", attributes: {model: {value: A}}", ""
+            ),
+            ["write sharedCounters into a slice of their own in the same pool, and count it in resourceSliceCount"],
+        ),
+        (
+            SLICE.replace(
+                "attributes: {model: {value: A}}", "taints: [{key: a}, {key: b, effect: NoExecute, timeAdded: now}]"
+            ),
+            [
+                "NoSchedule keeps new pods away, NoExecute evicts running ones, too",
+                "write a time as in 2026-01-31T12:00:00Z",
+            ],
+        ),
+        (
+            asking("count: 1").replace("requests: [", "requests: [{name: gpu, exactly: {deviceClassName: nic}}, "),
+            ['another one is called "gpu", too: give this one a name of its own'],
+        ),
+        (
+            selecting("gpu.nvidia.com", 'device.attributes["gpu.nvidia.com"].driverVersion >= "580"'),
+            ['compare it as in .compareTo(semver("580.0.0")) >= 0'],
+        ),
         (RULE, ["name the pool: most drivers name a node's pool after the node"]),
         (SLICE, ["write the field of its type: bool, int, string or version"]),
         (constrained("pcieroot"), ['did you mean "resource.kubernetes.io/pcieRoot"?']),

@@ -11,7 +11,15 @@ from webhook.problem import Advice, Fix
 from webhook.records import NamedTuple
 from webhook.references.requests import drivers_of
 from webhook.references.rules import MEANT, finding, in_expression, listed, rule
-from webhook.references.selecting import OTHER_HOLDER, SELECTING, WRITTEN_TYPES, held_elsewhere, reads_of, selectors_of
+from webhook.references.selecting import (
+    OTHER_HOLDER,
+    SELECTING,
+    WRITTEN_TYPES,
+    held_elsewhere,
+    reads_of,
+    selectors_of,
+    text_comparisons,
+)
 from webhook.spelling import nearest
 
 TYPE_CHECKING = False
@@ -124,13 +132,17 @@ def attribute_type(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """
     for selector in unmatched_selectors(obj, context):
         around = Around(selector, context)
+        of_versions = {each.read.offset: each.of_versions for each in text_comparisons(selector.parts)}
         for read, value in _compared(selector.parts.root):
             types = around.types_of(read)
             if types and _TYPES.get(type(value)) not in types:
                 wanted = min(types)
-                hint = _literal(wanted, value)
+                literal = _literal(wanted, value)
+                hint = literal and f"compare it with {literal}"
+                if wanted == "version":
+                    hint = f"compare it as in {of_versions.get(read.offset, _A_VERSION)}"
                 message = f'attribute "{read.domain}/{read.name}" is of type {wanted}, not {_TYPES[type(value)]}'
-                yield finding(selector.path, message, hint and f"compare it with {hint}", "WrongType", read.offset)
+                yield finding(selector.path, message, hint, "WrongType", read.offset)
         for read, method in _called(selector.parts.nodes):
             types = around.types_of(read)
             if types and _METHODS[method] not in types:
@@ -211,8 +223,6 @@ def _names(devices: Devices, read: Read) -> Iterator[str]:
 def _literal(wanted: str, value: Any) -> str:
     """Write a value as a constant of a type; empty if it is none."""
     text_of = str(value).lower() if isinstance(value, bool) else str(value)
-    if wanted == "version":
-        return f'semver("{text_of}")'
     if wanted == "string":
         return f'"{text_of}"'
     is_literal = text_of in {"true", "false"} if wanted == "bool" else text_of.lstrip("-").isdecimal()
@@ -241,8 +251,9 @@ _OF_VERSION: Final = frozenset({"isGreaterThan", "isLessThan", "compareTo", "maj
 _OF_TEXT: Final = frozenset({"startsWith", "endsWith", "contains", "matches", "lowerAscii", "upperAscii"})
 _METHODS: Final = dict.fromkeys(_OF_VERSION, "version") | dict.fromkeys(_OF_TEXT, "string")
 """Methods of one type only, with that type."""
+_A_VERSION: Final = '.compareTo(semver("1.2.3")) >= 0'
 _COMPARED: Final = {
-    "version": 'a version is compared as in .compareTo(semver("1.2.3")) >= 0',
+    "version": f"a version is compared as in {_A_VERSION}",
     "string": "a text is compared as in .startsWith() or .contains()",
     "int": "a number is compared by ==, < or >",
     "bool": "true and false are conditions themselves",

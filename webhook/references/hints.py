@@ -96,12 +96,16 @@ def _unchanged(problem: Problem, _obj: Any) -> Advice:
 
 
 def _repeated(problem: Problem, obj: Any) -> Advice:
-    """Suggest leaving out an item of a list that repeats an earlier one."""
+    """Suggest leaving out an item of a list that repeats an earlier one, or another name for it."""
     around, place = value_at(obj, problem.path[:-1]), problem.path[-1]
-    if isinstance(around, list) and isinstance(place, int) and around[place] in around[:place]:
+    if not isinstance(around, list) or not isinstance(place, int):
+        return Advice()
+    if around[place] in around[:place]:
         is_reference = not isinstance(around[place], dict) or problem.rule == "container-claims"
         return Advice("leave it out: the list has it already", Fix("remove", safe=is_reference))
-    return Advice()
+    name = text(around[place], "name")
+    is_second = name and name in [text(each, "name") for each in around[:place]]
+    return Advice(f'another one is called "{name}", too: give this one a name of its own' if is_second else "")
 
 
 def _respelt(name: object, field: str | int, *, has_dots: bool = True) -> Advice:
@@ -255,6 +259,13 @@ _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
     ),
     "amounts-of-resources": _amounts,
     "prefixed-resource-name": _prefixed,
+    "devices-or-counters": lambda *_: Advice(
+        "write sharedCounters into a slice of their own in the same pool, and count it in resourceSliceCount"
+    ),
+    "timestamp": lambda *_: Advice("write a time as in 2026-01-31T12:00:00Z"),
+    "required": lambda problem, _: Advice(
+        "NoSchedule keeps new pods away, NoExecute evicts running ones, too" if problem.path[-1:] == ("effect",) else ""
+    ),
     "claims-of-pod-level": lambda *_: Advice("containers use claims: write them into resources.claims of each"),
     "value-to-tolerate": placementhints.of_toleration,
     "value-for-operator": placementhints.of_toleration,
