@@ -19,7 +19,7 @@ from webhook.inventory.resources import amounts, container_requests
 from webhook.objects import at, items, mapping, namespace_of, text
 from webhook.problem import JUDGED_AS
 from webhook.records import NamedTuple
-from webhook.references.requests import field_of, requests_of, requests_of_capacity
+from webhook.references.requests import field_of, requests_of, requests_of_capacity, sorted_out
 from webhook.references.rules import NOTE, finding, listed, rule
 
 TYPE_CHECKING = False
@@ -73,13 +73,12 @@ def _too_many(claim: JSONObject, context: Context) -> str:
     """Say how many devices the requests want together, if no node has so many; empty if one has, or may."""
     total, found = 0, dict[int, Group]()
     for request in requests_of(claim):
-        device_class = context.inventory.find("DeviceClass", text(request.content, "deviceClassName"))
         wanted: Any = mapping(request.content).get("count", 1)
         is_counted = isinstance(wanted, int) and text(request.content, "allocationMode") != "All"
         is_special = "/" in request.name or "adminAccess" in request.content
-        if context.fleet is None or device_class is None or is_special or not is_counted:
+        answer = None if is_special or not is_counted else sorted_out(request.content, context)
+        if answer is None:
             return ""
-        answer = context.fleet.sorted_out(items(device_class, "spec", "selectors"), items(request.content, "selectors"))
         total += wanted
         found |= {each.index: Group(each, (each,), 1) for group in answer.taken for each in group.contents}
     if context.fleet is None or any(each.content.is_shared for each in found.values()):
@@ -123,10 +122,9 @@ def _enough(claim: JSONObject, context: Context) -> Callable[[str], bool]:
     """Return a function that tells whether a node has enough devices for each request, usable or not."""
     numbers: dict[str, list[tuple[int, Counter[str]]]] = {}
     for request in requests_of(claim):
-        device_class = context.inventory.find("DeviceClass", text(request.content, "deviceClassName"))
-        if context.fleet is None or device_class is None:
+        answer = sorted_out(request.content, context)
+        if context.fleet is None or answer is None:
             continue
-        answer = context.fleet.sorted_out(items(device_class, "spec", "selectors"), items(request.content, "selectors"))
         by_node: Counter[str] = Counter()
         for each in context.fleet.places(answer.taken):
             by_node[each.node] += each.devices
@@ -172,13 +170,12 @@ def not_enough_devices(claim: JSONObject, context: Context) -> Iterator[Problem]
     if fleet is None:
         return
     for request in requests_of(claim):
-        device_class = context.inventory.find("DeviceClass", text(request.content, "deviceClassName"))
         wanted: Any = mapping(request.content).get("count") or 1
-        if device_class is None or text(request.content, "allocationMode") == "All" or not isinstance(wanted, int):
+        if text(request.content, "allocationMode") == "All" or not isinstance(wanted, int):
             continue
         own = items(request.content, "selectors")
-        answer = fleet.sorted_out(items(device_class, "spec", "selectors"), own)
-        if answer.failing or (wanted == 1 and answer.taken) or (own and not answer.taken):
+        answer = sorted_out(request.content, context)
+        if answer is None or answer.failing or (wanted == 1 and answer.taken) or (own and not answer.taken):
             continue
         most, node = fleet.most_on_a_node(answer.taken)
         if wanted > most:
@@ -265,12 +262,9 @@ def _nodes_for_each(claim: JSONObject, context: Context) -> Sequence[JSONObject]
     fleet, scene = context.fleet, context.scene
     found: set[str] | None = None
     for request in requests_of(claim):
-        device_class = context.inventory.find("DeviceClass", text(request.content, "deviceClassName"))
-        if fleet is None or device_class is None:
-            return None
-        answer = fleet.sorted_out(items(device_class, "spec", "selectors"), items(request.content, "selectors"))
+        answer = sorted_out(request.content, context)
         wanted = mapping(request.content).get("count")
-        if answer.failing or not answer.taken:
+        if fleet is None or answer is None or answer.failing or not answer.taken:
             return None
         if isinstance(wanted, int) and wanted > 1 and wanted > fleet.most_on_a_node(answer.taken)[0]:
             return None
@@ -297,10 +291,9 @@ class _Less(NamedTuple):
 
 def _lack(request: JSONObject, context: Context) -> str:
     """Name the capacity of which no device has enough for a request, and the most that one has."""
-    device_class = context.inventory.find("DeviceClass", text(request, "deviceClassName"))
-    if context.fleet is None or device_class is None:
+    answer = sorted_out(request, context)
+    if context.fleet is None or answer is None:
         return ""
-    answer = context.fleet.sorted_out(items(device_class, "spec", "selectors"), items(request, "selectors"))
     contents = [content for group in answer.taken for content in group.contents][:_CONTENTS_MOST]
     lacks = [context.fleet.lack(mapping(request, "capacity", "requests"), each) for each in contents]
     known = {amount(parse_quantity(each.left)) if each.left else -1: each.text for each in lacks if each}

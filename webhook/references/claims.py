@@ -5,7 +5,7 @@ from __future__ import annotations
 from webhook.inventory import CLAIMS, devices_path
 from webhook.objects import at, items, mapping, name_of, number, text, texts
 from webhook.problem import Advice, Path
-from webhook.references.requests import drivers_of, requests_of, wrong_drivers
+from webhook.references.requests import class_of, drivers_of, requests_of, wrong_drivers
 from webhook.references.rules import finding, in_expression, in_place, rule
 
 TYPE_CHECKING = False
@@ -57,7 +57,7 @@ def claim_config_for_other_driver(claim: JSONObject, context: Context) -> Iterat
     path = devices_path(claim)
     by_name: dict[str, set[str]] = {}
     for request in requests_of(claim):
-        found = context.inventory.find("DeviceClass", text(request.content, "deviceClassName"))
+        found = class_of(request.content, context)
         selected = drivers_of(items(found, "spec", "selectors") + items(request.content, "selectors"), context)
         by_name[request.name] = selected
     for index, each in enumerate(items(claim, *path, "config")):
@@ -116,7 +116,7 @@ def contradicting_drivers(claim: JSONObject, context: Context) -> Iterator[Probl
     A device belongs to one driver. Selectors must all hold: those of the class and those of the request.
     """
     for request in requests_of(claim):
-        found = context.inventory.find("DeviceClass", text(request.content, "deviceClassName"))
+        found = class_of(request.content, context)
         of_class = drivers_of(items(found, "spec", "selectors"), context)
         for index, selector in enumerate(items(request.content, "selectors")):
             others = drivers_of([selector], context) - of_class

@@ -6,7 +6,7 @@ from webhook.inventory import CLAIMS, devices_path
 from webhook.objects import items, number, text, texts
 from webhook.problem import Advice, Fix, value_at
 from webhook.records import NamedTuple
-from webhook.references.requests import drivers_of, requests_of
+from webhook.references.requests import class_of, drivers_of, requests_of
 from webhook.references.rules import MEANT, NOTE, finding, listed, rule
 from webhook.spelling import nearest
 
@@ -109,7 +109,7 @@ def constraint_not_published(claim: JSONObject, context: Context) -> Iterator[Pr
         return
     for each in _constraints(claim, *_FIELDS):
         for request in each.requests:
-            device_class = context.inventory.find("DeviceClass", text(request.content, "deviceClassName"))
+            device_class = class_of(request.content, context)
             around = items(device_class, "spec", "selectors")
             known = fleet.published(around, "attributes")
             if device_class and (known or fleet.of_class(around)) and (each.domain, each.name) not in known:

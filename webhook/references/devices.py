@@ -11,7 +11,7 @@ from webhook.deviceselectors.reads import reads
 from webhook.inventory import CLAIMS
 from webhook.objects import items, mapping, text
 from webhook.problem import Advice, Fix
-from webhook.references.requests import requests_of, requests_of_capacity
+from webhook.references.requests import class_of, requests_of, requests_of_capacity
 from webhook.references.rules import ask_first, finding, in_expression, instead, listed, rule
 from webhook.references.selecting import (
     OTHER_HOLDER,
@@ -170,7 +170,7 @@ def selects_nothing(obj: JSONObject, context: Context) -> Iterator[Problem]:
             yield from _nothing(fleet, (), own, ("spec", "selectors"), "the class")
         return
     for request in requests_of(obj):
-        device_class = context.inventory.find("DeviceClass", text(request.content, "deviceClassName"))
+        device_class = class_of(request.content, context)
         own = items(request.content, "selectors")
         if device_class is not None and own:
             around = items(device_class, "spec", "selectors")

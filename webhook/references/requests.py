@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webhook.allocation.devices import Content
+    from webhook.deviceselectors.fleet import Sorted
     from webhook.objects import JSONObject
     from webhook.problem import Problem
     from webhook.references.rules import Context
@@ -44,13 +45,26 @@ def requests_of(claim: JSONObject) -> Iterator[Request]:
             yield Request(name, (*here, "firstAvailable", place), alternative)
 
 
+def class_of(request: JSONObject, context: Context) -> JSONObject | None:
+    """Return the DeviceClass that a request names; None if it is unknown."""
+    return context.inventory.find("DeviceClass", text(request, "deviceClassName"))
+
+
+def sorted_out(request: JSONObject, context: Context) -> Sorted | None:
+    """Sort the devices by the selectors of a request and its class; None if the class or the devices are unknown."""
+    fleet, device_class = context.fleet, class_of(request, context)
+    if fleet is None or device_class is None:
+        return None
+    return fleet.sorted_out(items(device_class, "spec", "selectors"), items(request, "selectors"))
+
+
 def requests_of_capacity(claim: JSONObject, context: Context) -> Iterator[tuple[Request, Sequence[Content]]]:
     """Yield the requests with capacity, and the devices of their classes, if there are any."""
     fleet = context.fleet
     if fleet is None:
         return
     for request in requests_of(claim):
-        device_class = context.inventory.find("DeviceClass", text(request.content, "deviceClassName"))
+        device_class = class_of(request.content, context)
         if device_class is None or not mapping(request.content, "capacity", "requests"):
             continue
         if contents := fleet.of_class(items(device_class, "spec", "selectors")):
