@@ -223,7 +223,7 @@ def test_what_never_is_allocated_names_the_release() -> None:
     [
         ("memory: 60Gi", ""),
         ("memory: 100Gi", "capacity memory: a device has 80Gi, 100Gi is wanted; "),
-        ("cores: 1", "capacity cores is not published; "),
+        ("cores: 1", "capacity cores is not published: a device has memory; "),
     ],
 )
 def test_capacity_that_no_device_has_is_named_with_the_most_that_one_has(wanted: str, said: str) -> None:

@@ -306,12 +306,16 @@ def test_capacity_that_is_left(wanted: str, text: str) -> None:
     assert isinstance(attempt.on(NODE), Result) is (text == "")
 
 
-def test_a_capacity_that_there_is_not() -> None:
-    attempt = Allocator(CLASSES, [resource_slice(device("d0"))], features=ALL).attempt(
+@pytest.mark.parametrize(
+    ("published", "has"), [("", ""), ("b a", ": a device has a, b"), ("d c b a", ": a device has a, b, c, …")]
+)
+def test_a_capacity_that_there_is_not(published: str, has: str) -> None:
+    capacity = {name: {"value": "1"} for name in published.split()}
+    attempt = Allocator(CLASSES, [resource_slice(device("d0", capacity=capacity))], features=ALL).attempt(
         [claim(request(capacity={"requests": {"memory": "1"}}))]
     )
     [[reason]] = [funnel.reasons() for funnel in attempt.explain(NODE)]
-    assert reason.text == "capacity memory is not published"
+    assert reason.text == f"capacity memory is not published{has}"
 
 
 def test_devices_are_distinguished_by_the_attributes_that_a_selector_reads() -> None:

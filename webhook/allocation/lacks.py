@@ -10,10 +10,14 @@ from webhook.records import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
+    from typing import Any, Final
 
     from webhook.allocation.capacity import Take
     from webhook.objects import JSONObject
+
+
+_NAMED: Final = 3
+"""How many of a device's capacities are named."""
 
 
 class Lack(NamedTuple):
@@ -50,7 +54,9 @@ def lack_of_capacity(
     """
     if take is None:
         missing = next(name for name in requests or () if name not in capacity)
-        return Lack(f"capacity {missing} is not published")
+        known = sorted(capacity)
+        has = f": a device has {', '.join(known[:_NAMED])}{', …' if len(known) > _NAMED else ''}" if known else ""
+        return Lack(f"capacity {missing} is not published{has}")
     for name, needed in take.amounts.items():
         taken = (used or {}).get(name, 0)
         free = take.limits[name] - taken
