@@ -60,7 +60,7 @@ def test_a_pattern_takes_no_more_than_linear_time() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["**/" + "[a-z]*?" * 140, "x" * 1000])
-@pytest.mark.parametrize("count", [190, 1000])
+@pytest.mark.parametrize("count", [pytest.param(190, marks=pytest.mark.slow), 1000])
 def test_more_patterns_than_can_be_matched_at_once_are_refused(pattern: str, count: int) -> None:
     with pytest.raises(PatternError, match="too many or too long"):
         Globs([f"{pattern}{number}" for number in range(count)], ".")

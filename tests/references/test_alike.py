@@ -212,6 +212,7 @@ def found_alone(*, has_class: bool) -> tuple[Inventory, list[tuple[dict[str, Any
     return inventory, [(each, alone(each)) for each in different.values()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [1, -1])  # the first of a shape is what the others may be taken for
 @pytest.mark.parametrize("has_class", [True, False])
 def test_what_is_found_by_shape_is_what_is_found_alone(step: int, *, has_class: bool) -> None:
