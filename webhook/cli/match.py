@@ -18,7 +18,7 @@ from webhook.cli.arguments import UsageError
 from webhook.cli.console.expressions import located_in_option
 from webhook.cli.console.lines import colored, show_lines
 from webhook.cli.console.output import OWN_FAILURE, UNREAD, wants_colors
-from webhook.cli.console.reading import read_sources
+from webhook.cli.console.reading import piped_twice, read_sources
 from webhook.cli.console.structured import show_structured
 from webhook.cli.options.cluster import DETAILS, malformed, not_found, read_cluster
 from webhook.cli.options.refused import Refused, show_refusals
@@ -27,7 +27,7 @@ from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet, Query, Row,
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import reads
 from webhook.deviceselectors.repeated import published_twice
-from webhook.documents import STDIN, Unreadable
+from webhook.documents import Unreadable
 from webhook.findings import FAILED, GRAVE, guarded, own_failure, unread
 from webhook.inventory import CLAIMS, Inventory, MalformedError
 from webhook.objects import items, mapping, name_of, namespace_of, text
@@ -86,8 +86,8 @@ def run(arguments: Namespace) -> int:
     _take_expressions(arguments)
     if not arguments.paths and not arguments.expression:
         raise UsageError("nothing to match: give manifests of claims, templates or classes, or -e with a selector")
-    if STDIN in arguments.paths and STDIN in arguments.cluster:
-        raise UsageError("standard input (-) cannot be both the manifests and the cluster: give one of them as files")
+    if complaint := piped_twice({"the manifests": arguments.paths, "the cluster": arguments.cluster}):
+        raise UsageError(complaint)
     report = Report()
     inventory = read_cluster(arguments.cluster, report, quiet=arguments.quiet)
     texts: dict[str, list[str]] = {}

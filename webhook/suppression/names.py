@@ -75,3 +75,16 @@ def called(finding: Finding) -> Iterator[str]:
 def names(name: str, finding: Finding) -> bool:
     """Tell whether a name matches the rule of a finding."""
     return any(each == name or _fnmatch.fnmatchcase(each, name) for each in called(finding))
+
+
+def any_names(rules: Iterable[str], finding: Finding, used: set[str]) -> bool:
+    """Tell whether any of some names matches the rule of a finding.
+
+    Args:
+        rules: The names.
+        finding: The finding.
+        used: Receives the names that do.
+    """
+    matching = [name for name in rules if names(name, finding)]
+    used.update(matching)
+    return bool(matching)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from webhook.findings import Finding, Suppression
 from webhook.problem import WARNING, Key, Path, Problem
 from webhook.records import NamedTuple
-from webhook.suppression.names import names
+from webhook.suppression.names import any_names
 from webhook.suppression.statements import UNUSED, finding_at
 
 TYPE_CHECKING = False
@@ -43,9 +43,7 @@ class PathIgnore(NamedTuple):
 
     def suppresses(self, finding: Finding) -> Suppression | None:
         """Suppress a finding of its rules."""
-        matching = [name for name in self.rules if names(name, finding)]
-        self.used.update(matching)
-        return Suppression(PATH, self.reason) if matching else None
+        return Suppression(PATH, self.reason) if any_names(self.rules, finding, self.used) else None
 
     def unused(self) -> Iterator[Finding]:
         """Report the rules of which it has suppressed no finding."""

@@ -14,7 +14,7 @@ from webhook.limits import MOST_FINDINGS
 from webhook.patterns import Pattern
 from webhook.problem import WARNING, Key, Path, Problem, cut
 from webhook.records import NamedTuple
-from webhook.suppression.names import is_known, names, names_in, suggestion
+from webhook.suppression.names import any_names, is_known, names_in, suggestion
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,9 +88,7 @@ class Statement(NamedTuple):
 
     def suppresses(self, finding: Finding) -> Suppression | None:
         """Suppress a finding in its scope; None if it is about another rule."""
-        matching = [name for name in self.rules if names(name, finding)]
-        self.used.update(matching)
-        return Suppression(self.kind, self.reason) if matching else None
+        return Suppression(self.kind, self.reason) if any_names(self.rules, finding, self.used) else None
 
     def faults(self, is_known_to_matter: Callable[[str], bool]) -> Iterator[Finding]:
         """Report the rules of which it has suppressed no finding, and a missing reason for the others.

@@ -17,12 +17,22 @@ from webhook.sources import RenderOptions, SourceError, is_rendered, read
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Final
 
     from webhook.documents import Document
 
 _NO_OBJECT: Final = "no manifest: no document in it has an apiVersion or a kind"
+
+
+def piped_twice(inputs: Mapping[str, Sequence[str]]) -> str:
+    """Return the complaint that standard input is given as two inputs; empty if it is not.
+
+    Args:
+        inputs: The paths of each input, by its name.
+    """
+    first, second, *_ = *(name for name, paths in inputs.items() if STDIN in paths), "", ""
+    return f"standard input (-) cannot be both {first} and {second}: give one of them as files" if second else ""
 
 
 def paths_of(arguments: Namespace) -> list[str]:

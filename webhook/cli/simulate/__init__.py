@@ -15,14 +15,14 @@ from webhook.cli.arguments import UsageError
 from webhook.cli.console.lines import show_lines
 from webhook.cli.console.output import OWN_FAILURE, wants_colors
 from webhook.cli.console.progress import counting
-from webhook.cli.console.reading import read_sources
+from webhook.cli.console.reading import piped_twice, read_sources
 from webhook.cli.console.structured import show_structured
 from webhook.cli.options.cluster import DETAILS, malformed, not_found, read_cluster
 from webhook.cli.options.refused import Refused, show_refusals
 from webhook.cli.options.release import feature_gates, kubernetes
 from webhook.cli.simulate.names import take_names
 from webhook.cli.simulate.report import Text, gets_devices
-from webhook.documents import STDIN, Unreadable
+from webhook.documents import Unreadable
 from webhook.findings import FAILED, GRAVE, guarded, own_failure, unread
 from webhook.inventory import Inventory, MalformedError, in_namespace
 from webhook.inventory.claims import POD
@@ -92,8 +92,8 @@ def run(arguments: Namespace) -> int:
         settings = Settings.of(stated, feature_gates(arguments, stated))
     except ValueError as error:
         raise UsageError(f"--kubernetes-version: {error}") from error
-    if STDIN in arguments.paths and STDIN in arguments.cluster:
-        raise UsageError("standard input (-) cannot be both the pods and the cluster: give one of them as files")
+    if complaint := piped_twice({"the pods": arguments.paths, "the cluster": arguments.cluster}):
+        raise UsageError(complaint)
     report = Report()
     inventory = read_cluster(arguments.cluster, report, quiet=arguments.quiet)
     if report.errors and not (inventory.all("Node") or inventory.all("Pod")):

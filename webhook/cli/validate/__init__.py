@@ -7,6 +7,7 @@ from functools import partial
 from webhook.api.versions import release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.output import check_outputs, show
+from webhook.cli.console.reading import piped_twice
 from webhook.cli.options.cluster import read_cluster
 from webhook.cli.options.release import kubernetes_versions
 from webhook.cli.options.suppressing import suppress, suppressions
@@ -171,15 +172,14 @@ def _check_together(arguments: Namespace, paths: Sequence[str], versions: Sequen
     """
     message = ""
     inputs = {"the manifests": paths, "their --old state": arguments.old, "the objects of --cluster": arguments.cluster}
-    piped = [name for name, given in inputs.items() if STDIN in given]
     if arguments.subresource and not (arguments.old or arguments.against):
         message = f"--subresource {arguments.subresource} judges updates: give the earlier state with --old"
     elif arguments.old and arguments.against:
         message = "--old and --against are two earlier states: give one of them"
     elif arguments.new_only and not arguments.against:
         message = "--new-only leaves out what an earlier state has: give its revision with --against"
-    elif piped[1:]:
-        message = f"standard input (-) cannot be both {piped[0]} and {piped[1]}: give one of them as files"
+    elif complaint := piped_twice(inputs):
+        message = complaint
     elif versions[1:] and STDIN in arguments.policies:
         message = "--policies: standard input (-) is read once, and policies for each release: give them as files"
     if message:
