@@ -97,6 +97,17 @@ def test_the_usual_pod_takes_the_shortcut(rules: ReviewOptions, policies: Review
         compare(BODY, options)
 
 
+@pytest.mark.parametrize("name", ['a"b', "a\\b", "\n", "é", "a b", "class", "\ud7ff", ""])
+def test_policies_may_read_fields_of_any_name(name: str) -> None:
+    escaped = json.dumps(name)
+    validations = [{"expression": f"object.spec[?{escaped}].orValue('x') == 'x'"}]
+    options = ReviewOptions(policies=load([policy("names", [PODS], validations=validations), binding("names")]))
+    for _ in range(OFTEN + 1):
+        compare(BODY, options)
+    for value in "x", "y", None:
+        compare(changed("request", "object", "spec", name, to=value), options)
+
+
 def test_a_policy_sees_what_it_reads(policies: ReviewOptions) -> None:
     body = changed("request", "object", "spec", "containers", 1, "env", to=[{"name": "DEBUG"}])
     assert not is_short(body, policies)

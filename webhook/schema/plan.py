@@ -194,19 +194,30 @@ def _plan_of(struct: CompiledStruct, extent: Extent | None, constants: Mapping[s
     if struct.type.box:
         namespace["__getattr__"] = _boxed(struct.type.box)
     others = {name for part in parts for name in part.type.fields} - known.keys() - struct.inline
-    make = partial(defstruct, struct.type.__name__, namespace=namespace, kw_only=True, gc=False)
+    make = partial(defstruct, struct.type.__name__, kw_only=True, gc=False)
     if extent is None:
         # Fields of other releases are None: no planned value has them.
         namespace |= dict.fromkeys(others)
-        type_ = make(_defined(types), forbid_unknown_fields=struct.target.strict)
+        type_ = make(_defined(types), namespace=namespace, forbid_unknown_fields=struct.target.strict)
     else:
         types |= dict.fromkeys(others, (_NONE, None))
         types |= {name: (Literal[value],) for name, value in (constants or {}).items()}
-        # Fields that only others know: their names may be any text.
-        unknown = {f"_{place}": name for place, name in enumerate(extent.parts.keys() - types.keys())}
-        types |= dict.fromkeys(unknown, (_NOT_NULL, None))
-        type_ = make(_defined(types), bases=(Decoded,), rename=unknown)
+        type_ = _decoded(partial(make, namespace=namespace), types, extent.parts.keys() - types.keys())
     return _Plan(type_, plans, partial(_examination, parts, plans, needed))
+
+
+def _decoded(make: Callable[..., type], types: Mapping[str, tuple[Any, ...]], unknown: Iterable[str]) -> type:
+    """Make the type of decoded structs, which have fields that only others know; their names may be any text.
+
+    Raises:
+        ReadAsWholeError: msgspec cannot look for such a name.
+    """
+    names = {f"_{place}": name for place, name in enumerate(unknown)}
+    fields = _defined({**types, **dict.fromkeys(names, (_NOT_NULL, None))})
+    try:
+        return make(fields, bases=(Decoded,), rename=names)
+    except ValueError as error:
+        raise ReadAsWholeError from error
 
 
 def _types(
