@@ -20,7 +20,8 @@ from webhook.admission import Answer
 from webhook.certificates import certs
 from webhook.server import Certificate
 from webhook.server.http.limits import Limits
-from webhook.server.process.running import Server, listen
+from webhook.server.process.listening import listen
+from webhook.server.process.running import Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -15,7 +15,7 @@ from webhook.server import Chore, create_app
 from webhook.server.http.limits import Limits
 from webhook.server.http.pages import Pages
 from webhook.server.http.probes import make_probes
-from webhook.server.process.running import listen
+from webhook.server.process.listening import listen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

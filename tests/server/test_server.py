@@ -25,7 +25,7 @@ from webhook.certificates import certs
 from webhook.server import Adapter, Certificate, ServerError, create_app, serve
 from webhook.server.http.limits import Limits
 from webhook.server.http.probes import make_probes
-from webhook.server.process.running import listen
+from webhook.server.process.listening import listen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
