@@ -141,6 +141,15 @@ FIXED = [
     ("a capacity compared by an operator", '.compareTo(quantity("40Gi")) >= 0', ' >= quantity("40Gi")'),
     ("a capacity compared with a text", '.compareTo(quantity("40Gi")) >= 0', ' >= "40Gi"'),
     ("a text in the place of a quantity", 'quantity("40Gi")', '"40Gi"'),
+    ("a quantity without quotes", 'quantity("40Gi")', "quantity(40Gi)"),
+    (
+        "a quantity of a capacity",
+        'device.capacity["gpu.example.com"].memory',
+        'quantity(device.capacity["gpu.example.com"].memory)',
+    ),
+    ("a function in another case", ".compareTo(", ".compareto("),
+    ("a misspelt field of the device", "device.capacity[", "device.capacty["),
+    ("an attribute of the driver's name alone", BOTH, 'driver == "gpu.example.com"'),
     ("the value of a capacity", "memory.compareTo", "memory.value.compareTo"),
     (
         "a misspelt attribute of a constraint",

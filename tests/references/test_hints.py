@@ -147,6 +147,24 @@ WITHOUT_KIND = "leave it out: the driver takes parameters without apiVersion and
             selecting("gpu.nvidia.com", 'device.attributes["gpu.nvidia.com"].driverVersion >= "580"'),
             ['compare it as in .compareTo(semver("580.0.0")) >= 0'],
         ),
+        *(
+            (selecting("gpu", expression.replace("CAPACITY", 'device.capacity["d.example.com"].memory')), [hint])
+            for expression, hint in (
+                ("int(CAPACITY) > 40", "a capacity becomes a number by a method: ….memory.asInteger() > 40000000000"),
+                (
+                    'CAPACITY + quantity("1") > quantity("2")',
+                    'quantities are added by methods: ….memory.add(quantity("1Gi")), ….memory.sub(…)',
+                ),
+                (
+                    'device.attributes.has("model")',
+                    'has() takes a field after a dot: has(device.attributes["DRIVER"].model)',
+                ),
+                (
+                    'device.attributes["d.example.com"].version.isLessThan("1.2.3")',
+                    'state the type: quantity("40Gi") for a capacity, semver("1.0.0") for a version',
+                ),
+            )
+        ),
         (RULE, ["name the pool: most drivers name a node's pool after the node"]),
         (SLICE, ["write the field of its type: bool, int, string or version"]),
         (constrained("pcieroot"), ['did you mean "resource.kubernetes.io/pcieRoot"?']),

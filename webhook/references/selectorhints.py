@@ -83,6 +83,14 @@ _TYPES: Final = (
         "a capacity is a quantity: leave out quantity(…) around it",
     ),
     (
+        re.compile(r"'(?:int|uint|double|string)' applied to '\(kubernetes\.Quantity\)'"),
+        "a capacity becomes a number by a method: ….memory.asInteger() > 40000000000",
+    ),
+    (
+        re.compile(r"'_[-+]_' applied to '\(kubernetes\.Quantity, kubernetes\.Quantity\)"),
+        'quantities are added by methods: ….memory.add(quantity("1Gi")), ….memory.sub(…)',
+    ),
+    (
         re.compile(r"operator: Quantity|applied to '\(kubernetes\.Quantity, [\w.]+\)'"),
         'a capacity is a quantity: compare it as in …memory.compareTo(quantity("40Gi")) >= 0',
     ),
@@ -149,9 +157,13 @@ _ATTRIBUTE: Final = r"""(device\.attributes\[["'][^"']+["']\]\.\w+)"""
 _TEXT: Final = r"""("[^"\\]*"|'[^'\\]*')"""
 _AMOUNT: Final = r"""(?P<amount>"[^"\\]*"|'[^'\\]*')"""
 """A text that is meant as a quantity."""
+_VERSION: Final = r"""("[0-9]+\.[0-9]+\.[0-9]+"|'[0-9]+\.[0-9]+\.[0-9]+')"""
 _ORDER: Final = r"(>=|<=|>|<)"
 _ONE: Final = r"""(?:"[^"\\]*"|'[^'\\]*'|-?[0-9]+)"""
+_BARE_AMOUNT: Final = re.compile(r"""\bquantity\(\s*([0-9.]+(?:[KMGTPE]i|[kMGTPE]))\s*\)""")
 _REWRITTEN: Final = (
+    (_BARE_AMOUNT, r'quantity("\1")'),
+    (re.compile(rf"{_ATTRIBUTE}\.(isGreaterThan|isLessThan|compareTo)\({_VERSION}\)"), r"\1.\2(semver(\3))"),
     (re.compile(rf"quantity\(\s*{_CAPACITY}\s*\)"), r"\1"),
     (re.compile(rf"{_CAPACITY}\s*{_ORDER}\s*(quantity\({_AMOUNT}\))"), r"\1.compareTo(\3) \2 0"),
     (re.compile(rf"{_ATTRIBUTE}\s*{_ORDER}\s*(semver\({_TEXT}\))"), r"\1.compareTo(\3) \2 0"),
@@ -176,6 +188,7 @@ _NAMES: Final = (
     *("exists", "exists_one", "all", "filter", "includes"),
 )
 _INSTEAD: Final = {
+    "has": f'has() takes a field after a dot: has(device.attributes["{DRIVER}"].model)',
     "exists": "exists() is for lists: has(…) asks whether a field is there",
     "any": "CEL searches a list by exists(): ….exists(x, x == …)",
     "len": "CEL counts by size()",
@@ -219,15 +232,24 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
     if not isinstance(expression, str):
         return Advice()
     message = _first_error(problem.message)
-    if advice := syntax(message, expression):
+    if advice := _unquoted(expression) or syntax(message, expression):
         return advice
     if advice := _dotted(expression) or _choice(message, expression) or _quantity(message, expression):
         return advice
-    hint, domain = _unknown(message, expression) or _types(message, expression), only_domain(obj)
+    unknown = _unknown(message, expression)
+    if unknown.fix:
+        return unknown
+    hint, domain = unknown.hint or _types(message, expression), only_domain(obj)
     if hint.startswith(NAME_DOMAIN) and domain:
         corrected = _FIELD.sub(rf'device.\1["{domain}"].\2', expression)
         return Advice(hint.replace(DRIVER, domain), Fix("replace", corrected, safe=False))
     return _corrected(hint.replace(DRIVER, domain or DRIVER), expression)
+
+
+def _unquoted(expression: str) -> Advice | None:
+    """Suggest quotes for an amount; None if none lacks them."""
+    amount = _BARE_AMOUNT.search(expression)
+    return _corrected(f'the amount is a text in quotes: quantity("{amount[1]}")', expression) if amount else None
 
 
 def _first_error(message: str) -> str:
@@ -290,44 +312,53 @@ def _rewritten(expression: str, message: str, written: str, replacement: str) ->
     return Fix("replace", f"{expression[:at]}{replacement}{expression[at + len(written) :]}")
 
 
-def _unknown(message: str, expression: str) -> str:
+def _unknown(message: str, expression: str) -> Advice:
     match = _UNDEFINED.search(message) or _UNDECLARED.search(message)
     if match is None:
-        return ""
+        return Advice()
     if gate := _GATED.get(match[1]):
-        return f"{match[1]} needs the feature gate {gate}, which is off"
-    return (_undefined if match.re is _UNDEFINED else _undeclared)(match[1], message, expression)
+        return Advice(f"{match[1]} needs the feature gate {gate}, which is off")
+    place = _place(expression, message)
+    return (_undefined if match.re is _UNDEFINED else _undeclared)(match[1], place, expression)
+
+
+def _near(name: str, near: str, place: int, expression: str) -> Advice:
+    """Suggest another name; a compiler's place is that of a name, of the dot in front or the parenthesis behind it."""
+    start = place - len(name) if expression.startswith("(", place) else place + expression.startswith(".", place)
+    is_there = expression.startswith(name, start)
+    corrected = f"{expression[:start]}{near}{expression[start + len(name) :]}"
+    fix = Fix("replace", corrected, safe=name.lower() == near.lower()) if is_there else None
+    return Advice(f"did you mean {near}?", fix)
 
 
 _UNSEEN: Final = frozenset({"name", "node", "nodeName", "pool"})
 """What selectors cannot read of a device."""
 
 
-def _undefined(name: str, _message: str, _expression: str) -> str:
+def _undefined(name: str, place: int, expression: str) -> Advice:
     if name in _UNSEEN:
-        return "selectors read attributes and capacities, not the names of devices, pools and nodes"
+        return Advice("selectors read attributes and capacities, not the names of devices, pools and nodes")
     near = nearest(name, _FIELDS)
-    return f"did you mean {near}?" if near else _OF_DOMAINS.format(name)
+    return _near(name, near, place, expression) if near else Advice(_OF_DOMAINS.format(name))
 
 
 _UNQUOTED: Final = re.compile(r"\w[-./\w]*+(?!\()")
 """A text without quotes, such as a driver's name; a call is none."""
 
 
-def _undeclared(name: str, message: str, expression: str) -> str:
+def _undeclared(name: str, place: int, expression: str) -> Advice:
     dashed = re.search(rf"\.(\w+(?:-\w+)*-{name})\b", expression)
     if dashed and f".{name}" not in expression:
-        return f"CEL reads {dashed[1]} as a subtraction: names of attributes have no dashes"
+        return Advice(f"CEL reads {dashed[1]} as a subtraction: names of attributes have no dashes")
     if name in _INSTEAD:
-        return _INSTEAD[name]
+        return Advice(_INSTEAD[name])
     if near := f"device.{name}" if name in _FIELDS else nearest(name, _NAMES):
-        return f"did you mean {near}?"
-    place = _place(expression, message)
+        return _near(name, near, place, expression)
     if expression[:place].rstrip().endswith(_BEFORE_VALUES):
         whole = _UNQUOTED.match(expression, place)
-        return f'put text in quotes: "{whole[0].rstrip("-./") if whole else name}"'
+        return Advice(f'put text in quotes: "{whole[0].rstrip("-./") if whole else name}"')
     is_called = expression.startswith("(", place)  # the place of a call is its parenthesis
-    return "only `device` and CEL's functions are defined here" if is_called else _OF_DOMAIN.format(name)
+    return Advice("only `device` and CEL's functions are defined here" if is_called else _OF_DOMAIN.format(name))
 
 
 def _dotted(expression: str) -> Advice | None:
