@@ -32,6 +32,12 @@ def test_a_new_pod_is_completed() -> None:
     ]
 
 
+def test_a_workload_has_a_status() -> None:
+    workload = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}, "spec": {}}
+    assert with_defaults(workload)["status"] == {}
+    assert with_defaults(workload | {"status": {"replicas": 1}})["status"] == {"replicas": 1}
+
+
 def test_what_is_given_stays() -> None:
     given = POD | {
         "spec": {

@@ -532,6 +532,15 @@ def test_a_patch_may_change_defaults_of_what_an_earlier_one_has_added(patch: str
     assert made(mutating("m", container, f"[JSONPatch{{{patch}}}]")).allowed
 
 
+def test_a_patch_does_not_find_the_empty_map_that_an_earlier_one_has_added() -> None:
+    add = "[JSONPatch{op: 'add', path: '/metadata/labels', value: {}}]"
+    replace = "[JSONPatch{op: 'replace', path: '/metadata/labels/a', value: '1'}]"
+    verdict = made(mutating("m", add), mutating("n", replace), obj=POD | {"metadata": {"name": "a"}})
+    assert verdict.message.endswith(
+        "replace operation does not apply: doc is missing path: /metadata/labels/a: missing value"
+    )
+
+
 def test_validating_policies_see_what_mutating_ones_made() -> None:
     seen = policy(validations=[{"expression": "object.metadata.labels.ok == 'yes'"}])
     policies = load([*mutating("m", label("ok", "'yes'")), seen, binding()])

@@ -433,12 +433,13 @@ class Anything(Field):
 
     Args:
         shape: The field that describes it, where it is known but not judged.
+        default: The default that the API server sets.
         **common: As for :class:`Field`.
     """
 
-    def __init__(self, doc: str = "", *, shape: Field | None = None, **common: Any) -> None:
+    def __init__(self, doc: str = "", *, shape: Field | None = None, default: Any = None, **common: Any) -> None:
         super().__init__(doc, **common)
-        self.shape = shape
+        self.shape, self.default = shape, default
 
     def type_name(self, package: str) -> str:
         """Name Go's type for raw JSON."""

@@ -12,6 +12,7 @@ from webhook.api.core.values import V1Struct, unjudged
 from webhook.problem import ERROR, forbidden, invalid, not_supported, of_own_type, quoted, required
 from webhook.schema import (
     MAIN,
+    OLDEST,
     UPDATE,
     Anything,
     Array,
@@ -63,7 +64,7 @@ def ephemeral_containers_in_template(template: View) -> Iterator[Problem]:
 class Workload(CountedObject):
     """The base of kinds that make pods."""
 
-    opaque: ClassVar = {"status": Anything()}
+    opaque: ClassVar = {"status": Anything(default={OLDEST: {}})}  # which Go holds by value
 
 
 class Templated(V1Struct):

@@ -355,20 +355,25 @@ def _merged(obj: JSONObject, configuration: JSONObject, schema: Structure, relea
 
 
 def _patched(obj: JSONObject, seen: JSONObject, value: list[Any], natives: Natives) -> JSONObject:
-    """Return an object with a JSON Patch applied; one that needs a default is applied to the object with defaults."""
+    """Return an object with a JSON Patch applied: without defaults, unless the patch needs one.
+
+    Whether it applies is decided by the object as decoded, which has defaults, and no empty maps.
+    """
     operations = []
     for each in value:
         check_names(each.get("value"))
         operation = {name: each.get(name, "") for name in ("op", "path", "from")}
         operations.append(operation | ({"value": to_json(each["value"], natives)} if "value" in each else {}))
-    with suppress(PatchError):
-        return apply_patch(obj, operations)
     try:
-        return apply_patch(seen, operations)
+        patched = apply_patch(seen, operations)
     except TestFailedError:
         return obj
     except PatchError as error:
         raise MutationError(f"JSON Patch: {error}") from None
+    if seen is not obj:
+        with suppress(PatchError):
+            return apply_patch(obj, operations)
+    return patched
 
 
 def _size_of(value: Any) -> int:

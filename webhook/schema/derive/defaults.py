@@ -70,7 +70,7 @@ class Defaults:
         picked = [
             (name, self._target.pick(each.default))
             for name, each in fields.items()
-            if isinstance(each, Scalar | Nested)
+            if isinstance(each, Scalar | Nested | Anything)
         ]
         return [(name, default) for name, default in picked if default is not None]
 
