@@ -110,8 +110,8 @@ def _known_steps(writer: Writer, start: Operand, links: list[Link]) -> Operand:
         for link in links:  # one by one, as other chains begin with the same links
             start = _known_steps(writer, start, [link])
         return start
-    if len(links) == 1 and (held := _held_in(start, links[0].key)):
-        return _held_step(writer, start, links[0], held)
+    if held := _held_in(start, links[0].key):
+        return _held_steps(writer, start, links, held)
     writer.spend(len(links))
     keys = tuple(link.key for link in links)
     steps = Steps(tuple((link.key, link.is_optional) for link in links), writer.scope.options.strict_presence_test)
@@ -153,25 +153,41 @@ def _held_in(container: Operand, key: Value) -> Held | None:
     return fields.get(key) if fields and type(key) is str else None
 
 
+def _held_steps(writer: Writer, start: Operand, links: Sequence[Link], held: Held) -> Operand:
+    """Writes steps of which the first leads to a field of a map that is held as an object."""
+    link, *rest = links
+    if not link.is_optional:
+        found = _held_step(writer, start, link, held)
+        return _known_steps(writer, found, rest) if rest else found
+    value, result = writer.set(_source_of(start, held)), writer.name()
+    with writer.block(f"if {value} is not None:"):
+        writer.spend(1)
+        found = Operand(f"Optional({value})", within=held.layout)
+        if rest:  # which may be missing, too
+            optional = [each._replace(is_optional=True) for each in rest]
+            found = _known_steps(writer, writer.held(value, held.layout), optional)
+        writer.line(f"{result} = {found.text}")
+    writer.line(f"else: {result} = NO_VALUE")
+    return Operand(result, Optional, fails=False, within=found.within)
+
+
 def _held_step(writer: Writer, start: Operand, link: Link, held: Held) -> Operand:
     """Writes a step to a field of a map that is held as an object."""
     writer.spend(1)
-    if held.layout.value is not ABSENT and not link.is_optional:
+    if held.layout.value is not ABSENT:
         return writer.constant(held.layout.value)
-    source = f"{start.text}.{held.attribute}"  # never a text of an expression: fields are declared, others numbered
-    step = (link.key,)
-    known = writer.facts.get((start.text, step))
-    result = known or writer.set(source)
-    if link.is_optional:
-        optional = writer.set(f"NO_VALUE if {result} is None else Optional({result})")
-        writer.settle()
-        writer.line(f"if {result} is None: left += 1")
-        return Operand(optional, Optional, fails=False, within=held.layout)
-    if not known:
-        writer.facts[start.text, step] = result
+    step = start.text, (link.key,)
+    result = writer.facts.get(step)
+    if not result:
+        result = writer.facts[step] = writer.set(_source_of(start, held))
         if not held.is_needed:
             writer.line(f"if {result} is None: {GIVE_UP}")
     return writer.held(result, held.layout)
+
+
+def _source_of(start: Operand, held: Held) -> str:
+    """The source of a field, never a text of an expression: fields are declared, others numbered."""
+    return f"{start.text}.{held.attribute}"
 
 
 def _nearest(writer: Writer, start: str, keys: tuple[Value, ...]) -> tuple[str, tuple[Value, ...]]:
@@ -217,7 +233,7 @@ def emit_presence(writer: Writer, chain: Chain, field: str, *, negated: bool = F
         if held.is_needed:
             return writer.constant(not negated)
         sign = "is" if negated else "is not"
-        return Operand(writer.set(f"{value}.{held.attribute} {sign} None"), bool, fails=False)
+        return Operand(writer.set(f"{_source_of(operand, held)} {sign} None"), bool, fails=False)
     result = writer.name()
     writer.line(f"if type({value}) is dict: {result} = {key} {'not in' if negated else 'in'} {value}")
     function = "resolved_presence" if is_part else "present"

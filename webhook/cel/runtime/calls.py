@@ -16,19 +16,27 @@ from webhook.cel.runtime.meter import SHARE
 from webhook.cel.runtime.sizes import COSTS, plus, size
 from webhook.cel.runtime.writer import Operand, Writer
 from webhook.cel.types.values import Optional, Value, python_type
+from webhook.layout import PLAIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Final
 
     from webhook.cel.cost.calls import CostFunction
     from webhook.cel.overloads import Overload
     from webhook.cel.syntax import ast
+    from webhook.layout import Layout
 
 _MANY: Final = 256
 """The number of elements from which the cost of a call on a list is checked before the call."""
 _NOT_CALLED: Final = EvaluationError("not called")
+_HELD: Final[Mapping[str, Callable[..., Layout]]] = {
+    "_+_": Operand.or_else,
+    "dyn": lambda operand: operand.layout,
+    "value": lambda optional: optional.within,
+}
+"""How the results of functions are held that consist of their arguments."""
 
 
 def emit_call(writer: Writer, node: ast.Call, *, caught: bool) -> Operand:
@@ -67,9 +75,11 @@ def _emit_made(
     cost: int | CostFunction,
 ) -> Operand:
     results = {python_type(overload.result) for overload in overloads}
-    made = Operand(writer.name(), results.pop() if len(results) == 1 else None)
-    if function == "_+_" and (layout := operands[0].or_else(operands[1])).item:
-        made = made._replace(cls=layout.cls, item=layout.item.cls, layout=layout)
+    cls = results.pop() if len(results) == 1 else None
+    made = Operand(writer.name(), cls, within=operands[0].layout if function == "optional.of" else PLAIN)
+    if held := _HELD.get(function):
+        layout = held(*operands)
+        made = made._replace(cls=layout.cls or cls, item=layout.item and layout.item.cls, layout=layout)
     call = writer.given(callable_of(function, overloads, len(operands)))
     otherwise = f"{made.text} = {call}({', '.join(('meter', *(each.text for each in operands)))})"
     builds = any(overload.result.kind in BUILT for overload in overloads)
