@@ -232,13 +232,22 @@ def test_a_policy_without_anything_to_say_is_refused() -> None:
     assert found == [f"spec.validations: {detail}", f"spec.auditAnnotations: {detail}"]
 
 
+def test_errors_of_a_parameters_name_come_before_those_of_its_selector() -> None:
+    binding = spec(BINDING, paramRef={"name": "a/b", "selector": {"matchLabels": {"a": "-"}}})
+    fields = [text.partition(": ")[0].removeprefix("spec.paramRef.") for text in said(binding)]
+    assert fields == ["name", "name", "selector.matchLabels", "selector", "parameterNotFoundAction"]
+
+
 def test_audit_annotations_are_few_and_their_policy_has_a_name() -> None:
     many = [{"key": f"k{index}", "valueExpression": "'a'"} for index in range(21)]
     text = said(spec(POLICY, auditAnnotations=many))[0]
     assert text.startswith('spec.auditAnnotations: Invalid value: [{"Key":"k0","ValueExpression":"\'a\'"},')
     assert text.endswith("must not have more than 20 auditAnnotations")
-    nameless = spec(POLICY, auditAnnotations=many[:1]) | {"metadata": {"generateName": "p-"}}
-    assert said(nameless) == ['spec.auditAnnotations[0].key: Invalid value: "k0": requires metadata.name be non-empty']
+    nameless = spec(POLICY, auditAnnotations=many[:1]) | {"metadata": {}}
+    assert said(nameless)[-1] == (
+        'spec.auditAnnotations[0].key: Invalid value: "k0": requires metadata.name be non-empty'
+    )
+    assert said(nameless | {"metadata": {"generateName": "p-"}}) == []
 
 
 def test_the_key_of_an_audit_annotation_is_judged_with_the_policys_name() -> None:

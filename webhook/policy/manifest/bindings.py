@@ -11,7 +11,7 @@ from webhook.api.core.meta import PlainObject
 from webhook.policy.manifest.formats import path_segment
 from webhook.policy.manifest.matchresources import MatchResources, MutatingMatchResources
 from webhook.problem import duplicate, forbidden, invalid, not_supported, required
-from webhook.schema import Array, Nested, Struct, Text, check
+from webhook.schema import IN_PLACE, Array, Nested, Struct, Text, check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class MutatingAdmissionPolicyBinding(PlainObject):
     spec = Nested(MutatingAdmissionPolicyBindingSpec, "Where it applies.")
 
 
-@check(ParamRef)
+@check(ParamRef, before=IN_PLACE)
 def name_or_selector(ref: View) -> Iterator[Problem]:
     """Parameters are picked by name or by a selector, not by both, with an action if there are none."""
     selector = bool(ref.selector)

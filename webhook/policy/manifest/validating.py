@@ -6,6 +6,7 @@ Rules follow ``pkg/apis/admissionregistration/validation/validation.go``.
 from __future__ import annotations
 
 from webhook import formats
+from webhook.api.core.meta import created_name
 from webhook.escapes import GO_SPACE
 from webhook.policy.manifest.expressions import Compiler, complaints
 from webhook.policy.manifest.matchresources import MatchConstraints
@@ -77,7 +78,7 @@ def validating_expressions(policy: View) -> Iterator[Problem]:
         yield invalid(path, shown, f"must not have more than {MAX_AUDIT_ANNOTATIONS} auditAnnotations")
     seen = set()
     for annotation in annotations:
-        yield from _audit_annotation(annotation, policy.metadata.name, compiler)
+        yield from _audit_annotation(annotation, created_name(policy.metadata), compiler)
         if annotation.key in seen:
             yield duplicate(annotation / "key", annotation.key)
         seen.add(annotation.key)
