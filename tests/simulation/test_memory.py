@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from tests.simulation.clusters import device_class, devices, node, pod, selector, template
 from webhook.references.pending import References
-from webhook.simulation import Cluster, Inventory, Scheduler, Settings, later
+from webhook.simulation import Cluster, Inventory, Scheduler, Settings
 from webhook.simulation.answers import Answers
+from webhook.simulation.changes import cluster as cluster_changes
 
 if TYPE_CHECKING:
     import pytest
@@ -47,7 +48,7 @@ def explained(nodes: int) -> JSONObject:
 
 
 def test_a_device_takes_little_memory_although_hints_look_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(later, "NODES_MAX", NODES - 1)  # as in a large cluster
+    monkeypatch.setattr(cluster_changes, "NODES_MAX", NODES - 1)  # as in a large cluster
     explained(NODES)
     gc.collect()
     tracemalloc.start()

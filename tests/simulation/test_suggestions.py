@@ -383,13 +383,13 @@ class TestBounds:
 
     def test_questions_come_to_an_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
         objects = [node("a", {"taints": [DEDICATED]}), tainted("b", "x")]
-        monkeypatch.setattr("webhook.simulation.suggestions._FILTERED_MAX", 1)
+        monkeypatch.setattr("webhook.simulation.changes.suggestions._FILTERED_MAX", 1)
         (answer,) = simulate(objects, [pod()])
         assert [each["change"] for each in answer["why"]["help"]] == ["if the pod tolerates dedicated=ml:NoSchedule"]
         assert not answer["why"]["allTried"]
 
     def test_nodes_that_are_left_untried_may_be_opened_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("webhook.simulation.later.NODES_MAX", 2)
+        monkeypatch.setattr("webhook.simulation.changes.cluster.NODES_MAX", 2)
         cordoned = "node.kubernetes.io/unschedulable"
         nodes = [tainted("a", cordoned), *(tainted(name, "x") for name in "bc")]
         (answer,) = simulate(nodes, [pod()])
@@ -399,7 +399,7 @@ class TestBounds:
         ]
 
     def test_there_is_a_time_for_changes(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("webhook.simulation.suggestions._SECONDS", 0.0)
+        monkeypatch.setattr("webhook.simulation.changes.suggestions._SECONDS", 0.0)
         (answer,) = simulate([tainted("b", "x")], [pod()])
         assert (answer["why"]["help"], answer["why"]["allTried"]) == ([], False)
         monkeypatch.undo()

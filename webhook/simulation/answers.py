@@ -8,14 +8,14 @@ from webhook.inventory.claims import allocation_of, uid_of
 from webhook.inventory.extended import ExtendedResources
 from webhook.objects import full_name_of, items, name_of, namespace_of, text
 from webhook.simulation import binding, creation, untried
+from webhook.simulation.binding import are_reservable
 from webhook.simulation.causes import cause
+from webhook.simulation.changes.suggestions import Suggestions
 from webhook.simulation.cluster import EXTENDED
 from webhook.simulation.conditions import FILTER_FAILED
 from webhook.simulation.ignored import concerned
-from webhook.simulation.later import are_reservable
 from webhook.simulation.leftout import LeftOut
 from webhook.simulation.rejections import Explainer
-from webhook.simulation.suggestions import Suggestions
 from webhook.simulation.verdicts import Round
 
 TYPE_CHECKING = False
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
     from webhook.objects import JSONObject
+    from webhook.simulation.changes.suggestions import Advice
     from webhook.simulation.rejections import Group
     from webhook.simulation.scheduler import Placement, Scheduler
-    from webhook.simulation.suggestions import Advice
     from webhook.simulation.verdicts import Needs, Verdicts
 
 NOT_SIMULATED: Final = (
@@ -84,7 +84,7 @@ class Answers:
     def _why(self, placement: Placement) -> JSONObject:
         """Explain why a pod has no node; pods with equal needs in the same cluster get the same explanation."""
         verdicts, needs = placement.verdicts, placement.needs
-        is_reservable = needs is None or are_reservable(needs, self._cluster.settings)
+        is_reservable = needs is None or are_reservable(needs.claims, needs.consumers, self._cluster.settings)
         if placement.node is not None or (placement.candidates and is_reservable):
             return _nothing()
         if verdicts is None or needs is None:

@@ -9,17 +9,18 @@ import json
 from datetime import UTC, datetime, timedelta
 
 from webhook.inventory.claims import allocation_of
-from webhook.objects import at, full_name_of, items, mapping, name_of, text, texts
+from webhook.objects import at, full_name_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import aggregate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from typing import Any, Final
 
     from webhook.inventory.claims import Consumer
     from webhook.objects import JSONObject
     from webhook.release import Release
+    from webhook.simulation.cluster import Settings
 
 CONSUMERS_MAX: Final = 256
 """The largest number of consumers of a claim (ResourceClaimReservedForMaxSize)."""
@@ -166,3 +167,18 @@ def _requirements(term: JSONObject, name: str) -> list[JSONObject] | None:
 
 def _go(name: str) -> str:
     return name[0].upper() + name[1:]
+
+
+def are_reservable(claims: Sequence[JSONObject], consumers: Sequence[Consumer], settings: Settings) -> bool:
+    """Tell whether the API server lets the scheduler reserve the claims that have devices already (PreBind).
+
+    Args:
+        claims: The claims of a pod.
+        consumers: The pod, as a consumer of each.
+        settings: The settings of the cluster.
+    """
+    return not any(
+        refusal(claim, consumer, namespace_of(claim), settings.release, timestamps=settings.has_binding_conditions)
+        for claim, consumer in zip(claims, consumers, strict=False)
+        if allocation_of(claim) and not consumer.has(claim)
+    )

@@ -6,7 +6,8 @@ nodeunschedulable, nodename, tainttoleration, nodeaffinity, nodeports, noderesou
 
 from __future__ import annotations
 
-from webhook.inventory.resources import NATIVE, PODS, amounts, requests
+from webhook.allocation.devices import quantity_text
+from webhook.inventory.resources import CPU, NATIVE, PODS, amounts, requests
 from webhook.objects import at, items, mapping, number, text
 from webhook.records import NamedTuple
 from webhook.simulation.affinity import BLOCKING, UNSCHEDULABLE, tolerates, wants
@@ -30,6 +31,9 @@ UNNAMED: Final = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
 TOO_MANY: Final = "Too many pods"
 INSUFFICIENT: Final = "Insufficient "
 """The start of a message that names a resource."""
+
+_NANO: Final = 10**9
+_MILLI: Final = 10**6
 
 Port = tuple[str, str, int]
 
@@ -174,3 +178,13 @@ def _ports(spec: JSONObject) -> list[Port]:
 def _conflicts(port: Port, taken: frozenset[Port]) -> bool:
     everywhere = "0.0.0.0"  # noqa: S104 - see above
     return any(port[1:] == other[1:] and (port[0] == other[0] or everywhere in {port[0], other[0]}) for other in taken)
+
+
+def amount_text(name: str, amount: int) -> str:
+    """Write an amount of a resource as a quantity.
+
+    Args:
+        name: The resource.
+        amount: The amount: cpu in millicores, others in whole units.
+    """
+    return quantity_text(amount * (_MILLI if name == CPU else _NANO))

@@ -8,9 +8,8 @@ from webhook.inventory.affinity import unmatched
 from webhook.inventory.resources import NATIVE, PODS
 from webhook.objects import items, mapping, text
 from webhook.simulation.affinity import requirement, selects
-from webhook.simulation.nodes import INSUFFICIENT, TOO_MANY, UNSELECTED
-from webhook.simulation.ofnodes import amount_text, state_of
-from webhook.simulation.taints import taint_of
+from webhook.simulation.nodes import INSUFFICIENT, TOO_MANY, UNSELECTED, amount_text
+from webhook.simulation.taints import state_of, taint_of
 from webhook.spelling import did_you_mean
 
 TYPE_CHECKING = False

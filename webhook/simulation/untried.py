@@ -7,8 +7,8 @@ from copy import deepcopy
 from webhook.inventory import CLAIMS, Inventory
 from webhook.inventory.claims import Blocked, allocation_of, claims_of, source
 from webhook.objects import items, mapping, namespace_of, text
+from webhook.simulation.changes.suggestions import Advice, Suggestion
 from webhook.simulation.rejections import requests
-from webhook.simulation.suggestions import Advice, Suggestion
 from webhook.spelling import nearest
 
 TYPE_CHECKING = False

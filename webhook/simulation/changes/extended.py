@@ -9,7 +9,7 @@ from webhook.inventory.resources import amounts, container_requests, is_extended
 from webhook.inventory.resources import requests as pod_requests
 from webhook.objects import items, mapping, text
 from webhook.records import NamedTuple
-from webhook.simulation.change import Change
+from webhook.simulation.changes.change import Change
 from webhook.spelling import nearest
 
 TYPE_CHECKING = False

@@ -12,7 +12,7 @@ from webhook.deviceselectors.thresholds import lowered, others, respelt
 from webhook.formats import readable_quantity
 from webhook.inventory.claims import allocation_of
 from webhook.objects import full_name_of, items, mapping, text, texts
-from webhook.simulation.change import Change, in_claim
+from webhook.simulation.changes.change import Change, in_claim
 from webhook.simulation.rejections import requests
 from webhook.simulation.taints import Taint, taint_of
 from webhook.spelling import nearest

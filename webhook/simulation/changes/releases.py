@@ -7,7 +7,7 @@ from itertools import islice
 from webhook.inventory.claims import allocation_of
 from webhook.objects import full_name_of, items, namespace_of
 from webhook.simulation.binding import CONSUMERS_MAX
-from webhook.simulation.change import Change, in_claim, same
+from webhook.simulation.changes.change import Change, in_claim, same
 from webhook.simulation.holders import COPY, holder, pods_of, used_by
 from webhook.simulation.running import owners_of
 

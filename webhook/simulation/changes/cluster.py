@@ -9,12 +9,10 @@ from functools import partial
 from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import drivers, reads
-from webhook.inventory.claims import allocation_of
 from webhook.later import cached_property
-from webhook.objects import items, mapping, name_of, namespace_of, text
-from webhook.simulation import binding
-from webhook.simulation.change import Change
-from webhook.simulation.ofpools import completed
+from webhook.objects import items, mapping, name_of, text
+from webhook.simulation.changes.change import Change
+from webhook.simulation.changes.pools import completed
 from webhook.simulation.rejections import requests
 from webhook.simulation.taints import Taint, taint_of
 from webhook.spelling import nearest
@@ -25,8 +23,8 @@ if TYPE_CHECKING:
     from typing import Final
 
     from webhook.objects import JSONObject
+    from webhook.simulation.changes.pools import PoolId
     from webhook.simulation.cluster import Cluster, Settings
-    from webhook.simulation.ofpools import PoolId
     from webhook.simulation.rejections import Group
     from webhook.simulation.verdicts import Needs
 
@@ -203,14 +201,3 @@ def _without_rule(cluster: Cluster, rule: JSONObject) -> Cluster:
         for each in every:  # in their order
             inventory.discard("DeviceTaintRule", name_of(each))
             inventory.put(each)
-
-
-def are_reservable(needs: Needs, settings: Settings) -> bool:
-    """Tell whether the API server lets the scheduler reserve the claims that have devices already (PreBind)."""
-    return not any(
-        binding.refusal(
-            claim, consumer, namespace_of(claim), settings.release, timestamps=settings.has_binding_conditions
-        )
-        for claim, consumer in zip(needs.claims, needs.consumers, strict=False)
-        if allocation_of(claim) and not consumer.has(claim)
-    )

@@ -8,8 +8,13 @@ from time import monotonic
 
 from webhook.budget import Budget, DeadlineExceededError, current, limited
 from webhook.records import NamedTuple
-from webhook.simulation import later, ofclaims, ofextended, ofnodes, releases
 from webhook.simulation.affinity import named
+from webhook.simulation.binding import are_reservable
+from webhook.simulation.changes import claims as of_claims
+from webhook.simulation.changes import cluster as of_cluster
+from webhook.simulation.changes import extended as of_extended
+from webhook.simulation.changes import nodes as of_nodes
+from webhook.simulation.changes import releases
 from webhook.simulation.verdicts import Round, Verdicts
 
 TYPE_CHECKING = False
@@ -18,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Final
 
     from webhook.objects import JSONObject
-    from webhook.simulation.change import Change
+    from webhook.simulation.changes.change import Change
     from webhook.simulation.cluster import Cluster
     from webhook.simulation.rejections import Group
     from webhook.simulation.verdicts import Needs
@@ -100,7 +105,7 @@ class Suggestions:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._later = later.Later(cluster)
+        self._later = of_cluster.Later(cluster)
         self._filtered = self._tried = 0
 
     def of(self, needs: Needs, groups: Sequence[Group], error: str) -> Advice:
@@ -135,10 +140,10 @@ class Suggestions:
         updates = list(self._later.changes(needs, groups, error))
         updated = False
         for update in updates:
-            if not (updated and update.about == later.RELEASE):
+            if not (updated and update.about == of_cluster.RELEASE):
                 for found in self._try(needs, (update,)):
                     helps = True
-                    updated = updated or update.about == later.RELEASE
+                    updated = updated or update.about == of_cluster.RELEASE
                     yield found
         if not helps:
             yield from self._paired(needs, [(change, update) for update in updates for change in changes])
@@ -148,9 +153,9 @@ class Suggestions:
         cluster = self._cluster
         wants_devices = needs.claims or any(group.requests for group in groups)
         every = [
-            *ofclaims.changes(cluster, needs.claims, groups, error),
-            *ofextended.changes(cluster, needs, groups),
-            *ofnodes.changes(needs.demand, cluster.nodes[: later.NODES_MAX], cluster.index, cluster.extended.has),
+            *of_claims.changes(cluster, needs.claims, groups, error),
+            *of_extended.changes(cluster, needs, groups),
+            *of_nodes.changes(needs.demand, cluster.nodes[: of_cluster.NODES_MAX], cluster.index, cluster.extended.has),
             *(releases.changes(cluster, needs, groups) if wants_devices else ()),
         ]
         return sorted(every, key=lambda each: each.size)[:_TRIED_MAX]
@@ -217,15 +222,15 @@ class Suggestions:
 
     def _untried(self, needs: Needs) -> Sequence[int]:
         """Return the nodes on which changes are not tried."""
-        return Verdicts(self._cluster, named(needs.demand.spec)).nodes[later.NODES_MAX :]
+        return Verdicts(self._cluster, named(needs.demand.spec)).nodes[of_cluster.NODES_MAX :]
 
     def _fitting(self, needs: Needs, cluster: Cluster) -> list[int]:
         if self._filtered > _FILTERED_MAX:
             raise DeadlineExceededError
-        if not later.are_reservable(needs, cluster.settings):
+        if not are_reservable(needs.claims, needs.consumers, cluster.settings):
             return []
         verdicts = Verdicts(cluster, named(needs.demand.spec))
-        verdicts.update(Round(cluster, needs), at_most=later.NODES_MAX)
+        verdicts.update(Round(cluster, needs), at_most=of_cluster.NODES_MAX)
         self._filtered += len(verdicts.by_node)
         return [] if verdicts.errors else list(verdicts.fitting)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from webhook.allocation.devices import quantity_text
-from webhook.deviceselectors.fleet import shortened
 from webhook.engine.prescheduled import REQUIRED
 from webhook.inventory.resources import CPU, NATIVE
 from webhook.objects import items, mapping
 from webhook.simulation.affinity import named_by, wants
-from webhook.simulation.change import Change, demanding
-from webhook.simulation.taints import Taint, taint_of
+from webhook.simulation.changes.change import Change, demanding
+from webhook.simulation.nodes import amount_text
+from webhook.simulation.taints import NODE_STATES, Taint, once_recovered, taint_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,28 +18,11 @@ if TYPE_CHECKING:
     from webhook.objects import JSONObject
     from webhook.simulation.nodes import Demand, NodeState
 
-_STATES_MAX: Final = 8
+_SETS_MAX: Final = 8
 """How many sets of taints are tolerated, each alone."""
 _AMOUNTS_MAX: Final = 4
 """How many smaller amounts of a resource are tried."""
-_SINGULAR: Final = {"is": "is", "has": "has"}
-_NANO: Final = 10**9
-_MILLI: Final = 10**6
 _MEBI: Final = 1024 * 1024
-
-_STATES: Final = {
-    "node.kubernetes.io/not-ready": "{is} ready",
-    "node.kubernetes.io/unreachable": "{is} reachable",
-    "node.kubernetes.io/unschedulable": "{is} uncordoned",
-    "node.kubernetes.io/memory-pressure": "{has} no memory pressure",
-    "node.kubernetes.io/disk-pressure": "{has} no disk pressure",
-    "node.kubernetes.io/pid-pressure": "{has} no PID pressure",
-    "node.kubernetes.io/network-unavailable": "{has} a network",
-    "node.kubernetes.io/out-of-service": "{is} in service",
-    "node.cloudprovider.kubernetes.io/uninitialized": "{is} initialized",
-    "node.cloudprovider.kubernetes.io/shutdown": "{is} started",
-}
-"""The taints that reflect a node's state, and the state that the node must reach: pods should not tolerate them."""
 
 
 def changes(
@@ -95,20 +77,15 @@ def _of_taints(demand: Demand, nodes: Sequence[NodeState]) -> Iterator[Change]:
     for index, node in enumerate(nodes):
         if untolerated := node.untolerated(demand.tolerations):
             states.setdefault(frozenset(map(taint_of, untolerated)), []).append(index)
-    for taints, places in sorted(states.items(), key=lambda each: (len(each[0]), -len(each[1])))[:_STATES_MAX]:
+    for taints, places in sorted(states.items(), key=lambda each: (len(each[0]), -len(each[1])))[:_SETS_MAX]:
         ordered = sorted(taints)
-        to_tolerate = [str(each) for each in ordered if each.key not in _STATES]
+        to_tolerate = [str(each) for each in ordered if each.key not in NODE_STATES]
         parts = [f"if the pod tolerates {' and '.join(to_tolerate)}"] if to_tolerate else []
-        if to_recover := [each.key for each in ordered if each.key in _STATES]:
-            parts.append(_recovered(dict.fromkeys(to_recover), [nodes[each].name for each in places]))
+        if to_recover := [each.key for each in ordered if each.key in NODE_STATES]:
+            parts.append(once_recovered(dict.fromkeys(to_recover), [nodes[each].name for each in places]))
         tolerated = demanding(tolerations=[*demand.tolerations, *(each.toleration for each in ordered)])
         only = frozenset(places) if to_recover else None
         yield Change(" and ".join(parts), 4 if to_recover else 2, "taints", tolerated, nodes=only)
-
-
-def _recovered(keys: Iterable[str], names: Sequence[str]) -> str:
-    verbs = _SINGULAR if len(names) == 1 else {"is": "are", "has": "have"}
-    return f"once {shortened(names)} {' and '.join(_STATES[key].format(**verbs) for key in keys)}"
 
 
 def _of_resource(demand: Demand, name: str, wanted: int, nodes: Sequence[NodeState]) -> Iterator[Change]:
@@ -131,23 +108,3 @@ def _of_resource(demand: Demand, name: str, wanted: int, nodes: Sequence[NodeSta
 def _round(name: str, amount: int) -> int:
     """Round a large amount of bytes down to a number that people write."""
     return amount - amount % _MEBI if name in NATIVE and name != CPU and amount > _MEBI else amount
-
-
-def amount_text(name: str, amount: int) -> str:
-    """Write an amount of a resource as a quantity.
-
-    Args:
-        name: The resource.
-        amount: The amount: cpu in millicores, others in whole units.
-    """
-    return quantity_text(amount * (_MILLI if name == CPU else _NANO))
-
-
-def state_of(key: str) -> str:
-    """Describe the state of a node that a taint stands for, such as `` (until the node is ready)``; empty for others.
-
-    Args:
-        key: The key of the taint.
-    """
-    state = _STATES.get(key)
-    return f" (until the node {state.format(**_SINGULAR)})" if state else ""
