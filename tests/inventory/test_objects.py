@@ -48,6 +48,14 @@ def test_slices_of_1_34_have_devices_and_counters(version: str) -> None:
         Inventory([{**made, "spec": spec}])
 
 
+def test_the_selectors_of_an_object_take_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webhook.inventory.objects.REVIEW", 100)
+    selectors = [{"cel": {"expression": f"[1].all(x, [{number}].exists(y, y > x))"}} for number in range(20)]
+    made = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}}
+    with pytest.raises(MalformedError, match="take more work than draguard allows"):
+        Inventory([{**made, "spec": {"selectors": selectors}}])
+
+
 def test_devices_share_equal_attributes_and_capacities() -> None:
     def published(name: str, **attributes: Any) -> dict[str, Any]:
         device = {"name": "a", "attributes": attributes, "capacity": {"memory": {"value": "80Gi"}}}

@@ -7,6 +7,7 @@ from functools import cache
 from webhook.api.conversion import ConversionError, to_v1, with_defaults
 from webhook.api.judgement import judge_admitted
 from webhook.api.versions import VERSIONS, find
+from webhook.budget import REVIEW, Budget, current, limited
 from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE, at, items, name_of, namespace_of, text
 from webhook.problem import BAD_REQUEST, ERROR
@@ -315,9 +316,10 @@ def _vouched(obj: JSONObject) -> JSONObject:
         MalformedError: No API server would have stored it; fields of later releases are accepted.
     """
     obj = without_nulls(obj)
-    for each in _parts(obj):
-        if (problem := _refused(each, None)) and _refused(each, _STORED_BY):
-            raise MalformedError(f"{obj['kind']} {name_of(obj)}: {problem.path}: {problem.message}")
+    with limited(Budget(REVIEW, current().deadline, is_offline=True)):
+        for each in _parts(obj):
+            if (problem := _refused(each, None)) and _refused(each, _STORED_BY):
+                raise MalformedError(f"{obj['kind']} {name_of(obj)}: {problem.path}: {problem.message}")
     return obj
 
 
