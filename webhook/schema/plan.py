@@ -52,7 +52,6 @@ _NAME_MAX: Final = 256
 _LITERAL_MAX: Final = 32
 """The most characters of a cached quantity or time."""
 
-
 _ONE: Final = "{wrong}({value})"
 _ITEMS: Final = "any(map({wrong}, {value}))"
 _VALUES: Final = "any(map({wrong}, {value}.values()))"
@@ -62,7 +61,6 @@ _KNOWN: Final[Mapping[str, str]] = {
     _VALUES: "not {fine}.issuperset({value}.values())",
 }
 """How values that were fine before are recognized, which takes half as long."""
-
 
 _NAME: Final = Annotated[str, Meta(max_length=_NAME_MAX)]
 _NONE: Final = Annotated[str, Meta(min_length=1, max_length=0)]
