@@ -13,7 +13,10 @@ from tests.command import ROOT, draguard
 from tests.structured import claim
 from webhook.cli.validate import references
 from webhook.documents.blocks import read_blocks
-from webhook.drivers import ProfileError, built_in, check_parameters, profile_of, read_profile, text_of
+from webhook.drivers import built_in, profile_of, text_of
+from webhook.drivers.errors import ProfileError
+from webhook.drivers.parameters import check_parameters
+from webhook.drivers.reading import read_profile
 
 if TYPE_CHECKING:
     from pathlib import Path

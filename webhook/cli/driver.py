@@ -14,7 +14,8 @@ from webhook.cli.options.cluster import read_cluster
 from webhook.cli.options.driverprofiles import UnusableProfilesError, read_profiles
 from webhook.deviceselectors.fleet import Fleet
 from webhook.documents.dump import dump
-from webhook.drivers import built_in, profile_of, published, text_of
+from webhook.drivers import built_in, profile_of, text_of
+from webhook.drivers.published import published
 from webhook.objects import items, name_of
 from webhook.report.model import Report
 from webhook.report.summary import counted

@@ -6,22 +6,7 @@ on it are warnings.
 
 from __future__ import annotations
 
-from webhook.drivers.errors import ProfileError
 from webhook.drivers.known import built_in, driver_of_class, profile_of, text_of
-from webhook.drivers.parameters import ParameterFault, check_parameters
-from webhook.drivers.profile import Devices, Profile, read_profile
-from webhook.drivers.published import published
+from webhook.drivers.profile import Devices, Profile
 
-__all__ = [
-    "Devices",
-    "ParameterFault",
-    "Profile",
-    "ProfileError",
-    "built_in",
-    "check_parameters",
-    "driver_of_class",
-    "profile_of",
-    "published",
-    "read_profile",
-    "text_of",
-]
+__all__ = ["Devices", "Profile", "built_in", "driver_of_class", "profile_of", "text_of"]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from webhook.api.conversion import ConversionError, to_v1, with_defaults
 from webhook.api.judgement import judge_admitted
 from webhook.api.versions import VERSIONS, find
 from webhook.budget import REVIEW, Budget, current, limited
-from webhook.later import cached_property
+from webhook.later import Module, cached_property
 from webhook.objects import DEFAULT_NAMESPACE, at, items, name_of, namespace_of, text
 from webhook.problem import BAD_REQUEST, ERROR
 
@@ -17,9 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any, Final
 
+    from webhook.api import conversion
     from webhook.inventory.repeated import Repeated
     from webhook.objects import JSONObject
     from webhook.problem import Problem
+else:
+    conversion = Module("webhook.api.conversion")
 
 DRA: Final = "resource.k8s.io"
 
@@ -254,9 +256,11 @@ def _is_namespaced(kind: str) -> bool:
 @cache
 def _has_newest(version: str, kind: str) -> bool:
     """Tell whether a kind of ``resource.k8s.io`` can be converted; the classic kinds of v1alpha2 cannot."""
+    if version in _NEWEST:
+        return True
     try:
-        to_v1({"apiVersion": version, "kind": kind})
-    except ConversionError:
+        conversion.to_v1({"apiVersion": version, "kind": kind})
+    except conversion.ConversionError:
         return False
     return True
 
@@ -266,8 +270,8 @@ def newest(obj: JSONObject) -> JSONObject:
     if obj.get("apiVersion") in _NEWEST:
         return obj
     try:
-        return to_v1(obj)
-    except ConversionError:
+        return conversion.to_v1(obj)
+    except conversion.ConversionError:
         return obj
 
 
@@ -281,12 +285,12 @@ def _as_v1(obj: JSONObject, version: str | None, kind: str) -> JSONObject:
         return _stored_node(obj) if kind == "Node" else obj
     obj = _vouched({**obj, "apiVersion": version or _version_of(kind)})
     try:
-        known = to_v1(obj)
-    except ConversionError as error:
+        known = conversion.to_v1(obj)
+    except conversion.ConversionError as error:
         raise MalformedError(
             f"{kind} {name_of(obj)}: {version} has nothing in common with later versions, so it cannot be used"
         ) from error
-    return with_defaults(known) if kind in CLAIMS else known
+    return conversion.with_defaults(known) if kind in CLAIMS else known
 
 
 def _stored_node(node: JSONObject) -> JSONObject:

@@ -6,7 +6,6 @@ What fails on every device, other rules report first: only an expression that ca
 from __future__ import annotations
 
 from webhook.api.dra.names import STANDARD_DOMAIN
-from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.reads import tested_origins
 from webhook.references.attributes import Around, is_published, unmatched_selectors
 from webhook.references.rules import NOTE, ask_first, finding, rule
@@ -41,6 +40,8 @@ def attribute_optional(obj: JSONObject, context: Context) -> Iterator[Problem]:
                 optional.setdefault(read[:3], (read, known.profile.driver))
         if not optional:
             continue
+        from webhook.deviceselectors.guarding import guarded  # most selectors lack no guard
+
         safe = guarded(selector.expression, optional, context.release, context.gates)
         advice = ask_first(safe)
         for read, driver in optional.values():

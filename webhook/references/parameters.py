@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any, Final
 
-    from webhook.drivers import ParameterFault, Profile
+    from webhook.drivers import Profile
+    from webhook.drivers.parameters import ParameterFault
     from webhook.objects import JSONObject
     from webhook.problem import Problem
     from webhook.references.rules import Context
@@ -62,7 +63,7 @@ def _faults(obj: JSONObject, context: Context) -> Iterator[tuple[ParameterFault,
 
 def _checked(profile: Profile, parameters: Any, context: Context) -> Sequence[ParameterFault]:
     """Check parameters; where the user's profiles have taken too much work, report that instead."""
-    from webhook.drivers import ParameterFault, check_parameters  # most objects have no parameters
+    from webhook.drivers.parameters import ParameterFault, check_parameters  # most objects have no parameters
 
     faults = islice(check_parameters(profile, parameters), _MOST)
     if context.checking is None:

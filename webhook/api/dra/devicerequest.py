@@ -10,7 +10,6 @@ from webhook.api.dra.selectors import selectors
 from webhook.api.dra.taints import tolerations
 from webhook.problem import invalid, not_supported, null, required
 from webhook.schema import ANY, OLDEST, Array, Bool, Default, Inlined, Int, Map, Nested, Struct, Text, check
-from webhook.schema.derive.conversion import has_any
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -171,6 +170,8 @@ class FlatExactDeviceRequest(ExactDeviceRequest):
 
 def _wants_exactly(request: dict[str, Any], release: Release) -> bool:
     """Tell whether the API server sees an ``exactly`` (``Convert_v1beta1_DeviceRequest_To_resource_DeviceRequest``)."""
+    from webhook.schema.derive.conversion import has_any  # needed only for v1beta1
+
     return release < _CONVERTED_SINCE or has_any(FlatExactDeviceRequest, request)
 
 

@@ -120,7 +120,8 @@ class _Reader:
             self._take(document, definitions)
 
     def _take(self, document: Document, definitions: Sequence[Document]) -> None:
-        from webhook.drivers import ProfileError, read_profile  # most commands have no profile
+        from webhook.drivers.errors import ProfileError  # most commands have no profile
+        from webhook.drivers.reading import read_profile
 
         if _kind(document) and "apiVersion" in document.data:
             self.mistakes[f"{document.source}: {_NO_PROFILE}"] = None  # once for a file with many

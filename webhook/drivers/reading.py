@@ -1,0 +1,121 @@
+"""A driver's profile: read from a file, and checked as a whole, so that other code need not check it."""
+
+from __future__ import annotations
+
+from webhook.api.dra.names import ONE_VALUE
+from webhook.drivers.errors import (
+    BOOLEAN,
+    MAP,
+    TEXT,
+    Form,
+    Mistake,
+    ProfileError,
+    ProfilePlace,
+    malformed,
+    malformed_items,
+    meant,
+    optional,
+    unknown_keys,
+)
+from webhook.drivers.profile import Profile, texts, valid_profile
+from webhook.drivers.schema import mistakes_in_section
+from webhook.later import Module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Final
+
+_coherence: Final = Module("webhook.drivers.coherence")
+TYPES: Final = frozenset(ONE_VALUE)
+"""The types of attributes, as ResourceSlices have them."""
+
+_FORMS: Final = {
+    **dict.fromkeys(("about", "kindAttribute", "source"), optional(TEXT)),
+    **dict.fromkeys(("isExample", "isOpen"), optional(BOOLEAN)),
+    **dict.fromkeys(("classes", "devices", "gates", "removed"), optional(MAP)),
+}
+"""The keys of a profile, and their values; those of other keys are checked apart."""
+_KEYS: Final = frozenset({"driver", "parameters", *_FORMS})
+_NAMED: Final = {"classes": TEXT, "gates": BOOLEAN, "removed": TEXT}
+"""The values of keys that are maps from names."""
+_MOST_VALUES: Final = 50_000
+"""The most values of a profile: those of draguard have 200, large CustomResourceDefinitions 10,000."""
+_ATTRIBUTES: Final = ("attributes", "optional")
+_DEVICE_FORMS: Final = {
+    **dict.fromkeys(_ATTRIBUTES, optional(MAP)),
+    **dict.fromkeys(("capacity", "optionalCapacity"), optional(Form("a list of names", (list,)))),
+}
+
+
+def read_profile(value: Any) -> Profile:
+    """Read a profile.
+
+    Args:
+        value: The content of its file.
+
+    Raises:
+        ProfileError: It is malformed.
+    """
+    if not _is_small(value):
+        text = f"it has more than {_MOST_VALUES:,} values: leave out what the driver does not check"
+        raise ProfileError(Mistake((), text))
+    mistakes = [*_mistakes(value)]
+    if isinstance(value, dict):
+        malformed_keys = {each.path[0] for each in mistakes if each.path}
+        mistakes += _coherence.mistakes({key: each for key, each in value.items() if key not in malformed_keys})
+    if mistakes:
+        raise ProfileError(*mistakes)
+    return valid_profile(value)
+
+
+def _is_small(value: Any) -> bool:
+    """Tell whether a profile has no more values than it may, with those of its aliases."""
+    left, pending = _MOST_VALUES, [value]
+    while pending and left >= 0:
+        each = pending.pop()
+        inner = list(each.values()) if isinstance(each, dict) else each if isinstance(each, list) else []
+        left -= len(inner)
+        pending += inner[: left + 1] if left >= 0 else []
+    return left >= 0
+
+
+def _mistakes(value: Any) -> Iterator[Mistake]:
+    root = ProfilePlace()
+    yield from unknown_keys(root, value, _KEYS, dict.fromkeys(_DEVICE_FORMS, "devices.KIND"))
+    if not isinstance(value, dict):
+        return
+    if not isinstance(value.get("driver"), str) or not value["driver"]:
+        yield (root / "driver").mistake("name the driver, such as gpu.example.com")
+    wrong = dict(malformed(root, value, _FORMS))
+    yield from wrong.values()
+    for key in (each for each in _NAMED if each not in wrong):
+        yield from malformed_items(root / key, value.get(key) or {}, _NAMED[key])
+    gates = {} if "gates" in wrong else value.get("gates") or {}
+    for gate in gates:
+        if not str(gate)[:1].isalpha():
+            yield (root / "gates").mistake(f"{gate} is not a name of a feature gate", gate)
+    parameters = value.get("parameters")
+    if isinstance(parameters, dict):
+        yield from mistakes_in_section(parameters, gates)
+    elif parameters not in (None, "none"):
+        yield (root / "parameters").mistake('must be a map, or "none" if the driver takes none')
+    for kind, each in ({} if "devices" in wrong else value.get("devices") or {}).items():
+        yield from _mistakes_of_devices(root / "devices" / kind, each)
+
+
+def _mistakes_of_devices(where: ProfilePlace, value: Any) -> Iterator[Mistake]:
+    yield from unknown_keys(where, value, _DEVICE_FORMS)
+    if not isinstance(value, dict):
+        return
+    wrong = dict(malformed(where, value, _DEVICE_FORMS))
+    yield from wrong.values()
+    seen = set[str]()
+    for key in (each for each in _ATTRIBUTES if each not in wrong):
+        for name, type_ in texts(value, key).items():
+            if type_ not in TYPES:
+                yield where.mistake(f'attribute {name} is of type "{type_}"; {meant(type_, TYPES, "types")}', key, name)
+            if name in seen:
+                text = f"attribute {name} is in attributes and in optional: list it in one of them"
+                yield where.mistake(text, key, name)
+            seen.add(name)
