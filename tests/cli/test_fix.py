@@ -6,6 +6,7 @@ import codecs
 import json
 from textwrap import dedent
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 
@@ -343,6 +344,18 @@ class TestCommand:
         assert draguard("validate", "--fix", file).code == 0
         assert file.stat().st_mode & 0o777 == 0o640
         assert list(tmp_path.iterdir()) == [file]
+
+    @pytest.mark.parametrize("error", [None, PermissionError])
+    def test_owners_stay_if_root_fixes_a_file(
+        self, tmp_path: Path, error: type[OSError] | None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file = write(tmp_path, self.BROKEN)
+        monkeypatch.setattr("os.geteuid", lambda: file.stat().st_uid + 1)
+        chown = Mock(side_effect=error)
+        monkeypatch.setattr("os.chown", chown)
+        assert draguard("validate", "--fix", file).code == 0
+        (_, uid, gid) = chown.call_args.args
+        assert (uid, gid) == (file.stat().st_uid, file.stat().st_gid)
 
     @pytest.mark.parametrize(
         ("options", "message"),

@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from webhook.cli.arguments import UsageError
 from webhook.documents.content import decoded, encoded
+from webhook.documents.files import open_regular
 from webhook.documents.git import repository
 from webhook.records import NamedTuple
 
@@ -64,11 +66,22 @@ def _replace(name: str, text: bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(text)
-        Path(temporary).chmod(path.stat().st_mode & 0o777 if path.exists() else _ALL_MAY & ~_mask())
-        Path(temporary).replace(path)
+        if path.exists():
+            _liken(temporary, path.stat())
+        else:
+            os.chmod(temporary, _ALL_MAY & ~_mask())
+        os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _liken(name: str, to: os.stat_result) -> None:
+    """Give a file the mode of another, and its owner: in a container, root often writes files of somebody else."""
+    if to.st_uid != os.geteuid() or to.st_gid != os.getegid():
+        with suppress(PermissionError):
+            os.chown(name, to.st_uid, to.st_gid)
+    os.chmod(name, to.st_mode & 0o777)
 
 
 class Rewritten(NamedTuple):
@@ -105,28 +118,29 @@ def rewrite(files: Iterable[Rewritten]) -> None:
 
 
 def _changed(name: str, before: str, after: str) -> bytes:
-    check_regular(name)
+    data = read_regular(name)
     check_inside(name)
     check_replaceable(name)
-    data = Path(name).read_bytes()
     if decoded(data, "replace") != before:
         raise OSError(0, "it has changed since it was read: try again")
     return encoded(after, data)
 
 
-def check_regular(name: str) -> None:
-    """Check that a name is that of a regular file itself.
+def read_regular(name: str) -> bytes:
+    """Read a regular file.
 
     Args:
-        name: The file's name.
+        name: The file's own name, not that of a link.
 
     Raises:
-        OSError: It is a symbolic link, or no regular file.
+        OSError: It is a symbolic link, or no regular file, or it cannot be read.
     """
     if os.path.islink(name):
         raise OSError(0, f"a symbolic link: name the file that it leads to, {os.path.realpath(name)}")
     if not os.path.isfile(name):
         raise OSError(0, "no regular file" if os.path.lexists(name) else "no such file, or its name is not UTF-8")
+    with open(name, "rb", opener=open_regular) as file:  # it may be a pipe by now
+        return file.read()
 
 
 def check_inside(name: str) -> None:

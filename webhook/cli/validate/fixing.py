@@ -200,12 +200,12 @@ class _Files:
             names: The files.
             wanted: The files to write; of others, it does not matter why they cannot be written.
         """
-        from webhook.cli.console.files import check_replaceable  # needed only to write files
+        from webhook.cli.console.files import check_replaceable, read_regular  # needed only to write files
 
         texts: dict[str, str] = {}
         for name in dict.fromkeys(names):
             try:
-                data = self._stdin if self._is_stdin(name) and self._stdin is not None else _bytes_of(name)
+                data = self._stdin if self._is_stdin(name) and self._stdin is not None else read_regular(name)
                 text = decoded(data)
                 if not self._is_stdin(name):
                     check_replaceable(name)
@@ -218,15 +218,15 @@ class _Files:
 
     def write(self, texts: dict[str, str]) -> list[str]:
         """Write files, except standard input; return the reasons why some are not written."""
+        from webhook.cli.console.files import read_regular, write_bytes  # only what is fixed is written
+
         for name, text in texts.items():
             if self._is_stdin(name):
                 continue
             try:
-                if _bytes_of(name) != self._bytes[name]:
+                if read_regular(name) != self._bytes[name]:
                     self.refused.append(f"not fixed: {name}: it has changed since it was read: try again")
                     continue
-                from webhook.cli.console.files import write_bytes  # only what is fixed is written
-
                 write_bytes(name, encoded(text, self._bytes[name]))
             except OSError as error:
                 self.refused.append(f"not fixed: {name}: {error.strerror or error}")
@@ -239,16 +239,3 @@ class _Files:
 
     def _is_stdin(self, name: str) -> bool:
         return self._stdin is not None and name == self._stdin_name
-
-
-def _bytes_of(name: str) -> bytes:
-    """Read a file.
-
-    Raises:
-        OSError: It cannot be read, or is not a regular file.
-    """
-    from webhook.cli.console.files import check_regular  # needed only to write files
-
-    check_regular(name)
-    with open(name, "rb") as file:
-        return file.read()
