@@ -469,6 +469,20 @@ STORIES: Final = {
         lambda found: found["p"]["spec"].pop("nodeSelector"),
         pod(claims={"gpu": "c"}, nodeSelector={"zone": "b"}),
     ),
+    "the value of a label is misspelt": Story(
+        [gpus("b"), claim()],
+        "nodeSelector zone: B",
+        "with nodeSelector zone: b in place of zone: B",
+        lambda found: found["p"]["spec"].update(nodeSelector={"zone": "b"}),
+        pod(claims={"gpu": "c"}, nodeSelector={"zone": "B"}),
+    ),
+    "the key of a label is misspelt": Story(
+        [gpus("b"), claim()],
+        "nodeSelector zones: b",
+        "with nodeSelector zone: b in place of zones: b",
+        lambda found: found["p"]["spec"].update(nodeSelector={"zone": "b"}),
+        pod(claims={"gpu": "c"}, nodeSelector={"zones": "b"}),
+    ),
     "not enough cpu": Story(
         [gpus(), claim()],
         "Insufficient cpu",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from webhook.engine.prescheduled import REQUIRED
 from webhook.inventory.resources import CPU, NATIVE
 from webhook.objects import items, mapping
@@ -9,6 +11,7 @@ from webhook.simulation.affinity import named_by, wants
 from webhook.simulation.changes.change import Change, demanding
 from webhook.simulation.nodes import amount_text
 from webhook.simulation.taints import NODE_STATES, Taint, once_recovered, taint_of
+from webhook.spelling import nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,17 +47,32 @@ def changes(
             yield from _of_resource(demand, name, wanted, nodes)
 
 
-def _of_selection(demand: Demand, nodes: Iterable[NodeState], known: Container[str]) -> Iterator[Change]:
+def _of_selection(demand: Demand, nodes: Sequence[NodeState], known: Container[str]) -> Iterator[Change]:
     spec = demand.spec
     if all(wants(spec, each.node) for each in nodes):
         return
-    if mapping(spec, "nodeSelector"):
+    if selector := mapping(spec, "nodeSelector"):
+        for written, meant, better in _respelt(selector, [mapping(each.node, "metadata", "labels") for each in nodes]):
+            what = f"with nodeSelector {meant} in place of {written}"
+            yield Change(what, 0, "nodeSelector", demanding(spec={**spec, "nodeSelector": better}))
         without = {key: value for key, value in spec.items() if key != "nodeSelector"}
         yield Change("without the pod's nodeSelector", 2, "nodeSelector", demanding(spec=without))
     terms = items(mapping(spec, *REQUIRED), "nodeSelectorTerms")
     kept = [{"matchFields": each["matchFields"]} for each in terms if _is_for_nodes(each, known)]
     if len(kept) < len(terms) or any(items(each, "matchExpressions") for each in terms):
         yield Change("without the pod's node affinity", 2, "affinity", demanding(spec=_with_terms(spec, kept)))
+
+
+def _respelt(selector: JSONObject, labels: Sequence[JSONObject]) -> Iterator[tuple[str, str, JSONObject]]:
+    """Correct a key or value that no node has; return both labels as written, and the selector with the better one."""
+    for key, value in selector.items():
+        values = {str(each[key]) for each in labels if key in each}
+        if value in values:
+            continue
+        meant = (key, nearest(str(value), values)) if values else (nearest(key, {*chain(*labels)}), value)
+        if all(meant):
+            better = {each: other for each, other in selector.items() if each != key} | dict([meant])
+            yield f"{key}: {value}", ": ".join(map(str, meant)), better
 
 
 def _is_for_nodes(term: JSONObject, known: Container[str]) -> bool:
