@@ -75,6 +75,11 @@ class CompiledStruct:
         return found
 
     @cached_property
+    def positions(self) -> dict[str, int]:
+        """The positions of the fields in :attr:`wire`."""
+        return {name: position for position, name in enumerate(self.wire)}
+
+    @cached_property
     def gated(self) -> dict[str, list[str]]:
         """The feature gates that are off, by the names of the fields that need them."""
         target = self.target

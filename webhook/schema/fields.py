@@ -42,6 +42,10 @@ if TYPE_CHECKING:
             """The fields by their names on the wire, including those of inlined structs."""
 
         @property
+        def positions(self) -> dict[str, int]:
+            """The positions of the fields in ``wire``."""
+
+        @property
         def stated(self) -> dict[str, Field]:
             """The declarations, as of the target."""
 

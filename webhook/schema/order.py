@@ -60,15 +60,16 @@ def _place(problem: Problem, struct: StructFields | None, before: str = "") -> P
             continue
         anchored = _anchored(place, struct, before) or anchored
         place.append((_position(struct, step), ""))
-        struct = struct.wire[step].struct if struct and step in struct.wire else None
+        field = struct.wire.get(step) if struct else None
+        struct = field.struct if field else None
     if is_repeated:
         return [*place, _LAST]
     return _anchored(place, struct, before) or anchored or [*place, _LAST]
 
 
 def _anchored(place: Place, struct: StructFields | None, before: str) -> Place:
-    return [*place, (_position(struct, before) - 0.5, "")] if struct and before in struct.wire else []
+    return [*place, (_position(struct, before) - 0.5, "")] if before and struct and before in struct.positions else []
 
 
 def _position(struct: StructFields | None, name: str) -> float:
-    return list(struct.wire).index(name) if struct and name in struct.wire else inf
+    return struct.positions.get(name, inf) if struct else inf
