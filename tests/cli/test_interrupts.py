@@ -110,7 +110,7 @@ def test_a_file_is_written_whole_or_not_at_all(
         def interrupt(*_: object) -> None:
             raise KeyboardInterrupt
 
-        patched.setattr(Path, step, interrupt)
+        patched.setattr(f"os.{step}", interrupt)
         done = draguard(*command, tmp_path)
     assert done.code == 130
     assert [each.name for each in tmp_path.iterdir()] == ["m.yaml"]
