@@ -22,9 +22,9 @@ from webhook.records import NamedTuple
 from webhook.schema.collections import Array, Map
 from webhook.schema.declarations import implied
 from webhook.schema.decoded import Decoded
-from webhook.schema.known import remember
 from webhook.schema.nested import Nested
-from webhook.schema.scalars import WIDEST, Anything, Int, Parsed, Scalar, Text
+from webhook.schema.planned import ITEMS_WRONG, NAME, VALUES_WRONG, Planned, of_format, of_parsed, of_scalar, remembered
+from webhook.schema.scalars import Anything, Parsed, Scalar, Text
 from webhook.schema.source import Source
 
 TYPE_CHECKING = False
@@ -33,36 +33,14 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from typing import Final
 
-    from webhook.release import Release
     from webhook.schema.compiled import CompiledStruct
     from webhook.schema.declarations import Declared
-    from webhook.schema.fields import CompiledField, Field, Format
+    from webhook.schema.fields import CompiledField, Field
+    from webhook.schema.planned import Write, Wrong
     from webhook.schema.target import Target
 
-    Wrong = Callable[[Any], object]
-    """Returns a truthy result for a value that is not known to be fine."""
-    _Remembered = tuple[Wrong, str, set[Any]]
-    """A check, how it applies, and values in which it finds nothing."""
     _Predicate = Callable[[Any, Target], bool] | str
-    _Write = Callable[["Source", str], None]
-    """Writes the checks of the value of a local variable."""
 
-_NAME_MAX: Final = 256
-"""The most characters of a cached name; all formats of names allow fewer."""
-_LITERAL_MAX: Final = 32
-"""The most characters of a cached quantity or time."""
-
-_ONE: Final = "{wrong}({value})"
-_ITEMS: Final = "any(map({wrong}, {value}))"
-_VALUES: Final = "any(map({wrong}, {value}.values()))"
-_KNOWN: Final[Mapping[str, str]] = {
-    _ONE: "{value} not in {fine}",
-    _ITEMS: "not {fine}.issuperset({value})",
-    _VALUES: "not {fine}.issuperset({value}.values())",
-}
-"""How values that were fine before are recognized, which takes half as long."""
-
-_NAME: Final = Annotated[str, Meta(max_length=_NAME_MAX)]
 _NONE: Final = Annotated[str, Meta(min_length=1, max_length=0)]
 """A type without values."""
 _NOT_NULL: Final = bool | int | float | str | list[Any] | dict[str, Any]
@@ -77,34 +55,6 @@ class ReadAsWholeError(Exception):
     """A struct is read as a whole, and so cannot be held as an object with attributes."""
 
 
-class _Planned(NamedTuple):
-    """How to recognize a valid value of a field.
-
-    Args:
-        type: The msgspec type of the value.
-        wrong: A check that must find nothing in a value of that type; None if there is none.
-        whole: How the check applies to the value, or to all its items.
-        fine: Values in which the check finds nothing; None if they are not remembered.
-        inner: Writes the checks of the structs in the value; None if there are none.
-    """
-
-    type: Any
-    wrong: Wrong | None = None
-    whole: str = _ONE
-    fine: set[Any] | None = None
-    inner: _Write | None = None
-
-    def test(self, source: Source, value: str) -> str:
-        """Return the expression that is true of a wrong value."""
-        names = {"wrong": source.given(self.wrong), "fine": source.given(self.fine), "value": value}
-        return (self.whole if self.fine is None else f"{_KNOWN[self.whole]} and {self.whole}").format_map(names)
-
-    @property
-    def asks_one(self) -> bool:
-        """Whether the check applies to a single value."""
-        return self.wrong is None or self.whole not in {_ITEMS, _VALUES}
-
-
 class _Plan(NamedTuple):
     """How to recognize a valid struct.
 
@@ -115,8 +65,8 @@ class _Plan(NamedTuple):
     """
 
     type: type
-    fields: Mapping[str, _Planned]
-    checks: Callable[[str], _Write | None]
+    fields: Mapping[str, Planned]
+    checks: Callable[[str], Write | None]
 
 
 def planned(struct: CompiledStruct) -> Callable[[object], bool]:
@@ -220,7 +170,7 @@ def _decoded(make: Callable[..., type], types: Mapping[str, tuple[Any, ...]], un
 
 def _types(
     parts: Sequence[CompiledStruct],
-    plans: Mapping[str, _Planned],
+    plans: Mapping[str, Planned],
     needed: Container[str],
     left_out: Iterable[str],
     extent: Extent | None,
@@ -250,8 +200,8 @@ def _boxed(box: str) -> Callable[[Any, str], Any]:
 
 
 def _examination(
-    parts: Sequence[CompiledStruct], plans: Mapping[str, _Planned], needed: Container[str], done: str
-) -> _Write | None:
+    parts: Sequence[CompiledStruct], plans: Mapping[str, Planned], needed: Container[str], done: str
+) -> Write | None:
     """Make the writer of the checks of a struct, and of those inlined in it; None if there is nothing to check."""
     checked = [(name, plan) for name, plan in plans.items() if (plan.wrong or plan.inner) and name != done]
     unions = [sorted(union.members & plans.keys()) for part in parts for union in part.rules("unions")]
@@ -275,7 +225,7 @@ def _examination(
     return write
 
 
-def _write(source: Source, value: str, plan: _Planned, *, may_be_absent: bool) -> None:
+def _write(source: Source, value: str, plan: Planned, *, may_be_absent: bool) -> None:
     """Write the checks of a field's value; most fields are absent, and so are not assigned to variables."""
     if plan.inner is None:
         test = plan.test(source, value)
@@ -301,7 +251,7 @@ def _predicates(rules: Iterable[Declared], planned_fields: AbstractSet[str]) -> 
             yield fine, names
 
 
-def _fields(struct: CompiledStruct, extent: Extent | None) -> Iterator[tuple[str, _Planned]]:
+def _fields(struct: CompiledStruct, extent: Extent | None) -> Iterator[tuple[str, Planned]]:
     known = struct.target
     for name, field in struct.stated.items():
         if name not in struct.inline:
@@ -309,102 +259,37 @@ def _fields(struct: CompiledStruct, extent: Extent | None) -> Iterator[tuple[str
             yield name, _planned(field, known if struct.checks(name) else known.decoding, struct.names, read)
     for name, field in struct.type.opaque.items():
         if extent is None or name in extent.parts:
-            yield name, _planned(field, known.decoding, struct.names) if known.thorough else _Planned(Any)
+            yield name, _planned(field, known.decoding, struct.names) if known.thorough else Planned(Any)
 
 
-def _planned(field: Field, target: Target, names: tuple[str, str], extent: Extent | None = None) -> _Planned:
+def _planned(field: Field, target: Target, names: tuple[str, str], extent: Extent | None = None) -> Planned:
     compiled = field.compile(target, *names)
     if target.validates and isinstance(field, Text) and field.usual:
-        return _Planned(_NAME, *_of_format(field.usual, target.release))
+        return Planned(NAME, *of_format(field.usual, target.release))
     if compiled.passes:
-        return _Planned(compiled.passes)
+        return Planned(compiled.passes)
     plan = _PLANS.get(type(field).compile)
-    return plan(field, compiled, target, names, extent) if plan else _Planned(Any, compiled.walk)
-
-
-def _scalar(field: Scalar, compiled: CompiledField, target: Target, *_: object) -> _Planned:
-    if isinstance(field, Text):
-        return _text(field, compiled, target)
-    type_: Any = field.python
-    if isinstance(field, Int):
-        top = 1 << (field.bits - 1)
-        type_ = Annotated[int, Meta(ge=-top, le=top - 1)]
-    return _Planned(type_, compiled.walk if target.validates and field.checker(target) else None)
-
-
-def _text(field: Text, compiled: CompiledField, target: Target) -> _Planned:
-    tests = list(field.tests(target)) if target.validates else []
-    if not tests and field.required:
-        return _Planned(Annotated[str, Meta(min_length=1)])
-    if len(tests) == 1 and (values := target.pick(field.one_of)):
-        return _Planned(Literal[tuple(each for each in ("", *values) if not compiled.walk(each))])
-    if len(tests) == len(field.formats) == 1:
-        return _Planned(_NAME, *_of_format(field.formats[0], target.release))
-    if len(tests) == 1 and (limit := target.pick(field.max_length) or field.max_bytes):
-        return _Planned(str, tests[0], f"len({{value}}) > {limit // WIDEST} and {_ONE}")
-    return _Planned(str, tests[0] if len(tests) == 1 else compiled.walk)
-
-
-@cache
-def _of_format(format_: Format, release: Release) -> _Remembered:
-    return _remembered(format_, release)
-
-
-def _remembered(wrong: Callable[..., object], *known: Any) -> _Remembered:
-    """Make a check of single values that remembers some of the fine ones.
-
-    Args:
-        wrong: Returns a truthy result for a value that is not known to be fine.
-        *known: What it takes besides the value.
-    """
-    fine: set[Any] = set()
-
-    def look(value: Any) -> bool:
-        if wrong(value, *known):
-            return True
-        remember(value, fine)
-        return False
-
-    return look, _ONE, fine
-
-
-def _parsed(field: Parsed, compiled: CompiledField, target: Target, *_: object) -> _Planned:
-    if target.validates and field.checker(target):
-        return _Planned(Any, compiled.walk)
-    literal = Annotated[str, Meta(max_length=_LITERAL_MAX)] | Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-    return _Planned(literal, *_unparsable(field.parse))
-
-
-@cache
-def _unparsable(parse: Callable[[Any], object]) -> _Remembered:
-    def wrong(value: str | int) -> bool:
-        try:
-            parse(value)
-        except (ValueError, TypeError):
-            return True
-        return False
-
-    return _remembered(wrong)
+    return plan(field, compiled, target, names, extent) if plan else Planned(Any, compiled.walk)
 
 
 def _array(
     field: Array, compiled: CompiledField, target: Target, names: tuple[str, str], extent: Extent | None
-) -> _Planned:
+) -> Planned:
     read = extent and (extent if extent.whole else extent.parts.get(ITEMS, _NOTHING))
     item = _planned(field.item.stated(target), target, names, read)
     type_ = _sized(GenericAlias(list, item.type), field, compiled.walk([]), target)
     unique = field.unique if target.validates else None
     if unique is None and item.asks_one:
-        return _Planned(type_, item.wrong, _ITEMS, item.fine, _each(item.inner))
+        return Planned(type_, item.wrong, ITEMS_WRONG, item.fine, _each(item.inner))
     if unique is None or item.wrong or (unique and item.type is Any):
-        return _Planned(Any, compiled.walk)
+        return Planned(Any, compiled.walk)
     if unique and any(unique == name for name, _ in cast("CompiledStruct", compiled.struct).absent):
         plan = cast("_Plan", _nested_plan(compiled, read))
-        return _Planned(type_, inner=_distinct(unique, plan))
-    return _Planned(type_, _repeats(unique), inner=_each(item.inner))
+        return Planned(type_, inner=_distinct(unique, plan))
+    return Planned(type_, _repeats(unique), inner=_each(item.inner))
 
 
-def _distinct(unique: str, plan: _Plan) -> _Write:
+def _distinct(unique: str, plan: _Plan) -> Write:
     """Make the writer of the checks of structs whose keys differ; no key is None."""
     key = plan.fields[unique]
     known_at_once = key.fine is not None
@@ -418,12 +303,12 @@ def _distinct(unique: str, plan: _Plan) -> _Write:
                 write_rest(source, item)
         source.refuse(f"len({keys}) != len({value})")
         if known_at_once:
-            source.refuse(key._replace(whole=_ITEMS).test(source, keys))
+            source.refuse(key._replace(whole=ITEMS_WRONG).test(source, keys))
 
     return write
 
 
-def _each(inner: _Write | None, values: str = "") -> _Write | None:
+def _each(inner: Write | None, values: str = "") -> Write | None:
     """Make the writer of the checks of all items, or of all values, of a list or map."""
     if inner is None:
         return None
@@ -436,27 +321,25 @@ def _each(inner: _Write | None, values: str = "") -> _Write | None:
     return write
 
 
-def _map(
-    field: Map, compiled: CompiledField, target: Target, names: tuple[str, str], extent: Extent | None
-) -> _Planned:
+def _map(field: Map, compiled: CompiledField, target: Target, names: tuple[str, str], extent: Extent | None) -> Planned:
     read = extent and (_WHOLE if extent.whole or extent.parts else _NOTHING)
     item, key = _planned(field.item.stated(target), target, names, read), field.key if target.validates else None
-    of_key = _NAME if key else str
+    of_key = NAME if key else str
     type_ = _sized(GenericAlias(dict, (of_key, item.type)), field, compiled.walk({}), target)
     inner = _each(item.inner, ".values()")
     if key is None and item.asks_one:
-        return _Planned(type_, item.wrong, _VALUES, item.fine, inner)
+        return Planned(type_, item.wrong, VALUES_WRONG, item.fine, inner)
     if key is None or item.wrong:
-        return _Planned(Any, compiled.walk)
-    wrong, _, fine = _remembered(key.stated(target).compile(target, *names).walk)
-    return _Planned(type_, wrong, _ITEMS, fine, inner)
+        return Planned(Any, compiled.walk)
+    wrong, _, fine = remembered(key.stated(target).compile(target, *names).walk)
+    return Planned(type_, wrong, ITEMS_WRONG, fine, inner)
 
 
 def _nested(
     _field: Nested, compiled: CompiledField, _target: Target, _names: tuple[str, str], extent: Extent | None
-) -> _Planned:
+) -> Planned:
     plan = _nested_plan(compiled, extent)
-    return _Planned(plan.type, inner=plan.checks("")) if plan else _Planned(Any, compiled.walk)
+    return Planned(plan.type, inner=plan.checks("")) if plan else Planned(Any, compiled.walk)
 
 
 def _nested_plan(compiled: CompiledField, extent: Extent | None) -> _Plan | None:
@@ -466,13 +349,13 @@ def _nested_plan(compiled: CompiledField, extent: Extent | None) -> _Plan | None
 
 def _anything(
     field: Anything, _compiled: CompiledField, target: Target, names: tuple[str, str], _extent: Extent | None
-) -> _Planned:
-    return _planned(field.shape, target.decoding, names) if field.shape and target.thorough else _Planned(Any)
+) -> Planned:
+    return _planned(field.shape, target.decoding, names) if field.shape and target.thorough else Planned(Any)
 
 
-_PLANS: Final[Mapping[Callable[..., CompiledField], Callable[..., _Planned]]] = {
-    Scalar.compile: _scalar,
-    Parsed.compile: _parsed,
+_PLANS: Final[Mapping[Callable[..., CompiledField], Callable[..., Planned]]] = {
+    Scalar.compile: of_scalar,
+    Parsed.compile: of_parsed,
     Array.compile: _array,
     Map.compile: _map,
     Nested.compile: _nested,
