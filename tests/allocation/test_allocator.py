@@ -78,6 +78,18 @@ def test_until_1_35_the_order_of_pools_is_that_of_a_map() -> None:
     assert not answer(slices[:1], claim(request()), release=35).depends_on_order
 
 
+def test_until_1_35_the_order_decides_whether_a_search_comes_to_a_node_selector_that_cannot_be_joined() -> None:
+    terms = [{"matchExpressions": [{"key": key, "operator": "Exists"}]} for key in ("zone", "rank")]
+    slices = [
+        resource_slice(device("d0"), name="a", pool="a", nodeSelector={"nodeSelectorTerms": terms}),
+        resource_slice(device("d0"), name="b", pool="b"),
+    ]
+    found = answer(slices, claim(request()), release=35)
+    assert isinstance(found, Failure)
+    assert found.depends_on_order
+    assert not answer(slices[:1], claim(request()), release=35).depends_on_order
+
+
 def test_until_1_35_the_order_matters_only_to_a_request_with_a_choice() -> None:
     slices = [
         resource_slice(device("d0", attributes={"kind": {"string": kind}}), name=kind, pool=kind) for kind in ("b", "a")
@@ -549,6 +561,15 @@ def test_until_1_34_a_search_that_comes_to_an_invalid_pool_ends_with_an_error() 
     later = answer([twice], claim(request()), features=features, release=Release(35))
     assert isinstance(later, Failure)
     assert (later.error, later.scope) == ("invalid resource pools were encountered", "node")
+
+
+@pytest.mark.parametrize("counts", [(2, 3), (3, 2)])
+def test_the_order_matters_if_an_outdated_pool_may_seem_complete(counts: tuple[int, int]) -> None:
+    slices = [resource_slice(device(f"d{count}"), name=f"s{at}", count=count) for at, count in enumerate(counts)]
+    newer = resource_slice(name="newer", nodeName="elsewhere", count=3)
+    newer["spec"]["pool"]["generation"] = 2
+    assert answer([*slices, newer], claim(request())).depends_on_order
+    assert not answer([slices[counts.index(3)], newer], claim(request())).depends_on_order
 
 
 def test_until_1_35_the_order_decides_which_unusable_pool_stops_a_request_for_all_devices() -> None:

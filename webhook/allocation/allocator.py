@@ -220,14 +220,13 @@ class Allocator:
         try:
             self._check(demand, view, every)
             found = search.run()
-            self._check_selectors(found, view)
         except Stop as stop:
             return Plan(search.so_far(), stop.complaint)
         except GivenUpError:
             return Plan(search.so_far(), GIVEN_UP)
         if found.picks is None and view.invalid and self._variant.sees_whole_pools:
             return Plan(found, Complaint(None, "invalid resource pools were encountered", is_of_node=True))
-        return Plan(found)
+        return Plan(found, _unsupported(found, view))
 
     def _check(self, demand: Demand, view: NodeView, every: dict[Ask, list[int]]) -> None:
         """Check the claims before the search.
@@ -298,14 +297,15 @@ class Allocator:
         used = view.capacity_used(index) or {}
         return all(used.get(name, 0) + amount <= take.limits[name] for name, amount in take.amounts.items())
 
-    @staticmethod
-    def _check_selectors(found: SearchResult, view: NodeView) -> None:
-        for claim, picks in enumerate(found.picks or ()):
-            try:
-                node_selector(picks, view)
-            except UnsupportedSelectorError as error:
-                text = "create NodeSelector for claim "
-                raise Stop(Complaint(None, text, "claim", claim, f": {error}")) from None
+
+def _unsupported(found: SearchResult, view: NodeView) -> Complaint | None:
+    """Return upstream's error for devices found whose node selectors cannot be joined; None if all can."""
+    for claim, picks in enumerate(found.picks or ()):
+        try:
+            node_selector(picks, view)
+        except UnsupportedSelectorError as error:
+            return Complaint(None, "create NodeSelector for claim ", "claim", claim, f": {error}")
+    return None
 
 
 class Attempt:

@@ -164,7 +164,8 @@ class Failure:
     @property
     def depends_on_order(self) -> bool:
         """Whether another order of slices, of claims, or of Go's maps, could change the result."""
-        return self._attempt.depends_on_order(self._view, has_devices=False)
+        has_devices = self._found is not None and self._found.picks is not None
+        return self._attempt.depends_on_order(self._view, has_devices=has_devices)
 
     @property
     def mixed_up(self) -> Mapping[str, Collection[str]]:

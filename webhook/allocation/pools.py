@@ -284,8 +284,8 @@ def _pool(slices: list[Slice], catalog: Catalog, variant: Implementation) -> Poo
     all_slices: list[Slice] | None = None
     if len(slices) != first.count:
         in_pool = catalog.by_pool[first.id]
-        if any(each.generation > first.generation for each in in_pool):
-            return None
+        if any(each.generation > first.generation for each in in_pool):  # obsolete; in another order it may seem whole
+            return Pool(first.driver, first.pool, is_ambiguous=True) if is_ambiguous else None
         all_slices = [each for each in in_pool if each.generation == first.generation]
         if len(all_slices) != first.count:
             return Pool(first.driver, first.pool, is_incomplete=True, is_ambiguous=is_ambiguous)
