@@ -212,7 +212,7 @@ class TestOutputs:
         def fail(*_: object) -> None:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("pathlib.Path.replace", fail)
+        monkeypatch.setattr("os.replace", fail)
         done = draguard("validate", f"-ojson={target}", manifest)
         assert (done.code, done.err) == (3, f"draguard validate: error: {target}: No space left on device\n")
         assert target.read_text() == "old"
