@@ -61,4 +61,4 @@ def test_where_the_kernel_does_not_tell_a_connection_counts_as_open(monkeypatch:
     one, other = socket.socketpair()
     other.close()
     with one:
-        assert acceptor._is_open(one)  # noqa: SLF001
+        assert acceptor.is_open(one)

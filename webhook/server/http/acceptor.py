@@ -10,7 +10,7 @@ from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sized
     from typing import Final
 
     from webhook.server.http.crowd import Crowd
@@ -35,12 +35,20 @@ class Acceptor:
         listener: A listening socket; :meth:`close` closes it.
         crowd: All connections of the port, which the protocols enter and leave.
         make: Makes the protocol of a connection.
+        handshakes: Those that wait for their turns. While there are any, a batch is a single connection.
     """
 
-    def __init__(self, listener: socket.socket, crowd: Crowd, make: Callable[[], asyncio.BaseProtocol]) -> None:
+    def __init__(
+        self,
+        listener: socket.socket,
+        crowd: Crowd,
+        make: Callable[[], asyncio.BaseProtocol],
+        handshakes: Sized = (),
+    ) -> None:
         self._listener = listener
         self._crowd = crowd
         self._make = make
+        self._handshakes = handshakes
         self._loop = asyncio.get_running_loop()
         self._beginning = set[asyncio.Task[object]]()
         self._spare = _spare()
@@ -62,7 +70,8 @@ class Acceptor:
 
     def _accept(self) -> None:
         begun, end = 0, time.monotonic() + _BATCH_SECONDS
-        while begun < _BATCH and time.monotonic() < end:
+        most = 1 if self._handshakes else _BATCH
+        while begun < most and time.monotonic() < end:
             try:
                 connection, _ = self._listener.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -70,7 +79,7 @@ class Acceptor:
             except OSError:  # most likely the process may open no more files
                 self._turn_away()
                 return
-            if _is_open(connection):
+            if is_open(connection):
                 task = self._loop.create_task(self._begin(connection))
                 self._beginning.add(task)
                 task.add_done_callback(self._beginning.discard)
@@ -101,7 +110,7 @@ def _spare() -> int:
         return -1
 
 
-def _is_open(connection: socket.socket) -> bool:
+def is_open(connection: socket.socket) -> bool:
     """Whether neither side has closed, as far as the kernel tells; only Linux does."""
     if _TCP_INFO is None:
         return True

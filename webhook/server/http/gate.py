@@ -7,6 +7,7 @@ import ssl
 from contextlib import suppress
 from typing import cast
 
+from webhook.server.http.acceptor import is_open
 from webhook.server.tls.records import Records
 
 TYPE_CHECKING = False
@@ -82,12 +83,17 @@ class Gate(asyncio.BufferedProtocol):
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - asyncio's
         """Return the buffer for what arrives."""
-        return self._port.sealed
+        return self._port.sealed if self._is_ready else self._port.begun
 
     def buffer_updated(self, nbytes: int) -> None:
         """Read what has arrived, unless the connection is closing."""
-        if not self._is_closing:
-            self._take(self._port.sealed[:nbytes])
+        if self._is_closing:
+            return
+        data = self._port.sealed[:nbytes]
+        if self._is_ready:
+            self._take(data)
+        else:
+            self._put_off(bytes(data))
 
     def _take(self, data: memoryview) -> None:
         """Read data, and send what OpenSSL has to say."""
@@ -137,23 +143,28 @@ class Gate(asyncio.BufferedProtocol):
             self._put_off(bytes(data))
 
     def _put_off(self, rest: bytes) -> None:
-        """Keep what has arrived until the next turn, or until the connections that send much have had theirs."""
+        """Keep what has arrived until a later turn, which other handshakes or connections that send much share."""
         self._rest = rest
         self._raw.pause_reading()
-        if self._is_ready:
-            self._port.intake.took(cast("Reader", self._above), _TURN * _WEIGHT)
+        if not self._is_ready:
+            self._port.handshakes.put(self)
+            return
+        self._port.intake.took(cast("Reader", self._above), _TURN * _WEIGHT)
         if not self._is_paused:
             self._go_on_soon()
 
     def _go_on_soon(self) -> None:
         if not self._is_due:
             self._is_due = True
-            asyncio.get_running_loop().call_soon(self._go_on)
+            asyncio.get_running_loop().call_soon(self.go_on)
 
-    def _go_on(self) -> None:
-        """Read the rest, and what comes after it."""
+    def go_on(self) -> None:
+        """Read the rest, and what comes after it; unless the client has closed a connection in its handshake."""
         self._is_due = False
         if self._is_paused or self._is_closing:
+            return
+        if not (self._is_ready or is_open(self._raw.get_extra_info("socket"))):
+            self.abort()
             return
         rest, self._rest = self._rest, b""
         self._take(memoryview(rest))

@@ -6,6 +6,7 @@ import time
 from typing import Protocol
 
 from webhook.server.http.crowd import Crowd
+from webhook.server.http.handshakes import Handshakes
 from webhook.server.http.heads import Heads
 from webhook.server.http.intake import Intake, Reader
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 _ROOM: Final = 1 << 16
 """The bytes that are read at once; the kernel buffers about as many per connection."""
+_FLIGHT: Final = 1 << 12
+"""The bytes of a handshake that are read at once: most clients send less than a thousand."""
 
 
 class Ready(Reader, Protocol):
@@ -57,6 +60,10 @@ class Port:
         """The same, to be written."""
         self.sealed = memoryview(bytearray(_ROOM))
         """The buffer for input until it is decrypted, used likewise."""
+        self.begun = self.sealed[:_FLIGHT]
+        """Its part for a connection in its handshake, of which what has arrived may have to be kept."""
+        self.handshakes = Handshakes()
+        """The handshakes that go on in a turn of the event loop."""
         self.connections: set[Ready] = set()
         """The connections that are ready for requests."""
         self.intake = Intake(self.connections)

@@ -217,7 +217,7 @@ class Server:
         def gate() -> Gate:
             return Gate(self.port, self._certificate, Connection(self.port))
 
-        self.acceptors.append(Acceptor(self._listener, self.port.crowd, gate))
+        self.acceptors.append(Acceptor(self._listener, self.port.crowd, gate, self.port.handshakes))
         if self._beside:
             port, listener = self._beside
             self.acceptors.append(Acceptor(listener, port.crowd, lambda: Connection(port)))
