@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from pathlib import Path
 
@@ -114,3 +115,11 @@ def test_the_release_follows_its_file(tmp_path: Path, caplog: pytest.LogCaptureF
     assert (
         reloaded_options(make_parser().parse_args([*arguments, "--kubernetes-version=1.30"])).value.kubernetes == "1.30"
     )
+
+
+def test_a_pipe_in_the_place_of_the_release_is_not_waited_for(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    pipe = tmp_path / "kubernetes.version"
+    os.mkfifo(pipe)
+    answering = reloaded_options(make_parser().parse_args(["serve", "--kubernetes-version-file", str(pipe)]))
+    assert answering.value.kubernetes is None
+    assert f"{pipe}: no regular file: objects are judged by the newest release" in caplog.text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -111,6 +112,14 @@ class TestFollowing:
         os.mkfifo(directory / "b")
         look(followed)
         assert (followed.value, followed.fault) == ("12", f"{directory / 'b'}: no regular file")
+
+    def test_files_that_no_reader_takes_are_not_read_for_their_changes(self, directory: Path) -> None:
+        followed = reloaded(directory)
+        os.truncate(directory / "b", 1 << 32)
+        started = time.process_time()
+        for _ in range(2):
+            followed._content()  # noqa: SLF001
+        assert time.process_time() - started < 1
 
     def test_what_was_in_use_before_may_come_back(self, directory: Path) -> None:
         followed = reloaded(directory)

@@ -75,14 +75,17 @@ def _of_file(path: str | None) -> str | None:
     """Read a file with the cluster's version; None if it holds no known version, which does not end the webhook."""
     if path is None:
         return None
+    from webhook.server.filewatch import open_regular  # only servers have such a file
+
     try:
-        with open(path, encoding="ascii") as file:
+        with open(path, encoding="ascii", opener=open_regular) as file:
             return _known(file.read(_LONGEST_VERSION).strip(), path)
     except FileNotFoundError:
         _warn("%s does not exist: objects are judged by the newest release that knows them", path)
         return None
     except (OSError, ValueError) as error:
-        _warn("%s: %s: objects are judged by the newest release that knows them", path, error)
+        why = error.strerror if isinstance(error, OSError) else error
+        _warn("%s: %s: objects are judged by the newest release that knows them", path, why)
         return None
 
 

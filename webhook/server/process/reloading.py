@@ -24,6 +24,8 @@ _UNSETTLED_SECONDS: Final = 2.0
 """How long a file may change again without a change of its times, as file systems' clocks are coarse."""
 _MANY: Final = 100
 """Above how many files the event loop does not look for changes itself; each takes 10 to 20 us."""
+_LARGEST: Final = 1 << 28
+"""The bytes above which the content of a file is not compared: no reader takes so many."""
 _log = logging.getLogger(__name__)
 
 
@@ -127,10 +129,11 @@ class Reloaded(Generic[T]):
 
 
 def _digest(path: str) -> bytes | None:
-    """Return a digest of a file; None if it cannot be read, or is not a regular file."""
+    """Return a digest of a file; None if it cannot be read, is too large, or is not a regular file."""
     try:
         with open(path, "rb", opener=open_regular) as file:
-            return hashlib.file_digest(file, "sha256").digest()
+            is_large = os.fstat(file.fileno()).st_size > _LARGEST
+            return None if is_large else hashlib.file_digest(file, "sha256").digest()
     except OSError:
         return None
 
