@@ -563,6 +563,16 @@ def test_until_1_34_a_search_that_comes_to_an_invalid_pool_ends_with_an_error() 
     assert (later.error, later.scope) == ("invalid resource pools were encountered", "node")
 
 
+def test_a_search_takes_back_shares_of_nothing() -> None:
+    shared = device("d0", allowMultipleAllocations=True, capacity={"memory": {"value": "4"}})
+    never = request("never", selectors=[{"cel": {"expression": "false"}}])
+    steps = []
+    for wanted in ("0", "1"):
+        each = [request(f"r{number}", capacity={"requests": {"memory": wanted}}) for number in range(2)]
+        steps.append(answer([resource_slice(shared)], claim(*each, never), patch=3).steps)
+    assert steps[0] == steps[1]
+
+
 @pytest.mark.parametrize("counts", [(2, 3), (3, 2)])
 def test_the_order_matters_if_an_outdated_pool_may_seem_complete(counts: tuple[int, int]) -> None:
     slices = [resource_slice(device(f"d{count}"), name=f"s{at}", count=count) for at, count in enumerate(counts)]

@@ -209,8 +209,8 @@ class State:
         """Give back the capacity taken of a shared device."""
         shares = self.shares.get(index)
         if shares is not None:
-            for name, amount in take.amounts.items():
-                shares[name] -= amount
+            for name in take.amounts.keys() & shares.keys():  # of a share of nothing, the names may be gone
+                shares[name] -= take.amounts[name]
             if not any(shares.values()):
                 del self.shares[index]
 
