@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from contextlib import redirect_stderr, redirect_stdout
+from functools import reduce
 from importlib import import_module
 from time import sleep
 from typing import TYPE_CHECKING, Any
@@ -341,6 +342,16 @@ class TestTime:
         monkeypatch.setattr(import_module("webhook.cli.simulate"), "read_cluster", slow)
         done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--timeout", "0.1")
         assert "not simulated: 3 of 3 pods" in done.err
+
+    def test_selectors_that_take_long_to_compile_end_the_reading(self, tmp_path: Path) -> None:
+        nested = reduce(lambda inner, number: f"[1, 2].all(x{number}, {inner})", range(24), "true")
+        selectors = [{"cel": {"expression": f"{nested} && {number} > 0"}} for number in range(32)]
+        costly = {"kind": "DeviceClass", "metadata": {"name": "costly"}, "spec": {"selectors": selectors}}
+        (tmp_path / "class.json").write_text(json.dumps({"apiVersion": "resource.k8s.io/v1", **costly}))
+        paths = ("--cluster", CLUSTER, "--cluster", tmp_path / "class.json")
+        done = draguard("simulate", DEPLOYMENT, *paths, "--timeout", "1e-9")
+        said = "not simulated: 1e-09 seconds have passed while files were read; give a longer --timeout\n"
+        assert (done.code, done.out, done.err) == (1, "", said)
 
     @pytest.mark.parametrize(
         ("pod", "said"),

@@ -86,6 +86,15 @@ class _Limit(NamedTuple):
 def run(arguments: Namespace) -> int:
     """Print each pod's node and devices, or why it has none; return 1 if a pod stays pending."""
     deadline = monotonic() + arguments.timeout
+    try:
+        with limited(Budget(deadline=deadline, is_offline=True)):  # which ends selectors that take long to compile
+            return _simulate(arguments, deadline)
+    except DeadlineExceededError:
+        show_lines([f"not simulated: {_passed(arguments)}; give a longer --timeout"], sys.stderr)
+        return 1
+
+
+def _simulate(arguments: Namespace, deadline: float) -> int:
     namespace = arguments.namespace or DEFAULT_NAMESPACE
     stated = kubernetes(arguments) or DEFAULT_RELEASE
     try:
@@ -122,13 +131,16 @@ def run(arguments: Namespace) -> int:
         scheduler = Scheduler(Cluster(inventory, settings))
     except ValueError as error:
         raise UsageError(f"Kubernetes {stated}: {error}") from error
-    while_reading = " while files were read" if monotonic() >= deadline else ""
-    limit = _Limit(deadline, f"{arguments.timeout:g} seconds have passed{while_reading}")
+    limit = _Limit(deadline, _passed(arguments, is_reading=monotonic() >= deadline))
     once = (settings.taint_rules_ignored, scheduler.cluster.of_unknown_size)
     result = Text(color=wants_colors(arguments), once=once)
     if arguments.fit:
         return _fit(scheduler, [pods.every[index] for index in pods.reported], result, limit, arguments)
     return _schedule(scheduler, pods, result, limit, arguments)
+
+
+def _passed(arguments: Namespace, *, is_reading: bool = True) -> str:
+    return f"{arguments.timeout:g} seconds have passed{' while files were read' if is_reading else ''}"
 
 
 def _workloads(
