@@ -21,7 +21,7 @@ from tests.command import ROOT, draguard
 from tests.report.findings import finding, report
 from webhook.findings import Identity, Origin, Suppression
 from webhook.problem import Fix, Problem
-from webhook.report import FORMATS, Style, make
+from webhook.report import FORMATS, Style, html, make
 from webhook.report.summary import summary
 
 if TYPE_CHECKING:
@@ -565,6 +565,16 @@ class TestHtml:
         assert len(page.ids) == len(set(page.ids))
         assert inner.count("#finding-1") == 2
         assert all("/docs/rules/dns-label.md" in link for link in page.links if link not in inner)
+
+    def test_a_long_page_shows_the_first_findings_and_counts_the_others(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(html, "MAX_FINDINGS", 2)
+        names = ("a", "a", "a", "b")
+        text = shown("html", report(*(finding(file=name, releases=("1.33",)) for name in names), suppressed=()))
+        page = Page(text)
+        assert {f"#{each}" for each in page.ids} == {link for link in page.links if link.startswith("#")}
+        assert (text.count("<article"), text.count("… and 2 more findings; --output json has all")) == (2, 1)
+        assert "<title>draguard: 4 errors</title>" in text
+        assert "<tr><td>b<td" in text
 
     def test_it_needs_nothing_from_elsewhere_and_escapes_everything(self) -> None:
         calm, wild = (Page(shown("html", hostile(text))) for text in ("a" * len(HOSTILE), HOSTILE))

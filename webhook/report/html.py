@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 _LEVELS: Final = ("error", "warning", "note")
 _FILES_MAX: Final = 20
 """The list of more files is folded."""
+MAX_FINDINGS: Final = 5_000
+"""The most findings to show: each takes a kilobyte, and browsers take long for pages of tens of megabytes."""
 
 
 class Html(Format):
@@ -73,7 +75,8 @@ class Html(Format):
         if not self.style.quiet:
             yield from (f"<p>{_text(line)}</p>" for line in closing(report, ()))
         yield "</header>"
-        numbers = {id(finding): number for number, finding in enumerate(report.findings, 1)}
+        shown = report.findings[:MAX_FINDINGS]
+        numbers = {id(finding): number for number, finding in enumerate(shown, 1)}
         if report.findings:
             yield from _filters(report)
         yield "<main>"
@@ -82,16 +85,18 @@ class Html(Format):
         if report.findings:
             yield from _contents(report, numbers)
         if report.findings and report.releases[1:]:
-            yield from _matrix(report, numbers)
-        for number, (file, findings) in enumerate(_by_file(report.findings).items(), 1):
+            yield from _matrix(shown, report.releases, numbers)
+        for number, (file, findings) in enumerate(_by_file(shown).items(), 1):
             yield f'<section id="file-{number}"><h2>{_text(file)}</h2>'
             for finding in findings:
                 yield from _finding(finding, f"finding-{numbers[id(finding)]}")
             yield "</section>"
+        yield from _more(report.findings)
         if report.suppressed:
             yield f"<section><details><summary>{counted(len(report.suppressed), 'suppressed finding')}</summary>"
-            for finding in report.suppressed:
+            for finding in report.suppressed[:MAX_FINDINGS]:
                 yield from _finding(finding)
+            yield from _more(report.suppressed)
             yield "</details></section>"
         yield "</main>"
 
@@ -116,7 +121,8 @@ def _contents(report: Report, numbers: Mapping[int, int]) -> Iterator[str]:
     yield f"<nav><details{is_open}><summary>{counted(len(files), 'file')} with findings</summary>"
     yield "<table><tr><th>File<th>Errors<th>Warnings<th>Notes"
     for number, (file, findings) in enumerate(files.items(), 1):
-        yield f'<tr><td><a href="#file-{number}">{_text(file)}</a>{_counts(findings)}'
+        name = f'<a href="#file-{number}">{_text(file)}</a>' if id(findings[0]) in numbers else _text(file)
+        yield f"<tr><td>{name}{_counts(findings)}"
     clean = len(set(report.files) - {finding.file for finding in report.findings})
     if clean:
         yield f'<tr><td class="quiet">{counted(clean, "file")} without findings{_counts([])}'
@@ -132,20 +138,28 @@ def _contents(report: Report, numbers: Mapping[int, int]) -> Iterator[str]:
         yield f"<tr><td>{_rule(rule)}<td>{_text(first)}"
         yield f"<details><summary>{counted(len(findings), 'finding')}</summary><ul>"
         for each in findings:
-            yield f'<li><a href="#finding-{numbers[id(each)]}">{_text(place_of(each).removesuffix(":"))}</a>'
+            if id(each) in numbers:
+                yield f'<li><a href="#finding-{numbers[id(each)]}">{_text(place_of(each).removesuffix(":"))}</a>'
         yield "</ul></details>"
     yield "</table></details></nav>"
 
 
-def _matrix(report: Report, numbers: Mapping[int, int]) -> Iterator[str]:
+def _matrix(shown: Iterable[Finding], releases: Sequence[str], numbers: Mapping[int, int]) -> Iterator[str]:
     """List findings by release."""
-    yield f'<nav class="releases"><details><summary>{counted(len(report.releases), "release")}</summary>'
-    yield f"<table><tr><th>Finding<th>Rule{''.join(f'<th>{_text(each)}' for each in report.releases)}"
-    for each in report.findings:
+    yield f'<nav class="releases"><details><summary>{counted(len(releases), "release")}</summary>'
+    yield f"<table><tr><th>Finding<th>Rule{''.join(f'<th>{_text(each)}' for each in releases)}"
+    for each in shown:
         place = f'<a href="#finding-{numbers[id(each)]}">{_text(place_of(each).removesuffix(":"))}</a>'
-        levels = "".join(f'<td class="{level}">{level}' for level in cells(each, report.releases))
+        levels = "".join(f'<td class="{level}">{level}' for level in cells(each, releases))
         yield f"<tr><td>{place}<td>{_rule(each.problem.rule)}{levels}"
     yield "</table></details></nav>"
+
+
+def _more(findings: Sequence[Finding]) -> Iterator[str]:
+    """Count the findings that are not shown."""
+    if len(findings) > MAX_FINDINGS:
+        left = counted(len(findings) - MAX_FINDINGS, "more finding")
+        yield f'<p class="quiet">… and {left}; --output json has all</p>'
 
 
 def _counts(findings: Sequence[Finding]) -> str:
