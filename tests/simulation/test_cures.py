@@ -483,6 +483,13 @@ STORIES: Final = {
         lambda found: found["p"]["spec"].update(nodeSelector={"zone": "b"}),
         pod(claims={"gpu": "c"}, nodeSelector={"zones": "b"}),
     ),
+    "the key of a label is misspelt, and the near one is selected, too": Story(
+        [gpus(), claim()],
+        "nodeSelector zonee: a",
+        "without the pod's nodeSelector",
+        lambda found: found["p"]["spec"].pop("nodeSelector"),
+        pod(claims={"gpu": "c"}, nodeSelector={"zone": "b", "zonee": "a"}),
+    ),
     "not enough cpu": Story(
         [gpus(), claim()],
         "Insufficient cpu",

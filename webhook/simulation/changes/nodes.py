@@ -65,11 +65,12 @@ def _of_selection(demand: Demand, nodes: Sequence[NodeState], known: Container[s
 
 def _respelt(selector: JSONObject, labels: Sequence[JSONObject]) -> Iterator[tuple[str, str, JSONObject]]:
     """Correct a key or value that no node has; return both labels as written, and the selector with the better one."""
+    keys = [each for each in dict.fromkeys(chain(*labels)) if each not in selector]  # no other label gives way
     for key, value in selector.items():
         values = {str(each[key]) for each in labels if key in each}
         if value in values:
             continue
-        meant = (key, nearest(str(value), values)) if values else (nearest(key, {*chain(*labels)}), value)
+        meant = (key, nearest(str(value), values)) if values else (nearest(key, keys), value)
         if all(meant):
             better = {each: other for each, other in selector.items() if each != key} | dict([meant])
             yield f"{key}: {value}", ": ".join(map(str, meant)), better
