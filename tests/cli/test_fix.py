@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+from errno import EINVAL, EPERM
 from textwrap import dedent
 from typing import TYPE_CHECKING
 from unittest.mock import Mock
@@ -345,9 +346,9 @@ class TestCommand:
         assert file.stat().st_mode & 0o777 == 0o640
         assert list(tmp_path.iterdir()) == [file]
 
-    @pytest.mark.parametrize("error", [None, PermissionError])
-    def test_owners_stay_if_root_fixes_a_file(
-        self, tmp_path: Path, error: type[OSError] | None, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize("error", [None, PermissionError(EPERM, "not root"), OSError(EINVAL, "not mapped")])
+    def test_owners_stay_if_possible(
+        self, tmp_path: Path, error: OSError | None, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         file = write(tmp_path, self.BROKEN)
         monkeypatch.setattr("os.geteuid", lambda: file.stat().st_uid + 1)

@@ -77,9 +77,12 @@ def _replace(name: str, text: bytes) -> None:
 
 
 def _liken(name: str, to: os.stat_result) -> None:
-    """Give a file the mode of another, and its owner: in a container, root often writes files of somebody else."""
+    """Give a file the mode of another, and its owner if possible.
+
+    In a container, root often writes files of somebody else; a user namespace may not have that owner (EINVAL).
+    """
     if to.st_uid != os.geteuid() or to.st_gid != os.getegid():
-        with suppress(PermissionError):
+        with suppress(OSError):
             os.chown(name, to.st_uid, to.st_gid)
     os.chmod(name, to.st_mode & 0o777)
 
