@@ -45,6 +45,16 @@ class TestNames:
         assert notes(claim(), wanted=pod(claims={"gpu": "c"})) == []
 
 
+@pytest.mark.parametrize(("holders", "is_noted"), [((), True), (("other",), False)])
+def test_claims_of_which_the_scheduler_takes_either_back(holders: tuple[str, ...], *, is_noted: bool) -> None:
+    held = [allocated("one", "a"), allocated("next", "b", "d0", *holders)]
+    cluster = [*AROUND, node("b"), devices("b", 3), *held]
+    (answer,) = simulate(cluster, [pod(claims={"one": "one", "next": "next"})])
+    note = "it takes the devices of default/one or default/next back, whichever comes first"
+    assert answer["node"] == "b"
+    assert any(note in each for each in answer["why"]["notes"]) is is_noted
+
+
 @pytest.mark.parametrize(
     ("asked", "shared", "is_noted"), [(True, False, True), (True, True, False), (False, False, False)]
 )

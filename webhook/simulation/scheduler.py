@@ -40,6 +40,7 @@ _CONFLICT: Final = "each term of its node affinity requires nodes of different n
 _STARTS: Final = (
     "the scheduler has done its part: look at the pod's events, and at the kubelet plugin of its driver on the node"
 )
+_EITHER: Final = "the scheduler could also decide otherwise: it takes the devices of {} back, whichever comes first"
 _SHARED_MAX: Final = 64
 """The number of shapes of pods that are remembered."""
 
@@ -105,8 +106,9 @@ class Scheduler:
         last: Placement | None = None
         for _ in range(len(uses) + 1):
             placement, again = self._try(pod, uses)
-            if placement.condition is None and last is not None:
-                placement = placement._replace(condition=last.condition)
+            if last is not None:
+                condition = last.condition if placement.condition is None else placement.condition
+                placement = placement._replace(condition=condition, uncertain=placement.uncertain or last.uncertain)
             if not again:
                 break
             last = placement
@@ -181,7 +183,10 @@ class Scheduler:
             return placement._replace(condition=conditions.failed(conditions.FILTER_FAILED + error)), False
         if verdicts.fitting:
             return self._bind(placement, uses, round_), False
-        said, again = self._free(verdicts, round_.needs, uses)
+        spare = _spare(verdicts, uses)
+        if len(spare) > 1:
+            placement = placement._replace(uncertain=_EITHER.format(" or ".join(map(full_name_of, spare))))
+        said, again = self._free(spare, round_.needs)
         refusals = [v.refusal for v in verdicts.by_node.values() if v.refusal is not None]
         return placement._replace(condition=conditions.refused(refusals, nodes, said, pod, UNNAMED)), again
 
@@ -211,18 +216,13 @@ class Scheduler:
                 if self.cluster.inventory.find("DeviceClass", device_class) is None:
                     yield f"request {request}: device class {device_class} does not exist"
 
-    def _free(self, verdicts: Verdicts, needs: Needs, uses: Sequence[Use]) -> tuple[str, bool]:
-        """Deallocate an otherwise unused claim whose devices keep the pod from its nodes (PostFilter)."""
-        if not uses and needs.leftover is None and not self._has_extended(needs):
+    def _free(self, spare: Sequence[JSONObject], needs: Needs) -> tuple[str, bool]:
+        """Deallocate a claim that keeps the pod from its nodes for nothing (PostFilter)."""
+        if not needs.claims and needs.leftover is None and not self._has_extended(needs):
             return conditions.NOTHING_TO_DEALLOCATE, False
-        unavailable = sorted({index for each in verdicts.by_node.values() for index in each.unavailable})
-        for index in unavailable:
-            claim, consumer = uses[index].claim, uses[index].consumer
-            reserved = items(claim, "status", "reservedFor")
-            is_own = consumer.resource == POD and consumer.has(claim)  # a PodGroup's other pods may use its claim
-            if not reserved or (len(reserved) == 1 and is_own):
-                self.cluster.deallocate(claim)
-                return conditions.DEALLOCATED, True
+        if spare:
+            self.cluster.deallocate(spare[0])
+            return conditions.DEALLOCATED, True
         if needs.leftover is not None:
             self.cluster.delete(needs.leftover)
             return conditions.DELETED, False
@@ -310,6 +310,18 @@ def requested_classes(claim: JSONObject) -> Iterator[tuple[str, str]]:
             yield name, text(exactly, "deviceClassName")
         for alternative in items(request, "firstAvailable"):
             yield f"{name}/{text(alternative, 'name')}", text(alternative, "deviceClassName")
+
+
+def _spare(verdicts: Verdicts, uses: Sequence[Use]) -> list[JSONObject]:
+    """Return the claims whose devices keep a pod from its nodes and that nothing else uses, each once."""
+    found: dict[str, JSONObject] = {}
+    for index in sorted({index for each in verdicts.by_node.values() for index in each.unavailable}):
+        claim, consumer = uses[index].claim, uses[index].consumer
+        reserved = items(claim, "status", "reservedFor")
+        is_own = consumer.resource == POD and consumer.has(claim)  # a PodGroup's other pods may use its claim
+        if not reserved or (len(reserved) == 1 and is_own):
+            found.setdefault(name_of(claim), claim)
+    return [*found.values()]
 
 
 def _consumer(pod: JSONObject) -> Consumer:
