@@ -8,10 +8,10 @@ from itertools import islice
 
 from webhook.configuration.keys import CONFIGURATION, texts
 from webhook.documents import STDIN, Document, Unreadable, parse
-from webhook.documents.files import open_regular
 from webhook.documents.git import repository
 from webhook.documents.globs import Globs, PatternError
 from webhook.documents.search import top_of
+from webhook.regular import open_regular
 from webhook.suppression.levels import LEVELS, OFF
 from webhook.suppression.names import UnknownRuleError, check
 from webhook.suppression.paths import PathIgnore

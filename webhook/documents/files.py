@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import sys
 
 from webhook.documents.document import Document
@@ -177,7 +176,7 @@ def load(found: FoundFile) -> bytes:
     Raises:
         OSError: It cannot be read.
     """
-    descriptor = (open_named if found.is_named else open_regular)(found.path, os.O_RDONLY)
+    descriptor = (open_named if found.is_named else _open_regular)(found.path, os.O_RDONLY)
     try:  # a file object would take as long again, for most files are short
         size = min(os.fstat(descriptor).st_size, MAX_BYTES)
         data = _up_to(descriptor, size + 1)  # requesting the maximum size allocates that much memory
@@ -208,18 +207,10 @@ def open_named(path: str, flags: int) -> int:
     real = os.path.realpath(path)
     if real.startswith(_SYSTEM):
         raise OSError(0, f"a symbolic link to {real}: name that itself")
+    return _open_regular(path, flags)
+
+
+def _open_regular(path: str, flags: int) -> int:
+    from webhook.regular import open_regular  # a file that the user has named may be of any kind
+
     return open_regular(path, flags)
-
-
-def open_regular(path: str, flags: int) -> int:
-    """Open a regular file; not a pipe or device, which may never end.
-
-    Raises:
-        OSError: It is not a regular file, or cannot be opened.
-    """
-    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
-    status = os.fstat(descriptor)
-    if stat.S_ISREG(status.st_mode):
-        return descriptor
-    os.close(descriptor)
-    raise OSError(0, "is a directory" if stat.S_ISDIR(status.st_mode) else "no regular file")

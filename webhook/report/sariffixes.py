@@ -45,9 +45,9 @@ def _of_file(
 ) -> Iterator[tuple[Finding, JSONObject]]:
     from webhook.documents import parse  # needed only with fixes
     from webhook.documents.content import decoded
-    from webhook.documents.files import open_regular
     from webhook.documents.limits import MAX_BYTES
     from webhook.fixing.planning import Planner
+    from webhook.regular import open_regular
 
     try:
         with open(file, "rb", opener=open_regular) as opened:

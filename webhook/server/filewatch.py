@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import stat
-
+from webhook.regular import open_regular
 from webhook.server.errors import ServerError
 
 TYPE_CHECKING = False
@@ -63,19 +61,3 @@ class FileWatch:
         if len(content) > _LARGEST_FILE:
             raise ServerError(f"{path} is larger than {_LARGEST_FILE >> 20} MiB: {self._advice}")
         return content
-
-
-def open_regular(path: str, flags: int) -> int:
-    """Open a regular file; not a pipe or device, which might block its reader forever.
-
-    ``webhook.documents`` has one like this, with a reader of YAML that a server without policies does not need.
-
-    Raises:
-        OSError: It is not a regular file, or cannot be opened.
-    """
-    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
-    mode = os.fstat(descriptor).st_mode
-    if stat.S_ISREG(mode):
-        return descriptor
-    os.close(descriptor)
-    raise OSError(0, "is a directory" if stat.S_ISDIR(mode) else "no regular file")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from webhook.documents import Document, parse
-from webhook.documents.files import open_regular
 from webhook.documents.git import repository
 from webhook.documents.limits import MAX_BYTES
+from webhook.regular import open_regular
 from webhook.sources.options import kustomization_of
 
 TYPE_CHECKING = False

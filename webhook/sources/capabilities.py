@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from shutil import copytree
 from tempfile import TemporaryDirectory
 
-from webhook.documents.files import open_regular
 from webhook.documents.limits import MAX_BYTES
+from webhook.regular import open_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import os
 import re
 
 from webhook.documents import Document, Unreadable, parse
-from webhook.documents.files import open_regular
 from webhook.documents.limits import MAX_BYTES
+from webhook.regular import open_regular
 from webhook.spelling import nearest
 
 TYPE_CHECKING = False

@@ -11,11 +11,11 @@ import re
 from textwrap import dedent
 
 from webhook.documents import Document, parse
-from webhook.documents.files import open_regular
 from webhook.documents.limits import MAX_BYTES
 from webhook.objects import mapping
 from webhook.problem import Path, value_at
 from webhook.records import NamedTuple
+from webhook.regular import open_regular
 from webhook.sources.options import kustomization_of
 
 TYPE_CHECKING = False

@@ -12,12 +12,12 @@ from functools import lru_cache
 from typing import cast
 
 from webhook.documents import parse
-from webhook.documents.files import open_regular
 from webhook.documents.git import command, environment, repository
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.selection import KUSTOMIZATIONS, SUFFIXES
 from webhook.later import cached_property
 from webhook.records import NamedTuple
+from webhook.regular import open_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

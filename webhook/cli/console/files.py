@@ -10,9 +10,9 @@ from pathlib import Path
 
 from webhook.cli.arguments import UsageError
 from webhook.documents.content import decoded, encoded
-from webhook.documents.files import open_regular
 from webhook.documents.git import repository
 from webhook.records import NamedTuple
+from webhook.regular import open_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from functools import cache
 
 from webhook.cli.console.expressions import located
 from webhook.documents import Document, parse
-from webhook.documents.files import open_regular
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.selection import KUSTOMIZATIONS
+from webhook.regular import open_regular
 from webhook.report.model import Judged
 from webhook.sources.origins import Origins, has_same
 from webhook.sources.templates import locate

@@ -75,7 +75,7 @@ def _of_file(path: str | None) -> str | None:
     """Read a file with the cluster's version; None if it holds no known version, which does not end the webhook."""
     if path is None:
         return None
-    from webhook.server.filewatch import open_regular  # only servers have such a file
+    from webhook.regular import open_regular  # only servers have such a file
 
     try:
         with open(path, encoding="ascii", opener=open_regular) as file:
