@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import time
+from contextlib import nullcontext
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -20,6 +24,7 @@ from webhook.admission.shortcut import OFTEN
 from webhook.documents import Document, read
 from webhook.engine.prescheduled import RULE
 from webhook.policy.load import load
+from webhook.server.http.inline import ExceededError
 
 LIBRARY = [document.data for document in read([POLICIES]) if isinstance(document, Document)]
 IMAGES = [
@@ -184,13 +189,43 @@ def test_kinds_with_more_fields_take_the_shortcut_too() -> None:
 
 def test_kinds_of_which_most_requests_are_unusual_take_no_shortcut() -> None:
     options = ReviewOptions()
-    unusual = changed("request", "object", "spec", "containers", 0, "resources", to=[])
+    owner = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}
+    unusual = changed("request", "object", "metadata", "ownerReferences", to=[owner, owner | {"uid": "v"}])
     for body in [BODY] * OFTEN + [unusual] * 200 + [BODY] * 200 + [unusual] * 256:
         answer(body, Call("validate"), options)
     assert is_short(BODY, options)
     for _ in range(2):
         answer(unusual, Call("validate"), options)
     assert not is_short(BODY, options)
+    compare(BODY, options)
+
+
+def test_many_policies_hold_no_review_up_for_long() -> None:
+    copies = [copy.deepcopy(IMAGES) for _ in range(100)]
+    for number, (each, bound) in enumerate(copies):
+        each["metadata"]["name"] = bound["metadata"]["name"] = bound["spec"]["policyName"] = f"images-{number}"
+    options = ReviewOptions(policies=load(chain.from_iterable(copies)))
+    longest = 0.0
+    for _ in range(2 * OFTEN + len(copies)):
+        began = time.thread_time()
+        answer(BODY, Call("validate"), options)
+        longest = max(longest, time.thread_time() - began)
+    assert is_short(BODY, options)
+    assert longest < 0.3
+
+
+def test_what_is_interrupted_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    options, tried = ReviewOptions(), list[int]()
+
+    def interrupt(*_: object) -> None:
+        tried.append(1)
+        raise ExceededError
+
+    monkeypatch.setattr("webhook.admission.shortcut.reading_like", interrupt)
+    for number in range(3 * OFTEN):
+        with pytest.raises(ExceededError) if number == OFTEN - 1 else nullcontext():
+            answer(BODY, Call("validate"), options)
+    assert tried == [1]
     compare(BODY, options)
 
 

@@ -119,7 +119,7 @@ def kept(value: Any, extent: Extent) -> Any:
 def evaluated(program: Joint, obj: Any) -> tuple[int, bool] | type:
     bindings = {"object": obj, "oldObject": OBJECT, "params": None, "request": None, "namespaceObject": None}
     try:
-        left, _, holds = program.evaluate(Meter(10**6), 10**6, 10**6, bindings)
+        left, _, holds = program.compiled({})(Meter(10**6), 10**6, 10**6, bindings)
     except (EvaluationError, CostLimitExceededError) as error:
         return type(error)
     return left, holds

@@ -57,7 +57,7 @@ def one_by_one(
 
 
 def asked(joint: Joint, bindings: dict[str, Any], skipped: int = MUCH) -> tuple[int, bool]:
-    left, _, holds = joint.evaluate(Meter(skipped), MUCH, MUCH, bindings)
+    left, _, holds = joint.compiled({})(Meter(skipped), MUCH, MUCH, bindings)
     return MUCH - left, holds
 
 
@@ -141,7 +141,7 @@ def test_conditions_that_may_not_be_left_out_are_evaluated() -> None:
 def test_what_comes_to_something_else_is_to_be_evaluated_one_by_one(conditions: list[str], checks: list[str]) -> None:
     joint = Joint(*compiled(conditions, checks, VARIABLES), skipped=0)
     with pytest.raises((CostLimitExceededError, EvaluationError)):
-        joint.evaluate(Meter(), MUCH, MUCH, {"o": {"a": 1}, "l": []})
+        joint.compiled({})(Meter(), MUCH, MUCH, {"o": {"a": 1}, "l": []})
 
 
 @pytest.mark.parametrize("text", [each for each in NASTY if each != "\ud800"])
@@ -166,4 +166,4 @@ def test_functions_stay_small_and_within_the_budget(name: str) -> None:
     generator.write()
     assert max(source.count("\n") for source in generator.functions) < MOST_LINES
     with limited(Budget(INLINE)), pytest.raises(BudgetExceededError):
-        _ = Joint([program], [program], {}, 0).evaluate
+        _ = Joint([program], [program], {}, 0).compiled({})

@@ -68,7 +68,7 @@ def compare(program: Joint, text: str, obj: Any) -> bool | None:
     except msgspec.ValidationError:
         return None
     bindings = {"object": value, "oldObject": OBJECT, "params": None, "request": None, "namespaceObject": None}
-    evaluate = program.for_layouts({"object": layout_of(type_)})
+    evaluate = program.compiled({"object": layout_of(type_)})
     try:
         left, _, holds = evaluate(Meter(10**6), 10**6, 10**6, bindings)
     except (EvaluationError, CostLimitExceededError):
@@ -93,7 +93,7 @@ def test_constants_decide_once() -> None:
     fields = {"kind": Held("kind", Layout(str, value="Pod"), is_needed=True), **(layout_of(type_).fields or {})}
     layout = Layout(type_, fields)
     value = msgspec.convert(OBJECT, type_)
-    left, _, holds = program.for_layouts({"object": layout})(Meter(10**6), 10**6, 10**6, {"object": value})
+    left, _, holds = program.compiled({"object": layout})(Meter(10**6), 10**6, 10**6, {"object": value})
     assert (left, holds) == evaluated(program, OBJECT)
 
 

@@ -55,8 +55,8 @@ class _Usual:
         self, read: Callable[[bytes], dict[str, Any]], is_fine: Callable[[object], bool], place: QuickPlace | None
     ) -> None:
         self.read, self.is_fine, self.place = read, is_fine, place
-        self.misses = 0
-        """How many more requests had to be read again than were admitted."""
+        self.misses = -len(place.instead) if place else 0
+        """How many more requests had to be read again than were admitted, but for those for which policies are made."""
 
 
 class Shortcut:
@@ -120,17 +120,9 @@ class Shortcut:
                 raise
         finally:
             leave(before)
-        if admitted is None:
-            self._miss(kind, usual)
-        elif usual.misses:
+        if admitted and usual.misses > 0:
             usual.misses -= 1
         return admitted
-
-    def _miss(self, kind: bytes, usual: _Usual) -> None:
-        """Note a request that must be read again; if most of its kind must, all are read as a whole from now on."""
-        usual.misses += 1
-        if usual.misses > _MOST_MISSES:
-            self._usual[kind] = None
 
     def _admitted(self, usual: _Usual, request: Mapping[str, Any], call: Call) -> tuple[dict[str, Any], Record] | None:
         obj = request["object"]
@@ -147,7 +139,10 @@ class Shortcut:
         return assuming(notes), Record(call.endpoint, request=request, cost=cost)
 
     def learn(self, kind: bytes, record: Record) -> None:
-        """Note a request that was answered as a whole: if such are admitted often, a decoder is made for them.
+        """Note a request that was answered as a whole.
+
+        If such are admitted often, a decoder is made for them; if most of these must be read again, all are read as a
+        whole from then on.
 
         Args:
             kind: Its kind, as it is written.
@@ -155,7 +150,11 @@ class Shortcut:
         """
         if record.decision != ALLOWED or record.found or record.warnings:
             return
-        request = record.request
+        request, usual = record.request, self._usual.get(kind)
+        if usual:
+            usual.misses += 1
+            if usual.misses > _MOST_MISSES:
+                self._usual[kind] = None
         if kind in self._usual or len(self._usual) >= _MOST:
             return
         if request.get("subResource") or not all(isinstance(request.get(each), dict) for each in ("object", "kind")):
@@ -164,8 +163,9 @@ class Shortcut:
             self._met.clear()
         self._met[kind] = self._met.get(kind, 0) + 1
         if self._met[kind] >= OFTEN:
-            self._usual[kind] = self._made(request)
             del self._met[kind]
+            self._usual[kind] = None  # also if this is interrupted, as it takes too long
+            self._usual[kind] = self._made(request)
 
     def _made(self, request: Mapping[str, Any]) -> _Usual | None:
         """Make the decoder for requests like one; None if all of their objects is read."""

@@ -160,7 +160,7 @@ def _decoded(make: Callable[..., type], types: Mapping[str, tuple[Any, ...]], un
     Raises:
         ReadAsWholeError: msgspec cannot look for such a name.
     """
-    names = {f"_{place}": name for place, name in enumerate(unknown)}
+    names = {f"_{place}": name for place, name in enumerate(sorted(unknown))}
     fields = _defined({**types, **dict.fromkeys(names, (_NOT_NULL, None))})
     try:
         return make(fields, bases=(Decoded,), rename=names)
@@ -284,8 +284,7 @@ def _array(
     if unique is None or item.wrong or (unique and item.type is Any):
         return Planned(Any, compiled.walk)
     if unique and any(unique == name for name, _ in cast("CompiledStruct", compiled.struct).absent):
-        plan = cast("_Plan", _nested_plan(compiled, read))
-        return Planned(type_, inner=_distinct(unique, plan))
+        return Planned(type_, inner=_distinct(unique, item.plan))
     return Planned(type_, _repeats(unique), inner=_each(item.inner))
 
 
@@ -338,13 +337,9 @@ def _map(field: Map, compiled: CompiledField, target: Target, names: tuple[str, 
 def _nested(
     _field: Nested, compiled: CompiledField, _target: Target, _names: tuple[str, str], extent: Extent | None
 ) -> Planned:
-    plan = _nested_plan(compiled, extent)
-    return Planned(plan.type, inner=plan.checks("")) if plan else Planned(Any, compiled.walk)
-
-
-def _nested_plan(compiled: CompiledField, extent: Extent | None) -> _Plan | None:
     struct = cast("CompiledStruct", compiled.struct)
-    return _plan_of_all(struct) if extent is None else _plan_of(struct, extent)
+    plan = _plan_of_all(struct) if extent is None else _plan_of(struct, extent)
+    return Planned(plan.type, inner=plan.checks(""), plan=plan) if plan else Planned(Any, compiled.walk)
 
 
 def _anything(

@@ -58,6 +58,7 @@ class Planned(NamedTuple):
         whole: How the check applies to the value, or to all its items.
         fine: Values in which the check finds nothing; None if they are not remembered.
         inner: Writes the checks of the structs in the value; None if there are none.
+        plan: The plan of a struct; None for other values.
     """
 
     type: Any
@@ -65,6 +66,7 @@ class Planned(NamedTuple):
     whole: str = _ONE
     fine: set[Any] | None = None
     inner: Write | None = None
+    plan: Any = None
 
     def test(self, source: Source, value: str) -> str:
         """Return the expression that is true of a wrong value."""

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from typing import Final
 
 
-MISSING: Final = ABSENT
-"""The result of `find` for a missing element."""
 _NUMBERS: Final = frozenset({int, UInt, float})
 
 
@@ -37,7 +35,7 @@ def no_such_key(key: Value) -> EvaluationError:
 def index(container: Value, key: Value) -> Value:
     """`container[key]`."""
     found = find(container, key)
-    if found is not MISSING:
+    if found is not ABSENT:
         return found
     if type(container) is list:
         raise EvaluationError(f"index out of bounds: {_shown(key)}")
@@ -53,36 +51,36 @@ def has(container: Value, field: str, *, strict: bool = False) -> bool:
         return bool(tester(field))
     if isinstance(container, dict):
         return field in container
-    return find_present(container, field, strict=strict) is not MISSING
+    return find_present(container, field, strict=strict) is not ABSENT
 
 
 def find_present(container: Value, key: Value, *, strict: bool) -> Value:
     """The value under a key or index, for `container[?key]`; strict as in `has`."""
     tester = getattr(container, "cel_has", None)
     if tester is not None and not tester(key):
-        return MISSING
+        return ABSENT
     if strict and not isinstance(container, (dict, list)) and not hasattr(container, "cel_select"):
         raise no_such_key(key)
     return find(container, key)
 
 
 def find(container: Value, key: Value) -> Value:
-    """The value under a key or index; `MISSING` if there is none."""
+    """The value under a key or index; `ABSENT` if there is none."""
     cls = type(container)
     if cls is dict:
         kind = type(key)
         if kind is bool:
             key = to_key(key)
         elif kind is not str and kind not in _NUMBERS:
-            return MISSING
-        return container.get(key, MISSING)
+            return ABSENT
+        return container.get(key, ABSENT)
     if cls is list:
         position = _position(key)
-        return container[position] if 0 <= position < len(container) else MISSING
+        return container[position] if 0 <= position < len(container) else ABSENT
     if cls is Struct:
-        return container.get(key, MISSING) if type(key) is str else MISSING
+        return container.get(key, ABSENT) if type(key) is str else ABSENT
     select = getattr(container, "cel_select", None)
-    return MISSING if select is None else select(key)
+    return ABSENT if select is None else select(key)
 
 
 def _position(key: Value) -> int:

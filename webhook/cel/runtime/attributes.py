@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import groupby
 
 from webhook.cel.errors import EvaluationError
-from webhook.cel.runtime.access import MISSING, find_present, has, index
+from webhook.cel.runtime.access import find_present, has, index
 from webhook.cel.runtime.equality import CONTAINERS
 from webhook.cel.runtime.meter import caught
 from webhook.cel.runtime.writer import GIVE_UP, NOT_CONSTANT, Operand
@@ -278,10 +278,10 @@ def follow(left: int, value: Value, steps: Steps) -> tuple[int, Value]:
             optional = optional or is_optional
             if optional:
                 if type(value) is dict and type(key) is str:
-                    value = value.get(key, MISSING)
+                    value = value.get(key, ABSENT)
                 else:
                     value = find_present(value, key, strict=steps.strict)
-                if value is MISSING:
+                if value is ABSENT:
                     return left + unpaid, NONE
                 unpaid -= 1
             else:
@@ -308,8 +308,8 @@ def step(left: int, value: Value, key: Value, is_optional: bool, strict: bool, i
     """Follows one link that was paid for, by a computed key; like `follow`."""
     cls, kind = type(value), type(key)
     if cls is dict and kind is str and not is_optional:
-        found = value.get(key, MISSING)
-        if found is not MISSING:
+        found = value.get(key, ABSENT)
+        if found is not ABSENT:
             return left, found
     elif cls is list and kind is int and not is_optional and 0 <= key < len(value):
         return left, value[key]

@@ -79,7 +79,7 @@ def _emit_made(
     made = Operand(writer.name(), cls, within=operands[0].layout if function == "optional.of" else PLAIN)
     if held := _HELD.get(function):
         layout = held(*operands)
-        made = made._replace(cls=layout.cls or cls, item=layout.item and layout.item.cls, layout=layout)
+        made = made._replace(cls=layout.cls or cls, layout=layout)
     call = writer.given(callable_of(function, overloads, len(operands)))
     otherwise = f"{made.text} = {call}({', '.join(('meter', *(each.text for each in operands)))})"
     builds = any(overload.result.kind in BUILT for overload in overloads)

@@ -55,7 +55,7 @@ def compile_joint(
         checks: As there.
         variables: As there.
         skipped: As there.
-        layouts: As for `webhook.cel.runtime.program.Joint.for_layouts`.
+        layouts: As for `webhook.cel.runtime.program.Joint.compiled`.
 
     Raises:
         CostLimitExceededError: Compiling is more work than the budget in force allows, offline.

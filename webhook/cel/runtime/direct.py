@@ -90,7 +90,7 @@ def direct(result: str, operands: list[Operand], overloads: tuple[Overload, ...]
 def scanning(result: str, operands: list[Operand], overloads: tuple[Overload, ...]) -> list[tuple[str, str]]:
     """As `direct`, for a function that looks at all values of a list."""
     values = operands[0]
-    if values.item is not int or values.fails:
+    if values.fails or not values.layout.item or values.layout.item.cls is not int:
         return []
     known = [_OF_WHOLE[each.id] for each in overloads if each.id in _OF_WHOLE]
     return [

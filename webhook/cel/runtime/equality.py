@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import islice, repeat
 
 from webhook.budget import work
-from webhook.cel.runtime.access import MISSING
+from webhook.layout import ABSENT
 from webhook.cel.runtime.meter import SHARE, Meter, check_sooner
 from webhook.cel.runtime.operators import contains, equal
 
@@ -61,7 +61,7 @@ class Comparison:
         if type(first) is dict and type(second) is dict:  # those of struct types are compared by `equal`
             if len(first) != len(second):
                 return False
-            others = map(second.get, first, repeat(MISSING))
+            others = map(second.get, first, repeat(ABSENT))
             return self._are_equal(zip(first.values(), others, strict=True), len(first))
         return equal(first, second)
 

@@ -36,7 +36,7 @@ class JointGenerator(Generator):
         checks: As there.
         variables: As there.
         skipped: As there.
-        layouts: As for `webhook.cel.runtime.program.Joint.for_layouts`.
+        layouts: As for `webhook.cel.runtime.program.Joint.compiled`.
     """
 
     def __init__(

@@ -8,7 +8,7 @@ from operator import ge, gt, le, lt
 from webhook.budget import work
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.limits import MAX_ELEMENTS
-from webhook.cel.runtime.access import MISSING
+from webhook.layout import ABSENT
 from webhook.cel.types.base import Type
 from webhook.cel.types.values import (
     INT_MAX,
@@ -121,8 +121,8 @@ def _equal_maps(first: dict[Value, Value], second: dict[Value, Value]) -> bool:
         return False
     work(1 + len(first) // _COMPARED)
     for key, value in first.items():
-        other = second.get(key, MISSING)
-        if other is MISSING or not equal(value, other, otherwise=True):
+        other = second.get(key, ABSENT)
+        if other is ABSENT or not equal(value, other, otherwise=True):
             return False
     return True
 

@@ -24,12 +24,30 @@ if TYPE_CHECKING:
             """Evaluates an expression."""
 
     class EvaluateJoint(Protocol):
-        """The type of `Joint.evaluate`."""
+        """The type of what `Joint.compiled` returns."""
 
         def __call__(
             self, meter: Meter, left: int, mark: int, bindings: Mapping[str, Value], /
         ) -> tuple[int, int, bool]:
-            """Evaluates several expressions."""
+            """Tells whether all expressions hold, or a condition is false.
+
+            Args:
+                meter: Counts the memory that is built; the caller counts costs.
+                left: The cost that may be spent.
+                mark: As for `webhook.cel.runtime.meter.look`.
+                bindings: As for `Program.evaluate`, without `variables`.
+
+            Returns:
+                The cost left, less than 0 if the expressions must be evaluated one by one; the next mark; and whether
+                everything holds. The cost is that of evaluation one by one, with each variable evaluated once.
+
+            Raises:
+                CostLimitExceededError: The result is another one: the expressions must be evaluated one by one.
+                EvaluationError: The same.
+                RecursionError: The same.
+                DeadlineExceededError: The evaluation passed the meter's deadline, or the budget's.
+                BudgetExceededError: It was more work than the budget in force allows.
+            """
 
 
 class Program:
@@ -96,34 +114,12 @@ class Joint:
         self._variables = {name: each.analysis for name, each in variables.items()}
         self._skipped = skipped
 
-    @cached_property
-    def evaluate(self) -> EvaluateJoint:
-        """Tells whether all expressions hold, or a condition is false.
+    def compiled(self, layouts: Mapping[str, Layout]) -> EvaluateJoint:
+        """Returns a new function that tells whether all expressions hold, or a condition is false.
 
         Args:
-            meter: Counts the memory that is built; the caller counts costs.
-            left: The cost that may be spent.
-            mark: As for `webhook.cel.runtime.meter.look`.
-            bindings: As for `Program.evaluate`, without `variables`.
-
-        Returns:
-            The cost left, less than 0 if the expressions must be evaluated one by one; the next mark; and whether
-            everything holds. The cost is that of evaluation one by one, with each variable evaluated once.
-
-        Raises:
-            CostLimitExceededError: The result is another one: the expressions must be evaluated one by one.
-            EvaluationError: The same.
-            RecursionError: The same.
-            DeadlineExceededError: The evaluation passed the meter's deadline, or the budget's.
-            BudgetExceededError: It was more work than the budget in force allows.
-        """
-        return self.for_layouts({})
-
-    def for_layouts(self, layouts: Mapping[str, Layout]) -> EvaluateJoint:
-        """Makes `evaluate` for variables that are not held as the maps and lists of JSON.
-
-        Args:
-            layouts: How they are held, by name; what `extend` finds of maps that are held as objects are only fields.
+            layouts: How variables are held that are not maps and lists of JSON, by name; of maps that are held as
+                objects, the expressions read nothing but fields, as `extend` finds.
 
         Raises:
             CostLimitExceededError: Compiling is more work than the budget in force allows, offline.

@@ -28,7 +28,7 @@ NOT_CONSTANT: Final = object()
 DEEPEST: Final = 10
 """The depth of blocks from which a new function continues; CPython allows 20 blocks."""
 GIVE_UP: Final = "raise CostLimitExceededError"
-"""The statement by which all evaluation of `Joint.evaluate` ends."""
+"""The statement by which all evaluation of a `Joint` ends."""
 _WORK_OF_LINE: Final = 4
 _LITERALS: Final = {None: "None", True: "True", False: "False"}
 _LOCAL: Final = re.compile(r"\b(?:t([0-9]+)|v[0-9]+|bindings)\b")
@@ -58,7 +58,6 @@ class Operand(NamedTuple):
         cls: The class of the value; None if unknown.
         fails: Whether it may be an `EvaluationError` in the place of a value.
         value: The value, if it is a constant.
-        item: The class of the elements of a list; None if unknown.
         layout: How the value is held.
         within: How the value of an optional is held.
     """
@@ -67,7 +66,6 @@ class Operand(NamedTuple):
     cls: type | None = None
     fails: bool = True
     value: Value = NOT_CONSTANT
-    item: type | None = None
     layout: Layout = PLAIN
     within: Layout = PLAIN
 
@@ -308,7 +306,7 @@ class Writer(ABC):
 
     def held(self, text: str, layout: Layout) -> Operand:
         """A value that is certainly there, by its name and layout."""
-        return Operand(text, layout.cls, fails=False, item=layout.item and layout.item.cls, layout=layout)
+        return Operand(text, layout.cls, fails=False, layout=layout)
 
     def variable(self, name: str) -> Operand:
         """A variable of the expression; an error if it is not bound."""

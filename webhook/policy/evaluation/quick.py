@@ -6,8 +6,6 @@ For any other outcome they are evaluated one by one, from the start.
 
 from __future__ import annotations
 
-from functools import partial
-
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
 from webhook.cel import CostLimitExceededError, EvaluationError
 from webhook.cel.kubernetes.environments import CALL_LIMIT, MATCH_CONDITIONS_LIMIT, POLICY_LIMIT
@@ -16,7 +14,7 @@ from webhook.policy.evaluation.activation import PLACE_FIELDS, STEP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any, Final
 
     from webhook.cel import Joint, Meter
@@ -49,31 +47,38 @@ class Quick:
         sees_user: Whether it sees more of the request than all requests in a place have in common.
     """
 
-    __slots__ = ("_count", "_joint", "evaluate", "needs", "sees_user")
+    __slots__ = ("_joint", "_layouts", "_missing", "evaluate", "needs", "sees_user")
 
     def __init__(self, joint: Joint | None, needs: tuple[str, ...], *, sees_user: bool) -> None:
         self._joint = joint
-        self._count = 0
+        self._layouts: Mapping[str, Layout] = {}
+        self._missing = OFTEN
+        """How many evaluations are missing before the function is made."""
         self.needs = needs
         self.sees_user = sees_user
         self.evaluate: EvaluateJoint = self._not_yet if joint else _always
-        """As `Joint.evaluate`."""
+        """Evaluates the policy, as what `Joint.compiled` returns."""
 
     def prepare(self) -> None:
         """Make the function now."""
-        if self._joint is not None:
-            self.evaluate = _made(partial(self._joint.for_layouts, {}))
+        if self._joint is None:
+            return
+        self.evaluate = _never  # also if the compiler is interrupted, as it would be again
+        try:
+            with limited(Budget(DOCUMENT, is_offline=True)):
+                self.evaluate = self._joint.compiled(self._layouts)
+        except (CostLimitExceededError, RecursionError):
+            pass
 
     def for_layout(self, layout: Layout) -> Quick:
-        """Return the same for objects that are held in a certain way.
+        """Return the same for objects that are held in a certain way, made at the first evaluation.
 
         Args:
             layout: How they are held; what `extend` finds of maps that are held as objects are only fields.
         """
-        made = Quick(self._joint, self.needs, sees_user=self.sees_user)
-        if self._joint is not None:
-            made.evaluate = _made(partial(self._joint.for_layouts, {"object": layout}))
-        return made
+        other = Quick(self._joint, self.needs, sees_user=self.sees_user)
+        other._layouts, other._missing = {"object": layout}, 1  # noqa: SLF001 - of the same class
+        return other
 
     def extend(self, extent: Extent) -> None:
         """Add to an extent what the evaluation reads of the object; all of it if that cannot be told."""
@@ -86,18 +91,10 @@ class Quick:
             extent.whole = True
 
     def _not_yet(self, meter: Meter, left: int, mark: int, bindings: Mapping[str, Any]) -> tuple[int, int, bool]:
-        self._count += 1
-        if self._count >= OFTEN:
+        self._missing -= 1
+        if self._missing <= 0:
             self.prepare()
         return _never(meter, left, mark, bindings)
-
-
-def _made(make: Callable[[], EvaluateJoint]) -> EvaluateJoint:
-    try:
-        with limited(Budget(DOCUMENT, is_offline=True)):
-            return make()
-    except (CostLimitExceededError, RecursionError):
-        return _never
 
 
 def _always(_meter: Meter, left: int, mark: int, _bindings: Mapping[str, Any]) -> tuple[int, int, bool]:

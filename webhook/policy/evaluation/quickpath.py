@@ -122,21 +122,12 @@ class QuickPath:
         except (KeyError, TypeError):
             return None
         if place is None:
-            place = self._place(request)
+            place = self.place_of(request)
             keep(self._known, key, place, len(repr(key)))
         api_version, name, old = place.api_version, place.kind, get("oldObject")
         if not is_of(get("object"), api_version, name) or not (old is None or is_of(old, api_version, name)):
             return None
         return self.evaluate_in(place, request, deadline)
-
-    def place_of(self, request: Mapping[str, Any], layout: Layout) -> QuickPlace:
-        """Return the place of a request, for others whose objects are held in a certain way.
-
-        Args:
-            request: The request of an AdmissionReview.
-            layout: How objects are held; what `extend` finds of maps that are held as objects are only fields.
-        """
-        return self._place(request, layout)
 
     def evaluate_in(self, place: QuickPlace, request: Mapping[str, Any], deadline: float | None) -> QuickVerdict | None:
         """As `evaluate`, for a request in a known place.
@@ -188,7 +179,14 @@ class QuickPath:
             else:
                 quick.extend(extent)
 
-    def _place(self, review: Mapping[str, Any], layout: Layout | None = None) -> QuickPlace:
+    def place_of(self, review: Mapping[str, Any], layout: Layout | None = None) -> QuickPlace:
+        """Return the place of a request.
+
+        Args:
+            review: The request of an AdmissionReview.
+            layout: How the objects of such requests are held; of maps that are held as objects, policies read nothing
+                but fields, as `extend` finds. None for the maps and lists of JSON.
+        """
         request = request_of_review(review)
         plan = self._plans.find(request)
         quick = [(part.hook if isinstance(part, Candidate) else part).quick for part in plan]
