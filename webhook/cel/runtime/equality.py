@@ -9,9 +9,9 @@ from __future__ import annotations
 from itertools import islice, repeat
 
 from webhook.budget import work
-from webhook.layout import ABSENT
 from webhook.cel.runtime.meter import SHARE, Meter, check_sooner
 from webhook.cel.runtime.operators import contains, equal
+from webhook.layout import ABSENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from operator import ge, gt, le, lt
 from webhook.budget import work
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.limits import MAX_ELEMENTS
-from webhook.layout import ABSENT
 from webhook.cel.types.base import Type
 from webhook.cel.types.values import (
     INT_MAX,
@@ -25,6 +24,7 @@ from webhook.cel.types.values import (
     are_comparable,
     to_key,
 )
+from webhook.layout import ABSENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -77,7 +77,7 @@ class Quick:
             layout: How they are held; what `extend` finds of maps that are held as objects are only fields.
         """
         other = Quick(self._joint, self.needs, sees_user=self.sees_user)
-        other._layouts, other._missing = {"object": layout}, 1  # noqa: SLF001 - of the same class
+        other._layouts, other._missing = {"object": layout}, 1
         return other
 
     def extend(self, extent: Extent) -> None:
