@@ -484,11 +484,11 @@ STORIES: Final = {
         pod(claims={"gpu": "c"}, nodeSelector={"zones": "b"}),
     ),
     "the key of a label is misspelt, and the near one is selected, too": Story(
-        [gpus(), claim()],
-        "nodeSelector zonee: a",
+        [gpus("b"), claim()],
+        "nodeSelector zone: a",
         "without the pod's nodeSelector",
         lambda found: found["p"]["spec"].pop("nodeSelector"),
-        pod(claims={"gpu": "c"}, nodeSelector={"zone": "b", "zonee": "a"}),
+        pod(claims={"gpu": "c"}, nodeSelector={"zone": "a", "zonee": "b"}),
     ),
     "not enough cpu": Story(
         [gpus(), claim()],
