@@ -95,7 +95,10 @@ def test_a_map_in_json_becomes_a_list(tmp_path: Path) -> None:
         ("deviceClassName: [gpu]", "deviceClassName: gpu"),
         ("deviceClassName:\n        - gpu # any", "deviceClassName: gpu # any"),
         ("deviceClassName: {name: 'gpu'}", "deviceClassName: 'gpu'"),
-        ("count: {min: 2}", "count: 2"),
+        ("count: {count: 2}", "count: 2"),
+        ("count: {value: 2}", "count: 2"),
+        ("deviceClassNam: {deviceClassName: gpu}", "deviceClassName: gpu"),
+        ("capacity: {requests: {a: {a: 1}}}", "capacity: {requests: {a: 1}}"),
         ("capacity: {requests: {a: {value: 1}}}", "capacity: {requests: {a: 1}}"),
         ("deviceClassName: [a, b]", "deviceClassName: [a, b]"),
         ("deviceClassName: # any\n        - gpu", "deviceClassName: # any\n        - gpu"),
@@ -110,6 +113,20 @@ def test_one_value_stands_alone(wrong: str, right: str, tmp_path: Path) -> None:
     around = "requests:\n    - name: g\n      exactly:\n        {}"
     text, _ = corrected(tmp_path, CLAIM.format(version="v1", requests=around.format(wrong)))
     assert text == CLAIM.format(version="v1", requests=around.format(right))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "count: {min: 2}",
+        "deviceClassName: {matchLabels: gpu}",
+        "deviceClassNam: {matchLabels: gpu}",
+        "capacity: {requests: {a: {min: 1}}}",
+    ],
+)
+def test_a_key_that_may_have_a_meaning_stays(wrong: str, tmp_path: Path) -> None:
+    text = CLAIM.format(version="v1", requests=f"requests: [{{name: g, exactly: {{{wrong}}}}}]")
+    assert corrected(tmp_path, text)[0] == text
 
 
 @pytest.mark.parametrize(

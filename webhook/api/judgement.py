@@ -15,7 +15,7 @@ from webhook.api.core.meta import CHECKED_LAST, PREFIX_IN_PATH
 from webhook.api.versions import NEWEST, VERSIONS, find, others_with, release_of, target
 from webhook.budget import REVIEW, Budget, enter, leave
 from webhook.limits import MOST_FINDINGS
-from webhook.problem import BAD_REQUEST, ERROR, Advice, Path, Problem, quoted, refused, value_at
+from webhook.problem import BAD_REQUEST, ERROR, Path, Problem, quoted, refused, value_at
 from webhook.release import releases
 from webhook.schema import (
     CREATE,
@@ -30,7 +30,7 @@ from webhook.schema import (
     examined,
     often,
 )
-from webhook.schema.decoding import apart, as_reported, refuses
+from webhook.schema.decoding import apart, as_reported, no_advice, refuses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -267,7 +267,9 @@ def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct, obj: dict[st
 
     misfits = as_reported(misfits)
     # Suggestions for unknown fields are made below, only for the first ones.
-    problems = [(each._replace(suggest=Advice) if each.rule == UNKNOWN_FIELD else each).problem() for each in misfits]
+    problems = [
+        (each._replace(suggest=no_advice) if each.rule == UNKNOWN_FIELD else each).problem() for each in misfits
+    ]
     unknown = (index for index, problem in enumerate(problems) if problem.rule == UNKNOWN_FIELD)
     for index in islice(unknown, SOUGHT):
         path = problems[index].path

@@ -146,7 +146,7 @@ def unwrapped(text: str, found: PlacedNode) -> list[Edit] | None:
 
 
 def alone(text: str, found: PlacedNode) -> list[Edit] | None:
-    """Return the edit that writes the only value of a map or list in its place; None if that would lose text."""
+    """Return the edit that writes the only value of a map or list in its place; None if that would lose a comment."""
     entry, outer = found.entry, found.node
     if entry is None or not outer.is_whole or len(outer.inner) != 1:
         return None

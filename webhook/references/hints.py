@@ -145,7 +145,7 @@ def _quantity(problem: Problem, obj: Any) -> Advice:
     written = value_at(obj, problem.path)
     if problem.path[-2:] in {("limits", "claims"), ("requests", "claims")}:
         return Advice("claims are not quantities: they stand beside limits and requests, in resources.claims")
-    if holds_one(written):
+    if holds_one(written, problem.path[-1]):
         return Advice("write the amount alone, as in memory: 40Gi", Fix("alone"))
     near = near_quantity(written) if isinstance(written, str) else ""
     return _rename(near) if near else Advice("write a number, perhaps with a suffix such as k, M, Gi: 40Gi")

@@ -28,13 +28,18 @@ EMBEDDED_SINCE: Final = 35
 """The first release whose decoder names the structs that Go embeds (``UnmarshalTypeError.Field``)."""
 
 
+def no_advice(_path: Path) -> Advice:
+    """Suggest nothing."""
+    return Advice()
+
+
 class Misfit(NamedTuple):
     """A value that does not have its type's shape; its message is built once the whole path is known."""
 
     path: Path
     rule: str
     describe: Callable[[Path], str]
-    suggest: Callable[[], Advice] = Advice
+    suggest: Callable[[Path], Advice] = no_advice
     gates: tuple[str, ...] = ()
     leaves: Mapping[str, Any] = MappingProxyType({})
     """The fields that take the place of a dropped one."""
@@ -51,7 +56,7 @@ class Misfit(NamedTuple):
 
     def problem(self) -> Problem:
         """Return the finding, once the path is whole."""
-        advice = self.suggest()
+        advice = self.suggest(self.path)
         message = self.describe(self.path)
         return Problem(ERROR, self.rule, BAD_REQUEST, self.path, message, advice.hint, fix=advice.fix)
 
@@ -115,8 +120,8 @@ def wrong_type(value: object, owner: str, go_type: str, got: str = "", advice: A
         place = f"Go struct field {owner}.{fields}" if fields else "Go value"
         return f"json: cannot unmarshal {got or kind_of(value)} into {place} of type {go_type}"
 
-    def suggest() -> Advice:
-        return advice or _conversion_hint(value, go_type.removeprefix("*"))
+    def suggest(path: Path) -> Advice:
+        return advice or _conversion_hint(value, go_type.removeprefix("*"), path[-1] if path else "")
 
     return (Misfit(Path(), WRONG_TYPE, describe, suggest),)
 
@@ -149,7 +154,7 @@ def unknown_field(name: str, known: Iterable[str]) -> Misfit:
         known: The known fields.
     """
 
-    def suggest() -> Advice:
+    def suggest(_path: Path) -> Advice:
         similar = nearest(str(name), known)
         return Advice(f'did you mean "{similar}"?') if similar else Advice()
 
@@ -184,7 +189,7 @@ _MEANT = {
 """How to fix a value, by its actual and its expected type."""
 
 
-def _conversion_hint(value: object, go_type: str) -> Advice:
+def _conversion_hint(value: object, go_type: str, field: str | int) -> Advice:
     kind = kind_of(value)
     if go_type.startswith("[]") and kind != "array":
         is_one = not isinstance(value, str) or "," not in value
@@ -192,13 +197,13 @@ def _conversion_hint(value: object, go_type: str) -> Advice:
     if go_type.startswith("map[") and kind != "object":
         return Advice("write a map: a line `key: value` for each entry")
     if go_type in _INTEGERS or go_type == "bool":
-        return _plain_hint(value, go_type)
-    if holds_one(value):
+        return _plain_hint(value, go_type, field)
+    if holds_one(value, field):
         return _ALONE
     return _MEANT.get((kind, "string" if "." in go_type else go_type), Advice())
 
 
-def _plain_hint(value: object, go_type: str) -> Advice:
+def _plain_hint(value: object, go_type: str, field: str | int) -> Advice:
     """Advise how a value becomes a number or boolean."""
     bound = _INTEGERS.get(go_type)
     if isinstance(value, str) and bound is None:
@@ -211,14 +216,25 @@ def _plain_hint(value: object, go_type: str) -> Advice:
         return Advice(f"write a whole number below {bound:,}")
     if isinstance(value, float) and bound is not None:
         return Advice("write a whole number")
-    return _ALONE if holds_one(value) else Advice()
+    return _ALONE if holds_one(value, field) else Advice()
 
 
 _ALONE = Advice("write the value alone: this field takes one", Fix("alone"))
 
 
-def holds_one(value: object) -> bool:
-    """Tell whether a value is a map or list with a single text, number or boolean."""
+_SAYS_NOTHING: Final = frozenset({"name", "value"})
+"""Keys that say no more of a value than that it is the field's."""
+
+
+def holds_one(value: object, field: str | int) -> bool:
+    """Tell whether a value is a list or map whose single text, number or boolean is certainly the field's.
+
+    Args:
+        value: The value.
+        field: The field, whose name may be repeated as the map's key; any other key may have a meaning.
+    """
+    if isinstance(value, dict) and not value.keys() <= {*_SAYS_NOTHING, field}:
+        return False
     inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ()
     return len(inner) == 1 and isinstance(inner[0], str | int | float)
 

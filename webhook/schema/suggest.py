@@ -72,7 +72,7 @@ def suggestion(root: StructFields, path: Path, value: object = None) -> Advice:
 def _renamed(struct: StructFields, alike: Sequence[str], value: object) -> Advice:
     """Suggest a field of a similar name, with a fix unless it cannot hold what was submitted."""
     name = alike[0]
-    is_several = isinstance(value, dict | list) and not holds_one(value)
+    is_several = isinstance(value, dict | list) and not holds_one(value, name)
     if is_several and isinstance(next(_declared(struct, name), None), Scalar):
         what = "map" if isinstance(value, dict) else "list"
         return Advice(f"{_did_you_mean(name)} It takes one value, not a {what}")
