@@ -20,6 +20,7 @@ from webhook.server.tls.records import Records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
     from tests.attacks.rekeying import Keys
 
@@ -77,6 +78,42 @@ def test_many_records_with_data_take_turns(
     send_sealed(connection, b"".join(keys.record(b"%c" % byte) for byte in GET * 9 + LAST))
     assert statuses(everything(connection)) == [200] * 10
     assert took.call_count > 5
+
+
+def test_records_of_an_ordinary_size_cost_no_more_than_their_data(
+    served: Served, ready: tuple[ssl.SSLSocket, Keys], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (connection, keys), intake, size = ready, served.server.port.intake, 1200
+    took = Mock(wraps=intake.took)
+    monkeypatch.setattr(intake, "took", took)
+    request = b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n"
+    request += b'"' + b"a" * 59_998 + b'"'
+    send_sealed(connection, b"".join(keys.record(request[at : at + size]) for at in range(0, len(request), size)))
+    assert statuses(connection.recv(4096)) == [200]
+    assert sum(call.args[1] for call in took.call_args_list) <= len(request)
+
+
+def test_a_connection_that_closes_keeps_nothing_of_what_has_arrived(
+    served: Served, ready: tuple[ssl.SSLSocket, Keys], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection, keys = ready
+    monkeypatch.setattr("webhook.server.http.intake.AT_ONCE", 0)
+    monkeypatch.setattr("webhook.server.http.intake._TOGETHER", 0)
+    send_sealed(connection, b"".join(keys.record(b"%c" % byte) for byte in GET * 9))
+    name, until = connection.getsockname(), time.monotonic() + SOON
+    gates: list[Any] = []
+    while not any(each._rest for each in gates) and time.monotonic() < until:  # noqa: SLF001
+        time.sleep(0.001)
+        gates = [above._transport for above in _connections(served) if above.sender[1] == name]  # noqa: SLF001
+    (gate,) = gates
+    assert gate._rest  # noqa: SLF001
+    gate._above._loop.call_soon_threadsafe(gate.close)  # noqa: SLF001
+    assert everything(connection) == b""
+    assert not gate._rest  # noqa: SLF001
+
+
+def _connections(served: Served) -> list[Any]:
+    return [*served.server.port.connections]
 
 
 def hello(version: ssl.TLSVersion) -> bytes:

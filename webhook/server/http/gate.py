@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
 _RECORD: Final = 1 << 14
 """The most bytes of data in a record."""
-_TURN: Final = 32
-"""The records of a connection that are read in a turn of the event loop; thousands of a byte each may have arrived."""
 _WEIGHT: Final = 800
 """How many bytes of data are read in the time that a record takes by itself, some 4 us."""
+_TURN: Final = 25_000
+"""What a connection's records may cost beyond their data in a turn of the event loop, in bytes: 32 of a byte each. Of
+these, thousands may have arrived."""
 
 
 class Gate(asyncio.BufferedProtocol):
@@ -108,18 +109,18 @@ class Gate(asyncio.BufferedProtocol):
                 self._raw.write(self._outgoing.read())
 
     def _read(self, data: memoryview) -> None:
-        """Hand records to OpenSSL one by one, and what they hold to the connection; put off what is too many of them.
+        """Hand records to OpenSSL one by one, and what they hold to the connection; leave the rest for a later turn.
 
         Raises:
             SSLError: The client breaks a rule.
         """
         room = self._port.room
-        got, held, records = -1, 0, 0
-        while data and got and records < _TURN and not self._is_closing:
+        got, held, extra = -1, 0, 0
+        while data and got and extra < _TURN and not self._is_closing:
             size = self._records.take(data)
             self._arrived.write(data[:size])
             data = data[size:]
-            records += 1
+            extra += _WEIGHT
             try:
                 if not self._is_ready:
                     self._shake()
@@ -132,6 +133,7 @@ class Gate(asyncio.BufferedProtocol):
                         self._port.finishing.enter(self)
                 continue
             held += got
+            extra -= min(got, _WEIGHT)
             if len(room) - held < _RECORD:
                 self._above.buffer_updated(held)
                 held = 0
@@ -140,16 +142,21 @@ class Gate(asyncio.BufferedProtocol):
         if not got:  # the client has closed its side
             self.close()
         elif data and not self._is_closing:
-            self._put_off(bytes(data))
+            self._put_off(bytes(data), extra)
 
-    def _put_off(self, rest: bytes) -> None:
-        """Keep what has arrived until a later turn, which other handshakes or connections that send much share."""
+    def _put_off(self, rest: bytes, extra: int = 0) -> None:
+        """Keep what has arrived until a later turn, which other handshakes or connections that send much share.
+
+        Args:
+            rest: What has arrived.
+            extra: What the records that were read have cost beyond their data, in bytes.
+        """
         self._rest = rest
         self._raw.pause_reading()
         if not self._is_ready:
             self._port.handshakes.put(self)
             return
-        self._port.intake.took(cast("Reader", self._above), _TURN * _WEIGHT)
+        self._port.intake.took(cast("Reader", self._above), extra)
         if not self._is_paused:
             self._go_on_soon()
 
@@ -206,6 +213,7 @@ class Gate(asyncio.BufferedProtocol):
     def _end(self) -> None:
         """Send what OpenSSL has to say last, and wait until the client closes its side, else it might not see that."""
         self._is_closing = True
+        self._rest = b""
         self._raw.write(self._outgoing.read())
         self._raw.write_eof()
         self._raw.resume_reading()
