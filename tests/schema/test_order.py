@@ -80,6 +80,25 @@ def fields(obj: dict[str, Any], old: dict[str, Any] | None = None, subresource: 
             ],
             id="the nodes of a device come before its conditions, and what repeats after all devices",
         ),
+        pytest.param(
+            resource_slice(
+                {
+                    "name": "b",
+                    "attributes": {"b-": {"bool": True}, "a-": {"string": "a" * 99}},
+                    "capacity": {"b": {"value": "1", "requestPolicy": {}}, "-": {"value": "1"}},
+                    "taints": [{"key": "-", "effect": "NoExecute"}],
+                }
+            ),
+            [
+                "devices[0].attributes",
+                "devices[0].attributes",
+                "devices[0].attributes[a-].string",
+                "devices[0].capacity",
+                "devices[0].capacity[b].requestPolicy",
+                "devices[0].taints[0].key",
+            ],
+            id="the order of entries of maps does not change where errors of a device come",
+        ),
     ],
 )
 def test_new_objects(obj: dict[str, Any], expected: list[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heapq import merge
+from collections import deque
 from math import inf
 from operator import itemgetter
 
@@ -10,7 +10,7 @@ from webhook.problem import DUPLICATE, Key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Final
 
     from webhook.problem import Problem
@@ -40,15 +40,27 @@ def merged(
             last.append(problem)
         else:
             placed.append((_place(problem, struct, field), problem))
-    if placed:
-        placed.sort(key=itemgetter(0))
-        in_fields = ((_place(each, struct), each) for each in found)
-        found = [each for _, each in merge(in_fields, placed, key=itemgetter(0))]
-    return [*found, *last]
+    placed.sort(key=itemgetter(0))
+    return [*_inserted(placed, found, struct), *last]
+
+
+def _inserted(
+    placed: Iterable[tuple[Place, Problem]], found: Iterable[Problem], struct: StructFields
+) -> Iterator[Problem]:
+    """Yield each placed finding before the first one in a later place; found ones keep their order, the walk's."""
+    waiting = deque(placed)
+    for each in found:
+        if waiting:
+            place = _place(each, struct)
+            while waiting and waiting[0][0] < place:
+                yield waiting.popleft()[1]
+        yield each
+    for _, problem in waiting:
+        yield problem
 
 
 def _place(problem: Problem, struct: StructFields | None, before: str = "") -> Place:
-    """Return what sorts a finding as declared: a struct or list after what is in it, what repeats after all items."""
+    """Return the sort key of a finding: as declared, a struct or list after its parts, what repeats after all items."""
     path = problem.path
     items = [index for index, step in enumerate(path) if isinstance(step, int)]
     is_repeated = bool(items) and problem.reason == DUPLICATE
