@@ -1,4 +1,4 @@
-"""Opens files that must be regular ones, as somebody else may have put another kind in their place."""
+"""Opens files that must be regular ones, as another user may have put a pipe or a device in their place."""
 
 from __future__ import annotations
 

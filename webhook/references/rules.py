@@ -186,7 +186,7 @@ class Rule(NamedTuple):
     Args:
         name: Its stable name.
         kinds: The kinds that it checks; ``Pod`` includes every kind with a pod template.
-        needs: The kinds of which one must be known for the rule to apply; none if it always does.
+        needs: The kinds; the rule applies if one of them is known. If empty, it always applies.
         level: The level of its findings.
         check: The function that checks an object.
         doc: Its text, for ``draguard explain``.
@@ -223,7 +223,7 @@ def rule(
     Args:
         name: Its stable name.
         kinds: The kinds that it checks.
-        needs: The kinds of which one must be known.
+        needs: The kinds; the rule applies if one of them is known.
         level: The level of its findings.
         beside_devices: Whether it applies only where devices are known.
         of_reads: Whether each finding is about one read of an expression.

@@ -239,7 +239,7 @@ def _write(source: Source, value: str, plan: Planned, *, may_be_absent: bool) ->
 
 
 def _predicates(rules: Iterable[Declared], planned_fields: AbstractSet[str]) -> Iterator[tuple[_Predicate, set[str]]]:
-    """Yield each predicate once, with the fields of which one must be given; none if it always applies."""
+    """Yield each predicate once, with the fields that it needs one of; none if it always applies."""
     found: dict[_Predicate, list[frozenset[str]]] = {}
     for rule in rules:
         if rule.fine and rule.fine is not implied:

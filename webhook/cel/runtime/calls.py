@@ -1,6 +1,6 @@
 """Writes calls of functions.
 
-A call with an argument that is an error is an error, which `||` may absorb; cel-go counts the call all the same: with
+A call with an argument that is an error is an error, which `||` may absorb. cel-go still counts the call: with
 two arguments after evaluating both, with three or more (or an overload chosen at run time) only if none but the last
 failed (cel-go interpreter/interpretable.go, runtimecost.go, common/decls/decls.go).
 """

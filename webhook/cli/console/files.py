@@ -79,7 +79,7 @@ def _replace(name: str, text: bytes) -> None:
 def _liken(name: str, to: os.stat_result) -> None:
     """Give a file the mode of another, and its owner if possible.
 
-    In a container, root often writes files of somebody else; a user namespace may not have that owner (EINVAL).
+    In a container, root often writes files that another user owns; a user namespace may not have that owner (EINVAL).
     """
     if to.st_uid != os.geteuid() or to.st_gid != os.getegid():
         with suppress(OSError):
