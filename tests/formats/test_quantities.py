@@ -282,18 +282,30 @@ def test_a_float_is_read_as_its_shortest_text(number: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "meant"),
+    ("written", "resource", "meant", "is_certain"),
     [
-        ("10GB", "10G"),
-        ("10 gb", "10G"),
-        ("40gib", "40Gi"),
-        ("40MB", "40M"),
-        ("1.5KB", "1.5k"),
-        ("5 ", "5"),
-        ("50%", ""),
-        ("40Gi", ""),
-        ("many", ""),
+        ("10GB", "", "10G", True),
+        ("10 gb", "", "10G", True),
+        ("40gib", "", "40Gi", True),
+        ("40MB", "", "40M", True),
+        ("1.5KB", "", "1.5k", True),
+        ("5 ", "", "5", True),
+        ("50%", "", "", False),
+        ("40Gi", "", "", False),
+        ("many", "", "", False),
+        ("3 days", "", "", False),
+        ("500mi", "memory", "500Mi", False),
+        ("500mb", "memory", "500M", False),
+        ("100 m", "memory", "100m", False),
+        ("100 m", "cpu", "100m", True),
+        ("500mi", "cpu", "500m", False),
+        ("2cpu", "cpu", "2", True),
+        ("1.5 vCPUs", "cpu", "1.5", True),
+        ("250mcores", "cpu", "250m", True),
+        ("2gb", "cpu", "", False),
     ],
 )
-def test_an_amount_as_people_write_it_is_understood(written: str, meant: str) -> None:
-    assert near_quantity(written) == meant
+def test_an_amount_as_people_write_it_is_understood(
+    written: str, resource: str, meant: str, *, is_certain: bool
+) -> None:
+    assert near_quantity(written, resource) == (meant, is_certain)

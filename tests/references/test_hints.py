@@ -261,3 +261,18 @@ def test_the_name_of_an_unknown_claim_tells_whether_it_is_for_the_network(name: 
 def test_a_partition_of_a_fabric_may_be_of_a_vfio_device() -> None:
     manifest = constrained("gpu.nvidia.com/partition2").replace("d.example.com", "vfio.gpu.nvidia.com")
     assert json.loads(draguard("validate", "--output", "json", "-", stdin=manifest.encode()).out)["findings"] == []
+
+
+def test_an_amount_of_cpu_is_none_of_bytes() -> None:
+    resources = "{requests: {cpu: 100 m, memory: 100mb}, limits: {cpu: many}, claims: [{name: gpu}]}"
+    manifest = (
+        POD.replace("{claims: [{name: gpu}]}", resources) + "  resourceClaims: [{name: gpu, resourceClaimName: c}]"
+    )
+    done = draguard("validate", "-o", "json", "-", stdin=manifest.encode())
+    assert [each["hint"] for each in json.loads(done.out)["findings"] if each["rule"] == "quantity"] == [
+        'did you mean "100m"?',
+        'did you mean "100M"?',
+        "write a number of CPUs, or of thousandths with m: 2, 1.5, 500m",
+    ]
+    fixed = draguard("validate", "--fix", "-", stdin=manifest.encode()).out
+    assert "requests: {cpu: 100m, memory: 100mb}" in fixed

@@ -89,7 +89,7 @@ def _corrected(struct: CompiledStruct, obj: dict[str, Any], old: Any, misfits: S
         around, name = value_at(obj, misfit.path[:-1]), misfit.path[-1]
         if misfit.rule != UNKNOWN_FIELD:
             value = around[name]
-            quantity = near_quantity(value) if misfit.rule == "quantity" and isinstance(value, str) else ""
+            quantity = _quantity(misfit, value)
             if quantity or isinstance(value, bool):  # yes and no may have been meant, or on and off
                 doubtful.add(misfit.path)
             around[name] = quantity or _converted(value)
@@ -134,6 +134,14 @@ def _nested(struct: CompiledStruct, path: Path, around: dict[str, Any], value: A
 
 def _walked(struct: CompiledStruct, obj: dict[str, Any], old: Any) -> tuple[Sequence[Misfit], Sequence[Problem]]:
     return apart((struct if old is None else struct.decoding).walk(obj))
+
+
+def _quantity(misfit: Misfit, value: Any) -> str:
+    """Return the quantity that is meant by a value; empty if that is unclear."""
+    if misfit.rule != "quantity" or not isinstance(value, str):
+        return ""
+    meant, is_certain = near_quantity(value, str(misfit.path[-1]))
+    return meant if is_certain else ""
 
 
 def _converted(value: Any) -> Any:

@@ -177,17 +177,20 @@ def depends_on_device(node: Expression) -> bool:
     return False
 
 
-def with_constant(expression: str, call: Call, value: str) -> Advice:
+def with_constant(expression: str, call: Call, value: str, *, safe: bool = True) -> Advice:
     """Suggest the intended text of a call such as ``semver("1.0")``, and fix the expression if it has the call once.
 
     Args:
         expression: The expression.
         call: The call, of a literal.
         value: The intended text; empty if it is unclear.
+        safe: Whether it is intended beyond doubt.
     """
     literal = call.arguments[0]
     if not value or not isinstance(literal, Literal):
         return Advice()
     written = re.compile(rf"""\b({call.function}\(\s*["']){re.escape(str(literal.value))}(["']\s*\))""")
     corrected, count = written.subn(rf"\g<1>{value}\g<2>", expression)
-    return Advice(f'did you mean {call.function}("{value}")?', Fix("replace", corrected) if count == 1 else None)
+    return Advice(
+        f'did you mean {call.function}("{value}")?', Fix("replace", corrected, safe=safe) if count == 1 else None
+    )

@@ -30,8 +30,11 @@ _exponent = Pattern(r"[eE]([-+]?)(?=[0-9])0*+([0-9]{0,19})")
 _plain_pattern = Pattern("[0-9]{1,15}([KMGTPE]i|[mkMGTPE])?")
 """Matches the common quantities, which need no further checks."""
 
-_written_pattern = Pattern(r"([-+]?[0-9]{1,30}(?:\.[0-9]{1,30})?) {0,9}([KMGTPEkmgtpe]?)([Ii]?)[Bb]?")
+_written_pattern = Pattern(r"([-+]?[0-9]{1,30}(?:\.[0-9]{1,30})?) {0,9}([A-Za-z]{0,9})")
 """Matches an amount as people write it."""
+_bytes_pattern = Pattern("([KMGTPEkmgtpe]?)([Ii]?)[Bb]?")
+_cpu_pattern = Pattern("(m?)([Ii]|(?:[Vv]?[Cc][Pp][Uu]|[Cc]ore)s?)")
+"""Match the units that people write behind amounts of bytes and of CPU."""
 
 _INT64 = range(-(2**63), 2**63)
 _INT64_DIGITS = 19
@@ -213,14 +216,38 @@ def quantity(value: str, _release: int) -> Messages:
     return FINE
 
 
-def near_quantity(value: str) -> str:
-    """Drop the unit byte and spaces, and write the suffix as quantities do: 10G for 10 gb; empty if none is meant."""
+def near_quantity(value: str, resource: str = "") -> tuple[str, bool]:
+    """Write an amount as quantities are written: 10G for 10 gb; empty if none is meant.
+
+    Args:
+        value: The amount as written.
+        resource: What it is an amount of, if known: of CPU, m is a thousandth; elsewhere, it may be meant as M.
+
+    Returns:
+        The quantity, and whether it is what was meant beyond doubt.
+    """
     if (parts := _written_pattern.fullmatch(value)) is None:
-        return ""
-    number, prefix, binary = parts.groups()
-    suffix = f"{prefix.upper()}i" if binary else {"K": "k"}.get(prefix.upper(), prefix.upper())
+        return "", False
+    number, unit = parts.groups()
+    is_cpu = resource == "cpu"
+    suffix, is_certain = unit, is_cpu or unit != "m"
+    if quantity(number + unit, 0):
+        suffix, is_certain = _cpu_suffix(unit) if is_cpu else _bytes_suffix(unit)
     near = f"{number}{suffix}"
-    return near if near != value and not quantity(near, 0) else ""
+    return (near, is_certain) if near != value and not quantity(near, 0) else ("", False)
+
+
+def _cpu_suffix(unit: str) -> tuple[str, bool]:
+    parts = _cpu_pattern.fullmatch(unit)
+    return (parts[1], parts[2] not in {"i", "I"}) if parts else (unit, False)
+
+
+def _bytes_suffix(unit: str) -> tuple[str, bool]:
+    if (parts := _bytes_pattern.fullmatch(unit)) is None:
+        return unit, False
+    prefix, binary = parts.groups()
+    written = f"{prefix.upper()}i" if binary else {"K": "k"}.get(prefix.upper(), prefix.upper())
+    return written, prefix != "m"
 
 
 def whole_quantity(number: int) -> Quantity:

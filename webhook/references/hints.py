@@ -29,6 +29,9 @@ _NO_NAME: Final = re.compile("(?:a lowercase|an) RFC 1123 (label|subdomain) must
 _NOT_IN_NAMES: Final = re.compile("[^a-z0-9.-]+")
 _NOT_IN_IDENTIFIERS: Final = re.compile("[^A-Za-z0-9_]")
 _REQUESTS: Final = "the claim's requests"
+_AMOUNT: Final = "write a number, perhaps with a suffix such as k, M, Gi: 40Gi"
+_AMOUNTS: Final = {"cpu": "write a number of CPUs, or of thousandths with m: 2, 1.5, 500m"}
+"""What an amount looks like, by resource."""
 _LONGEST: Final = 253
 """The most characters of a name."""
 
@@ -147,8 +150,9 @@ def _quantity(problem: Problem, obj: Any) -> Advice:
         return Advice("claims are not quantities: they stand beside limits and requests, in resources.claims")
     if holds_one(written, problem.path[-1]):
         return Advice("write the amount alone, as in memory: 40Gi", Fix("alone"))
-    near = near_quantity(written) if isinstance(written, str) else ""
-    return _rename(near) if near else Advice("write a number, perhaps with a suffix such as k, M, Gi: 40Gi")
+    resource = str(problem.path[-1])
+    near, is_certain = near_quantity(written, resource) if isinstance(written, str) else ("", False)
+    return _rename(near, safe=is_certain) if near else Advice(_AMOUNTS.get(resource, _AMOUNT))
 
 
 def _quoted(listed: str) -> list[str]:

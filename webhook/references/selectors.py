@@ -209,7 +209,8 @@ def _impossible_constant(parts: Parts, context: Context) -> Iterator[_Expression
             continue
         value = literal.value
         if call.function == "quantity" and (faults := formats.quantity(value, context.release)):
-            advice = with_constant(parts.text, call, near_quantity(value))
+            near, is_certain = near_quantity(value)
+            advice = with_constant(parts.text, call, near, safe=is_certain)
             yield _ExpressionFinding(
                 f'quantity("{value}") is an error: {faults[0]}', advice, "Impossible", literal.offset
             )
