@@ -30,6 +30,11 @@ class PlacedNode:
     entry: Entry | None = None
     place: int = 0
 
+    @property
+    def in_braces(self) -> bool:
+        """Whether its container is in braces or brackets."""
+        return bool(self.around and self.around.style)
+
 
 def tree_of(document: Document) -> Node:
     """Return the tree of a document."""

@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from types import MappingProxyType
 
-from webhook.api.dra.names import IMPLICIT_PREFIX
 from webhook.documents import Document
 from webhook.documents.edits import Edit, OverlapError, apply
-from webhook.fixing.lists import in_list, listed
+from webhook.fixing.changes import changed
 from webhook.fixing.nodes import find, tree_of
-from webhook.fixing.references import References
-from webhook.fixing.scalars import key, quoted, rewritten, wrapped
-from webhook.fixing.structure import alone, nested, removed, unwrapped
+from webhook.fixing.references import References, class_key
+from webhook.fixing.scalars import key, rewritten
+from webhook.fixing.structure import nested
 from webhook.problem import Path
 from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
     from typing import Final
 
     from webhook.documents import Unreadable
     from webhook.documents.nodes import Node
     from webhook.findings import Finding
-    from webhook.problem import Fix
-
 
 _NAME: Final = Path(("metadata", "name"))
-
-
-_RESTRUCTURED: Final = {"remove": removed, "unwrap": unwrapped, "alone": alone}
-"""What makes the edits of changes that need no value."""
+UNREAD: Final = "another fix uncovered that: run the command again"
+"""Why a file is not changed that had nothing to fix at first."""
 
 
 class Plan(NamedTuple):
@@ -43,7 +39,7 @@ class Plan(NamedTuple):
     """
 
     findings: tuple[Finding, ...]
-    edits: dict[str, list[Edit]]
+    edits: Mapping[str, list[Edit]] = MappingProxyType({})
     obstacle: str = ""
 
 
@@ -51,19 +47,25 @@ class Planner:
     """Makes plans for one state of all files.
 
     Args:
-        texts: Their texts, by name.
-        documents: Their documents.
+        texts: The texts of the files that can be changed, by name.
+        documents: The documents of these and all other files.
+        unwritable: Why others cannot be changed, by name.
     """
 
-    def __init__(self, texts: dict[str, str], documents: Iterable[Document | Unreadable]) -> None:
-        self._texts = texts
+    def __init__(
+        self,
+        texts: Mapping[str, str],
+        documents: Iterable[Document | Unreadable],
+        unwritable: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self._texts, self._unwritable = texts, unwritable
         objects = [each for each in documents if isinstance(each, Document)]
         self._references = References(objects)
         self._by_place = {(each.source, each.index, each.within): each for each in objects}
         self._trees: dict[tuple[str, int], Node] = {}
 
     def plans(self, findings: Iterable[Finding]) -> list[Plan]:
-        """Plan fixes, each for as few findings as possible; a finding without edits has none."""
+        """Plan fixes, each for as few findings as possible; a finding without edits or an obstacle has none."""
         together: dict[object, list[Finding]] = defaultdict(list)
         for each in findings:
             fix, steps = each.problem.fix, each.problem.path
@@ -72,83 +74,65 @@ class Planner:
             own = (each.file, each.document, *each.within, *steps[: -1 if fix.change == "nest" else None])
             what = repr(fix.value) if fix.change in {"nest", "replace"} else ""
             together[(fix.change, what, *own)].append(each)
-        made = (Plan(tuple(group), self._edits(group), self._obstacle(group[0])) for group in together.values())
-        return [each for each in made if any(each.edits.values())]
+        made = map(self._plan, map(tuple, together.values()))
+        return [each for each in made if each.obstacle or any(each.edits.values())]
 
-    def _obstacle(self, finding: Finding) -> str:
-        """Tell whether another object has the name that a fix gives to an object."""
-        document, fix = self._document(finding), finding.problem.fix
-        if document is None or fix is None or fix.change != "respell" or finding.problem.path != _NAME:
-            return ""
-        other = self._references.namesake(document, str(fix.value))
-        if other is None:
-            return ""
-        what = f'{other.data["kind"]} "{fix.value}"'
-        return f"{what} is at {other.source}:{other.position(_NAME).line}: give this one another name"
-
-    def _document(self, finding: Finding) -> Document | None:
-        return self._by_place.get((finding.file, finding.document - 1, finding.within))
-
-    def _edits(self, group: Sequence[Finding]) -> dict[str, list[Edit]]:
+    def _plan(self, group: tuple[Finding, ...]) -> Plan:
         finding, fix = group[0], group[0].problem.fix
         if fix and fix.change == "separate":
-            return {finding.file: [_separator(self._texts[finding.file], finding.line)]}
-        document = self._document(finding)
+            return Plan(group, {finding.file: [_separator(self._texts[finding.file], finding.line)]})
+        document = self._by_place.get((finding.file, finding.document - 1, finding.within))
         if document is None or fix is None or finding.origin:
-            return {}
+            return Plan(group)
         path = (*finding.problem.path, *([fix.below] if fix.below else ()))
+        if fix.change == "respell":
+            return self._respelt(group, document, path, str(fix.value))
         if fix.change == "nest":
             around = find(self._tree(document), (*document.within, *path[:-1]))
             names = list(dict.fromkeys(str(each.problem.path[-1]) for each in group))
             edits = nested(document.whole_text, around.node, names, str(fix.value)) if around else None
-            return {document.source: edits or []}
-        if fix.change == "respell":
-            return self._respelt(document, path, str(fix.value))
-        return {document.source: list(self._changed(document, path, fix) or ())}
+            return Plan(group, {document.source: edits or []})
+        found = find(self._tree(document), (*document.within, *path))
+        return Plan(group, {document.source: list(changed(document, found, fix)) if found else []})
 
-    def _changed(self, document: Document, path: tuple[str | int, ...], fix: Fix) -> Sequence[Edit] | None:
-        text = document.whole_text
+    def _respelt(self, group: tuple[Finding, ...], document: Document, path: tuple[str | int, ...], name: str) -> Plan:
+        """Plan another name with all references to it: if one of them cannot be changed, nothing is."""
+        edits: dict[str, list[Edit]] = defaultdict(list)
+        for each, where in self._references.of(document, path):
+            edit = self._renamed(each, where, name)
+            if each.source not in self._texts:
+                obstacle = f"cannot be written: {self._unwritable.get(each.source, UNREAD)}"
+            elif edit is None:
+                obstacle = "cannot be changed in place: change it by hand"
+            else:
+                edits[each.source].append(edit)
+                continue
+            is_reference = each is not document or where != path
+            return Plan(group, obstacle=f"{_line(each, where)} refers to it, and {obstacle}" if is_reference else "")
+        other = self._references.reserve(document, name) if path == _NAME else None
+        if other is None:
+            return Plan(group, edits)
+        taken = f'{other.data["kind"]} "{name}" is at {_line(other, _NAME)}'
+        return Plan(group, obstacle=f"{taken}: give this one another name")
+
+    def _renamed(self, document: Document, path: tuple[str | int, ...], name: str) -> Edit | None:
+        """Write a name at a place, or in the key there that has it; None if the text cannot be changed in place."""
         found = find(self._tree(document), (*document.within, *path))
         if found is None:
             return None
-        edit: Edit | None = None
-        if fix.change == "replace":
-            in_braces = bool(found.around and found.around.style)
-            edit = rewritten(text, found.node, fix.value, in_braces=in_braces)
-        elif fix.change == "quote":
-            edit = quoted(text, found.node)
-        elif fix.change == "wrap" and not fix.value and found.node.entries and not found.node.style:
-            return in_list(text, found.node)
-        elif fix.change == "wrap":
-            edit = wrapped(text, found.node, str(fix.value), is_json=document.is_json)
-        elif fix.change == "rename":
-            is_free = found.entry and found.around and found.around.entry(fix.value) is None
-            edit = key(found.entry.key, str(fix.value)) if is_free and found.entry else None
-        elif fix.change == "list":
-            return listed(text, found.node, str(fix.value), is_json=document.is_json)
-        elif restructured := _RESTRUCTURED.get(fix.change):
-            return restructured(text, found)
-        return [edit] if edit else None
-
-    def _respelt(self, document: Document, path: tuple[str | int, ...], name: str) -> dict[str, list[Edit]]:
-        edits: dict[str, list[Edit]] = defaultdict(list)
-        for each, where in self._references.of(document, path):
-            found = find(self._tree(each), (*each.within, *where))
-            in_braces = bool(found and found.around and found.around.style)
-            if found and found.entry and found.entry.name.startswith(IMPLICIT_PREFIX):
-                edit: Edit | None = key(found.entry.key, IMPLICIT_PREFIX + name)
-            else:
-                edit = rewritten(each.whole_text, found.node, name, in_braces=in_braces) if found else None
-            if edit is None:
-                return {}
-            edits[each.source].append(edit)
-        return edits
+        if found.entry and (around := class_key(found.entry.name)):
+            return key(found.entry.key, f"{around.prefix}{name}{around.suffix}")
+        return rewritten(document.whole_text, found.node, name, in_braces=found.in_braces)
 
     def _tree(self, document: Document) -> Node:
         place = document.source, document.index
         if place not in self._trees:
             self._trees[place] = tree_of(document)
         return self._trees[place]
+
+
+def _line(document: Document, path: Sequence[str | int]) -> str:
+    return f"{document.source}:{document.position(path).line}"
 
 
 def _separator(text: str, number: int) -> Edit:

@@ -9,6 +9,7 @@ from webhook.findings import identity
 from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE
 from webhook.problem import value_at
+from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,8 +28,24 @@ NAMED_BY: Final = {
 }
 """The field that names an object of a kind."""
 
+
+class ClassKey(NamedTuple):
+    """What stands around the name of a class in the key of an amount."""
+
+    prefix: str
+    suffix: str = ""
+
+
+_CLASS_KEYS: Final = (
+    ClassKey(IMPLICIT_PREFIX),
+    ClassKey(f"requests.{IMPLICIT_PREFIX}"),
+    ClassKey("", ".deviceclass.resource.k8s.io/devices"),
+)
+"""The extended resource of a class; in a ResourceQuota, requests of it, and devices of the class
+(``pkg/quota/v1/evaluator/core/resource_claims.go``)."""
+
 Mention = tuple["Document", tuple[str | int, ...]]
-"""A document, and the path of a name, or of the amount of a class's extended resource."""
+"""A document, and the path of a name, or of an amount whose key has the name of a class."""
 
 
 class References:
@@ -40,19 +57,23 @@ class References:
 
     def __init__(self, documents: Sequence[Document]) -> None:
         self._documents = documents
+        self._reserved: dict[Identity, Document] = {}
 
     @cached_property
     def _objects(self) -> dict[Identity, Document]:
         return {_same_name(each): each for each in self._documents}
 
-    def namesake(self, document: Document, name: str) -> Document | None:
-        """Find the object of a kind that has a name already; None if there is none.
+    def reserve(self, document: Document, name: str) -> Document | None:
+        """Reserve a new name for an object; return the other object that has it, or for which it is reserved.
 
         Args:
-            document: An object of that kind, in the same namespace.
+            document: The object.
             name: The name.
         """
-        return self._objects.get(_same_name(document)._replace(name=name))
+        about = _same_name(document)
+        new = about._replace(name=name)
+        other = self._objects.get(new) or self._reserved.setdefault(new, document)
+        return None if _same_name(other) == about else other
 
     @cached_property
     def _to_objects(self) -> dict[tuple[str, str], list[Mention]]:
@@ -83,6 +104,15 @@ class References:
                 yield each, where
 
 
+def class_key(key: str) -> ClassKey | None:
+    """Return what stands around the name of a class in a key; None if it has none.
+
+    Args:
+        key: The key.
+    """
+    return next((each for each in _CLASS_KEYS if key.startswith(each.prefix) and key.endswith(each.suffix)), None)
+
+
 def _same_name(document: Document) -> Identity:
     """Return what an object shares only with other versions of itself."""
     about = identity(document.data)
@@ -93,14 +123,14 @@ def _same_name(document: Document) -> Identity:
 def _names(
     value: Any, fields: frozenset[str], path: tuple[str | int, ...] = (), field: str = ""
 ) -> Iterator[tuple[str, str, tuple[str | int, ...]]]:
-    """Yield the texts in fields that may hold a name, and the extended resources of classes.
+    """Yield the texts in fields that may hold a name, and the names of classes in keys.
 
     The metadata has the object's own name.
     """
     if isinstance(value, dict):
         for key, inner in value.items():
-            if key.startswith(IMPLICIT_PREFIX) and NAMED_BY["DeviceClass"] in fields:
-                yield NAMED_BY["DeviceClass"], key.removeprefix(IMPLICIT_PREFIX), (*path, key)
+            if NAMED_BY["DeviceClass"] in fields and (around := class_key(key)):
+                yield NAMED_BY["DeviceClass"], key.removeprefix(around.prefix).removesuffix(around.suffix), (*path, key)
             if field != "metadata":
                 yield from _names(inner, fields, (*path, key), key)
     elif isinstance(value, list):

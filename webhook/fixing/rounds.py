@@ -6,13 +6,13 @@ from collections import Counter
 from itertools import chain
 
 from webhook.findings import NOTE
-from webhook.fixing.planning import Plan, Planner, applied
+from webhook.fixing.planning import UNREAD, Plan, Planner, applied
 from webhook.problem import ERROR, NOT_DECODED
 from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Final
 
     from webhook.documents import Document, Unreadable
@@ -46,11 +46,13 @@ class State(NamedTuple):
         texts: The texts of the files that can be changed, by name.
         documents: The documents of these and all other files.
         findings: The findings.
+        unwritable: Why other files cannot be changed, by name.
     """
 
     texts: dict[str, str]
     documents: Sequence[Document | Unreadable]
     findings: Sequence[Finding]
+    unwritable: Mapping[str, str]
 
 
 class Fixing:
@@ -91,7 +93,11 @@ class Fixing:
         wanted = self._wanted(state.findings)
         planned = {id(each): _key(plan) for plan in _planned(state, wanted) for each in plan.findings}
         for each in wanted:
-            yield each, self._refused.get(planned[id(each)], _UNTRIED) if id(each) in planned else _NOT_EDITED
+            if id(each) in planned:
+                yield each, self._refused.get(planned[id(each)], _UNTRIED)
+            else:
+                is_read = each.file in state.texts
+                yield each, _NOT_EDITED if is_read else state.unwritable.get(each.file, UNREAD)
 
     def _wanted(self, findings: Iterable[Finding]) -> list[Finding]:
         return [each for each in findings if (fix := each.problem.fix) and (fix.safe or self._unsafe)]
@@ -262,8 +268,7 @@ def _key(plan: Plan) -> object:
 
 def _planned(state: State, findings: Iterable[Finding]) -> list[Plan]:
     mutable = [each for each in findings if each.file in state.texts]
-    plans = Planner(state.texts, state.documents).plans(mutable)
-    return [each for each in plans if each.edits.keys() <= state.texts.keys()]
+    return Planner(state.texts, state.documents, state.unwritable).plans(mutable)
 
 
 def _why(plan: Plan, found: Finding) -> str:

@@ -59,10 +59,9 @@ def run(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report]) 
     renames = any(fix.change == "respell" for _, fix in fixes)
     others = [each.source for each in manifests.kept] if renames else []  # they may refer to what gets another name
     texts = files.read([*(file for file, _ in fixes), *others], wanted)
-
     result = _Fixed(texts)
     if texts:
-        result, report = _fixed(arguments, manifests, report, judged, texts)
+        result, report = _fixed(arguments, manifests, report, judged, files)
     changed = {file: text for file, text in result.texts.items() if text != texts[file]}
     line = _line(result, len(changed), len(report.findings), would=arguments.diff)
     if arguments.diff:
@@ -106,7 +105,7 @@ def _fixed(
     manifests: Manifests,
     report: Report,
     judged: Callable[[Namespace, Manifests], Report],
-    texts: dict[str, str],
+    files: _Files,
 ) -> tuple[_Fixed, Report]:
     """Fix files, and return the remaining findings."""
     from webhook.fixing.rounds import Fixing, State, gone  # needed only for findings with fixes
@@ -115,10 +114,11 @@ def _fixed(
         nonlocal report
         manifests.replace(changed)
         report = judged(arguments, manifests)
-        return State(changed, manifests.kept, report.findings)
+        return State(changed, manifests.kept, report.findings, files.unwritable)
 
     fixing = Fixing(judge, unsafe=arguments.unsafe_fixes)
-    first = State(texts, manifests.kept, report.findings)
+    texts = files.texts
+    first = State(texts, manifests.kept, report.findings, files.unwritable)
     last = fixing(first)
     if last.findings is not report.findings:
         judge(last.texts)
@@ -190,8 +190,12 @@ class _Files:
     def __init__(self, stdin_name: str, stdin: bytes | None) -> None:
         self._stdin_name, self._stdin = stdin_name, stdin
         self._bytes: dict[str, bytes] = {}
+        self.texts: dict[str, str] = {}
+        """The texts of the files that can be written."""
+        self.unwritable: dict[str, str] = {}
+        """The reasons why others cannot, by name."""
         self.refused: list[str] = []
-        """The reasons why files are not written."""
+        """What to say about files that are not written."""
 
     def read(self, names: Iterable[str], wanted: Container[str]) -> dict[str, str]:
         """Return the texts of files, except those that cannot be written.
@@ -202,7 +206,6 @@ class _Files:
         """
         from webhook.cli.console.files import check_replaceable, read_regular  # needed only to write files
 
-        texts: dict[str, str] = {}
         for name in dict.fromkeys(names):
             try:
                 data = self._stdin if self._is_stdin(name) and self._stdin is not None else read_regular(name)
@@ -210,11 +213,12 @@ class _Files:
                 if not self._is_stdin(name):
                     check_replaceable(name)
             except (OSError, ValueError) as error:
+                self.unwritable[name] = str(getattr(error, "strerror", "") or error)
                 if name in wanted:
-                    self.refused.append(f"not fixed: {name}: {getattr(error, 'strerror', '') or error}")
+                    self.refused.append(f"not fixed: {name}: {self.unwritable[name]}")
                 continue
-            self._bytes[name], texts[name] = data, text
-        return texts
+            self._bytes[name], self.texts[name] = data, text
+        return self.texts
 
     def write(self, texts: dict[str, str]) -> list[str]:
         """Write files, except standard input; return the reasons why some are not written."""
