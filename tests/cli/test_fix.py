@@ -591,7 +591,7 @@ def test_the_reference_that_keeps_a_name_from_being_changed_is_named(tmp_path: P
 
 
 def test_a_name_that_another_fix_uncovered_is_changed_by_the_next_run(tmp_path: Path) -> None:
-    (tmp_path / "a.yaml").write_text(BIG.replace("{}", "{selector: []}"), encoding="utf-8")
+    (tmp_path / "a.yaml").write_text(BIG.replace("DeviceClass", "DeviceClas"), encoding="utf-8")
     write(tmp_path, QUOTA)
     again = "/b.yaml:6 refers to it, and cannot be written: another fix uncovered that: run the command again"
     assert not_applied(tmp_path) == again
