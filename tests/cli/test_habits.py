@@ -221,6 +221,7 @@ class TestEmptyInput:
     def test_neither_does_a_file_or_directory(self, command: tuple[str, ...], tmp_path: Path) -> None:
         done = draguard(*command, tmp_path)
         assert (done.code, "no manifest in this directory" in done.out + done.err) == (2, True)
+        assert "--allow-empty accepts that" in done.out + done.err
         (tmp_path / "empty.yaml").write_text("# later\n", encoding="utf-8")
         done = draguard(*command, tmp_path / "empty.yaml")
         assert (done.code, "the file holds no manifest" in done.out + done.err) == (1, True)

@@ -60,7 +60,7 @@ class TestOld:
         (folder / "empty").mkdir()
         for path, why in (("empty", "no manifest in this directory"), ("missing*.yaml", "no manifest matches")):
             done = draguard("validate", option, folder / path, folder / "new.yaml")
-            assert (done.code, why in done.out) == (2, True)
+            assert (done.code, why in done.out, "--allow-empty" in done.out) == (2, True, False)
 
     def test_files_of_the_old_state_that_are_not_read_are_noted_as_such(self, write: Callable[..., Path]) -> None:
         folder = write(new=CLAIM, old__chart__Chart="name: chart", old__chart__templates__a="{{ x }}")

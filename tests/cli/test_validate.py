@@ -247,7 +247,7 @@ class TestSummary:
     def test_kinds_that_are_not_judged_are_counted(self, write: Callable[..., Path]) -> None:
         folder = write(a=f"{CONFIG_MAP}---\n{CLAIM}---\n{CONFIG_MAP}", b="[1, 2]\n---\njust: a map\n---\n3\n")
         assert draguard("validate", folder).out.endswith(
-            "\n6 documents in 2 files: no problems; 5 skipped (kinds not judged: 3 without kind, 2 ConfigMap)\n"
+            "\n6 documents in 2 files: no problems; 5 skipped (of other kinds: 3 plain data, 2 ConfigMap)\n"
         )
         assert report(folder)["summary"] == {
             "files": 2,

@@ -187,13 +187,13 @@ class TestSummary:
         report.skipped.update({("v1", "Service"): 1, ("v1", "ConfigMap"): 3, ("a.io/v2", "B"): 1, ("", ""): 1})
         assert summary(report) == (
             "1 document in 2 files: no problems; 6 skipped "
-            "(kinds not judged: 3 ConfigMap, 1 without kind, 1 B of a.io/v2, 1 Service)"
+            "(of other kinds: 3 ConfigMap, 1 plain data, 1 B of a.io/v2, 1 Service)"
         )
 
     def test_it_counts_together_what_it_calls_the_same(self) -> None:
         report = self.report(documents=1, files=2)
-        report.skipped.update({("", ""): 2, ("a.io/v2", ""): 3, ("", "Pod"): 1, ("v1", "Node"): 4})
-        assert summary(report).endswith("(kinds not judged: 5 without kind, 4 Node, 1 Pod without apiVersion)")
+        report.skipped.update({("b.io/v1", ""): 2, ("a.io/v2", ""): 3, ("", "Pod"): 1, ("v1", "Node"): 4})
+        assert summary(report).endswith("(of other kinds: 5 without kind, 4 Node, 1 Pod without apiVersion)")
 
     def test_it_does_not_name_them_all(self) -> None:
         report = self.report()

@@ -92,8 +92,15 @@ def test_nodes(pod: dict[str, Any], text: str) -> None:
     assert reason(clusters.node("a"), clusters.node("b"), pod=clusters.pod(**pod)) == text
 
 
-@pytest.mark.parametrize("elsewhere", ["a", "b"])
-def test_devices_without_a_capacity_do_not_hide_the_only_one_that_has_it(elsewhere: str) -> None:
+def test_a_cause_is_said_of_the_nodes_that_have_it() -> None:
+    found = reason(*on("a"), clusters.node("b"), asking(selectors=of_model("H100")))
+    assert found == (
+        'no node has a device with model = "H100" for request r: model is "A100", wanted "H100" on 1 of 2 nodes'
+    )
+
+
+@pytest.mark.parametrize(("elsewhere", "where"), [("a", " on 1 of 2 nodes"), ("b", "")])
+def test_devices_without_a_capacity_do_not_hide_the_only_one_that_has_it(elsewhere: str, where: str) -> None:
     policy = {"default": "10", "validRange": {"min": "1", "max": "50"}}
     shared = {"bandwidth": {"value": "100", "requestPolicy": policy}}
     fast = clusters.devices("b", capacity=shared, allowMultipleAllocations=True)
@@ -101,7 +108,7 @@ def test_devices_without_a_capacity_do_not_hide_the_only_one_that_has_it(elsewhe
     text = reason(*on(elsewhere, 3), clusters.node("b"), fast, asking(capacity={"requests": {"bandwidth": "60"}}))
     assert text == (
         "no node has a device with enough capacity left for request r: "
-        "capacity bandwidth: the device's policy allows at most 50, 60 is wanted"
+        f"capacity bandwidth: the device's policy allows at most 50, 60 is wanted{where}"
     )
 
 

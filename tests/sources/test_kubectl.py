@@ -50,7 +50,7 @@ def test_bases_components_patches_and_generators_are_built(tmp_path: Path) -> No
     assert [(each["rule"], each["name"], each["namespace"], each["hint"]) for each in found] == [
         ("unknown-field", "prod-x", "prod", 'did you mean "allocationMode"?')
     ]
-    assert "1 skipped (kinds not judged: 1 ConfigMap)" in draguard("validate", tmp_path / "overlay").out
+    assert "1 skipped (of other kinds: 1 ConfigMap)" in draguard("validate", tmp_path / "overlay").out
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import sys
 
 from webhook.documents.document import Document
 from webhook.documents.limits import MAX_BYTES
-from webhook.documents.search import find_files, spelled, unreadable
+from webhook.documents.search import EMPTY_ALLOWED, find_files, spelled, unreadable
 from webhook.documents.selection import EMPTY, KUSTOMIZATIONS, NO_OBJECT, Selection, mentions_objects
 from webhook.documents.source import STDIN, STDIN_NAME, Unreadable
 from webhook.documents.stream import parse, too_large
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 _SYSTEM: Final = ("/dev/", "/proc/", "/sys/")
 _START: Final = 4096
 """Bytes of standard input that tell which program wrote it."""
-_ALLOWED: Final = "--allow-empty accepts that"
-_EMPTY_HINT: Final = f"did the command that writes it fail? {_ALLOWED}; to read files, name them"
+_EMPTY_HINT: Final = f"did the command that writes it fail? {EMPTY_ALLOWED}; to read files, name them"
 
 
 def read(
@@ -87,7 +86,7 @@ def no_manifest(found: FoundFile, selection: Selection, *, empty: bool) -> Itera
         empty: Whether it has no document at all.
     """
     if found.is_named and not selection.allow_empty:
-        yield without_manifest(spelled(found.path), "" if empty else _text_of(found), _ALLOWED)
+        yield without_manifest(spelled(found.path), "" if empty else _text_of(found), EMPTY_ALLOWED)
     elif empty:
         selection.left_out[EMPTY] += 1
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _fnmatch: Final = Module("fnmatch")
 _MAGIC: Final = frozenset("*?[")
+EMPTY_ALLOWED: Final = "--allow-empty accepts that"
 _OUTSIDE: Final = "a symbolic link that leads out of the directories that are read"
 _OUTSIDE_HINT: Final = "name the file that it leads to, or the directory which that is in"
 _DIRECTORIES = 64
@@ -175,7 +176,8 @@ def _expect_some(
         nothing = False
         yield file if isinstance(file, Unreadable) else FoundFile(bare(file), is_named=False)
     if nothing and (selection is None or (selection.left_out.total() == left_out and selection.some_files)):
-        yield Unreadable(spelled(path), 0, 0, complaint)
+        hint = EMPTY_ALLOWED if selection and not selection.allow_empty else ""
+        yield Unreadable(spelled(path), 0, 0, complaint, hint)
 
 
 def _walk(directory: str, selection: Selection | None = None) -> Iterator[str | Unreadable]:

@@ -72,7 +72,7 @@ def summary(report: Report) -> str:
         kinds = shown.most_common()
         names = [f"{documents} {kind}" for kind, documents in kinds[:MAX_KINDS]]
         names += ["…"] if len(kinds) > MAX_KINDS else []
-        text += f"; {sum(report.skipped.values())} skipped (kinds not judged: {', '.join(names)})"
+        text += f"; {sum(report.skipped.values())} skipped (of other kinds: {', '.join(names)})"
     if report.without_claims:
         text += f"; {report.without_claims} without claims "
         text += "(of pods and workloads only extended resources are looked up; --all-pods judges them)"
@@ -151,7 +151,7 @@ def by_number(report: Report) -> list[tuple[tuple[str, str], int]]:
 
 def _kind(api_version: str, kind: str) -> str:
     if not kind:
-        return "without kind"
+        return "without kind" if api_version else "plain data"
     if not api_version:
         return f"{kind} without apiVersion"
     return kind if api_version == "v1" else f"{kind} of {api_version}"

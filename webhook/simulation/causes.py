@@ -103,10 +103,14 @@ def _of_devices(groups: Sequence[JSONObject], *, is_all: bool) -> list[str]:
 def _of_request(
     key: tuple[str, str], groups: Sequence[JSONObject], unmet: Sequence[Mapping[tuple[str, str], Shortfall]]
 ) -> str:
-    """State what all groups lack for a request, as on the nodes that come closest."""
+    """State what all groups lack for a request, as on the nodes that come closest, and on how many it is so."""
     asked = [next(each for each in group["requests"] if _key(each) == key) for group in groups]
     furthest = max(range(len(groups)), key=lambda index: (*unmet[index][key][:2], bool(asked[index]["lacking"])))
-    return _lacking(asked[furthest], unmet[furthest][key])
+    counts = [len(group["nodes"]) for group in groups]
+    because = asked[furthest]["because"]
+    alike = sum(count for count, each in zip(counts, asked, strict=True) if each["because"] == because)
+    where = f" on {alike} of {_counted(sum(counts))}" if alike < sum(counts) else ""
+    return _lacking(asked[furthest], unmet[furthest][key], where)
 
 
 def _of_group(group: JSONObject, unmet: Mapping[tuple[str, str], Shortfall]) -> tuple[Callable[[int], str], str]:
@@ -130,8 +134,14 @@ def _whole(key: tuple[str, str]) -> tuple[str, str]:
     return key[0], key[1].partition("/")[0]
 
 
-def _lacking(request: JSONObject, short: Shortfall) -> str:
-    """Describe the devices that a request needs, and what is there instead."""
+def _lacking(request: JSONObject, short: Shortfall, where: str = "") -> str:
+    """Describe the devices that a request needs, and what is there instead.
+
+    Args:
+        request: The request.
+        short: The step that leaves too few devices.
+        where: The nodes for which the cause holds, unless it names a claim or a pool; empty if it holds for all.
+    """
     noun = "device" if short.wanted == 1 else "devices"
     article = ("an " if short.step == _STEPS.index("tolerated") else "a ") if short.wanted == 1 else f"{short.wanted} "
     with_ = f" with {request['selecting']}" if request["selecting"] else ""
@@ -146,7 +156,7 @@ def _lacking(request: JSONObject, short: Shortfall) -> str:
         "together": f"{noun}{with_} that are available together",
     }[_STEPS[short.step]]
     held = [f"claim {each['claim']}" for each in request["heldBy"]]
-    why = request["because"]
+    why = request["because"] and request["because"] + where
     if held and _STEPS[short.step] == "free":
         least = "" if request["allExamined"] else "at least "
         why = f"held by {held[0]}" + (f" and {least}{len(held) - 1} more" if held[1:] else "")

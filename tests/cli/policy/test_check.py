@@ -177,7 +177,7 @@ class TestCheck:
         folder = write(p=LIMITED, tests=SUITE, c=[CONFIG])
         done = process("policy", "check", folder)
         assert (done.code, done.err) == (0, "")
-        assert done.out == "3 documents in 2 files: no problems; 1 skipped (kinds not judged: 1 ConfigMap)\n"
+        assert done.out == "3 documents in 2 files: no problems; 1 skipped (of other kinds: 1 ConfigMap)\n"
 
     def test_what_does_not_compile_is_an_error_at_its_line(self, write: Callable[..., Path]) -> None:
         folder = write(p=LIMITED.replace('!= "bad"', "!= 3.0 + 1"))
@@ -295,7 +295,7 @@ class TestRepositories:
         deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": template}
         done = draguard("policy", "check", write(p=LIMITED, others=[pod, deployment]))
         assert done.code == 0
-        assert "2 skipped (kinds not judged: 1 Deployment of apps/v1, 1 Pod)" in done.out
+        assert "2 skipped (of other kinds: 1 Deployment of apps/v1, 1 Pod)" in done.out
 
     def test_a_misspelt_field_has_no_second_finding_about_what_fails(self, write: Callable[..., Path]) -> None:
         folder = write(p=[policy(validations=[{"expression": "object.spce.a == 1"}]), binding()])

@@ -321,7 +321,7 @@ class TestValidate:
         folder = write(p=[refusing, binding()], objects=[WIDGET, CONFIG])
         command: list[str | Path] = ["validate", "--policies", folder / "p.yaml", folder / "objects.yaml"]
         assert [each["kind"] for each in findings(*command)] == ["Widget"]
-        assert "1 skipped (kinds not judged: 1 ConfigMap)" in draguard(*command).out
+        assert "1 skipped (of other kinds: 1 ConfigMap)" in draguard(*command).out
 
     def test_an_assumption_about_the_authorizer_is_reported(self, write: Callable[..., Path]) -> None:
         asking = policy(validations=[{"expression": "authorizer.path('/x').check('get').allowed()"}])
