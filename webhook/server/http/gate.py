@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import cast
 
 from webhook.server.http.acceptor import is_open
-from webhook.server.tls.records import Records
+from webhook.server.tls.records import LAST_WORDS, Records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -166,11 +166,15 @@ class Gate(asyncio.BufferedProtocol):
             asyncio.get_running_loop().call_soon(self.go_on)
 
     def go_on(self) -> None:
-        """Read the rest, and what comes after it; unless the client has closed a connection in its handshake."""
+        """Read the rest, and what comes after it; of a client that has closed the connection, no more of a handshake.
+
+        The last record of such a client may say why: that it does not trust the certificate.
+        """
         self._is_due = False
         if self._is_paused or self._is_closing:
             return
-        if not (self._is_ready or is_open(self._raw.get_extra_info("socket"))):
+        goes_on = self._is_ready or self._rest[0] in LAST_WORDS
+        if not goes_on and not is_open(self._raw.get_extra_info("socket")):
             self.abort()
             return
         rest, self._rest = self._rest, b""

@@ -16,8 +16,10 @@ _BARREN: Final = 64
 
 _BARREN_BYTES: Final = 1 << 14
 """Their bytes: a certificate with its authorities has some thousand. OpenSSL takes 6 ms for these, 30 for 100 KB."""
-_CHANGE, _HANDSHAKE, _DATA = 20, 22, 23
-"""The types of records that announce encryption, of those with messages of the handshake, and of encrypted ones."""
+_CHANGE, _ALERT, _HANDSHAKE, _DATA = 20, 21, 22, 23
+"""The types of records: that announce encryption, end the connection, or are of the handshake, and encrypted ones."""
+LAST_WORDS: Final = frozenset({_ALERT, _DATA})
+"""The types of records with which a client may end its handshake, and state the reason."""
 _FINISHED: Final = 64
 """The longest record that may end the handshake of a resumed session, encrypted; it takes 40 bytes."""
 _KEY_EXCHANGE: Final = 16
