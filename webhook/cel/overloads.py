@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from webhook.cel.types.values import Value
 from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from webhook.cel.cost.calls import CostFunction
     from webhook.cel.cost.sizes import Estimate
     from webhook.cel.types.base import Type
+    from webhook.cel.types.values import Value
 
-Implementation = Callable[..., Value]
+    Implementation = Callable[..., Value]
 
 
 class Overload(NamedTuple):

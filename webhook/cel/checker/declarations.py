@@ -23,7 +23,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from webhook.cel.syntax.grammar import Quoting
-from webhook.cel.types.values import Struct, Value
+from webhook.cel.types.values import Struct
 from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.syntax.macros import Macro
     from webhook.cel.types.base import Type
+    from webhook.cel.types.values import Value
 
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 

@@ -13,7 +13,7 @@ from webhook.cel.runtime.operators import must_fit
 from webhook.cel.syntax import ast
 from webhook.cel.types import base as types
 from webhook.cel.types.base import DYN, Kind, list_of
-from webhook.cel.types.values import Duration, Timestamp, UInt, Value, from_key, type_of
+from webhook.cel.types.values import Duration, Timestamp, UInt, from_key, type_of
 from webhook.later import Module
 
 TYPE_CHECKING = False
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from webhook.cel.errors import Issues
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.types.base import Type
+    from webhook.cel.types.values import Value
 else:
     json = Module("json")
 

@@ -30,7 +30,7 @@ from webhook.cel.types.base import (
     list_of,
     parameter,
 )
-from webhook.cel.types.values import Duration, Timestamp, UInt, Value, go_type, size_of
+from webhook.cel.types.values import Duration, Timestamp, UInt, go_type, size_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from webhook.cel.errors import CostLimitExceededError
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.types.base import Type
+    from webhook.cel.types.values import Value
 
 _LIST: Final = list_of(parameter("T"))
 _COMPARABLE: Final = (INT, UINT, DOUBLE, BOOL, DURATION, TIMESTAMP, STRING, BYTES)

@@ -21,7 +21,7 @@ from webhook.cel.types.base import (
     optional_of,
     parameter,
 )
-from webhook.cel.types.values import NONE, Optional, Value
+from webhook.cel.types.values import NONE, Optional
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.syntax.macros import Expander
+    from webhook.cel.types.values import Value
 
 _K: Final = parameter("K")
 _V: Final = parameter("V")

@@ -12,7 +12,7 @@ from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime import temporal
 from webhook.cel.types import base as types
 from webhook.cel.types.base import nullable
-from webhook.cel.types.values import NANOS, UINT_MAX, Duration, Timestamp, UInt, Value, from_key
+from webhook.cel.types.values import NANOS, UINT_MAX, Duration, Timestamp, UInt, from_key
 from webhook.later import Module
 
 TYPE_CHECKING = False
@@ -23,13 +23,15 @@ if TYPE_CHECKING:
     from typing import Final
 
     from webhook.cel.types.base import Type
+    from webhook.cel.types.values import Value
+
+    _Fields = dict[str, Value]
 else:
     base64 = Module("base64")
     struct = Module("struct")
 
 _MAX_EXACT: Final = 2**53
 _INT32: Final = 2**31
-_Fields = dict[str, Value]
 
 
 def _json(value: Value) -> Value:

@@ -22,12 +22,14 @@ from webhook.cel.types.base import (
     list_of,
     parameter,
 )
-from webhook.cel.types.values import Duration, UInt, Value
+from webhook.cel.types.values import Duration, UInt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Final
+
+    from webhook.cel.types.values import Value
 
 _NAMES: Final = {
     INT: "int", UINT: "uint", DOUBLE: "double", BOOL: "bool",

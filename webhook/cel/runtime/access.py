@@ -6,12 +6,14 @@ import math
 
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.conversions import double_to_string
-from webhook.cel.types.values import INT_MAX, INT_MIN, Optional, Struct, UInt, Value, to_key, type_of
+from webhook.cel.types.values import INT_MAX, INT_MIN, Optional, Struct, UInt, to_key, type_of
 from webhook.layout import ABSENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final
+
+    from webhook.cel.types.values import Value
 
 
 _NUMBERS: Final = frozenset({int, UInt, float})

@@ -16,7 +16,7 @@ from webhook.cel.runtime.meter import caught
 from webhook.cel.runtime.writer import GIVE_UP, NOT_CONSTANT, Operand
 from webhook.cel.syntax import ast
 from webhook.cel.types.base import Type
-from webhook.cel.types.values import NONE, Optional, UInt, Value, go_type, type_of
+from webhook.cel.types.values import NONE, Optional, UInt, go_type, type_of
 from webhook.layout import ABSENT, PLAIN
 from webhook.records import NamedTuple
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from webhook.cel.runtime.writer import Writer
     from webhook.cel.syntax.ast import Expression
+    from webhook.cel.types.values import Value
     from webhook.layout import Held, Layout
 
 KEYS: Final = frozenset({bool, int, UInt, float, str})

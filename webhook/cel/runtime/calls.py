@@ -15,7 +15,7 @@ from webhook.cel.runtime.dispatch import BUILT, OPERATORS, PATTERN_AT, PLANNED, 
 from webhook.cel.runtime.meter import SHARE
 from webhook.cel.runtime.sizes import COSTS, plus, size
 from webhook.cel.runtime.writer import Operand, Writer
-from webhook.cel.types.values import Optional, Value, python_type
+from webhook.cel.types.values import Optional, python_type
 from webhook.layout import PLAIN
 
 TYPE_CHECKING = False
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from webhook.cel.cost.calls import CostFunction
     from webhook.cel.overloads import Overload
     from webhook.cel.syntax import ast
+    from webhook.cel.types.values import Value
     from webhook.layout import Layout
 
 _MANY: Final = 256

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from webhook.cel.runtime import operators
 from webhook.cel.types.base import STRING
-from webhook.cel.types.values import INT_MAX, INT_MIN, Optional, Value, python_type
+from webhook.cel.types.values import INT_MAX, INT_MIN, Optional, python_type
 from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from webhook.cel.overloads import Overload
     from webhook.cel.runtime.writer import Operand, Writer
+    from webhook.cel.types.values import Value
 
 _BOTH_TEXTS: Final = (str, str)
 _BOTH_WHOLE: Final = (int, int)

@@ -13,7 +13,7 @@ from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime import operators
 from webhook.cel.runtime.meter import Meter, caught, count_built, count_bytes
 from webhook.cel.types.base import STRING, UNKNOWN_KINDS, Kind, Type, list_of
-from webhook.cel.types.values import PLAIN_CLASSES, Optional, Value, from_key, python_type, type_of
+from webhook.cel.types.values import PLAIN_CLASSES, Optional, from_key, python_type, type_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from webhook.cel.cost.calls import CallCost, CostFunction
     from webhook.cel.overloads import Overload
     from webhook.cel.syntax import ast
+    from webhook.cel.types.values import Value
 
 BUILT: Final = frozenset({Kind.STRING, Kind.BYTES, Kind.LIST, Kind.MAP})
 """Kinds whose values a call may have built."""

@@ -16,7 +16,7 @@ from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.meter import caught
 from webhook.cel.runtime.operators import no_such_overload
 from webhook.cel.runtime.writer import GIVE_UP, NOT_CONSTANT, Operand, Writer
-from webhook.cel.types.values import Value, from_key, go_type, to_key
+from webhook.cel.types.values import from_key, go_type, to_key
 from webhook.layout import PLAIN, Layout
 
 TYPE_CHECKING = False
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from webhook.cel.runtime.meter import Meter
     from webhook.cel.syntax import ast
     from webhook.cel.syntax.ast import Expression
+    from webhook.cel.types.values import Value
 
 END: Final = object()
 KEYS: Final = frozenset({int, str})

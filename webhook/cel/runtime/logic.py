@@ -14,7 +14,7 @@ from webhook.cel.runtime.meter import caught
 from webhook.cel.runtime.operators import contains, equal, no_such_overload
 from webhook.cel.runtime.sizes import of_shorter
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
-from webhook.cel.types.values import PLAIN_CLASSES, Optional, UInt, Value, are_comparable, go_type, size_of
+from webhook.cel.types.values import PLAIN_CLASSES, Optional, UInt, are_comparable, go_type, size_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from webhook.cel.runtime.meter import Meter
     from webhook.cel.syntax import ast
     from webhook.cel.syntax.ast import Expression
+    from webhook.cel.types.values import Value
 
 _DIRECT: Final = frozenset({str, int, bool})
 """Classes whose values are compared in the source itself."""

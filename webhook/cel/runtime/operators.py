@@ -20,7 +20,6 @@ from webhook.cel.types.values import (
     Struct,
     Timestamp,
     UInt,
-    Value,
     are_comparable,
     to_key,
 )
@@ -30,6 +29,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Final
+
+    from webhook.cel.types.values import Value
 
 _NUMBERS: Final = frozenset({int, UInt, float})
 _OPERANDS: Final[dict[str, frozenset[type]]] = {

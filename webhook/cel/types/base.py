@@ -12,7 +12,7 @@ from webhook.budget import work
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Final
+    from typing import Any, Final, Self
 
 
 class Kind(enum.Enum):
@@ -66,24 +66,23 @@ class Type:
     free: frozenset[str]
     parts: int
 
-    def __new__(  # noqa: PYI034 - there are no subclasses
-        cls, kind: Kind, name: str, parameters: tuple[Type, ...] = (), *, is_nullable: bool = False
-    ) -> Type:
+    def __new__(cls, kind: Kind, name: str, parameters: tuple[Type, ...] = (), *, is_nullable: bool = False) -> Self:
         """Return the only type with these parts."""
         key = kind, name, parameters, is_nullable
-        found = _UNIQUE.get(key)
-        if found is None:
-            made = super().__new__(cls)
-            made.kind, made.name, made.parameters, made.is_nullable = key
-            made.free = frozenset((name,)) if kind is Kind.PARAMETER else frozenset()
-            made.parts = 1
-            for each in parameters:
-                made.parts += each.parts
-                if not each.free <= made.free:
-                    made.free = made.free | each.free if made.free else each.free
-            with _LOCK:
-                found = _UNIQUE.setdefault(key, made)
-        return found
+        found: Self | None = _UNIQUE.get(key)
+        if found is not None:
+            return found
+        made = super().__new__(cls)
+        made.kind, made.name, made.parameters, made.is_nullable = key
+        made.free = frozenset((name,)) if kind is Kind.PARAMETER else frozenset()
+        made.parts = 1
+        for each in parameters:
+            made.parts += each.parts
+            if not each.free <= made.free:
+                made.free = made.free | each.free if made.free else each.free
+        with _LOCK:
+            unique: Self = _UNIQUE.setdefault(key, made)
+        return unique
 
     def __str__(self) -> str:
         """The type as cel-go's error messages show it (checker/format.go); of very large ones, only the outermost."""
@@ -92,7 +91,8 @@ class Type:
     __repr__ = __str__
 
 
-_UNIQUE: Final[WeakValueDictionary[tuple[Kind, str, tuple[Type, ...], bool], Type]] = WeakValueDictionary()
+_UNIQUE: Final[WeakValueDictionary[tuple[Kind, str, tuple[Type, ...], bool], Any]] = WeakValueDictionary()
+"""The types by their parts."""
 _LOCK: Final = allocate_lock()
 _MOST_SPELLED: Final = 1 << 14
 """The most parts of a type that are written; without `cel.bind`, a selector of 10 KiB has no type of more."""

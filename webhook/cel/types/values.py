@@ -16,6 +16,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar
 
+    Value: TypeAlias = Any
+    """A value of CEL."""
+
     class _Typed(Protocol):
         cel_type: ClassVar[Type]
 
@@ -29,8 +32,6 @@ UINT_MAX: Final = 2**64 - 1
 NANOS: Final = 1_000_000_000
 _TIMESTAMP_MIN: Final = -62_135_596_800 * NANOS
 _TIMESTAMP_MAX: Final = 253_402_300_799 * NANOS + NANOS - 1
-
-Value: TypeAlias = "Any"
 
 
 class UInt(int):
@@ -111,7 +112,7 @@ class Optional:
 NONE: Final = Optional(present=False)
 
 
-class Struct(dict[str, Value]):
+class Struct(dict[str, "Value"]):
     """A value of a declared struct type: the fields that are set, by name.
 
     Args:
@@ -255,7 +256,7 @@ def are_comparable(first: Value, second: Value) -> bool:
     return cls is type(second) or cls not in _OWN_CLASSES.values()
 
 
-class DefaultingMap(dict[Value, Value]):
+class DefaultingMap(dict["Value", "Value"]):
     """A map in which a missing key leads to an empty map.
 
     The attributes of devices are such a map by domain (k8s.io/dynamic-resource-allocation `cel/compile.go`, mapper).
