@@ -276,6 +276,33 @@ def extended_resource_unknown(pod: JSONObject, context: Context) -> Iterator[Pro
                     yield finding(path, message, hint)
 
 
+@rule("prescheduled-extended-resource", "Pod", needs=("DeviceClass",))
+def prescheduled_extended_resource(pod: JSONObject, context: Context) -> Iterator[Problem]:
+    """A new pod with spec.nodeName requests an extended resource that a device class provides: it gets no devices.
+
+    Such a pod bypasses the scheduler, which alone makes the claim for the resource and allocates its devices. `draguard
+    mutate --pods all` replaces spec.nodeName by a constraint that the scheduler obeys.
+    """
+    node = text(pod, "spec", "nodeName")
+    if not node or text(pod, "metadata", "uid") or items(pod, "spec", "resourceClaims"):  # claims have their own rule
+        return
+    from webhook.engine.prescheduled import RewriteOptions, rewrite_manifest  # few pods name their node
+
+    if rewrite_manifest({**pod, "apiVersion": "v1"}, RewriteOptions(pods="all")) is None:
+        return
+    is_on = "DRAExtendedResource" in context.gates
+    provided = ExtendedResources(context.inventory.all("DeviceClass"), context.release, is_on=is_on)
+    of_plugins = amounts(mapping(context.inventory.find("Node", node), "status", "allocatable"))
+    for containers in _CONTAINERS[:2]:
+        for container in items(pod, "spec", containers):
+            for name, amount in amounts(container_requests(container)).items():
+                if amount and provided.has(name) and name not in of_plugins:
+                    message = f'bypasses the scheduler, which alone allocates devices for the resource "{name}"'
+                    hint = "`draguard mutate --pods all` makes it a constraint that the scheduler obeys"
+                    yield finding(("spec", "nodeName"), message, hint, "NeverAllocated")
+                    return
+
+
 @rule("kueue-unsupported", "Pod")
 def kueue_unsupported(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A workload in a queue of Kueue has claims that Kueue does not count, so it is not admitted.
