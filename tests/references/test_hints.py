@@ -101,7 +101,8 @@ WITHOUT_KIND = "leave it out: the driver takes parameters without apiVersion and
         ),
         (selecting("d.example.com", 'device.driver == "d.example.com"').replace("name: gpu,", ""), ["add a name"]),
         (POD + "  resourceClaims: [{name: gpu, resourceClaimName: c}]\n  resourceClaimTemplates: []", [OBJECTS]),
-        (constrained("[a/b, c/d]"), [""]),
+        (constrained("[a/b, c/d]"), ["write one value, not a list"]),
+        (asking("count: {min: 2}"), ["write one value, not a map"]),
         (configured("GPU_x", "{}"), ['did you mean "gpu-x"?'] * 2),
         (
             selecting("gpu", 'quantity(device.capacity["d.example.com"].memory) >= quantity("1Gi")'),

@@ -146,7 +146,10 @@ def unwrapped(text: str, found: PlacedNode) -> list[Edit] | None:
 
 
 def alone(text: str, found: PlacedNode) -> list[Edit] | None:
-    """Return the edit that writes the only value of a map or list in its place; None if that would lose a comment."""
+    """Return the edit that writes the only value of a map or list in its place; a map's key goes.
+
+    None if that would lose a comment, or the value is not on the rest of a line.
+    """
     entry, outer = found.entry, found.node
     if entry is None or not outer.is_whole or len(outer.inner) != 1:
         return None

@@ -196,14 +196,14 @@ def _conversion_hint(value: object, go_type: str, field: str | int) -> Advice:
         return Advice("write a list: a `-` before each entry", Fix("wrap") if is_one else None)
     if go_type.startswith("map[") and kind != "object":
         return Advice("write a map: a line `key: value` for each entry")
+    if kind in _SEVERAL:
+        return _ALONE if holds_one(value, field) else Advice(f"write one value, not a {_SEVERAL[kind]}")
     if go_type in _INTEGERS or go_type == "bool":
-        return _plain_hint(value, go_type, field)
-    if holds_one(value, field):
-        return _ALONE
+        return _plain_hint(value, go_type)
     return _MEANT.get((kind, "string" if "." in go_type else go_type), Advice())
 
 
-def _plain_hint(value: object, go_type: str, field: str | int) -> Advice:
+def _plain_hint(value: object, go_type: str) -> Advice:
     """Advise how a value becomes a number or boolean."""
     bound = _INTEGERS.get(go_type)
     if isinstance(value, str) and bound is None:
@@ -216,9 +216,11 @@ def _plain_hint(value: object, go_type: str, field: str | int) -> Advice:
         return Advice(f"write a whole number below {bound:,}")
     if isinstance(value, float) and bound is not None:
         return Advice("write a whole number")
-    return _ALONE if holds_one(value, field) else Advice()
+    return Advice()
 
 
+_SEVERAL: Final = {"object": "map", "array": "list"}
+"""What YAML calls the JSON types that hold several values."""
 _ALONE = Advice("write the value alone: this field takes one", Fix("alone"))
 
 
