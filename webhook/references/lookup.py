@@ -30,6 +30,8 @@ _OF_CONSTRAINTS: Final = ("constraints",)
 """The modules with rules about constraints, which few claims have."""
 _OF_CAPACITY: Final = ("capacities",)
 """Those about the capacities that few requests ask for."""
+_OF_TOLERATIONS: Final = ("tolerations",)
+"""Those about the taints of devices that few requests tolerate."""
 _OF_OTHERS: Final[Mapping[str, Sequence[str]]] = {
     "ResourceSlice": ("counters", "slices"),
     "Pod": ("pods",),
@@ -44,7 +46,7 @@ _OF_DEVICES: Final = ("devices", "allocation")
 _ALWAYS: Final = ("claims", "classes", "parameters", "typos")
 """Those about what nearly every object has."""
 _ORDER: Final = (
-    *(_ALWAYS + _OF_CONSTRAINTS + _OF_CAPACITY),
+    *(_ALWAYS + _OF_CONSTRAINTS + _OF_CAPACITY + _OF_TOLERATIONS),
     *dict.fromkeys(chain.from_iterable(_OF_OTHERS.values())),
     *(_OF_SELECTORS + _OF_DEVICES),
 )
@@ -117,8 +119,11 @@ def _declare_rules(obj: JSONObject, kind: str, context: Context) -> None:
         return
     if items(obj, *devices_path(obj), "constraints"):
         _declare(_OF_CONSTRAINTS)
-    if kind in CLAIMS and any(mapping(each.content, "capacity") for each in requests_of(obj)):
+    contents = [each.content for each in requests_of(obj)] if kind in CLAIMS else []
+    if any(mapping(each, "capacity") for each in contents):
         _declare(_OF_CAPACITY)
+    if any(items(each, "tolerations") for each in contents):
+        _declare(_OF_TOLERATIONS)
     if _has_selectors(obj.get("spec")):
         _declare(_OF_SELECTORS)
 
