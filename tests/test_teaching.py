@@ -45,7 +45,8 @@ ANYTHING = st.recursive(
     max_leaves=4,
 )
 
-UNITS = 'CEL has no units: compare a capacity as in …memory.compareTo(quantity("40Gi")) >= 0'
+UNITS = """CEL has no units: device.capacity['a.b'].memory.compareTo(quantity("40Gi")) >= 0"""
+UNITS_FOLLOW = '; units follow the number, as in "40Gi"'
 READ = 'device.attributes["DRIVER"].foo'
 
 
@@ -92,8 +93,20 @@ class TestExpressions:
                 'read an attribute as in device.attributes["a.b"].model',
             ),
             (
-                "device.capacity['a.b'].memory >= 40",
+                "device.capacity['a.b'].m >= 108",
+                "a capacity is a quantity: device.capacity['a.b'].m.compareTo(quantity(\"108\")) >= 0" + UNITS_FOLLOW,
+            ),
+            (
+                "device.capacity['a.b'].memory >= 40 * 1024",
                 'a capacity is a quantity: compare it as in …memory.compareTo(quantity("40Gi")) >= 0',
+            ),
+            (
+                "device.capacity['a.b'].memory == '40Gi'",
+                "a capacity is a quantity: device.capacity['a.b'].memory == quantity('40Gi')",
+            ),
+            (
+                "quantity('80Gi') <= device.capacity['a.b'].memory",
+                "a capacity is a quantity: quantity('80Gi').compareTo(device.capacity['a.b'].memory) <= 0",
             ),
             (
                 "device.attributes.model == 'A'",
@@ -120,11 +133,11 @@ class TestExpressions:
             ),
             (
                 "device.capacity['a.b'].memory > quantity('40Gi')",
-                'a capacity is a quantity: compare it as in …memory.compareTo(quantity("40Gi")) >= 0',
+                "a capacity is a quantity: device.capacity['a.b'].memory.compareTo(quantity('40Gi')) > 0",
             ),
             (
                 "device.capacity['a.b'].memory.isGreaterThan('40Gi')",
-                'a quantity is compared with a quantity: write it as quantity("40Gi")',
+                "a quantity is compared with a quantity: device.capacity['a.b'].memory.isGreaterThan(quantity('40Gi'))",
             ),
             (
                 "device.capacity.gpu.acme.io.memory.compareTo(quantity('3Gi')) > 0",
@@ -137,11 +150,19 @@ class TestExpressions:
             ("device.capacity['a.b'].memory.value > 4", "a capacity is the quantity itself: leave out .value"),
             (
                 "device.attributes['a.b'].version > semver('1.0.0')",
-                'versions are compared by methods: ….version.compareTo(semver("1.0.0")) >= 0',
+                "versions are compared by methods: device.attributes['a.b'].version.compareTo(semver('1.0.0')) > 0",
             ),
             (
                 "device.attributes['a.b'].version.compareTo('1.0.0') > 0",
-                'state the type: quantity("40Gi") for a capacity, semver("1.0.0") for a version',
+                "state the type: device.attributes['a.b'].version.compareTo(semver('1.0.0'))",
+            ),
+            (
+                "device.attributes['a.b'].version.isGreaterThan('550')",
+                "state the type: device.attributes['a.b'].version.isGreaterThan(semver('550.0.0'))",
+            ),
+            (
+                "device.attributes['a.b'].version.isLessThan(12.4)",
+                "state the type: device.attributes['a.b'].version.isLessThan(semver(\"12.4.0\"))",
             ),
             (
                 "has(device.attributes['a.b']['m'])",
@@ -150,8 +171,24 @@ class TestExpressions:
             ("device['driver'] == 'a'", "read a field of device with a dot, as in device.driver"),
             ("device.driver in 'a'", '`in` takes a list: device.driver in ["a.example.com", "b.example.com"]'),
             (
-                "!device.driver == 'a'",
+                "!device.driver.lowerAscii()",
                 "! is for conditions: write !=, or put what is denied in parentheses, as in !(… == …)",
+            ),
+            ("!device.driver == 'a'", "! is for conditions: device.driver != 'a'"),
+            (
+                "!device.attributes['a.b'].model == 'A'",
+                "! is for conditions: device.attributes['a.b'].model != 'A'",
+            ),
+            ("device.driver in ('a', 'b')", "a CEL list is written in brackets: ['a', 'b']"),
+            ("device.driver === 'a'", "CEL writes === as =="),
+            ("device.driver !== 'a'", "CEL writes !== as !="),
+            ("device.driver == '===' 'a'", ""),
+            ("device.driver == 'a'; true", "CEL has no `;`: join conditions by &&"),
+            ("device.driver == 'a' ? true", "`?` needs a value for false, too: … ? … : …"),
+            ("device.driver.startsWith(a100)", 'put text in quotes: "a100"'),
+            (
+                "device.capacity.memory.compareTo(quantity('40Gi')) >= 0",
+                'name the domain, which is usually the driver: device.capacity["DRIVER"].memory',
             ),
             ("device.driver =~ 'a'", 'regular expressions are matched by a method: ….matches("A100.*")'),
             ("device.driver <> 'a'", "CEL writes <> as !="),

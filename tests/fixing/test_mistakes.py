@@ -127,6 +127,9 @@ FIXED = [
     ("an enumeration in another case", "ExactCount", "exactCount"),
     ("an attribute that some devices lack", BOTH, 'device.attributes["gpu.example.com"].nvlink'),
     ("= for ==", "model ==", "model ="),
+    ("=== for ==", "model ==", "model ==="),
+    ("a list in parentheses", f'{MODEL} == "A100"', f'{MODEL} in ("A100", "H100")'),
+    ("! for !=", BOTH, f'(!{MODEL} == "B200")'),
     ("and for &&", "&&", "and"),
     ("AND for &&", "&&", "AND"),
     ("and for && and = for ==", '.model == "A100" &&', '.model = "A100" and'),
@@ -140,6 +143,11 @@ FIXED = [
     ("a value in another case", '"A100"', '"a100"'),
     ("a capacity compared by an operator", '.compareTo(quantity("40Gi")) >= 0', ' >= quantity("40Gi")'),
     ("a capacity compared with a text", '.compareTo(quantity("40Gi")) >= 0', ' >= "40Gi"'),
+    (
+        "a quantity in front of a capacity",
+        'device.capacity["gpu.example.com"].memory.compareTo(quantity("40Gi")) >= 0',
+        'quantity("40Gi") <= device.capacity["gpu.example.com"].memory',
+    ),
     ("a text in the place of a quantity", 'quantity("40Gi")', '"40Gi"'),
     ("a quantity without quotes", 'quantity("40Gi")', "quantity(40Gi)"),
     (

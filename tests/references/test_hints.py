@@ -162,7 +162,7 @@ WITHOUT_KIND = "leave it out: the driver takes parameters without apiVersion and
                 ),
                 (
                     'device.attributes["d.example.com"].version.isLessThan("1.2.3")',
-                    'state the type: quantity("40Gi") for a capacity, semver("1.0.0") for a version',
+                    'state the type: device.attributes["d.example.com"].version.isLessThan(semver("1.2.3"))',
                 ),
             )
         ),

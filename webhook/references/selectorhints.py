@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 
 from webhook.cel.kubernetes.gates import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES
-from webhook.formats.quantities import readable_quantity
 from webhook.objects import text
 from webhook.problem import Advice, Fix, value_at
+from webhook.references.selectorforms import BARE_AMOUNT, NO_FURTHER, ORDER, TEXT, rewritten, rewritten_at
 from webhook.spelling import nearest
 
 TYPE_CHECKING = False
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
 DRIVER: Final = "DRIVER"
 """The placeholder for an unknown driver in hints."""
+_ONE: Final = r"""(?:"[^"\\]*"|'[^'\\]*'|-?[0-9]+)"""
 _NO_REPLACEMENT: Final = ("", "")
 _AND: Final = "CEL writes `and` as &&"
 _OR: Final = "CEL writes `or` as ||"
@@ -49,7 +49,7 @@ _SYNTAX: Final[tuple[tuple[re.Pattern[str], str, tuple[str, str]], ...]] = (
         "a string is not closed: the closing quote is missing",
         _NO_REPLACEMENT,
     ),
-    (re.compile(r"missing '\)' at|expecting '?\)"), "a parenthesis is not closed", _NO_REPLACEMENT),
+    (re.compile(r"missing '\)' at '<EOF>|'<EOF>' expecting '?\)"), "a parenthesis is not closed", _NO_REPLACEMENT),
     (
         re.compile(r"missing '\]' at|'<EOF>' expecting \{?'\]'"),
         "a bracket is not closed: a ] is missing",
@@ -61,12 +61,27 @@ _SYNTAX: Final[tuple[tuple[re.Pattern[str], str, tuple[str, str]], ...]] = (
         _NO_REPLACEMENT,
     ),
     (
+        re.compile(r"token recognition error at: ';"),
+        "CEL has no `;`: join conditions by &&",
+        _NO_REPLACEMENT,
+    ),
+    (re.compile(r"'<EOF>' expecting ':'"), "`?` needs a value for false, too: … ? … : …", _NO_REPLACEMENT),
+    (
         re.compile(r"extraneous input '\)'|mismatched input '\)' expecting <EOF>"),
         "there is one ) too many",
         _NO_REPLACEMENT,
     ),
 )
 """Syntax of other languages, by the compiler's message, with CEL's counterpart."""
+_FORMS: Final = (
+    (re.compile(r"===|!=="), "CEL writes {0} as {1}", lambda match: match[0][:2]),
+    (
+        re.compile(rf"(?<=\bin)\s*\((\s*{_ONE}(?:\s*,\s*{_ONE})+\s*)\)"),
+        "a CEL list is written in brackets: {1}",
+        lambda match: f" [{match[1]}]",
+    ),
+)
+"""Syntax of other languages, by what stands around the place of a syntax error, with CEL's form."""
 _LOCATED: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): ")
 _FURTHER: Final = re.compile(r"(?<=\^)\nERROR: <input>:.*|(?<=\uff3e)\nERROR: <input>:.*", re.DOTALL)
 _STRING: Final = re.compile(r"""[rRbB]*(\"{3}|'{3}|[\"'])(?:\\.|(?!\1).)*?(?:\1|$)""", re.DOTALL)
@@ -92,15 +107,15 @@ _TYPES: Final = (
     ),
     (
         re.compile(r"operator: Quantity|applied to '\(kubernetes\.Quantity, [\w.]+\)'"),
-        'a capacity is a quantity: compare it as in …memory.compareTo(quantity("40Gi")) >= 0',
+        "a capacity is a quantity",
     ),
     (
         re.compile(r"(?:extraneous|mismatched) input '(?:[KMGTPE]i|[kmMGTPE])' expecting"),
-        'CEL has no units: compare a capacity as in …memory.compareTo(quantity("40Gi")) >= 0',
+        "CEL has no units",
     ),
     (
         re.compile(r"'(?:isGreaterThan|isLessThan|compareTo)' applied to 'kubernetes\.Quantity\.\("),
-        'a quantity is compared with a quantity: write it as quantity("40Gi")',
+        "a quantity is compared with a quantity",
     ),
     (
         re.compile(r"unexpected failed resolution of 'kubernetes\.Quantity'"),
@@ -112,11 +127,11 @@ _TYPES: Final = (
     ),
     (
         re.compile(r"applied to '\([\w.]+, kubernetes\.Semver\)'"),
-        'versions are compared by methods: ….version.compareTo(semver("1.0.0")) >= 0',
+        "versions are compared by methods",
     ),
     (
         re.compile(r"'(?:isGreaterThan|isLessThan|compareTo)' applied to 'any\.\("),
-        'state the type: quantity("40Gi") for a capacity, semver("1.0.0") for a version',
+        "state the type",
     ),
     (
         re.compile(r"invalid argument to has\(\) macro"),
@@ -152,29 +167,14 @@ _TYPES: Final = (
     ),
 )
 """Type mismatches, by the compiler's message."""
-_CAPACITY: Final = r"""(device\.capacity\[["'][^"']+["']\]\.\w+)"""
-_ATTRIBUTE: Final = r"""(device\.attributes\[["'][^"']+["']\]\.\w+)"""
-_TEXT: Final = r"""("[^"\\]*"|'[^'\\]*')"""
-_AMOUNT: Final = r"""(?P<amount>"[^"\\]*"|'[^'\\]*')"""
-"""A text that is meant as a quantity."""
-_VERSION: Final = r"""("[0-9]+\.[0-9]+\.[0-9]+"|'[0-9]+\.[0-9]+\.[0-9]+')"""
-_ORDER: Final = r"(>=|<=|>|<)"
-_ONE: Final = r"""(?:"[^"\\]*"|'[^'\\]*'|-?[0-9]+)"""
-_BARE_AMOUNT: Final = re.compile(r"""\bquantity\(\s*([0-9.]+(?:[KMGTPE]i|[kMGTPE]))\s*\)""")
-_REWRITTEN: Final = (
-    (_BARE_AMOUNT, r'quantity("\1")'),
-    (re.compile(rf"{_ATTRIBUTE}\.(isGreaterThan|isLessThan|compareTo)\({_VERSION}\)"), r"\1.\2(semver(\3))"),
-    (re.compile(rf"quantity\(\s*{_CAPACITY}\s*\)"), r"\1"),
-    (re.compile(rf"{_CAPACITY}\s*{_ORDER}\s*(quantity\({_AMOUNT}\))"), r"\1.compareTo(\3) \2 0"),
-    (re.compile(rf"{_ATTRIBUTE}\s*{_ORDER}\s*(semver\({_TEXT}\))"), r"\1.compareTo(\3) \2 0"),
-    (re.compile(rf"{_CAPACITY}\s*{_ORDER}\s*{_AMOUNT}"), r"\1.compareTo(quantity(\3)) \2 0"),
-    (re.compile(rf"{_CAPACITY}\s*{_ORDER}\s*([0-9]+(?:[KMGTPE]i|[kMGTPE]))\b"), r'\1.compareTo(quantity("\3")) \2 0'),
-    (re.compile(rf"{_CAPACITY}\s*(==|!=)\s*{_AMOUNT}"), r"\1 \2 quantity(\3)"),
-    (re.compile(rf"{_CAPACITY}\.(isGreaterThan|isLessThan|compareTo)\({_AMOUNT}\)"), r"\1.\2(quantity(\3))"),
-    (re.compile(rf"{_CAPACITY}\.value\b(?!\()"), r"\1"),
-    (re.compile(r"""device\.(attributes|capacity)\[["']([^"'/]+)/(\w+)["']\]"""), r'device.\1["\2"].\3'),
-)
-"""Comparisons and reads with one possible meaning, and their form in CEL."""
+_EXAMPLES: Final = {
+    "a capacity is a quantity": 'compare it as in …memory.compareTo(quantity("40Gi")) >= 0',
+    "CEL has no units": 'compare a capacity as in …memory.compareTo(quantity("40Gi")) >= 0',
+    "a quantity is compared with a quantity": 'write it as quantity("40Gi")',
+    "versions are compared by methods": '….version.compareTo(semver("1.0.0")) >= 0',
+    "state the type": 'quantity("40Gi") for a capacity, semver("1.0.0") for a version',
+}
+"""What is said of such a mismatch where the form of the expression itself is unclear."""
 _TWO_TYPES: Final = re.compile(r"for '_(?:[=!]=|[<>]=?)_' applied to '\((\w+), (\w+)\)'")
 _UNDEFINED: Final = re.compile(r"undefined field '(\w+)'")
 _UNDECLARED: Final = re.compile(r"undeclared reference to '(\w+)'")
@@ -196,25 +196,28 @@ _INSTEAD: Final = {
     "null": "what is absent is not null: has(…) asks whether a field is there",
 }
 """Names of other languages, where no known name is near."""
-_NO_DOMAIN: Final = re.compile(r"applied to '\(map\(string, (?:any|dyn|kubernetes\.Quantity)\)")
+_NO_DOMAIN: Final = re.compile(r"applied to '\(?map\(string, (?:any|dyn|kubernetes\.Quantity)\)")
 _DOMAINS: Final = re.compile(r"""device\.(?:(?:attributes|capacity)\[|driver\s*==\s*)["']([^"'/.]+\.[^"'/]+)["']""")
 NAME_DOMAIN: Final = "name the domain, which is usually the driver"
 _OF_DOMAIN: Final = f'read an attribute as in device.attributes["{DRIVER}"].{{}}'
 _OF_DOMAINS: Final = f'{_OF_DOMAIN}, a capacity as in device.capacity["{DRIVER}"].{{0}}'.replace("{}", "{0}")
 _BEFORE_VALUES: Final = ("==", "!=", "[", ",")
-_FIELD: Final = re.compile(r"""device\.(attributes|capacity)(?:\.|\[["'])(\w+)\b(?!["']?\]?\.)""")
+_BEFORE_TEXT: Final = re.compile(r"\.(?:startsWith|endsWith|contains|matches)\(\Z")
+_FIELD: Final = re.compile(r"""device\.(attributes|capacity)(?:\.|(\[["']))(\w+)\b(?(2)["']\])(?!\.(?!\w+\())""")
+"""A field that is read without its domain; the call of a method may follow."""
 _CONSTANT: Final = re.compile(_ONE)
 _READ: Final = r"""(?P<read>device\.(?:driver|(?:attributes|capacity)\[["'][^"']+["']\]\.\w+))"""
-_NO_FURTHER: Final = r"(?!\s*(?:[-=!<>+*/%.\[\w]|in\b))"
 _CHOICES: Final = tuple(
-    (re.compile(rf"{_READ}\s*{equal}\s*(?P<values>{_ONE}(?:\s*{joint}\s*{_ONE})+){_NO_FURTHER}"), form)
+    (re.compile(rf"{_READ}\s*{equal}\s*(?P<values>{_ONE}(?:\s*{joint}\s*{_ONE})+){NO_FURTHER}"), form)
     for equal, joint, form in (("==", r"\|\|", "{} in [{}]"), ("!=", "&&", "!({} in [{}])"))
 )
 """Comparisons with several values in other languages' form, and CEL's form."""
+_DENIED_VALUE: Final = re.compile(r"'(?:_==_' applied to '\(bool, \w+|!_' applied to '\(string)\)")
+_DENIED: Final = re.compile(rf"!\s*{_READ}\s*==\s*(?P<value>{_ONE}){NO_FURTHER}")
 _NOT_A_CONDITION: Final = "expected type 'bool' but found '"
 _ANY_AND_QUANTITY: Final = re.compile(r"applied to '\(any, kubernetes\.Quantity\)'")
 _ATTRIBUTE_AS_QUANTITY: Final = re.compile(
-    rf"""device\.attributes(?P<read>\[["'][^"']+["']\]\.\w+)\s*(?P<operator>{_ORDER})\s*(?P<amount>quantity\({_TEXT}\))"""
+    rf"""device\.attributes(?P<read>\[["'][^"']+["']\]\.\w+)\s*(?P<operator>{ORDER})\s*(?P<amount>quantity\({TEXT}\))"""
 )
 _DOTTED: Final = re.compile(r"\bdevice\.(attributes|capacity)\.([\w-]+(?:\.[\w-]+)+)\.([A-Za-z_]\w*)\b(?!\s*\()")
 """A domain with dots that is not in brackets, and what is read of it."""
@@ -234,21 +237,21 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
     message = _first_error(problem.message)
     if advice := _unquoted(expression) or syntax(message, expression):
         return advice
-    if advice := _dotted(expression) or _choice(message, expression) or _quantity(message, expression):
+    if advice := _dotted(expression) or _mistaken(message, expression):
         return advice
     unknown = _unknown(message, expression)
     if unknown.fix:
         return unknown
     hint, domain = unknown.hint or _types(message, expression), only_domain(obj)
     if hint.startswith(NAME_DOMAIN) and domain:
-        corrected = _FIELD.sub(rf'device.\1["{domain}"].\2', expression)
+        corrected = _FIELD.sub(rf'device.\1["{domain}"].\3', expression)
         return Advice(hint.replace(DRIVER, domain), Fix("replace", corrected, safe=False))
     return _corrected(hint.replace(DRIVER, domain or DRIVER), expression)
 
 
 def _unquoted(expression: str) -> Advice | None:
     """Suggest quotes for an amount; None if none lacks them."""
-    amount = _BARE_AMOUNT.search(expression)
+    amount = BARE_AMOUNT.search(expression)
     return _corrected(f'the amount is a text in quotes: quantity("{amount[1]}")', expression) if amount else None
 
 
@@ -259,17 +262,7 @@ def _first_error(message: str) -> str:
 
 def _corrected(hint: str, expression: str) -> Advice:
     """Explain a type mismatch, and fix it where the meaning is clear."""
-    corrected = expression
-    for pattern, replacement in _REWRITTEN:
-        corrected = pattern.sub(partial(_replacement, replacement), corrected)
-    return Advice(hint, Fix("replace", corrected) if hint and corrected != expression else None)
-
-
-def _replacement(replacement: str, match: re.Match[str]) -> str:
-    """Return a constant in CEL: a quantity as quantity("40Gi"), any other text unchanged."""
-    amount = match.groupdict().get("amount")
-    is_meant = amount is None or readable_quantity(amount[1:-1]) is not None
-    return match.expand(replacement) if is_meant else match[0]
+    return Advice(hint, rewritten(expression) if hint else None)
 
 
 def syntax(message: str, expression: str) -> Advice | None:
@@ -284,9 +277,23 @@ def syntax(message: str, expression: str) -> Advice | None:
     message = _first_error(message)
     if _NOT.search(expression, 0, _place(expression, message)) or _NOT_CALLED in message:
         return Advice(_SAYS_NOT)
+    for around, hint, form in _FORMS if "Syntax error" in message else ():
+        if match := _around(around, expression, _place(expression, message)):
+            meant = form(match)
+            corrected = f"{expression[: match.start()]}{meant}{expression[match.end() :]}"
+            return Advice(hint.format(match[0], meant.strip()), Fix("replace", corrected))
     for pattern, hint, (written, replacement) in _SYNTAX:
         if match := pattern.search(message):
             return Advice(hint, _rewritten(expression, message, match[1] if match.lastindex else written, replacement))
+    return None
+
+
+def _around(pattern: re.Pattern[str], expression: str, place: int) -> re.Match[str] | None:
+    """Return the match of a pattern around an offset in an expression, outside of its texts; None if there is none."""
+    texts = [each.span() for each in _STRING.finditer(expression)]
+    for match in pattern.finditer(expression):
+        if match.start() <= place < match.end():
+            return None if any(start < match.start() < end for start, end in texts) else match
     return None
 
 
@@ -354,7 +361,8 @@ def _undeclared(name: str, place: int, expression: str) -> Advice:
         return Advice(_INSTEAD[name])
     if near := f"device.{name}" if name in _FIELDS else nearest(name, _NAMES):
         return _near(name, near, place, expression)
-    if expression[:place].rstrip().endswith(_BEFORE_VALUES):
+    before = expression[:place].rstrip()
+    if before.endswith(_BEFORE_VALUES) or _BEFORE_TEXT.search(before):
         whole = _UNQUOTED.match(expression, place)
         return Advice(f'put text in quotes: "{whole[0].rstrip("-./") if whole else name}"')
     is_called = expression.startswith("(", place)  # the place of a call is its parenthesis
@@ -368,6 +376,10 @@ def _dotted(expression: str) -> Advice | None:
         return None
     holder, domain, name = match.groups()
     return _meant("put the domain in brackets and quotes", f'device.{holder}["{domain}"].{name}', match)
+
+
+def _mistaken(message: str, expression: str) -> Advice | None:
+    return _choice(message, expression) or _quantity(message, expression) or _denied(message, expression)
 
 
 def _choice(message: str, expression: str) -> Advice | None:
@@ -390,6 +402,13 @@ def _quantity(message: str, expression: str) -> Advice | None:
     return _meant("quantities are capacities", meant, match)
 
 
+def _denied(message: str, expression: str) -> Advice | None:
+    """Suggest != for a ``!`` in front of what is compared."""
+    if not _DENIED_VALUE.search(message) or not (match := _DENIED.search(expression)):
+        return None
+    return _meant("! is for conditions", f"{match['read']} != {match['value']}", match)
+
+
 def _meant(hint: str, meant: str, match: re.Match[str]) -> Advice:
     """Suggest a form in CEL for a part of an expression."""
     corrected = f"{match.string[: match.start()]}{meant}{match.string[match.end() :]}"
@@ -400,10 +419,11 @@ def _types(message: str, expression: str) -> str:
     if _NO_DOMAIN.search(message) and (path := _PATH.search(expression)):
         return f'domain and name are two steps: device.{path[1]}["{path[2]}"].{path[3]}'
     if _NO_DOMAIN.search(message) and (field := _FIELD.search(expression)):
-        holder, name = field.groups()
+        holder, _, name = field.groups()
         return f'{NAME_DOMAIN}: device.{holder}["{DRIVER}"].{name}'
     if hint := next((hint for pattern, hint in _TYPES if pattern.search(message)), ""):
-        return hint
+        example = _EXAMPLES.get(hint)
+        return f"{hint}: {rewritten_at(expression, _place(expression, message)) or example}" if example else hint
     if match := _TWO_TYPES.search(message):
         return f"both sides must have one type, and are {match[1]} and {match[2]}"
     return ""
