@@ -150,6 +150,27 @@ def attribute_type(obj: JSONObject, context: Context) -> Iterator[Problem]:
                 yield finding(selector.path, message, _COMPARED[min(types)], "WrongType", read.offset)
 
 
+@rule("kind-not-of-driver", *SELECTING, of_reads=True, of_field=True)
+def kind_not_of_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
+    """A selector compares the kind of a device with a value that its driver does not publish, so it never holds.
+
+    Values are compared with regard to case. `draguard driver show NAME` prints the kinds of a driver's devices; if your
+    version of the driver has others, pass its profile with --driver-profile.
+    """
+    for selector in unmatched_selectors(obj, context):
+        around = Around(selector, context)
+        for each in text_comparisons(selector.parts):
+            read = each.read
+            known = around.known(read) if each.operator == "==" and read.holder == "attributes" else None
+            if known is None or known.profile.name_in(read.domain, read.name) != known.profile.kind_attribute:
+                continue
+            kinds = known.profile.devices
+            if each.text not in kinds:
+                message = f'devices of driver "{known.profile.driver}" have no {read.name} "{each.text}"'
+                hint = in_expression(selector.expression, each.text, sorted(kinds), "kinds")
+                yield finding(selector.path, message, hint, "NeverHolds", read.offset)
+
+
 def unmatched_selectors(obj: JSONObject, context: Context) -> Iterator[Selector]:
     """Return the selectors, unless slices are known, which tell more."""
     if context.fleet is None:

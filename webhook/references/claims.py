@@ -117,9 +117,10 @@ def contradicting_drivers(claim: JSONObject, context: Context) -> Iterator[Probl
     """
     for request in requests_of(claim):
         found = class_of(request.content, context)
-        of_class = drivers_of(items(found, "spec", "selectors"), context)
         for index, selector in enumerate(items(request.content, "selectors")):
-            others = drivers_of([selector], context) - of_class
+            wanted_here = drivers_of([selector], context)
+            of_class = wanted_here and _selected_by(found, text(request.content, "deviceClassName"), context)
+            others = wanted_here - of_class
             if of_class and others:
                 wanted, known = min(others), min(of_class)
                 message = f'no device belongs to two drivers: the class selects "{known}", the request "{wanted}"'
@@ -127,6 +128,15 @@ def contradicting_drivers(claim: JSONObject, context: Context) -> Iterator[Probl
                 if advice.fix is None:
                     advice = Advice("leave the condition out, or name a class of that driver")
                 yield finding((*request.path, "selectors", index, "cel", "expression"), message, advice, "NeverHolds")
+
+
+def _selected_by(device_class: JSONObject | None, name: str, context: Context) -> set[str]:
+    """Return the drivers that a class insists on; the one that installs it if the class itself is unknown."""
+    if device_class is not None:
+        return drivers_of(items(device_class, "spec", "selectors"), context)
+    driver = context.driver_of_class(name)
+    profile = context.profile(driver)
+    return set() if profile is None or profile.is_example else {driver}
 
 
 @rule("count-of-zero", *CLAIMS, of_field=True)

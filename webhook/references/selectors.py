@@ -227,6 +227,35 @@ def _not_a_version(value: str) -> str:
     return ""
 
 
+@rule("impossible-case", *SELECTING, of_field=True)
+def impossible_case(obj: JSONObject, context: Context) -> Iterator[Problem]:
+    """A selector looks for upper case in a text of lower case, or the other way round, and never finds it.
+
+    lowerAscii() and upperAscii() change all letters of an attribute, so the other side must be written likewise.
+    """
+    yield from _of_expressions(obj, context, "impossible-case", _impossible_case)
+
+
+_CASES: Final = {"lowerAscii": bytes.lower, "upperAscii": bytes.upper}  # these change ASCII only
+_SOUGHT: Final = frozenset({"contains", "startsWith", "endsWith", "_==_"})
+
+
+def _impossible_case(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
+    for node in parts.nodes:
+        if not isinstance(node, Call) or node.function not in _SOUGHT:
+            continue
+        sides = [*([node.target] if node.target else []), *node.arguments]
+        recased = next((each for each in sides if isinstance(each, Call) and each.function in _CASES), None)
+        literal = next((each for each in sides if isinstance(each, Literal) and isinstance(each.value, str)), None)
+        if recased is None or literal is None or (node.target and node.target is not recased):
+            continue
+        value = str(literal.value)
+        if (meant := _CASES[recased.function](value.encode()).decode()) != value:
+            message = f'"{value}" is never found in the result of {recased.function}()'
+            hint = in_expression(parts.text, value, [meant], "")
+            yield _ExpressionFinding(message, hint or f'write "{meant}"', "NeverHolds", literal.offset)
+
+
 @rule("impossible-read", *SELECTING, of_field=True)
 def impossible_read(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A selector reads an attribute as what it cannot be: a map (``.string``, ``.int``), a list or a quantity.
