@@ -124,6 +124,7 @@ OF_DRIVER = 'device.driver == "gpu.example.com"'
         ),
         (SLICE, "1.2.0", "v1.2", (11, 23), 'did you mean "1.2.0"?'),
         (SLICE, "1.2.0", "535.104.05", (11, 23), 'did you mean "535.104.5"?'),
+        (SLICE, "1.2.0", "1.2", (11, 23), 'write three numbers, in quotes, as in "1.2.0"'),
         (SLICE, "driver: gpu", "driverName: gpu", (5, 3), 'did you mean "driver"?'),
         (CLASS, OF_DRIVER, "device.driver == \u201cgpu.example.com\u201d", (7, 36), "use straight quotes: \" or '"),
         (

@@ -266,6 +266,15 @@ class TestExpressions:
         )
         assert (found["line"], found["hint"]) == (8, hint)
 
+    @pytest.mark.parametrize("end", ["", "\n", "\n---\n"])
+    @pytest.mark.parametrize("spelled", ["{}", "'{}'", "|-\n              {}"])
+    def test_an_error_at_the_end_is_shown_there_whatever_follows(self, spelled: str, end: str) -> None:
+        manifest = SELECTED.replace("{expression: EXPRESSION}\n", f"\n            expression: {spelled}")
+        manifest = manifest.replace("{}", 'device.attributes["gpu"') + end
+        (found,) = json.loads(draguard("validate", "-o", "json", "-", stdin=manifest.encode()).out)["findings"]
+        line = manifest.splitlines()[found["line"] - 1]
+        assert line[: found["column"] - 1].endswith('["gpu"')
+
     def test_text_says_the_first_error_in_a_line_and_json_all_of_it(self, tmp_path: Path) -> None:
         file = tmp_path / "claim.yaml"
         file.write_text(SELECTED.replace("EXPRESSION", "device.driver = 'a' "))
@@ -296,6 +305,10 @@ class TestTypes:
             (
                 {"requests": [{"name": "g", "exactly": {"deviceClassName": "a", "count": "9" * 19}}]},
                 "write a whole number below 9,223,372,036,854,775,808",
+            ),
+            (
+                {"requests": [{"name": "g", "exactly": {"deviceClassName": "a", "count": "two"}}]},
+                "write a whole number, as in 2",
             ),
             (
                 {"requests": [{"name": "g", "exactly": {"deviceClassName": "a", "allocationMode": False}}]},
@@ -355,6 +368,26 @@ class TestRequests:
         nic = "    - name: nic\n      exactly: {deviceClassName: nic.example.com}\n"
         file.write_text(CLAIM + nic + "    constraints: [{requests: [gpux], matchAttribute: a.b/c}]\n")
         assert 'help: did you mean "gpu"? the claim\'s requests: gpu, nic\n' in draguard("validate", file).out
+
+    @pytest.mark.parametrize(
+        ("second", "hint"),
+        [
+            ("other", 'did you mean "gpu/big"? the claim\'s requests: gpu, gpu/big, nic, nic/other'),
+            ("big", 'did you mean "gpu/big" or "nic/big"? the claim\'s requests: gpu, gpu/big, nic, nic/big'),
+        ],
+    )
+    def test_an_alternative_is_named_with_its_request(self, second: str, hint: str) -> None:
+        names = (("gpu", "big"), ("nic", second))
+        requests = [
+            {"name": name, "firstAvailable": [{"name": alternative, "deviceClassName": "a"}]}
+            for name, alternative in names
+        ]
+        obj = claim(*requests)
+        obj["spec"]["devices"]["constraints"] = [{"requests": ["big"], "matchAttribute": "a.b/c"}]
+        (problem,) = validate(obj)
+        found = hint_of(problem, obj)
+        assert found.hint == hint
+        assert (found.fix is None) == (second == "big")
 
 
 class TestDecoding:

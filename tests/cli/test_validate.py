@@ -615,7 +615,8 @@ class TestNamespaces:
         namespace = LABELLED.replace(f'{LABEL}: "true"', label.replace(": ", ': "') + '"')
         for documents in ([namespace, CLAIM_OF_ADMIN], [CLAIM_OF_ADMIN, namespace]):
             out = draguard("validate", "-", stdin="---\n".join(documents).encode()).out
-            assert (f"help: the namespace has {label}\n" in out) == ("admin" in label)
+            said = f'help: the namespace has {label}: write {LABEL}: "true"\n'
+            assert (said in out) == ("admin" in label)
 
     def test_what_is_stated_counts_more_than_objects(self) -> None:
         assert levels("--namespace-labels=ops=", stdin=LABELLED + "---\n" + CLAIM_OF_ADMIN) == [

@@ -140,7 +140,9 @@ def _of_parts(field: str | int, first: str, last: str) -> Advice | None:
 
 def _version(problem: Problem, obj: Any) -> Advice:
     written = value_at(obj, problem.path)
-    near = near_semver(written) if isinstance(written, str) else ""
+    if not isinstance(written, str):  # YAML reads 1.10 as 1.1
+        return Advice('write three numbers, in quotes, as in "1.2.0"')
+    near = near_semver(written)
     return _rename(near, safe=False) if near else Advice()
 
 
@@ -171,6 +173,10 @@ def _request(problem: Problem, obj: Any) -> Advice:
         return Advice()
     if wanted in known:  # the request's own name is refused, too
         return _respelt(wanted, "name")
+    if alternatives := [each for each in known if each.endswith(f"/{wanted}")]:
+        fix = Fix("replace", alternatives[0], safe=False) if not alternatives[1:] else None
+        named = " or ".join(f'"{each}"' for each in alternatives[:2])
+        return Advice(f"{MEANT} {named}? {_REQUESTS}: {listed(known)}", fix)
     hint, fix = in_place(wanted, known, _REQUESTS)
     whole = in_place(wanted, [each for each in known if "/" not in each], _REQUESTS).fix
     if fix and whole and fix.value != whole.value:  # gpux is as near to gpu as to gpu/x

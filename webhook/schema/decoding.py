@@ -213,7 +213,8 @@ def _plain_hint(value: object, go_type: str) -> Advice:
     if isinstance(value, str) and bound is not None:
         if _WHOLE.fullmatch(value) is not None and -bound <= int(value) < bound:
             return Advice("leave out the quotes: a whole number", Fix("replace", int(value)))
-        return Advice(f"write a whole number below {bound:,}")
+        is_large = value.removeprefix("-").isdecimal()
+        return Advice(f"write a whole number below {bound:,}" if is_large else "write a whole number, as in 2")
     if isinstance(value, float) and bound is not None:
         return Advice("write a whole number")
     return Advice()

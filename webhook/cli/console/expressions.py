@@ -146,10 +146,11 @@ def position(document: Document, path: Path, before: int = 0) -> Position:
     start = re.match(_BEFORE.format(re.escape(str(path[-1]))), text)
     if start is None or text.startswith("*", start.end()):  # elsewhere, behind an alias
         return key
-    spans = list(islice(_visible(text, start.end()), before + 1))
-    if len(spans) <= before:
+    needed = min(before + 1, count(value))  # nothing may follow the value
+    spans = list(islice(_visible(text, start.end()), needed))
+    if not spans or len(spans) < needed:
         return key
-    offset = spans[before].start() if before < count(value) else spans[before - 1].end()
+    offset = spans[before].start() if before < needed else spans[-1].end()
     line = text.count("\n", 0, offset)
     column = offset - text.rfind("\n", 0, offset)
     return Position(key.line + line, column if line else key.column + offset)

@@ -87,10 +87,12 @@ class Namespaces:
         labels = self.labels_around(obj) if problem.rule in ADMIN_RULES and problem.level == ERROR else None
         if not labels:
             return problem
-        from webhook.api.dra.resourceclaim import admin_label_meant  # few claims have admin access
+        from webhook.api.dra.resourceclaim import admin_label, admin_label_meant  # few claims have admin access
 
-        meant = admin_label_meant(labels, release_of(release))
-        return problem._replace(hint=f"the namespace has {meant}") if meant else problem
+        judged_as = release_of(release)
+        meant = admin_label_meant(labels, judged_as)
+        hint = f'the namespace has {meant}: write {admin_label(judged_as)}: "true"'
+        return problem._replace(hint=hint) if meant else problem
 
 
 def _read(text: str) -> tuple[str, dict[str, str]]:
