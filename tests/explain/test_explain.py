@@ -372,6 +372,7 @@ class TestUnknownNames:
         [
             ("ResourceClam", "unknown rule or kind ResourceClam: did you mean ResourceClaim?"),
             ("reserved-while-goin", "unknown rule or kind reserved-while-goin: did you mean reserved-while-going?"),
+            ("deviceClasName", "unknown rule or kind deviceClasName: did you mean deviceClassName?"),
             ("qqqqqq", "unknown rule or kind qqqqqq: `draguard explain` lists them"),
             (
                 "ResourceClass.driverNam",
@@ -414,6 +415,20 @@ class TestUnknownNames:
     )
     def test_a_field_and_a_kind_are_also_found_by_shorter_names(self, query: str, field: str) -> None:
         assert explain(query) == explain(field)
+
+    def test_the_same_field_of_several_places_is_the_oldest_one(self) -> None:
+        assert explain("claims") == explain("Pod.spec.containers.resources.claims")
+
+    @pytest.mark.parametrize(("query", "name"), [("GATE-OFF", "gate-off"), ("dradevicetaints", "DRADeviceTaints")])
+    def test_rules_and_gates_are_found_without_regard_to_case(self, query: str, name: str) -> None:
+        assert explain(query) == explain(name)
+
+    @pytest.mark.parametrize(
+        "query",
+        ["resource.k8s.io/v1beta1/ResourceClaim.spec", "v1beta1.ResourceClaim.spec", "v1beta1/resourceclaims.spec"],
+    )
+    def test_a_kind_may_follow_its_version(self, query: str) -> None:
+        assert explain(query) == explain("ResourceClaim.spec", api_version="resource.k8s.io/v1beta1")
 
     def test_a_resource_may_have_its_version_and_group(self) -> None:
         query = "resourceclaims.v1beta1.resource.k8s.io.spec"

@@ -35,8 +35,8 @@ def explain(
 
     Args:
         query: A rule such as ``dns-label``, a kind or a field such as ``ResourceClaim.spec``, an API version such as
-            ``v1beta1``, a feature gate such as ``DRADeviceTaints``, a driver such as ``gpu.nvidia.com``; empty for an
-            overview.
+            ``v1beta1``, both as in ``v1beta1.ResourceClaim``, a feature gate such as ``DRADeviceTaints``, a driver such
+            as ``gpu.nvidia.com``; empty for an overview.
         api_version: The API version to look into, with its group or without; None for the newest that has the kind.
         kubernetes: The release whose fields and rules are shown, such as ``"1.30"``; None for all releases.
         recursive: Whether to list the fields of a kind or a field at all depths, in place of their descriptions.
@@ -57,10 +57,10 @@ def explain(
     if meant:
         return text.of_place(_find(meant, path, release), release, recursive=recursive)
     known = rules(among, release)
-    if query in known:
-        return text.of_rule(query, known[query])
-    if query in GATES:
-        return text.of_gate(query, gated(among, query, release))
+    if rule := _spelled(query, known):
+        return text.of_rule(rule, known[rule])
+    if gate := _spelled(query, GATES):
+        return text.of_gate(gate, gated(among, gate, release))
     if elsewhere := named(kinds(), steps[0]):
         where = api_version or f"Kubernetes 1.{release}"
         there = f"{elsewhere[0].api_version}, Kubernetes {text.releases(elsewhere[0].served)}"
@@ -74,8 +74,14 @@ def explain(
         raise UnknownNameError(f"{query} is the type of a field: {_first(fields)}")
     alike = dict.fromkeys(kind.name for kind in among if steps[0].casefold() in kind.name.casefold())
     near = either([*alike][:_SHOWN]) or nearest(steps[0], [*(kind.name for kind in among), *known, *GATES])
+    near = near or nearest(steps[-1], (place.path[-1] for place in _places(among, release) if place.path))
     hint = f"did you mean {near}?" if near else "`draguard explain` lists them"
     raise UnknownNameError(f"unknown rule or kind {query}: {hint}")
+
+
+def _spelled(name: str, known: Iterable[str]) -> str:
+    """Find a name that is written with regard to case or without; empty if there is none."""
+    return next((each for each in known if each.casefold() == name.casefold()), "")
 
 
 def only_kind_with(path: str, *, kubernetes: str | None) -> tuple[str, str] | None:
@@ -136,11 +142,14 @@ def _ending(among: Iterable[Kind], path: Sequence[str], release: Release | None)
 
 
 def _only(places: Sequence[FieldPlace], steps: Sequence[str]) -> FieldPlace | None:
-    """Return the field that a path without a kind means: the one at just this path, or a field of one type only."""
+    """Return the field that a path without a kind means: the one at just this path, or a field of one type only.
+
+    Of several places of one type, the oldest is meant: ``claims`` are those of containers rather than of whole pods.
+    """
     exact = [place for place in places if len(place.path) == len(steps)]
     for among in (exact, places):
         if len({(place.above and place.above.type, place.path[-1]) for place in among}) == 1:
-            return among[0]
+            return min(among, key=lambda place: place.releases[0])
     return None
 
 
@@ -171,7 +180,10 @@ def _version_in(query: str, api_version: str | None) -> tuple[str, str | None]:
     """
     known = {spelling for each in VERSIONS for spelling in _spellings(each)}
     if api_version is None:
-        return ("", query) if query in known else (query, None)
+        if query in known:
+            return "", query
+        stated = max((each for each in known if query.startswith((f"{each}/", f"{each}."))), key=len, default=None)
+        return (query, None) if stated is None else (query[len(stated) + 1 :], stated)
     if api_version not in known:
         raise UnknownNameError(f"API version {api_version} is not known here: give one of {', '.join(VERSIONS)}")
     return query, api_version
