@@ -252,8 +252,8 @@ def _impossible_case(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
         value = str(literal.value)
         if (meant := _CASES[recased.function](value.encode()).decode()) != value:
             message = f'"{value}" is never found in the result of {recased.function}()'
-            hint = in_expression(parts.text, value, [meant], "")
-            yield _ExpressionFinding(message, hint or f'write "{meant}"', "NeverHolds", literal.offset)
+            advice = Advice(f'write "{meant}"', in_expression(parts.text, value, [meant], "").fix)
+            yield _ExpressionFinding(message, advice, "NeverHolds", literal.offset)
 
 
 @rule("impossible-read", *SELECTING, of_field=True)
