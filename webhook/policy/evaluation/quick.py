@@ -94,6 +94,7 @@ class Quick:
         self._missing -= 1
         if self._missing <= 0:
             self.prepare()
+            raise CostLimitExceededError  # one policy for each request, as to make the functions of many takes long
         return _never(meter, left, mark, bindings)
 
 
