@@ -177,7 +177,7 @@ def decoding(
 ) -> tuple[type[Decoded], Callable[[object], bool]] | None:
     """Return the type of those parts of a new object that are read, and a predicate for valid ones.
 
-    None if there is no such type, as others read one of its structs as a whole, or the kind is not judged.
+    None if the kind is not validated, or if a policy reads a whole struct of it, which only a plain map can hold.
 
     Args:
         api_version: The object's version.

@@ -36,7 +36,7 @@ def addressed(among: Iterable[Kind], steps: Sequence[str]) -> tuple[list[Kind], 
         steps: The parts of the query.
 
     Returns:
-        The kind in all meant versions, none if there is no such kind, and the path of the field.
+        The kind in each version that matches, empty for an unknown kind; and the path of the field.
     """
     found, path = named(among, steps[0]), steps[1:]
     for kind in found:

@@ -75,7 +75,7 @@ def rewritten_at(expression: str, place: int) -> str:
 
 
 def _replacement(replacement: str, match: re.Match[str]) -> str:
-    """Return a comparison's form in CEL; unchanged if its text is no quantity."""
+    """Return a comparison in the form that CEL requires; unchanged if the text is not a valid quantity."""
     amount, version = (match.groupdict().get(name) for name in ("amount", "version"))
     if amount is not None and readable_quantity(amount[1:-1]) is None:
         return match[0]

@@ -403,7 +403,7 @@ def _quantity(message: str, expression: str) -> Advice | None:
 
 
 def _denied(message: str, expression: str) -> Advice | None:
-    """Suggest != for a ``!`` in front of what is compared."""
+    """Suggest ``a != b`` in place of ``!a == b``."""
     if not _DENIED_VALUE.search(message) or not (match := _DENIED.search(expression)):
         return None
     return _meant("! is for conditions", f"{match['read']} != {match['value']}", match)

@@ -32,7 +32,7 @@ def take_names(arguments: Namespace, inventory: Inventory) -> list[JSONObject]:
         inventory: The cluster's objects.
 
     Raises:
-        UsageError: No pod has the name, several have, or there is no cluster.
+        UsageError: The name matches no pod or more than one, or no cluster is given.
     """
     names = [path for path in arguments.paths if _may_be_name(path)]
     if names and not arguments.cluster:
