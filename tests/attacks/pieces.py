@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from functools import partial
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 from tests.attacks import Attack
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 CONNECTIONS = 100
 POST = f"POST /validate?{TIMEOUT} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n".encode()
+READY = 600
+FIELDS = (b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + b"a:\r\n" * 490 + b"\r\n") * 7
 LONG = POST + b"Content-Length: 100000\r\n\r\n"
 RECORDS = 2800
 CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -43,6 +46,19 @@ def _burst(request: bytes) -> Callable[[Target], list[str]]:
         return []
 
     return run
+
+
+def _ready(target: Target) -> list[str]:
+    """Send headers of many fields over as many connections as were opened before, at the same time."""
+    sources = cycle(("127.0.0.1", "127.0.0.2"))
+    connections = target.crowd(READY, lambda: target.tls(next(sources)))
+    for each in connections:
+        each.settimeout(0)
+    for each in connections:
+        with suppress(OSError):
+            each.send(FIELDS)
+    time.sleep(2)
+    return []
 
 
 def _records(target: Target) -> list[str]:
@@ -70,6 +86,7 @@ ATTACK = {
     "records": Attack("bodies in TLS records of a byte", _records, seconds=4),
     "chunks": Attack("bodies in chunks of a byte", _burst(CHUNKED + b"1\r\n \r\n" * 40_000), seconds=4),
     "fields": Attack("headers of very many fields", _burst(POST + b"a:b\r\n" * 50_000), seconds=4),
+    "ready": Attack("headers of many fields at the same time, of 600 connections that are ready", _ready, seconds=4),
     "escapes": Attack(
         "paths of very many escapes",
         _burst((b"GET /" + b"%2e/" * 15_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n") * 20),

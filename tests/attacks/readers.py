@@ -66,6 +66,11 @@ ATTACK = {
         growth=320 * MIB,
         seconds=12,
     ),
+    "overview": Attack(
+        "the page for people requested ahead on connections to the port of probes",
+        _sending(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 90, plain=True),
+        seconds=4,
+    ),
     "metrics": Attack(
         "metrics requested ahead on connections to the port of probes",
         _sending(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 90, plain=True),

@@ -15,7 +15,11 @@ from webhook.server import create_app
 from webhook.server.http import intake
 from webhook.server.http.intake import AT_ONCE, Intake
 
-PIECE: Final = 1 << 15
+COUNT: Final = 32
+PIECE: Final = AT_ONCE / (COUNT + 0.5)
+"""The seconds of a read: so many may come in a turn."""
+SIZE: Final = 1 << 15
+"""Its bytes."""
 
 
 class Sender:
@@ -34,7 +38,7 @@ class Sender:
 
 
 def flood(taking: Intake, senders: list[Sender]) -> None:
-    for each in senders * (AT_ONCE // PIECE // len(senders) + 1):
+    for each in senders * (COUNT // len(senders) + 1):
         taking.took(each, PIECE)
 
 
@@ -48,7 +52,7 @@ def test_no_connection_waits_below_the_limit() -> None:
     async def check() -> None:
         taking = Intake(senders)
         for _ in range(3):
-            for each in senders[: AT_ONCE // PIECE]:
+            for each in senders[:COUNT]:
                 taking.took(each, PIECE)
             assert reading(senders) == senders
             await asyncio.sleep(0)
@@ -70,8 +74,8 @@ def test_beyond_the_limit_all_wait_and_some_go_on_in_each_turn() -> None:
 
 
 def test_connections_that_have_sent_least_go_first() -> None:
-    many = [Sender("a", number, PIECE) for number in range(40)]
-    idle, other = Sender("a", 40), Sender("b", 41, PIECE)
+    many = [Sender("a", number, SIZE) for number in range(40)]
+    idle, other = Sender("a", 40), Sender("b", 41, SIZE)
     senders = [*many, idle, other]
 
     async def check() -> None:
@@ -94,7 +98,7 @@ def digest(body: bytes, _call: Call | None = None) -> Answer:
 
 @pytest.mark.process
 def test_long_bodies_arrive_whole_though_their_connections_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intake, "AT_ONCE", PIECE)
+    monkeypatch.setattr(intake, "AT_ONCE", 0.0)
     monkeypatch.setattr(intake, "_TOGETHER", 1)
     with serving(create_app(digest)) as served, ThreadPoolExecutor(8) as pool:
 

@@ -35,7 +35,9 @@ class Acceptor:
         listener: A listening socket; :meth:`close` closes it.
         crowd: All connections of the port, which the protocols enter and leave.
         make: Makes the protocol of a connection.
-        handshakes: Those that wait for their turns. While there are any, a batch is a single connection.
+        waiting: Connections that wait for their turns. While there are any, batches are smaller: new connections would
+            crowd them out.
+        few: The connections of such a batch.
     """
 
     def __init__(
@@ -43,12 +45,14 @@ class Acceptor:
         listener: socket.socket,
         crowd: Crowd,
         make: Callable[[], asyncio.BaseProtocol],
-        handshakes: Sized = (),
+        waiting: Sized = (),
+        few: int = 1,
     ) -> None:
         self._listener = listener
         self._crowd = crowd
         self._make = make
-        self._handshakes = handshakes
+        self._waiting = waiting
+        self._few = few
         self._loop = asyncio.get_running_loop()
         self._beginning = set[asyncio.Task[object]]()
         self._spare = _spare()
@@ -70,7 +74,7 @@ class Acceptor:
 
     def _accept(self) -> None:
         begun, end = 0, time.monotonic() + _BATCH_SECONDS
-        most = 1 if self._handshakes else _BATCH
+        most = self._few if self._waiting else _BATCH
         while begun < most and time.monotonic() < end:
             try:
                 connection, _ = self._listener.accept()

@@ -15,7 +15,7 @@ from httptools import HttpParserError, HttpRequestParser
 from webhook.server.bounded import BoundedLog
 from webhook.server.http.gate import address_of
 from webhook.server.http.headers import fault_of, unmet
-from webhook.server.http.intake import LARGE
+from webhook.server.http.intake import BYTE_SECONDS, LARGE
 from webhook.server.http.messages import Incoming, Page, Request, refusal, target_of
 from webhook.server.http.outlet import Outlet
 
@@ -136,16 +136,26 @@ class Connection(asyncio.BufferedProtocol):
         """Read a part of a request; answer it if it is complete."""
         port = self.port
         port.crowd.stir(self)
-        if nbytes >= LARGE:
-            port.intake.took(self, nbytes)
+        if nbytes < LARGE and self._stage is _IDLE and self._answer_known(nbytes):
+            return
+        begun = time.monotonic()
+        self._read(nbytes)
+        port.intake.took(self, time.monotonic() - begun + nbytes * BYTE_SECONDS)
+
+    def _read(self, nbytes: int) -> None:
+        """Read what has arrived, unless its head is known.
+
+        Args:
+            nbytes: The number of received bytes.
+        """
         if self._is_closing or self._is_refused:
             return
         if self._forbidden:  # before its request, the client does not read an answer
             self._refuse(HTTPStatus.FORBIDDEN, self._forbidden)
             return
-        stage, requests, is_new = self._stage, self._requests, not self.received
+        port, stage, requests, is_new = self.port, self._stage, self._requests, not self.received
         if stage is _IDLE:
-            if self._answer_known(nbytes):
+            if nbytes >= LARGE and self._answer_known(nbytes):
                 return
             self._stage = _HEADER  # even an empty line counts
         try:
@@ -164,12 +174,14 @@ class Connection(asyncio.BufferedProtocol):
         self._answer_next()
 
     def _answer_known(self, size: int) -> bool:
-        """Answer a whole request with a known head, unless others come first; return whether it is one.
+        """Answer a whole request with a known head, unless others come first; return whether it did.
 
         Args:
             size: The number of received bytes.
         """
         if self._answering is not None or self._waiting or self._outlet.is_full:
+            return False
+        if self._is_closing or self._is_refused:
             return False
         request = self.port.heads.find(self.port.received, size, self._client, self._peer)
         if request is None or len(request.body) > self._app.bodies.limit:
@@ -214,7 +226,8 @@ class Connection(asyncio.BufferedProtocol):
         self._stage = _HEADER
         self._url = b""
         self._headers = {}
-        self._fields = self._small = 0
+        if not self._waiting:  # all requests that are sent together are read at once
+            self._fields = self._small = 0
 
     def on_url(self, url: bytes) -> None:
         """Add a piece of the request's target."""

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import cast
 
 from webhook.server.http.acceptor import is_open
+from webhook.server.http.intake import BYTE_SECONDS
 from webhook.server.tls.records import LAST_WORDS, Records
 
 TYPE_CHECKING = False
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
 
 _RECORD: Final = 1 << 14
 """The most bytes of data in a record."""
-_WEIGHT: Final = 800
-"""How many bytes of data are read in the time that a record takes by itself, some 4 us."""
-_TURN: Final = 25_000
-"""What a connection's records may cost beyond their data in a turn of the event loop, in bytes: 32 of a byte each. Of
-these, thousands may have arrived."""
+_RECORD_SECONDS: Final = 4e-6
+"""How long a record takes by itself."""
+_TURN: Final = 32 * _RECORD_SECONDS
+"""What a connection's records may take beyond their data in a turn of the event loop: 32 of a byte each. Of these,
+thousands may have arrived."""
 
 
 class Gate(asyncio.BufferedProtocol):
@@ -115,12 +116,12 @@ class Gate(asyncio.BufferedProtocol):
             SSLError: The client breaks a rule.
         """
         room = self._port.room
-        got, held, extra = -1, 0, 0
+        got, held, extra = -1, 0, 0.0
         while data and got and extra < _TURN and not self._is_closing:
             size = self._records.take(data)
             self._arrived.write(data[:size])
             data = data[size:]
-            extra += _WEIGHT
+            extra += _RECORD_SECONDS
             try:
                 if not self._is_ready:
                     self._shake()
@@ -133,7 +134,7 @@ class Gate(asyncio.BufferedProtocol):
                         self._port.finishing.enter(self)
                 continue
             held += got
-            extra -= min(got, _WEIGHT)
+            extra -= min(got * BYTE_SECONDS, _RECORD_SECONDS)
             if len(room) - held < _RECORD:
                 self._above.buffer_updated(held)
                 held = 0
@@ -144,12 +145,12 @@ class Gate(asyncio.BufferedProtocol):
         elif data and not self._is_closing:
             self._put_off(bytes(data), extra)
 
-    def _put_off(self, rest: bytes, extra: int = 0) -> None:
+    def _put_off(self, rest: bytes, extra: float = 0.0) -> None:
         """Keep what has arrived until a later turn, which other handshakes or connections that send much share.
 
         Args:
             rest: What has arrived.
-            extra: What the records that were read have cost beyond their data, in bytes.
+            extra: What the records that were read have taken beyond their data, in seconds.
         """
         self._rest = rest
         self._raw.pause_reading()

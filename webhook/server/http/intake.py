@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from webhook.server.http.turns import Key
 
 LARGE: Final = 1 << 13
-"""The bytes from which a read counts; most requests are shorter."""
-AT_ONCE: Final = 1 << 20
-"""The bytes of large reads after which connections take turns: 5 ms, and three times as long on cold memory."""
+"""The bytes from which a read counts though its head is known; most requests are shorter."""
+BYTE_SECONDS: Final = 5e-9
+"""How long a byte takes until it is parsed; three times as long on cold memory."""
+AT_ONCE: Final = 0.005
+"""The seconds of reading after which connections take turns."""
 _TOGETHER: Final = 16
 """The connections that go on in each turn; each has up to 64 KiB."""
 
@@ -47,8 +49,9 @@ class Intake:
     """Lets the connections of a port take turns if they send more than can be read at once.
 
     In each of its turns, the event loop reads from all connections that have sent something. With some hundreds of long
-    bodies, that takes longer than an ordinary review may wait. So beyond a limit all connections stop reading, and a
-    few go on in each turn: first those of the client that has sent least, of these the one that has sent least.
+    bodies, or of headers with many fields, that takes longer than an ordinary review may wait. So beyond a limit all
+    connections stop reading, and a few go on in each turn: first those of the client that has taken least time, of
+    these the one that has.
 
     Args:
         connections: All connections of the port.
@@ -57,23 +60,27 @@ class Intake:
     def __init__(self, connections: Iterable[Reader]) -> None:
         self._connections = connections
         self._waiting: Turns[Reader] = Turns()
-        self._read = 0
+        self._spent = 0.0
         self._is_scheduled = False
 
-    def took(self, reader: Reader, size: int) -> None:
-        """Count a large read; all connections may have to wait.
+    def __len__(self) -> int:
+        """Return how many connections wait."""
+        return len(self._waiting)
+
+    def took(self, reader: Reader, seconds: float) -> None:
+        """Count the time of reading; all connections may have to wait.
 
         Args:
             reader: The connection.
-            size: The bytes that it has read.
+            seconds: How long it has taken to read from it.
         """
-        self._read += size
-        self._waiting.charge(reader.sender, size)
-        if self._read > AT_ONCE:
+        self._spent += seconds
+        self._waiting.charge(reader.sender, seconds)
+        if self._spent > AT_ONCE:
             for each in self._connections:
                 if not each.is_held:
                     each.hold()
-                    self._waiting.put(each.sender, each.received, each)
+                    self._waiting.put(each.sender, each.received * BYTE_SECONDS, each)
         if not self._is_scheduled:
             self._schedule()
 
@@ -83,7 +90,7 @@ class Intake:
 
     def _go_on(self) -> None:
         self._is_scheduled = False
-        self._read = 0
+        self._spent = 0.0
         for _ in range(min(_TOGETHER, len(self._waiting))):
             self._waiting.pop().go_on()
         if self._waiting:

@@ -20,9 +20,9 @@ class Limits:
             connection when the server stops.
         grace_seconds: For the requests in flight when the server stops.
         header_bytes: Of a header.
-        header_fields: Of a request, including trailers; an API server sends about ten.
-        small_chunks: Of a body, below 512 bytes each; an API server sends none.
-        requests: Sent over a connection before the first is answered.
+        header_fields: Of the requests that are sent together, including trailers; an API server sends about ten.
+        small_chunks: Of their bodies, below 512 bytes each; an API server sends none.
+        requests: Sent over a connection before the first is answered; API servers, kubelet and Prometheus send one.
         connections: Open at a time, as far as the process may open files.
         connections_per_address: Open at a time from one address.
         finishing: Connections whose client has sent a part of its last messages of the handshake, encrypted in TLS 1.3:
@@ -39,9 +39,9 @@ class Limits:
     closing_seconds: float = 2.0
     grace_seconds: int = 20
     header_bytes: int = 1 << 16
-    header_fields: int = 500
-    small_chunks: int = 1000
-    requests: int = 100
+    header_fields: int = 200
+    small_chunks: int = 100
+    requests: int = 20
     connections: int = 1000
     connections_per_address: int = 500
     finishing: int = 128

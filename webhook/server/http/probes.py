@@ -65,7 +65,7 @@ def make_monitoring_pages(
             written[media_type] = page, time.monotonic() + _FRESH
         return page
 
-    return {"/": of_wsgi(_overview), "/metrics": metrics, **make_probes(unready)}
+    return {"/": of_wsgi(_overview, "/"), "/metrics": metrics, **make_probes(unready)}
 
 
 def _preferred(accept: str) -> str:

@@ -47,7 +47,11 @@ _TICK = 0.1
 _TICKS_A_SECOND = 10
 _PROBES = 200
 """The maximum connections to the plain port: from kubelet, Prometheus, and others."""
+_FEW = 8
+"""The connections to it that are accepted together while others wait: half of those that go on in the same time."""
 _PROBE_SECONDS = 5.0
+_AHEAD = 4
+"""The maximum requests that are sent ahead there: kubelet and Prometheus wait for each answer."""
 _OTHER_FILES = 100
 """Open files other than connections."""
 _log = logging.getLogger(__name__)
@@ -220,7 +224,7 @@ class Server:
         self.acceptors.append(Acceptor(self._listener, self.port.crowd, gate, self.port.handshakes))
         if self._beside:
             port, listener = self._beside
-            self.acceptors.append(Acceptor(listener, port.crowd, lambda: Connection(port)))
+            self.acceptors.append(Acceptor(listener, port.crowd, lambda: Connection(port), port.intake, _FEW))
         # With a thread that reads policies, the loop gets its turn after 1 ms, not 5.
         sys.setswitchinterval(0.001)
         if self._app.heavy:
@@ -277,6 +281,7 @@ def _plain_port(pages: Pages, limits: Limits) -> Port:
         header_seconds=min(limits.header_seconds, _PROBE_SECONDS),
         connections=min(limits.connections, _PROBES),
         connections_per_address=_PROBES,
+        requests=_AHEAD,
     )
     return Port(pages, fewer, _crowd(fewer))
 
