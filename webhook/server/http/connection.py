@@ -158,6 +158,7 @@ class Connection(asyncio.BufferedProtocol):
             if nbytes >= LARGE and self._answer_known(nbytes):
                 return
             self._stage = _HEADER  # even an empty line counts
+        self._small = 0
         try:
             self._parser.feed_data(port.room[:nbytes])
         except HttpParserError:
@@ -227,7 +228,7 @@ class Connection(asyncio.BufferedProtocol):
         self._url = b""
         self._headers = {}
         if not self._waiting:  # all requests that are sent together are read at once
-            self._fields = self._small = 0
+            self._fields = 0
 
     def on_url(self, url: bytes) -> None:
         """Add a piece of the request's target."""
@@ -267,8 +268,8 @@ class Connection(asyncio.BufferedProtocol):
         if len(body) < _SMALL:
             self._small += 1
             limit = self.port.limits.small_chunks
-            if self._small > limit:  # each takes as long as many bytes
-                reason = f"a body may come in {limit} chunks below {_SMALL} bytes"
+            if self._small > limit:  # the end of a read leaves two of a long one
+                reason = f"{limit} chunks below {_SMALL} bytes may be sent together"
                 self._fault = HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason
                 raise ValueError(self._fault)
         request = cast("Incoming", self._incoming)
