@@ -78,13 +78,35 @@ def test_numbers_of_other_types_differ() -> None:
     "about",
     [
         {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass"},
-        {"apiVersion": "v1", "kind": "Pod"},
         {"apiVersion": "example.com/v1", "kind": "ResourceClaim"},
     ],
 )
-def test_only_claims_are_distinguished_by_their_requests(about: dict[str, Any]) -> None:
+def test_objects_of_other_kinds_are_each_looked_at(about: dict[str, Any]) -> None:
     objects = [{**about, "metadata": {"name": name}, "spec": {}} for name in ("a", "b")]
     assert looks(Alike(), *objects) == 2
+
+
+def pod(name: str, source: str = "resourceClaimTemplateName", **spec: Any) -> dict[str, Any]:
+    spec["resourceClaims"] = [{"name": "gpu", source: "gpu"}]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+
+
+def test_pods_of_a_template_that_differ_by_name_are_looked_at_once() -> None:
+    assert looks(Alike(), pod("a"), pod("b"), pod("c")) == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (pod("a"), pod("b", nodeName="node-1")),
+        (pod("a"), pod("b") | {"metadata": {"name": "b", "namespace": "team"}}),
+        (pod("a", "resourceClaimName"), pod("b", "resourceClaimName")),
+    ],
+)
+def test_pods_that_differ_by_more_or_name_a_claim_are_each_looked_at(
+    one: dict[str, Any], other: dict[str, Any]
+) -> None:
+    assert looks(Alike(), one, other) == 2
 
 
 def test_what_has_no_room_is_not_remembered() -> None:
@@ -118,6 +140,24 @@ def test_rules_about_claims_read_no_metadata_but_the_name(rule: str) -> None:
     renamed = {**asked, "metadata": _Metadata(name="other", namespace="c", annotations={"x": "y"})}
     check = every_rule()[rule].check
     assert list(check(asked, context)) == list(check(renamed, context))
+
+
+@pytest.mark.parametrize("rule", [name for name, each in every_rule().items() if "Pod" in each.kinds])
+def test_rules_about_pods_of_templates_do_not_depend_on_their_names(rule: str) -> None:
+    template = {**claim("gpu"), "kind": "ResourceClaimTemplate", "spec": {"spec": claim("gpu")["spec"]}}
+    inventory = Inventory([template, *(device_class(name) for name in ("gpu.example.com", "other.example.com"))])
+    context = Context(inventory, NEWEST, enabled(NEWEST))
+    limits = {"example.com/gpu": 1, "example.com/unknown": 1}
+    container = {"name": "a", "resources": {"limits": limits, "claims": [{"name": "gpu", "request": "other"}]}}
+    asking = pod("a", nodeName="node-1", priorityClassName="high", containers=[container])
+    one, other = ({"name": name, "labels": {"kueue.x-k8s.io/queue-name": "a"}} for name in ("a", "b"))
+    check = every_rule()[rule].check
+    assert list(check({**asking, "metadata": one}, context)) == list(check({**asking, "metadata": other}, context))
+
+
+def device_class(name: str) -> dict[str, Any]:
+    spec = {"extendedResourceName": "example.com/gpu"}
+    return {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": name}, "spec": spec}
 
 
 def test_each_of_those_alike_has_its_findings(tmp_path: Path) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import marshal
 from enum import Enum
 
+from webhook.api.templates import pod_template
 from webhook.inventory import is_claim
 from webhook.later import Module
-from webhook.objects import name_of
+from webhook.objects import metadata_of, name_of
 from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -30,6 +31,8 @@ _SEEN: Final = 1 << 14
 """How many shapes are known to have been seen."""
 _PLAIN: Final = 2
 """The format of marshal in which equal values have equal bytes: later ones contain back references."""
+_NAMES_A_CLAIM: Final = b"resourceClaimName"
+"""A field of pods: whose claim it is, and who uses it, depends on their names."""
 _FEW: Final = 16
 """How many findings are cached before shapes are computed, which is slow at first."""
 
@@ -57,7 +60,7 @@ class ReferenceFindings(NamedTuple):
 
 
 class Alike:
-    """Caches findings of claims and templates; of their metadata, rules read only whether there is a name.
+    """Caches findings of claims and templates, of whose metadata rules read only whether there is a name, and of pods.
 
     Args:
         most: How many bytes are cached.
@@ -87,9 +90,9 @@ class Alike:
             keys: Its keys, if they were computed before.
         """
         if not is_claim(obj):
-            return look()
+            return look() if pod_template(obj) is None else self._of_pods(obj, look)
         if keys is None and len(self._found) < _FEW:
-            return self._of_few(obj, look)
+            return self._of_equal({**obj, "metadata": bool(name_of(obj))}, look)
         keys = keys or _keys.keys_of(obj)
         if keys is None:
             return look()
@@ -104,16 +107,29 @@ class Alike:
                     self._keep_shapes(keys, found, plain())
         return found
 
-    def _of_few(self, obj: JSONObject, look: Callable[[], ReferenceFindings]) -> ReferenceFindings:
-        """Return the findings of one of the first objects, of which only equal ones are cached."""
+    def _of_pods(self, obj: JSONObject, look: Callable[[], ReferenceFindings]) -> ReferenceFindings:
+        """Return the findings of a pod or workload; equal ones share them, unless they name claims of their own."""
+        return self._of_equal({**obj, "metadata": {**metadata_of(obj), "name": None}}, look, unless=_NAMES_A_CLAIM)
+
+    def _of_equal(
+        self, content: JSONObject, look: Callable[[], ReferenceFindings], unless: bytes | None = None
+    ) -> ReferenceFindings:
+        """Return the findings of an object, cached for those of equal content.
+
+        Args:
+            content: What rules read of it.
+            look: The function that checks it.
+            unless: What no content has that is cached.
+        """
         try:
-            key = marshal.dumps({**obj, "metadata": bool(name_of(obj))}, _PLAIN)
+            key = marshal.dumps(content, _PLAIN)
         except ValueError:  # it is nested too deeply
             return look()
         found = self._found.get(key)
         if found is None:
             found = look()
-            self._keep(key, found)
+            if unless is None or unless not in key:
+                self._keep(key, found)
         return found
 
     def _keep_shapes(self, keys: Keys, found: ReferenceFindings, plain: Plain) -> None:

@@ -14,7 +14,6 @@ from webhook.deviceselectors.groups import Group
 from webhook.formats.quantities import parse_quantity
 from webhook.inventory import CLAIMS, Inventory, MalformedError, devices_path
 from webhook.inventory.claims import allocation_of, source
-from webhook.inventory.extended import ExtendedResources
 from webhook.inventory.resources import amounts, container_requests
 from webhook.objects import at, items, mapping, namespace_of, text
 from webhook.problem import JUDGED_AS
@@ -247,14 +246,10 @@ def _extended(pod: JSONObject, context: Context) -> JSONObject:
     """Return the device requests for a pod's extended resources that device classes provide."""
     if "DRAExtendedResource" not in context.gates:
         return {}
-    provided = ExtendedResources(context.inventory.all("DeviceClass"))
     containers = [*items(pod, "spec", "initContainers"), *items(pod, "spec", "containers")]
     wanted = {name for each in containers for name, count in amounts(container_requests(each)).items() if count}
-    of_nodes = {
-        name for node in context.inventory.all("Node") for name in amounts(mapping(node, "status", "allocatable"))
-    }
-    wanted = {name for name in wanted if provided.has(name) and name not in of_nodes}
-    return mapping(provided.claim_for(pod, wanted), "spec", "devices") if wanted else {}
+    wanted = {name for name in wanted if context.extended.has(name) and name not in context.of_nodes}
+    return mapping(context.extended.claim_for(pod, wanted), "spec", "devices") if wanted else {}
 
 
 def _nodes_for_each(claim: JSONObject, context: Context) -> Sequence[JSONObject] | None:

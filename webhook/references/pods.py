@@ -256,18 +256,15 @@ def extended_resource_unknown(pod: JSONObject, context: Context) -> Iterator[Pro
     from Kubernetes 1.36 always ``deviceclass.resource.kubernetes.io/NAME``; a device plugin's are in the status of
     nodes. Where no nodes are known, only names that resemble those of classes are reported.
     """
-    classes = context.inventory.all("DeviceClass")
-    provided = ExtendedResources(classes)
-    nodes = context.inventory.all("Node")
-    of_nodes = {name for node in nodes for name in amounts(mapping(node, "status", "allocatable"))}
-    known = [name for each in classes if (name := text(each, "spec", "extendedResourceName"))]
-    implicit = [f"{IMPLICIT_PREFIX}{name_of(each)}" for each in classes]
     for containers in _CONTAINERS[:2]:
         for index, container in enumerate(items(pod, "spec", containers)):
             for name in container_requests(container):
-                if not is_extended(name) or provided.has(name) or name in of_nodes:
+                if not is_extended(name) or context.extended.has(name) or name in context.of_nodes:
                     continue
-                hint = did_you_mean(name, [*known, *implicit, *of_nodes], quotes='"')
+                classes, nodes = (context.inventory.all(kind) for kind in ("DeviceClass", "Node"))
+                known = [stated for each in classes if (stated := text(each, "spec", "extendedResourceName"))]
+                implicit = [f"{IMPLICIT_PREFIX}{name_of(each)}" for each in classes]
+                hint = did_you_mean(name, [*known, *implicit, *context.of_nodes], quotes='"')
                 if nodes or hint:
                     where = "limits" if name in mapping(container, "resources", "limits") else "requests"
                     path = ("spec", containers, index, "resources", where, name)

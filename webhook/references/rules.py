@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from webhook.deviceselectors.fleet import Fleet
     from webhook.drivers import Profile
     from webhook.inventory import Inventory
+    from webhook.inventory.extended import ExtendedResources
     from webhook.objects import JSONObject
     from webhook.references.scene import Scene
     from webhook.release import Release
@@ -130,6 +131,21 @@ class Context:
         for each in self.inventory.all("ResourceSlice"):
             found.setdefault(pool_of(each), []).append(each)
         return found
+
+    @cached_property
+    def extended(self) -> ExtendedResources:
+        """The extended resources that device classes provide."""
+        from webhook.inventory.extended import ExtendedResources  # few pods request any
+
+        return ExtendedResources(self.inventory.all("DeviceClass"))
+
+    @cached_property
+    def of_nodes(self) -> Collection[str]:
+        """The resources that nodes state."""
+        from webhook.inventory.resources import amounts
+
+        nodes = self.inventory.all("Node")
+        return dict.fromkeys(name for each in nodes for name in amounts(mapping(each, "status", "allocatable")))
 
     @cached_property
     def configured(self) -> frozenset[str]:
