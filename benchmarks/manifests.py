@@ -114,7 +114,8 @@ OTHERS = {
     "v1beta1 claims, each with a warning": (
         f"apiVersion: resource.k8s.io/v1beta1\n{REQUEST}      deviceClassName: cats.example.com\n"
     ),
-    "pods with claims": POD,
+    "pods of a template": POD.replace("Name: claim-{number}", "TemplateName: cat"),
+    "pods, each with a claim of its own": POD,
     "slices of four devices": SLICE + "".join(DEVICE.format(device=device) for device in range(4)),
 }
 """Other manifests, each with a number, that are compared in one file and one process only."""
