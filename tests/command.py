@@ -1,14 +1,15 @@
-"""Runs draguard, as a process or in this one."""
+"""Runs draguard, as a process or in this one, and reads its reports."""
 
 from __future__ import annotations
 
 import io
+import json
 import os
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.cli import main
 
@@ -54,6 +55,19 @@ def draguard(*arguments: str | Path, stdin: bytes = b"") -> Done:
     finally:
         sys.stdin = real
     return Done(code, *(_text(stream) for stream in (out, err)))
+
+
+def reported(*arguments: str | Path, stdin: str = "") -> Any:
+    """Run a command, and return its report."""
+    done = draguard(*arguments, "--output", "json", stdin=stdin.encode())
+    assert done.err == ""
+    return json.loads(done.out)
+
+
+def findings(*arguments: str | Path, stdin: str = "") -> list[dict[str, Any]]:
+    """Run a command, and return the findings that it reports."""
+    found: list[dict[str, Any]] = reported(*arguments, stdin=stdin)["findings"]
+    return found
 
 
 def _text(stream: io.TextIOWrapper) -> str:

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.command import ROOT, draguard
+from tests.command import ROOT, draguard, reported
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -13,13 +13,8 @@ if TYPE_CHECKING:
 EXAMPLES = ROOT / "examples"
 
 
-def report_on(*arguments: str) -> dict[str, Any]:
-    report: dict[str, Any] = json.loads(draguard("validate", "--output", "json", *arguments).out)
-    return report
-
-
 def findings(path: str, *options: str) -> list[tuple[int, str, str, str]]:
-    found = report_on(*options, str(EXAMPLES / path))["findings"]
+    found = reported("validate", *options, str(EXAMPLES / path))["findings"]
     return [(each["line"], each["level"], each["rule"], each["field"]) for each in found]
 
 
@@ -33,7 +28,7 @@ def test_the_documentations_example_is_found_wanting_as_published() -> None:
 
 
 def test_the_documentations_example_is_fine_once_fixed() -> None:
-    report = report_on(str(EXAMPLES / "fixed"))
+    report = reported("validate", str(EXAMPLES / "fixed"))
     assert report["findings"] == []
     assert report["summary"] == {
         "files": 1,
@@ -90,7 +85,7 @@ def test_the_pre_scheduled_pod_becomes_one_that_the_scheduler_sees() -> None:
 
 
 def test_the_examples_of_v1_are_fine() -> None:
-    assert report_on(str(EXAMPLES / "v1"))["findings"] == []
+    assert reported("validate", str(EXAMPLES / "v1"))["findings"] == []
 
 
 @pytest.mark.parametrize("mistake", sorted((EXAMPLES / "mistakes").glob("*.yaml")), ids=lambda path: path.stem)

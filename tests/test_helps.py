@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from tests.command import draguard
+from tests.command import draguard, findings
 
 TEMPLATE = """\
 apiVersion: resource.k8s.io/v1
@@ -170,8 +168,8 @@ def test_the_cure_is_named_where_the_mistake_stands(
 ) -> None:
     assert draguard("validate", "-", stdin=manifest.encode()).code == 0
     assert right in manifest
-    done = draguard("validate", "-o", "json", "-", stdin=manifest.replace(right, wrong, 1).encode())
-    found = [each for each in json.loads(done.out)["findings"] if each["level"] == "error" and help_ in each["hint"]]
+    judged = findings("validate", "-", stdin=manifest.replace(right, wrong, 1))
+    found = [each for each in judged if each["level"] == "error" and help_ in each["hint"]]
     assert [(each["line"], each["column"]) for each in found] == [at]
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.command import draguard
+from tests.command import draguard, findings
 from tests.structured import CLAIM, claim
 from webhook import validate
 from webhook.api.judgement import judge
@@ -244,7 +243,7 @@ class TestExpressions:
     ) -> None:
         file = tmp_path / "claim.yaml"
         file.write_text(SELECTED.replace("EXPRESSION", f'"{expression}"'))
-        (found,) = json.loads(draguard("validate", "--output", "json", file).out)["findings"]
+        (found,) = findings("validate", file)
         assert (found["rule"], found["line"], found["column"]) == (rule, 11, column)
         assert hint in found["hint"]
 
@@ -259,11 +258,7 @@ class TestExpressions:
     def test_policies_get_help_too(self, expression: str, hint: str, tmp_path: Path) -> None:
         file = tmp_path / "policy.yaml"
         file.write_text(POLICY.replace("EXPRESSION", expression))
-        (found,) = (
-            each
-            for each in json.loads(draguard("policy", "check", "--output", "json", file).out)["findings"]
-            if each["level"] == "error"
-        )
+        (found,) = (each for each in findings("policy", "check", file) if each["level"] == "error")
         assert (found["line"], found["hint"]) == (8, hint)
 
     @pytest.mark.parametrize("end", ["", "\n", "\n---\n"])
@@ -271,7 +266,7 @@ class TestExpressions:
     def test_an_error_at_the_end_is_shown_there_whatever_follows(self, spelled: str, end: str) -> None:
         manifest = SELECTED.replace("{expression: EXPRESSION}\n", f"\n            expression: {spelled}")
         manifest = manifest.replace("{}", 'device.attributes["gpu"') + end
-        (found,) = json.loads(draguard("validate", "-o", "json", "-", stdin=manifest.encode()).out)["findings"]
+        (found,) = findings("validate", "-", stdin=manifest)
         line = manifest.splitlines()[found["line"] - 1]
         assert line[: found["column"] - 1].endswith('["gpu"')
 
@@ -287,7 +282,7 @@ class TestExpressions:
             "   |                                           ^",
             "help: compare with == in place of =",
         ]
-        (found,) = json.loads(draguard("validate", "--output", "json", file).out)["findings"]
+        (found,) = findings("validate", file)
         assert "compilation failed: ERROR: <input>:1:15" in found["message"]
 
 
@@ -394,7 +389,7 @@ class TestDecoding:
     def test_it_does_not_hide_what_else_is_wrong(self, tmp_path: Path) -> None:
         file = tmp_path / "claim.yaml"
         file.write_text(CLAIM.replace("name: claim", "name: A, label: {}").replace("deviceClassName", "deviceClasName"))
-        found = json.loads(draguard("validate", "--output", "json", file).out)["findings"]
+        found = findings("validate", file)
         assert [(each["rule"], each["hint"]) for each in found] == [
             ("object-name", 'did you mean "a"?'),
             ("unknown-field", 'did you mean "labels"?'),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.command import Done, draguard
+from tests.command import Done, draguard, findings, reported
 from tests.policies import POLICY
 from tests.structured import CLAIM
 from webhook import validate
@@ -38,13 +37,8 @@ def write(folder: Path, files: dict[str, str]) -> Path:
     return folder
 
 
-def report(*arguments: str | Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(draguard("validate", "--output", "json", *arguments).out)
-    return found
-
-
 def left_out(*arguments: str | Path) -> dict[str, int]:
-    done = report(*arguments)
+    done = reported("validate", *arguments)
     assert done["findings"] == []
     return {each["reason"]: each["count"] for each in done["summary"]["notRead"]}
 
@@ -60,29 +54,29 @@ class TestPods:
             "1 without claims (of pods and workloads only extended resources are looked up; --all-pods judges them)\n",
             "",
         )
-        summary = report(folder)["summary"]
+        summary = reported("validate", folder)["summary"]
         assert (summary["withoutClaims"], summary["judged"]) == (1, 0)
 
     def test_they_are_judged_if_that_is_wanted(self, tmp_path: Path) -> None:
         folder = write(tmp_path, {"a.yaml": POD, "b.yaml": DEPLOYMENT})
-        assert [each["rule"] for each in report("--all-pods", folder)["findings"]] == ["dns-label", "dns-label"]
+        assert [each["rule"] for each in findings("validate", "--all-pods", folder)] == ["dns-label", "dns-label"]
 
     @pytest.mark.parametrize(
         "field",
         ["  resourceClaims: [{name: gpu}]\n", "  resourceclaim: [{}]\n", "  claims: [1]\n", "  nodeName: node-1\n"],
     )
     def test_pods_with_claims_and_misspelt_claims_are_judged(self, tmp_path: Path, field: str) -> None:
-        assert report(write(tmp_path, {"a.yaml": POD + field}))["summary"]["errors"] > 0
+        assert reported("validate", write(tmp_path, {"a.yaml": POD + field}))["summary"]["errors"] > 0
 
     def test_what_had_claims_is_judged(self, tmp_path: Path) -> None:
         old = POD + "  resourceClaims: [{name: gpu, resourceClaimName: claim}]\n"
         write(tmp_path, {"old/a.yaml": old, "new/a.yaml": POD})
-        found = report("--old", tmp_path / "old", tmp_path / "new")["findings"]
+        found = findings("validate", "--old", tmp_path / "old", tmp_path / "new")
         assert "pod-update" in {each["rule"] for each in found}
 
     def test_policies_apply_to_all_pods(self, tmp_path: Path) -> None:
         write(tmp_path, {"policies/p.yaml": POLICY.format(expression="'false'"), "a/a.yaml": POD})
-        done = report("--policies", tmp_path / "policies", tmp_path / "a")
+        done = reported("validate", "--policies", tmp_path / "policies", tmp_path / "a")
         assert [each["policy"]["name"] for each in done["findings"]] == ["names"]
         assert done["summary"]["withoutClaims"] == 0
 
@@ -142,10 +136,10 @@ class TestDirectories:
     def test_templates_that_are_named_are_read(self, tmp_path: Path) -> None:
         write(tmp_path, {"chart/Chart.yaml": "name: c\n", "chart/templates/a.yaml": WRONG})
         for named in (tmp_path / "chart/templates", tmp_path / "chart/templates/a.yaml"):
-            assert [each["rule"] for each in report(named)["findings"]] == ["object-name"]
+            assert [each["rule"] for each in findings("validate", named)] == ["object-name"]
 
     def test_a_directory_called_templates_is_read_if_there_is_no_chart(self, tmp_path: Path) -> None:
-        assert report(write(tmp_path, {"templates/a.yaml": WRONG}))["summary"]["errors"] == 1
+        assert reported("validate", write(tmp_path, {"templates/a.yaml": WRONG}))["summary"]["errors"] == 1
 
     @pytest.mark.parametrize(
         "names",
@@ -160,18 +154,18 @@ class TestDirectories:
     def test_patches_of_kustomizations_are_left_out(self, tmp_path: Path, names: str, file: str) -> None:
         folder = write(tmp_path, {f"overlay/{file}": f"{names}\n", "overlay/patch.yaml": WRONG, "base/a.yaml": CLAIM})
         assert left_out(folder) == {"kustomize-patch": 1}
-        assert report(folder / "overlay/patch.yaml")["summary"]["errors"] == 1
+        assert reported("validate", folder / "overlay/patch.yaml")["summary"]["errors"] == 1
 
     @pytest.mark.parametrize("names", ["patches: 3", "resources: [patch.yaml]", "patches: [", "[]"])
     def test_what_a_kustomization_takes_for_something_else_is_read(self, tmp_path: Path, names: str) -> None:
         folder = write(tmp_path, {"a/kustomization.yaml": f"{names}\n", "a/patch.yaml": WRONG})
-        assert [each["rule"] for each in report(folder)["findings"]] == ["object-name"]
+        assert [each["rule"] for each in findings("validate", folder)] == ["object-name"]
 
     @pytest.mark.parametrize("name", ["vendor", "node_modules"])
     def test_what_is_vendored_is_left_out_unless_it_is_named(self, tmp_path: Path, name: str) -> None:
         folder = write(tmp_path, {f"{name}/a.yaml": WRONG, "a.yaml": CLAIM})
         assert left_out(folder) == {"vendored": 1}
-        assert report(folder / name)["summary"]["errors"] == 1
+        assert reported("validate", folder / name)["summary"]["errors"] == 1
 
     @pytest.mark.parametrize(
         "text", ["a: [", '// see "a": b\n{"a": 1}', "\x00", "a: b\n---\n{{ x }}: [\n", "key: {{ x }}\n"]
@@ -179,10 +173,10 @@ class TestDirectories:
     def test_files_without_yaml_and_api_version_are_skipped(self, tmp_path: Path, text: str) -> None:
         folder = write(tmp_path, {"a.json": text})
         assert left_out(folder) == {"no-api-version": 1}
-        assert report(folder / "a.json")["summary"]["errors"] > 0
+        assert reported("validate", folder / "a.json")["summary"]["errors"] > 0
 
     def test_what_may_be_an_object_is_an_error(self, tmp_path: Path) -> None:
-        assert report(write(tmp_path, {"a.yaml": "apiVersion: ["}))["summary"]["errors"] == 1
+        assert reported("validate", write(tmp_path, {"a.yaml": "apiVersion: ["}))["summary"]["errors"] == 1
 
     @pytest.mark.parametrize("line", ["{{ if .x }}", "{{- range $i }}", "name: {{ .name }}", "- {{ toYaml .x }}"])
     def test_templates_that_are_not_yaml_yet_are_left_out(self, tmp_path: Path, line: str) -> None:
@@ -194,25 +188,25 @@ class TestDirectories:
             "}\nspec", "\nspec"
         )
         text = text.replace("name: A, namespace", "name: A\n  namespace")
-        assert [each["rule"] for each in report(write(tmp_path, {"a.yaml": text}))["findings"]] == ["object-name"]
+        assert [each["rule"] for each in findings("validate", write(tmp_path, {"a.yaml": text}))] == ["object-name"]
 
     @pytest.mark.parametrize("value", ["name: ${FOO}", "name: __FOO__", "- {{ x }}", "{{ x }}"])
     @pytest.mark.parametrize("more", ["", "\n---\napiVersion: ["])
     def test_text_of_another_document_hides_none(self, tmp_path: Path, value: str, more: str) -> None:
         text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  x: |\n    " + value + "\n---\n" + WRONG
-        done = report(write(tmp_path, {"a.yaml": text + more}))
+        done = reported("validate", write(tmp_path, {"a.yaml": text + more}))
         assert sorted(each["rule"] for each in done["findings"]) == ["object-name", *(["unreadable"] if more else [])]
         assert done["summary"]["notRead"] == []
 
     def test_only_the_documents_that_are_templates_are_left_out(self, tmp_path: Path) -> None:
         texts = [CLAIM.replace("name: claim", "name: __A__"), "apiVersion: v1\nkind: {{ .kind }}\n", WRONG]
-        done = report(write(tmp_path, {"a.yaml": "\n---\n".join(texts)}))
+        done = reported("validate", write(tmp_path, {"a.yaml": "\n---\n".join(texts)}))
         assert [each["count"] for each in done["summary"]["notRead"]] == [2]
         assert [each["rule"] for each in done["findings"]] == ["object-name"]
 
     def test_a_value_that_looks_like_a_placeholder_is_none(self, tmp_path: Path) -> None:
         text = WRONG + "    config:\n    - opaque:\n        driver: d\n        parameters:\n          name: ${FOO}\n"
-        done = report(write(tmp_path, {"a.yaml": text}))
+        done = reported("validate", write(tmp_path, {"a.yaml": text}))
         assert [each["rule"] for each in done["findings"]] == ["object-name"]
         assert done["summary"]["notRead"] == []
 
@@ -236,8 +230,8 @@ class TestGit:
     def test_what_it_ignores_is_left_out_unless_it_is_named(self, repository: Path) -> None:
         write(repository, {".gitignore": "out/\n/b.yaml\n", "out/a.yaml": WRONG, "b.yaml": WRONG, "a.yaml": CLAIM})
         assert left_out(repository) == {"ignored-by-git": 2}
-        assert report(repository / "out")["summary"]["errors"] == 1
-        assert report(repository / "b.yaml")["summary"]["errors"] == 1
+        assert reported("validate", repository / "out")["summary"]["errors"] == 1
+        assert reported("validate", repository / "b.yaml")["summary"]["errors"] == 1
 
     def test_a_directory_below_is_left_out_by_what_is_above_it(self, repository: Path) -> None:
         write(repository, {".gitignore": "*.tmp.yaml\n", "deep/a.tmp.yaml": WRONG, "deep/a.yaml": CLAIM})
@@ -246,7 +240,7 @@ class TestGit:
     def test_what_is_tracked_is_read(self, repository: Path) -> None:
         write(repository, {".gitignore": "*.yaml\n", "a.yaml": WRONG})
         subprocess.run(["git", "-C", repository, "add", "-f", "a.yaml"], check=True)  # noqa: S607
-        assert report(repository)["summary"]["errors"] == 1
+        assert reported("validate", repository)["summary"]["errors"] == 1
 
     def test_a_hook_may_name_another_directory(self, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         write(repository, {".gitignore": "b.yaml\n", "deep/b.yaml": WRONG, "deep/a.yaml": CLAIM})
@@ -256,11 +250,11 @@ class TestGit:
     def test_without_git_all_is_read(self, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         write(repository, {".gitignore": "b.yaml\n", "b.yaml": WRONG, "a.yaml": CLAIM})
         monkeypatch.setenv("PATH", str(repository))
-        assert report(repository)["summary"]["errors"] == 1
+        assert reported("validate", repository)["summary"]["errors"] == 1
 
     def test_a_broken_repository_hides_nothing(self, tmp_path: Path) -> None:
         write(tmp_path, {".git": "gitdir: nowhere\n", ".gitignore": "a.yaml\n", "a.yaml": WRONG})
-        assert report(tmp_path)["summary"]["errors"] == 1
+        assert reported("validate", tmp_path)["summary"]["errors"] == 1
 
 
 CLASS = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: CLASS}\n"
@@ -283,7 +277,7 @@ class TestNeighbours:
     """A repository may hold examples for several clusters."""
 
     def rules(self, folder: Path, *options: str | Path) -> set[str]:
-        return {each["rule"] for each in report(folder, *options)["findings"]} - {"claim-not-used"}
+        return {each["rule"] for each in findings("validate", folder, *options)} - {"claim-not-used"}
 
     def test_a_class_is_missing_where_the_same_file_has_others(self, tmp_path: Path) -> None:
         other = CLASS.replace("CLASS", "nic.sample.org")
@@ -311,8 +305,8 @@ class TestNeighbours:
 
     def test_only_a_cluster_tells_that_a_class_does_not_exist(self, tmp_path: Path) -> None:
         write(tmp_path, {"a.yaml": f"{CLAIM}---\n{CLASS.replace('CLASS', 'nic.sample.org')}"})
-        (guess,) = report(tmp_path / "a.yaml")["findings"]
-        (known,) = report(tmp_path / "a.yaml", "--cluster", tmp_path / "a.yaml")["findings"]
+        (guess,) = findings("validate", tmp_path / "a.yaml")
+        (known,) = findings("validate", tmp_path / "a.yaml", "--cluster", tmp_path / "a.yaml")
         assert "is not among these manifests" in guess["message"]
         assert "does not exist" in known["message"]
 

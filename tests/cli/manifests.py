@@ -1,11 +1,10 @@
-"""Manifests, and what draguard validate reports."""
+"""Manifests, and the rules that they break."""
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tests.command import draguard
+from tests.command import findings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,12 +50,5 @@ OLD_POD = POD + "    source:\n      resourceClaimName: claim\n"
 NEW_POD = POD + "    resourceClaimName: claim\n"
 
 
-def report(*arguments: str | Path, stdin: bytes = b"") -> dict[str, Any]:
-    done = draguard("validate", "--output", "json", *arguments, stdin=stdin)
-    assert done.err == ""
-    read: dict[str, Any] = json.loads(done.out)
-    return read
-
-
-def rules(*arguments: str | Path, stdin: bytes = b"") -> list[tuple[str, str]]:
-    return [(each["rule"], each["field"]) for each in report(*arguments, stdin=stdin)["findings"]]
+def rules(*arguments: str | Path, stdin: str = "") -> list[tuple[str, str]]:
+    return [(each["rule"], each["field"]) for each in findings("validate", *arguments, stdin=stdin)]

@@ -11,7 +11,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from tests.command import draguard
+from tests.command import draguard, findings
 from webhook.cli.validate import inorder
 
 if TYPE_CHECKING:
@@ -424,7 +424,7 @@ def test_only_fixes_that_can_be_applied_are_counted(tmp_path: Path) -> None:
     file = tmp_path / "m.yaml"
     file.write_text(SHARED, encoding="utf-8")
     assert draguard("validate", file).out.endswith("3 errors\nfixable: 1 with --fix\n")
-    fixes = [each["fix"] for each in json.loads(draguard("validate", "-o", "json", file).out)["findings"]]
+    fixes = [each["fix"] for each in findings("validate", file)]
     assert sorted(map(str, fixes)) == ["None", "None", "safe"]
     done = draguard("validate", "--fix", file)
     assert "fixed 1 finding in 1 file; 2 left" in done.out

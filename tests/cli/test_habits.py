@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import subprocess
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.command import ROOT, Done, draguard, process
+from tests.command import ROOT, Done, draguard, findings, process, reported
 from webhook.cli.arguments import ALIASES, make_parser
 from webhook.cli.completion.commands import described, every
 
@@ -303,10 +302,9 @@ class TestPipes:
         (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
         (tmp_path / "b.yaml").write_text("c: d\n", encoding="utf-8")
         for options in ((), ("--jobs", "2")):
-            done = draguard("validate", "-o", "json", tmp_path, *options)
-            findings = json.loads(done.out)["findings"]
-            assert [each["field"] for each in findings] == found
-            assert {each["rule"] for each in findings} <= {"not-served", "not-an-object"}
+            reports = findings("validate", tmp_path, *options)
+            assert [each["field"] for each in reports] == found
+            assert {each["rule"] for each in reports} <= {"not-served", "not-an-object"}
 
     def test_a_kustomization_need_not_state_its_kind(self, tmp_path: Path) -> None:
         (tmp_path / "kustomization.yaml").write_text("resources: [a.yaml]\n", encoding="utf-8")
@@ -358,7 +356,7 @@ class TestMatrix:
             [f"{BAD}:2:1:", "not-served", "-", "error", "error"],
             [f"{BAD}:9:3:", "max-items", "error", "-", "-"],
         ]
-        found = json.loads(draguard("validate", "-o", "json", "--kubernetes-version", "1.31,1.30,1.36", BAD).out)
+        found = reported("validate", "--kubernetes-version", "1.31,1.30,1.36", BAD)
         assert [each["releases"] for each in found["findings"]] == [["1.31", "1.36"], ["1.30"]]
 
     def test_a_line_names_the_releases_that_have_it(self) -> None:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.cli.simulating import CLUSTER, DEPLOYMENT
-from tests.command import draguard
+from tests.command import draguard, reported
 from tests.simulation import clusters
 from webhook.cli import match
 
@@ -56,8 +56,7 @@ class TestMatch:
         )
 
     def test_a_class_for_machines(self) -> None:
-        done = draguard("match", CLUSTER, "--cluster", CLUSTER, "--output", "json")
-        found = [each for each in json.loads(done.out) if each["kind"] == "DeviceClass"]
+        found = [each for each in reported("match", CLUSTER, "--cluster", CLUSTER) if each["kind"] == "DeviceClass"]
         assert [(each["name"], each["matching"], each["devices"]) for each in found] == [("gpu.example.com", 8, 8)]
 
     def test_the_schema_holds(self, tmp_path: Path) -> None:
@@ -98,8 +97,7 @@ class TestMatch:
         expression = 'device.attributes["gpu.example.com"].uuid == "none"'
         done = draguard("match", "-e", expression, "--cluster", slices)
         assert done.out.splitlines()[-1] == "  and 380 more devices, false for other reasons (--output json has all)"
-        done = draguard("match", "-e", expression, "--cluster", slices, "--output", "json")
-        assert len(json.loads(done.out)[0]["rows"]) == 400
+        assert len(reported("match", "-e", expression, "--cluster", slices)[0]["rows"]) == 400
 
     def test_devices_of_incomplete_pools_are_not_had(self, tmp_path: Path) -> None:
         slices = tmp_path / "slices.yaml"

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.manifests import CLAIM, CLAIM_V1, CONFIG_MAP, NEW_POD, report, rules
-from tests.command import draguard
+from tests.cli.manifests import CLAIM, CLAIM_V1, CONFIG_MAP, NEW_POD, rules
+from tests.command import draguard, findings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,14 +19,14 @@ class TestOld:
 
     def test_what_may_not_change_is_found_in_the_new_state(self, write: Callable[..., Path]) -> None:
         folder = write(old__a=CLAIM, new__b=f"{CONFIG_MAP}---\n{self.CHANGED}")
-        (found,) = report("--old", folder / "old", folder / "new")["findings"]
+        (found,) = findings("validate", "--old", folder / "old", folder / "new")
         assert (found["file"], found["line"], found["rule"]) == (f"{folder}/new/b.yaml", 11, "immutable")
         assert found["hint"] == "delete the object and create it again"
 
     def test_objects_of_one_state_only_are_no_problem(self, write: Callable[..., Path]) -> None:
         gone, new = CLAIM.replace("name: claim", "name: gone"), CLAIM.replace("name: claim", "name: new")
         folder = write(old=f"{gone}---\n{CLAIM}", new=f"{new}---\n{CLAIM}")
-        assert report("--old", folder / "old.yaml", folder / "new.yaml")["findings"] == []
+        assert findings("validate", "--old", folder / "old.yaml", folder / "new.yaml") == []
 
     def test_an_old_state_of_other_objects_is_noted(self, write: Callable[..., Path]) -> None:
         other = CLAIM.replace("name: claim", "name: other")
@@ -70,7 +70,7 @@ class TestOld:
     def test_old_states_come_from_several_paths_and_from_standard_input(self, write: Callable[..., Path]) -> None:
         folder = write(old=CONFIG_MAP, new=self.CHANGED)
         old = ["--old", str(folder / "old.yaml"), "--old", "-"]
-        assert rules(*old, folder / "new.yaml", stdin=CLAIM.encode()) == [("immutable", "spec")]
+        assert rules(*old, folder / "new.yaml", stdin=CLAIM) == [("immutable", "spec")]
 
     @pytest.mark.parametrize(
         ("old", "new", "found"),
@@ -128,7 +128,7 @@ class TestOld:
 
     def test_an_old_state_that_cannot_be_read_is_found(self, write: Callable[..., Path]) -> None:
         folder = write(old="a: [", new=CLAIM)
-        (found,) = report("--old", folder / "old.yaml", folder / "new.yaml")["findings"]
+        (found,) = findings("validate", "--old", folder / "old.yaml", folder / "new.yaml")
         assert (found["file"], found["rule"]) == (f"{folder}/old.yaml", "unreadable")
 
     def test_other_values_than_objects_are_not_old_states(self, write: Callable[..., Path]) -> None:
@@ -152,9 +152,9 @@ class TestOld:
         folder = write(old=claim, new=f"{claim}status: {{devices: [{{driver: a.b, pool: p, device: d}}]}}\n")
         old, new = folder / "old.yaml", folder / "new.yaml"
         for options in ((), ("--old", old)):
-            (found,) = [each for each in report(*options, new)["findings"] if each["rule"].startswith("status-")]
+            (found,) = [each for each in findings("validate", *options, new) if each["rule"].startswith("status-")]
             assert "--subresource status" in found["hint"]
-        assert [each["rule"] for each in report("--old", old, "--subresource", "status", new)["findings"]] != []
+        assert [each["rule"] for each in findings("validate", "--old", old, "--subresource", "status", new)] != []
 
     def test_a_status_needs_an_old_state(self, write: Callable[..., Path]) -> None:
         done = draguard("validate", "--subresource", "status", write(new=CLAIM))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.command import ROOT, draguard
+from tests.command import ROOT, draguard, reported
 from webhook.cli.options import refused
 from webhook.cli.policy import test as suites
 from webhook.cli.validate import judge, references
@@ -162,7 +162,7 @@ def test_policy_test_runs_all_other_cases(monkeypatch: pytest.MonkeyPatch) -> No
         return original(case, *arguments)
 
     directory = ROOT / "policies/admin-access"
-    before = json.loads(draguard("policy", "test", "-o", "json", directory).out)["suites"][0]["cases"]
+    before = reported("policy", "test", directory)["suites"][0]["cases"]
     original = Request.of
     monkeypatch.setattr(Request, "of", broken)
     done = draguard("policy", "test", "-o", "json", directory)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.cli.policy.manifests import findings
+from tests.command import findings
 from tests.policy.examples import POD
 from tests.policy.examples import spec as with_spec
 

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tests.cli.simulating import CLUSTER, DEPLOYMENT, simulated
-from tests.command import ROOT, draguard
+from tests.command import ROOT, draguard, reported
 from tests.simulation import clusters
 from tests.structured import claim
 from webhook.budget import DeadlineExceededError, current
@@ -172,8 +172,7 @@ class TestFit:
         assert done.code == 0
 
     def test_for_machines(self) -> None:
-        done = draguard("simulate", "--output", "json", DEPLOYMENT, "--cluster", CLUSTER, "--fit")
-        found = json.loads(done.out)
+        found = reported("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--fit")
         assert (found["pods"], found["nodes"]) == (1, {"node-b": 1})
         assert found["last"]["condition"]["reason"] == "Unschedulable"
 
@@ -668,8 +667,8 @@ spec:
 
 def test_pods_of_other_projects_are_scheduled(tmp_path: Path) -> None:
     (tmp_path / "ray.yaml").write_text(RAY)
-    done = draguard("simulate", tmp_path / "ray.yaml", "--cluster", CLUSTER, "--output", "json")
-    assert [each["name"].startswith("ray-") for each in json.loads(done.out)] == [True, True]
+    answers = simulated(tmp_path / "ray.yaml", "--cluster", CLUSTER)
+    assert [each["name"].startswith("ray-") for each in answers] == [True, True]
 
 
 def test_kustomizations_are_rendered(tmp_path: Path) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
-from tests.command import draguard
+from tests.command import draguard, reported
 from tests.simulation import clusters
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def test_what_concerns_every_pod_is_said_once(tmp_path: Path) -> None:
     assert "  a, request r: 3 devices, 3 of the class; 4 are wanted\n" in text
     assert text.count("does not apply DeviceTaintRules") == 1
     assert text.splitlines()[-3].startswith("note: the scheduler of Kubernetes 1.36 does not apply DeviceTaintRules")
-    found = json.loads(draguard("simulate", "--output", "json", *paths).out)
+    found = reported("simulate", *paths)
     assert [len(each["why"]["notes"]) for each in found] == [1, 1, 0]
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from tests.command import ROOT, SCRIPT, draguard
+from tests.command import ROOT, SCRIPT, draguard, findings, reported
 from webhook.api.versions import NEWEST
 from webhook.engine import cases
 
@@ -54,7 +54,7 @@ def failure(tmp_path: Path, *, case: str, action: str = "Deny", policy: str = PO
     """Run a failing case, and return its report."""
     (tmp_path / "p.yaml").write_text(policy + BINDING.replace("ACTION", action), encoding="utf-8")
     (tmp_path / "tests.yaml").write_text(f"cases:\n- {case}\n", encoding="utf-8")
-    report = json.loads(draguard("policy", "test", "-o", "json", tmp_path).out)
+    report = reported("policy", "test", tmp_path)
     (found,) = [each for each in report["findings"] if each["rule"] == "case"]
     return str(found["message"])
 
@@ -170,20 +170,15 @@ class TestSelection:
     def test_warnings_are_about_the_named_files(self, new: Path) -> None:
         (new / "other.yaml").write_text(POLICY + BINDING.replace("ACTION", "Deny"), encoding="utf-8")
         about = {
-            name: {each["file"].rpartition("/")[2] for each in self.findings(new / name)}
+            name: {each["file"].rpartition("/")[2] for each in findings("policy", "test", new / name)}
             for name in ("policy.yaml", "other.yaml", "tests.yaml", "")
         }
         assert about == {"policy.yaml": set(), "other.yaml": {"other.yaml"}, "tests.yaml": set(), "": {"other.yaml"}}
 
-    @staticmethod
-    def findings(path: Path) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads(draguard("policy", "test", "-o", "json", path).out)["findings"]
-        return found
-
     def test_a_failure_stands_at_its_own_line(self, new: Path) -> None:
         tests = new / "tests.yaml"
         tests.write_text(tests.read_text(encoding="utf-8").replace("value: 3", "value: 1"), encoding="utf-8")
-        report = json.loads(draguard("policy", "test", "--filter", "not", "-o", "json", new).out)
+        report = reported("policy", "test", "--filter", "not", new)
         (case,) = report["suites"][0]["cases"]
         lines = tests.read_text(encoding="utf-8").splitlines()
         assert lines[case["line"] - 1] == "- name: three are not"

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.cli.manifests import CLAIM, CLAIM_V1, CONFIG_MAP, NEW_POD, OLD_POD, report, rules
-from tests.command import ROOT, SCRIPT, Done, draguard
+from tests.cli.manifests import CLAIM, CLAIM_V1, CONFIG_MAP, NEW_POD, OLD_POD, rules
+from tests.command import ROOT, SCRIPT, Done, draguard, findings, reported
 from webhook.api.versions import NEWEST
 from webhook.cli import main
 from webhook.cli.console import progress
@@ -68,7 +68,7 @@ class TestFindings:
     def test_they_are_sorted_by_line_within_a_document(self, write: Callable[..., Path]) -> None:
         text = CLAIM.replace("name: claim", "name: A").replace("gpu.example.com", "B") + "status:\n  driverName: c\n"
         folder = write(a=f"{text}---\n{text.replace('name: A', 'name: B')}")
-        found = report(folder)["findings"]
+        found = findings("validate", folder)
         assert [(each["document"], each["line"]) for each in found] == [
             (1, 4),
             (1, 7),
@@ -80,7 +80,7 @@ class TestFindings:
 
     def test_they_name_the_object_and_the_release(self, write: Callable[..., Path]) -> None:
         folder = write(a=CLAIM.replace("gpu.example.com", "GPU"))
-        (found,) = report("--kubernetes-version", "1.28", folder)["findings"]
+        (found,) = findings("validate", "--kubernetes-version", "1.28", folder)
         assert found.pop("fingerprint")
         assert found | {"message": ""} == {
             "file": f"{folder}/a.yaml",
@@ -111,7 +111,7 @@ class TestFindings:
 
     def test_one_unreadable_document_does_not_hide_the_others(self, write: Callable[..., Path]) -> None:
         folder = write(a=f"a: [\n---\n{CLAIM.replace('gpu', 'G')}---\nb: 1\nb: 2\n", b="apiVersion: \x00")
-        found = report(folder)["findings"]
+        found = findings("validate", folder)
         assert [(each["rule"], each["line"]) for each in found] == [
             ("unreadable", 2),
             ("dns-subdomain", 9),
@@ -124,20 +124,20 @@ class TestFindings:
             "  apiVersion", "- apiVersion"
         )
         folder = write(a=f"apiVersion: v1\nkind: List\nitems:\n{items}")
-        (found,) = report(folder)["findings"]
+        (found,) = findings("validate", folder)
         assert (found["line"], found["field"]) == (17, "spec.resourceClassName")
 
     def test_json_is_read_too(self) -> None:
         text = (
-            b'{"apiVersion": "resource.k8s.io/v1alpha2", "kind": "ResourceClass",\n'
-            b' "metadata": {"name": "A"}, "driverName": "d"}'
+            '{"apiVersion": "resource.k8s.io/v1alpha2", "kind": "ResourceClass",\n'
+            ' "metadata": {"name": "A"}, "driverName": "d"}'
         )
-        (found,) = report("-", stdin=text)["findings"]
+        (found,) = findings("validate", "-", stdin=text)
         assert (found["file"], found["line"], found["column"], found["rule"]) == ("<stdin>", 2, 15, "object-name")
 
     def test_an_expression_is_wrong_at_a_character(self) -> None:
         selector = "|-\n        device.driver == 'a' &&\n        device.atributes['a'].model == 'x'\n"
-        (found,) = report("-", stdin=(CLASS_WITH_SELECTOR + selector).encode())["findings"]
+        (found,) = findings("validate", "-", stdin=CLASS_WITH_SELECTOR + selector)
         assert (found["rule"], found["line"], found["column"]) == ("cel-selector", 9, 15)
 
 
@@ -183,7 +183,7 @@ class TestUnknownKinds:
     def test_a_misspelt_kind_or_version_is_no_kind_of_somebody_else(
         self, head: str, line: int, message: str, hint: str
     ) -> None:
-        (found,) = report("-", stdin=f"{head}\nmetadata:\n  name: a\n".encode())["findings"]
+        (found,) = findings("validate", "-", stdin=f"{head}\nmetadata:\n  name: a\n")
         assert (found["rule"], found["level"], found["line"]) == ("not-served", "error", line)
         assert found["message"].startswith(message)
         assert found["hint"].startswith(hint)
@@ -203,16 +203,16 @@ class TestUnknownKinds:
         pod = "containers: [{name: c, image: i}], resourceClaims: [{name: x, resourceClaimName: x}]"
         template = "spec: {template: {spec: {%s}}}\n" if kind == "Deployment" else "spec: {%s}\n"
         for spec, expected in ((template % pod, said), (template % "containers: [{name: c, image: i}]", "")):
-            found = report("-", stdin=f"{version}kind: {kind}\nmetadata: {{name: a}}\n{spec}".encode())["findings"]
+            found = findings("validate", "-", stdin=f"{version}kind: {kind}\nmetadata: {{name: a}}\n{spec}")
             assert [each["rule"] for each in found if each["level"] == "error"] == ["not-served"] * bool(expected)
             assert all(each["message"].startswith(expected) for each in found if each["level"] == "error")
 
     @pytest.mark.parametrize("version", ["x.resource.k8s.io/v1", "example.com/v1", "[v1]", "1"])
     def test_of_other_groups_nothing_is_said(self, version: str) -> None:
-        assert report("-", stdin=f"apiVersion: {version}\nkind: ResourceClaim\n".encode())["findings"] == []
+        assert findings("validate", "-", stdin=f"apiVersion: {version}\nkind: ResourceClaim\n") == []
 
     def test_text_where_yaml_reads_something_else_wants_quotes(self) -> None:
-        (found,) = report("-", stdin=CLAIM_V1.replace("gpu.example.com", "y").encode())["findings"]
+        (found,) = findings("validate", "-", stdin=CLAIM_V1.replace("gpu.example.com", "y"))
         assert found["hint"].startswith("if a string is meant, put it in quotes")
 
 
@@ -249,7 +249,7 @@ class TestSummary:
         assert draguard("validate", folder).out.endswith(
             "\n6 documents in 2 files: no problems; 5 skipped (of other kinds: 3 plain data, 2 ConfigMap)\n"
         )
-        assert report(folder)["summary"] == {
+        assert reported("validate", folder)["summary"] == {
             "files": 2,
             "documents": 6,
             "judged": 1,
@@ -301,7 +301,7 @@ class TestReleases:
         self, manifest: str, hint: str, write: Callable[..., Path]
     ) -> None:
         text = f"{{apiVersion: resource.k8s.io/v1alpha2, metadata: {{name: c, namespace: a}}, {manifest}}}"
-        (found,) = report("--kubernetes-version", "1.34", write(a=text))["findings"]
+        (found,) = findings("validate", "--kubernetes-version", "1.34", write(a=text))
         assert found["rule"] == "not-served"
         assert hint in found["hint"]
 
@@ -313,7 +313,7 @@ class TestReleases:
         manifest = write(
             a=f"{{apiVersion: resource.k8s.io/{version}, kind: {kind}, metadata: {{name: a}}, spec: {{}}}}"
         )
-        (found,) = report("--kubernetes-version", release, manifest)["findings"]
+        (found,) = findings("validate", "--kubernetes-version", release, manifest)
         assert found["rule"] == "not-served"
         assert "convert" not in found["hint"]
         assert draguard("convert", "--kubernetes-version", release, manifest).code == 1
@@ -326,9 +326,7 @@ class TestReleases:
         assert (done.code, done.err) == (0, "")
         assert f"note: {said}; later releases refuse it\n" in done.out
         assert "judged as" not in draguard("validate", "--kubernetes-version", "1.30", folder).out
-        assert json.loads(draguard("validate", "-o", "json", folder).out)["remarks"] == [
-            f"{said}; later releases refuse it"
-        ]
+        assert reported("validate", folder)["remarks"] == [f"{said}; later releases refuse it"]
         (run,) = json.loads(draguard("validate", "-o", "sarif", folder).out)["runs"]
         assert said in run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"]
         assert f"::notice::{said}" in draguard("validate", "-o", "github", folder).out
@@ -346,21 +344,21 @@ class TestReleases:
         other = OLD_POD.replace("name: pod", "name: other")
         # Before them and after them, and whatever the other file holds.
         folder = write(a=f"{OLD_POD}---\n{CLAIM}---\n{other}", b=f"{NEW_POD}---\n{CLAIM_V1}")
-        assert report(folder)["findings"] == []
+        assert findings("validate", folder) == []
 
     def test_a_pod_alone_in_its_file_follows_the_claims_of_its_directory(self, write: Callable[..., Path]) -> None:
         folder = write(old__claim=CLAIM, old__pod=OLD_POD, new__claim=CLAIM_V1, new__pod=NEW_POD)
-        assert report(folder)["findings"] == []
+        assert findings("validate", folder) == []
 
     @pytest.mark.parametrize("beside", [CONFIG_MAP, f"{CLAIM}---\n{OTHER_V1}"], ids=["no claims", "of no one release"])
     def test_otherwise_a_pod_is_judged_by_the_newest_release(self, beside: str, write: Callable[..., Path]) -> None:
         folder = write(a=f"{beside}---\n{OLD_POD}")
-        (found,) = report(folder)["findings"]
+        (found,) = findings("validate", folder)
         assert (found["rule"], found["kubernetes"]) == ("unknown-field", f"1.{NEWEST}")
 
     def test_a_stated_release_judges_pods_too(self, write: Callable[..., Path]) -> None:
         folder = write(a=f"{CLAIM}---\n{NEW_POD}")
-        (found,) = report("--kubernetes-version", "1.29", folder)["findings"]
+        (found,) = findings("validate", "--kubernetes-version", "1.29", folder)
         assert (found["rule"], found["kubernetes"]) == ("unknown-field", "1.29")
 
     def test_findings_of_pods_keep_their_place(self, write: Callable[..., Path]) -> None:
@@ -520,8 +518,7 @@ spec:
 
 
 def levels(*arguments: str, stdin: str) -> list[tuple[str, str]]:
-    done = draguard("validate", "--output", "json", *arguments, "-", stdin=stdin.encode())
-    return [(finding["level"], finding["rule"]) for finding in json.loads(done.out)["findings"]]
+    return [(finding["level"], finding["rule"]) for finding in findings("validate", *arguments, "-", stdin=stdin)]
 
 
 class TestFeatureGates:
@@ -668,7 +665,7 @@ def test_a_misspelt_kind_of_kubernetes_is_no_kind_of_another_project(command: tu
         "acme.io/v1": "Deploymnt",
     }
     text = "\n---\n".join(f"apiVersion: {version}\nkind: {kind}" for version, kind in kinds.items())
-    done = json.loads(draguard(*command, "-o", "json", "-", stdin=text.encode()).out)
+    done = reported(*command, "-", stdin=text)
     found = [(each["rule"], each["line"], each["hint"]) for each in done["findings"]]
     assert found == [
         ("not-served", 2, 'did you mean "MutatingAdmissionPolicy"?'),

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from tests.command import draguard
+from tests.command import draguard, findings
 
 CLASS = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: a}\nspec:\n  selectors:\n  - cel:\n"
 BELOW = "write it on the line below `expression: |`, indented"
@@ -73,6 +71,6 @@ def test_a_text_that_is_indented_too_little_is_shown_where_it_begins() -> None:
     ],
 )
 def test_a_comment_that_takes_in_joined_lines_is_found(written: str, at: tuple[int, int] | None) -> None:
-    done = draguard("validate", "-ojson", "-", stdin=f"{CLASS}      expression: {written}\n".encode())
-    found = [each for each in json.loads(done.out)["findings"] if each["rule"] == "selector-comment"]
+    judged = findings("validate", "-", stdin=f"{CLASS}      expression: {written}\n")
+    found = [each for each in judged if each["rule"] == "selector-comment"]
     assert [(each["line"], each["column"]) for each in found] == ([at] if at else [])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from tests.command import ROOT, draguard
+from tests.command import ROOT, draguard, findings
 from tests.structured import claim
 from webhook.cli.validate import references
 from webhook.documents.blocks import read_blocks
@@ -448,8 +448,8 @@ class TestMistypedNames:
     def test_only_what_can_hardly_be_a_driver_of_its_own_is_found(
         self, class_name: str, driver: str, found: list[str]
     ) -> None:
-        done = json.loads(draguard("validate", "-o", "json", "-", stdin=self.claim(class_name, driver).encode()).out)
-        hints = [each["hint"] for each in done["findings"] if each["rule"] == "mistyped-driver"]
+        judged = findings("validate", "-", stdin=self.claim(class_name, driver))
+        hints = [each["hint"] for each in judged if each["rule"] == "mistyped-driver"]
         assert sorted(hints) == sorted(f'did you mean "{each}"?' for each in found)
 
     @pytest.mark.parametrize(
@@ -463,8 +463,8 @@ class TestMistypedNames:
     def test_a_driver_that_is_there_has_the_name_that_it_has(self, kind: str, name: str, spec: str) -> None:
         text = self.claim("gpus.example.com", "gpu.nvdia.com")
         text += f"\n---\napiVersion: resource.k8s.io/v1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec: {spec}\n"
-        done = json.loads(draguard("validate", "-o", "json", "-", stdin=text.encode()).out)
-        assert "mistyped-driver" not in {each["rule"] for each in done["findings"]}
+        judged = findings("validate", "-", stdin=text)
+        assert "mistyped-driver" not in {each["rule"] for each in judged}
 
     @pytest.mark.parametrize(
         ("driver", "hint"),
@@ -485,8 +485,8 @@ kind: DeviceClass
 metadata: {{name: gpu}}
 spec: {{selectors: [{{cel: {{expression: 'true && "{driver}" == device.driver'}}}}]}}
 """
-        done = json.loads(draguard("validate", "-o", "json", "-", stdin=text.encode()).out)
-        found = [(each["hint"], each["line"]) for each in done["findings"] if each["rule"] == "mistyped-driver"]
+        judged = findings("validate", "-", stdin=text)
+        found = [(each["hint"], each["line"]) for each in judged if each["rule"] == "mistyped-driver"]
         assert found == ([(hint, 5)] if hint else [])
 
 
@@ -504,8 +504,8 @@ spec:
       expression: >-
         device.driver == "gpu.nvidia.com" && {expression}
 """
-    done = json.loads(draguard("validate", "-o", "json", "-", stdin=text.encode()).out)
-    assert sorted(each["rule"] for each in done["findings"]) == [
+    judged = findings("validate", "-", stdin=text)
+    assert sorted(each["rule"] for each in judged) == [
         "attribute-not-of-driver",
         "attribute-not-of-driver",
         "attribute-optional",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.command import ROOT, draguard
+from tests.command import ROOT, draguard, findings
 from webhook.explain.examples import example
 from webhook.explain.places import kinds, rules
 from webhook.explain.query import explain
@@ -49,10 +48,9 @@ def found(rule: str, shown: Example, manifest: str, where: Path) -> list[tuple[s
     if shown.run.split()[0] in {"convert", "mutate"}:  # they print what becomes of manifests, and findings as text
         done = draguard(*command, manifests)
         return [(each[3], int(each[2]), each[4]) for each in _FOUND.finditer(done.out + done.err)]
-    done = draguard(*command, "--output", "json", manifests)
     return [
         (each["rule"], each["line"], " ".join(each["message"].split()))
-        for each in json.loads(done.out)["findings"]
+        for each in findings(*command, manifests)
         if each["rule"] == rule or each["level"] == "error"
     ]
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from textwrap import dedent
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.command import draguard
+from tests.command import findings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -219,8 +218,7 @@ def found(folder: Path, text: str, *options: str) -> tuple[list[str], str]:
     """Validate a text; return the rules with findings, and the fixed text."""
     file = folder / "all.yaml"
     file.write_text(text, encoding="utf-8")
-    done = draguard("validate", "--output", "json", *options, file)
-    rules = [each["rule"] for each in json.loads(done.out)["findings"] if each["level"] != "note"]
+    rules = [each["rule"] for each in findings("validate", *options, file) if each["level"] != "note"]
     return rules, file.read_text(encoding="utf-8")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from functools import cache
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.command import ROOT, draguard
+from tests.command import ROOT, findings
 from webhook.documents import Document, parse
 from webhook.documents.edits import Edit, apply
 from webhook.fixing.nodes import PlacedNode, tree_of
@@ -110,13 +109,12 @@ def broken(text: str, dice: Random) -> Iterator[tuple[str, str]]:
             yield mistake.__name__, apply(text, dice.choice(edits))
 
 
-def findings(folder: Path, *options: str) -> dict[str, list[dict[str, Any]]]:
+def by_file(folder: Path, *options: str) -> dict[str, list[dict[str, Any]]]:
     """Validate a directory; return the findings in each file."""
-    done = draguard("validate", "--output", "json", *options, folder)
-    by_file: dict[str, list[dict[str, Any]]] = {}
-    for each in json.loads(done.out)["findings"]:
-        by_file.setdefault(Path(each["file"]).name, []).append(each)
-    return by_file
+    found: dict[str, list[dict[str, Any]]] = {}
+    for each in findings("validate", *options, folder):
+        found.setdefault(Path(each["file"]).name, []).append(each)
+    return found
 
 
 def rules(found: list[dict[str, Any]]) -> list[str]:
@@ -131,7 +129,7 @@ def test_fixes_bring_back_what_was_there(tmp_path: Path) -> None:
     files.mkdir()
     for number, text in enumerate(manifests()):
         (originals / f"{number}.yaml").write_text(text, encoding="utf-8")
-    said = findings(originals).items()
+    said = by_file(originals).items()
     wrong = {name for name, found in said if rules(found) or any(each["fix"] == "safe" for each in found)}
     texts: dict[str, tuple[str, str]] = {}
     for file in sorted(originals.iterdir()):
@@ -141,8 +139,8 @@ def test_fixes_bring_back_what_was_there(tmp_path: Path) -> None:
                 name = f"{mistake}-{file.name}"
                 texts[name] = text, mutant
                 (files / name).write_text(mutant, encoding="utf-8")
-    before = findings(files)
-    after = findings(files, "--fix")
+    before = by_file(files)
+    after = by_file(files, "--fix")
     restored: dict[str, list[bool]] = {}
     for name, (text, mutant) in texts.items():
         result, mistake = (files / name).read_text(encoding="utf-8"), name.split("-")[0]

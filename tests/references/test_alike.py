@@ -12,7 +12,7 @@ from unittest import mock
 
 import pytest
 
-from tests.command import draguard
+from tests.command import findings
 from webhook.api.gates import enabled
 from webhook.api.versions import NEWEST
 from webhook.inventory import CLAIMS, Inventory
@@ -163,7 +163,7 @@ def device_class(name: str) -> dict[str, Any]:
 def test_each_of_those_alike_has_its_findings(tmp_path: Path) -> None:
     file = tmp_path / "claims.yaml"
     file.write_text("\n---\n".join(json.dumps(claim(name, count=33)) for name in ("a", "b")), encoding="utf-8")
-    found = json.loads(draguard("validate", "--output", "json", file).out)["findings"]
+    found = findings("validate", file)
     assert [(each["rule"], each["line"], each["name"]) for each in found] == [
         ("too-many-devices", 1, "a"),
         ("too-many-devices", 3, "b"),

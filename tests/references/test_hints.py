@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from tests.command import draguard
+from tests.command import draguard, findings
 
 POD = """
 apiVersion: v1
@@ -221,8 +219,7 @@ WITHOUT_KIND = "leave it out: the driver takes parameters without apiVersion and
     ],
 )
 def test_the_hint_names_what_was_meant(manifest: str, hints: list[str]) -> None:
-    done = draguard("validate", "--output", "json", "-", stdin=manifest.encode())
-    assert [each.get("hint") or "" for each in json.loads(done.out)["findings"]] == hints
+    assert [each.get("hint") or "" for each in findings("validate", "-", stdin=manifest)] == hints
 
 
 def test_a_field_beside_its_map_is_judged_where_it_belongs() -> None:
@@ -240,8 +237,7 @@ spec:
         - cel: null
           expression: device.drivr == "d.example.com"
 """
-    done = draguard("validate", "--output", "json", "-", stdin=manifest.encode())
-    assert [(each["rule"], each["line"]) for each in json.loads(done.out)["findings"]] == [
+    assert [(each["rule"], each["line"]) for each in findings("validate", "-", stdin=manifest)] == [
         ("unknown-field", 9),
         ("unknown-field", 13),
         ("cel-selector", 13),
@@ -255,13 +251,12 @@ spec:
 def test_the_name_of_an_unknown_claim_tells_whether_it_is_for_the_network(name: str, rule: str) -> None:
     manifest = POD.replace("name: gpu", "name: used")
     manifest += f"  resourceClaims: [{{name: used, resourceClaimName: a}}, {{name: {name}, resourceClaimName: b}}]"
-    done = draguard("validate", "--output", "json", "-", stdin=manifest.encode())
-    assert [each["rule"] for each in json.loads(done.out)["findings"]] == [rule]
+    assert [each["rule"] for each in findings("validate", "-", stdin=manifest)] == [rule]
 
 
 def test_a_partition_of_a_fabric_may_be_of_a_vfio_device() -> None:
     manifest = constrained("gpu.nvidia.com/partition2").replace("d.example.com", "vfio.gpu.nvidia.com")
-    assert json.loads(draguard("validate", "--output", "json", "-", stdin=manifest.encode()).out)["findings"] == []
+    assert findings("validate", "-", stdin=manifest) == []
 
 
 def test_an_amount_of_cpu_is_none_of_bytes() -> None:
@@ -269,8 +264,7 @@ def test_an_amount_of_cpu_is_none_of_bytes() -> None:
     manifest = (
         POD.replace("{claims: [{name: gpu}]}", resources) + "  resourceClaims: [{name: gpu, resourceClaimName: c}]"
     )
-    done = draguard("validate", "-o", "json", "-", stdin=manifest.encode())
-    assert [each["hint"] for each in json.loads(done.out)["findings"] if each["rule"] == "quantity"] == [
+    assert [each["hint"] for each in findings("validate", "-", stdin=manifest) if each["rule"] == "quantity"] == [
         'did you mean "100m"?',
         'did you mean "100M"?',
         "write a number of CPUs, or of thousandths with m: 2, 1.5, 500m",

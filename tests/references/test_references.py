@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.command import draguard
+from tests.command import draguard, findings
 from webhook.references import every_rule, lookup
 
 RULES = every_rule()
@@ -66,20 +66,17 @@ spec: {{devices: {{{devices}}}}}
 """
 
 
-def findings(manifests: str) -> list[dict[str, Any]]:
-    """Validate manifests from standard input."""
-    done = draguard("validate", "--output", "json", "-", stdin=manifests.encode())
-    found: list[dict[str, Any]] = json.loads(done.out)["findings"]
-    return found
+def found_in(manifests: str) -> list[dict[str, Any]]:
+    """Return the findings in manifests from standard input."""
+    return findings("validate", "-", stdin=manifests)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
 def test_finds_what_the_case_states_and_nothing_else(case: Path) -> None:
     expected = expectations(case.read_text(encoding="utf-8"))
-    done = draguard("validate", "--output", "json", case)
     found = sorted(
         (each["line"], f"{each['rule']}: {each['message']}")
-        for each in json.loads(done.out)["findings"]
+        for each in findings("validate", case)
         if each["rule"] in RULES
     )
     assert len(found) == len(expected), found
@@ -144,8 +141,7 @@ spec:
     - name: gpu
       exactly: {deviceClassName: gpu}
 """
-    done = draguard("validate", "-o", "json", "-", stdin=claim.encode())
-    assert [each["rule"] for each in json.loads(done.out)["findings"]] == ["count-for-mode", "quantity", "duplicate"]
+    assert [each["rule"] for each in found_in(claim)] == ["count-for-mode", "quantity", "duplicate"]
 
 
 @pytest.mark.parametrize("broken", ["\tmetadata: {name: a}", "kind: ResourceClaimsTemplate"])
@@ -249,7 +245,7 @@ def test_only_a_cluster_tells_what_does_not_exist(tmp_path: Path) -> None:
     cluster = tmp_path / "cluster.yaml"
     cluster.write_text(device_class(), encoding="utf-8")
     manifest = claim_of("requests: [{name: r, exactly: {deviceClassName: qqqqq}}]")
-    (found,) = findings(device_class() + manifest)
+    (found,) = found_in(device_class() + manifest)
     assert found["hint"] == "device classes: gpu; if the cluster has it, give its objects with --cluster"
     done = draguard("validate", "-", "--cluster", cluster, stdin=manifest.encode())
     assert 'DeviceClass "qqqqq" does not exist, so pods with this claim stay pending\n' in done.out
@@ -279,7 +275,7 @@ kind: DeviceClass
 metadata: {name: gpu}
 spec: {}
 """
-    (found,) = [each for each in findings(claim) if each["rule"] == "class-not-found"]
+    (found,) = [each for each in found_in(claim) if each["rule"] == "class-not-found"]
     assert found["field"] == "spec.devices.requests[0].deviceClassName"
     assert found["line"] == 5
 
@@ -327,8 +323,7 @@ spec:
   devices:{requests}
     {line}
 """
-    found = findings(manifest)
-    assert hint in [each["hint"] for each in found]
+    assert hint in [each["hint"] for each in found_in(manifest)]
 
 
 @pytest.mark.parametrize(
@@ -343,7 +338,7 @@ def test_a_request_is_suggested_beside_its_alternative(wanted: str, hint: str) -
     alternatives = ", ".join(f"{{name: {name}, deviceClassName: g.io}}" for name in ("x", "large"))
     requests = f"requests: [{{name: gpu, firstAvailable: [{alternatives}]}}]"
     claim = claim_of(f"{requests}, constraints: [{{requests: [{wanted}], matchAttribute: a.b/c}}]")
-    (found,) = [each for each in findings(claim) if each["rule"] == "requests-that-exist"]
+    (found,) = [each for each in found_in(claim) if each["rule"] == "requests-that-exist"]
     assert found["hint"] == hint
 
 
@@ -356,8 +351,7 @@ spec:
   containers: [{name: c, image: x, resources: {claims: [{name: gpus}]}}]
   resourceClaims: [{name: gpu, resourceClaimTemplateName: t}]
 """
-    found = findings(manifest)
-    assert 'did you mean "gpu"?' in [each["hint"] for each in found]
+    assert 'did you mean "gpu"?' in [each["hint"] for each in found_in(manifest)]
 
 
 def test_what_is_classic_is_only_known_by_name() -> None:
@@ -404,7 +398,7 @@ spec:
         selectors: [cel: {{expression: 'device.attributes["g.example.com"]{condition}'}}]
 """
     devices = resource_slice("{name: d, attributes: {model: {string: A}, index: {int: 0}}}")
-    found = findings(device_class() + devices + claim)
+    found = found_in(device_class() + devices + claim)
     assert [(each["rule"], each["hint"]) for each in found] == [("selects-nothing", hint)]
 
 
@@ -437,7 +431,7 @@ spec:
 def test_the_values_of_devices_are_shown(condition: str, message: str, hint: str) -> None:
     rest = "version: {version: 1.2.3-rc.1+b}}, capacity: {memory: {value: 1Gi}}"
     devices = [f"{{name: {model.lower()}, attributes: {{model: {{string: {model}}}, {rest}}}" for model in "AB"]
-    (found,) = findings(device_class(f"device.{condition}") + resource_slice(*devices))
+    (found,) = found_in(device_class(f"device.{condition}") + resource_slice(*devices))
     assert message in found["message"]
     assert found["hint"] == hint
 
@@ -458,7 +452,7 @@ def test_nothing_is_concluded_from_values_that_were_taken_out_of_slices(
     devices = [
         f"{{name: d{index}, attributes: {{model: {{string: '{value}'}}}}}}" for index, value in enumerate(values)
     ]
-    found = findings(device_class('device.attributes["g.example.com"].model == "C"') + resource_slice(*devices))
+    found = found_in(device_class('device.attributes["g.example.com"].model == "C"') + resource_slice(*devices))
     assert [each["rule"] for each in found] == ["selects-nothing"] * is_found
 
 
@@ -475,23 +469,23 @@ def test_nothing_is_concluded_from_values_that_were_taken_out_of_slices(
 def test_a_version_is_compared_by_the_operator_that_is_written(comparison: str, hint: str) -> None:
     expression = comparison.replace("V", 'device.attributes["g.example.com"].v')
     manifests = device_class(expression)
-    (found,) = findings(manifests + resource_slice("{name: d, attributes: {v: {version: 1.2.3}}}"))
+    (found,) = found_in(manifests + resource_slice("{name: d, attributes: {v: {version: 1.2.3}}}"))
     assert (found["rule"], found["hint"]) == ("selector-fails", f"v is of type version: compare it as in {hint}")
-    hints = [each["hint"] for each in findings(manifests) if each["rule"] != "driver-not-tested"]
+    hints = [each["hint"] for each in found_in(manifests) if each["rule"] != "driver-not-tested"]
     assert set(hints) <= {f"compare a version as in {hint}, a number without quotes"}
 
 
 def test_a_version_is_suggested_that_the_scheduler_can_read() -> None:
     for written, meant in ("535.104.05", "535.104.5"), ("v1", "1.0.0"), ("99999999999999999999.0", ""):
         selector = f'device.attributes["gpu.example.com"].v.isGreaterThan(semver("{written}"))'
-        (found,) = findings(device_class(selector))
+        (found,) = found_in(device_class(selector))
         assert found["hint"] == (f'did you mean semver("{meant}")?' if meant else "")
 
 
 def test_references_to_a_refused_name_have_its_hint() -> None:
     requests = "requests: [{name: GPU, exactly: {deviceClassName: a}}]"
     claim = claim_of(f"{requests}, constraints: [{{matchAttribute: a.b/c, requests: [GPU]}}]")
-    assert [each["hint"] for each in findings(claim)] == ['did you mean "gpu"?'] * 2
+    assert [each["hint"] for each in found_in(claim)] == ['did you mean "gpu"?'] * 2
 
 
 @pytest.mark.parametrize(
@@ -505,13 +499,13 @@ def test_references_to_a_refused_name_have_its_hint() -> None:
 def test_a_constraint_has_the_hint_of_a_known_attribute(attribute: str, meant: str) -> None:
     requests = "requests: [{name: r, exactly: {deviceClassName: gpu.nvidia.com, count: 2}}]"
     claim = claim_of(f"{requests}, constraints: [{{matchAttribute: {attribute}}}]")
-    assert [each["hint"] for each in findings(claim)] == [f'did you mean "{meant}"?']
+    assert [each["hint"] for each in found_in(claim)] == [f'did you mean "{meant}"?']
 
 
 def test_an_attribute_in_another_domain_is_suggested() -> None:
     selectors = """[{cel: {expression: 'device.attributes["gpu.nvidia.com"].numaNode == 0'}}]"""
     claim = claim_of(f"requests: [{{name: r, exactly: {{deviceClassName: gpu.nvidia.com, selectors: {selectors}}}}}]")
-    (found,) = findings(claim)
+    (found,) = found_in(claim)
     assert found["hint"] == 'did you mean device.attributes["resource.kubernetes.io"].numaNode?'
 
 
@@ -519,12 +513,12 @@ def test_a_selector_that_takes_too_much_work_is_not_said_to_fail(monkeypatch: py
     numbers = list(range(40))
     selector = f"{numbers}.all(x, {numbers}.all(y, {numbers}.all(z, x + y + z >= 0)))"
     monkeypatch.setattr("webhook.cli.validate.references._WORK", 10_000)
-    assert findings(device_class(selector)) == []
-    assert [each["rule"] for each in findings(device_class("1 / 0 == 1"))] == ["selector-constant"]
+    assert found_in(device_class(selector)) == []
+    assert [each["rule"] for each in found_in(device_class("1 / 0 == 1"))] == ["selector-constant"]
 
 
 def test_a_selector_whose_type_doubles_again_and_again_ends_its_own_check_only() -> None:
     names = [f"v{number}" for number in range(70)]
     bound = (f"cel.bind({name}, {{{before}: {before}}}, " for before, name in zip(["1", *names], names, strict=False))
-    found = findings(device_class(f"{''.join(bound)}v69 + 1{')' * 70}"))
+    found = found_in(device_class(f"{''.join(bound)}v69 + 1{')' * 70}"))
     assert [each["rule"] for each in found] == ["cel-selector"]

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from tests.command import ROOT, draguard
+from tests.command import ROOT, draguard, reported
 from tests.report.findings import finding, report
 from webhook.findings import Identity, Origin, Suppression
 from webhook.problem import Fix, Problem
@@ -253,9 +253,9 @@ class TestJson:
 
         closed = Draft202012Validator(strict(REPORT))
         closed.validate(json.loads(shown("json", hostile())))
-        closed.validate(json.loads(draguard("policy", "check", "-ojson", "policies/claim-device-limit").out))
-        closed.validate(json.loads(draguard("policy", "test", "-ojson", "policies/claim-device-limit").out))
-        closed.validate(json.loads(draguard("validate", "-ojson", "examples").out))
+        closed.validate(reported("policy", "check", "policies/claim-device-limit"))
+        closed.validate(reported("policy", "test", "policies/claim-device-limit"))
+        closed.validate(reported("validate", "examples"))
 
 
 class TestSarif:

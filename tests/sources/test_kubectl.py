@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.command import draguard
+from tests.command import draguard, findings
 from tests.sources.programs import CLAIM
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def test_bases_components_patches_and_generators_are_built(tmp_path: Path) -> No
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
-    found = json.loads(draguard("validate", "-o", "json", tmp_path / "overlay").out)["findings"]
+    found = findings("validate", tmp_path / "overlay")
     assert [(each["rule"], each["name"], each["namespace"], each["hint"]) for each in found] == [
         ("unknown-field", "prod-x", "prod", 'did you mean "allocationMode"?')
     ]
@@ -65,7 +64,7 @@ def test_bases_components_patches_and_generators_are_built(tmp_path: Path) -> No
 )
 def test_a_failed_build_is_reported(text: str, message: str, hint: str, tmp_path: Path) -> None:
     (tmp_path / "kustomization.yaml").write_text(text, encoding="utf-8")
-    (found,) = json.loads(draguard("validate", "-o", "json", tmp_path).out)["findings"]
+    (found,) = findings("validate", tmp_path)
     assert (found["file"], found["line"]) == (f"{tmp_path}/kustomization.yaml", 1)
     assert message in found["message"]
     assert hint in found["hint"]
@@ -75,5 +74,5 @@ def test_a_failed_build_is_reported(text: str, message: str, hint: str, tmp_path
 def test_a_file_that_is_not_yaml_is_shown_where_it_is_not(tmp_path: Path) -> None:
     (tmp_path / "kustomization.yaml").write_text("resources: [claim.yaml]", encoding="utf-8")
     (tmp_path / "claim.yaml").write_text(CLAIM.replace("spec:", " spec: a"), encoding="utf-8")
-    (found,) = json.loads(draguard("validate", "-o", "json", tmp_path).out)["findings"]
+    (found,) = findings("validate", tmp_path)
     assert (found["file"], found["line"], found["rule"]) == (f"{tmp_path}/claim.yaml", 6, "unreadable")

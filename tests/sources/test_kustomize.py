@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from tests.command import draguard
+from tests.command import draguard, findings
 from tests.sources.programs import BAD, program
 
 if TYPE_CHECKING:
@@ -39,8 +39,7 @@ def overlay(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(("name", "verb"), [("kustomize", "build"), ("kubectl", "kustomize")])
 def test_a_kustomization_is_built_by_kustomize_or_kubectl(name: str, verb: str, path: Path, overlay: Path) -> None:
     program(path, name, PRINTS)
-    done = draguard("validate", "-o", "json", overlay)
-    (found,) = json.loads(done.out)["findings"]
+    (found,) = findings("validate", overlay)
     assert (found["file"], found["line"]) == (f"{overlay}/kustomization.yml", 12)
     assert (found["kind"], found["namespace"], found["name"]) == ("ResourceClaim", "team-a", "x")
     assert (path / "call").read_text(encoding="utf-8") == f"{verb} -- {overlay}"
@@ -71,7 +70,7 @@ def test_a_finding_is_in_the_file_of_the_resource(path: Path, overlay: Path) -> 
     (overlay.parent / "base/kustomization.yaml").write_text("resources: [claim.yaml]\n", encoding="utf-8")
     claim = overlay.parent / "base/claim.yaml"
     claim.write_text(BASE, encoding="utf-8")
-    (found,) = json.loads(draguard("validate", "-o", "json", overlay).out)["findings"]
+    (found,) = findings("validate", overlay)
     assert (found["file"], found["line"], found["template"]) == (str(claim), 13, f"{overlay}/kustomization.yml")
     assert f"::error file={claim},line=13," in draguard("validate", "-o", "github", overlay).out
     assert f'<testsuite name="{claim}" tests="1" failures="1"' in draguard("validate", "-o", "junit", overlay).out
@@ -137,7 +136,7 @@ def test_what_a_patch_has_written_is_in_its_file(field: str, path: Path, overlay
         f"kind: ResourceClaim\nmetadata: {{name: x}}\nspec:\n  devices:\n    requests:\n    {other}\n    {own}\n",
         encoding="utf-8",
     )
-    (found,) = json.loads(draguard("validate", "-o", "json", overlay).out)["findings"]
+    (found,) = findings("validate", overlay)
     assert (found["file"], found["line"], found["column"]) == (str(patch), 7, 29)
     assert found["field"] == "spec.devices.requests[0].exactly.allocationMod"
 
@@ -234,8 +233,7 @@ def test_below_another_path_it_is_read_as_files(overlay: Path) -> None:
 def test_files_beside_it_are_read_first(path: Path, overlay: Path, tmp_path: Path) -> None:
     program(path, "kustomize", PRINTS)
     (tmp_path / "file.yaml").write_text(BAD.replace("NAME", "file"), encoding="utf-8")
-    done = draguard("validate", "-o", "json", overlay, tmp_path / "file.yaml")
-    assert [each["name"] for each in json.loads(done.out)["findings"]] == ["file", "x"]
+    assert [each["name"] for each in findings("validate", overlay, tmp_path / "file.yaml")] == ["file", "x"]
 
 
 @pytest.mark.parametrize(
@@ -271,7 +269,7 @@ def test_what_a_program_says_is_shown_without_its_log(
     text: str, message: str, hint: str, path: Path, overlay: Path
 ) -> None:
     program(path, "kubectl", f"sys.exit({text!r})")
-    (found,) = json.loads(draguard("validate", "-o", "json", overlay).out)["findings"]
+    (found,) = findings("validate", overlay)
     assert message in found["message"]
     assert hint in found["hint"]
     assert "command failed" not in found["message"]

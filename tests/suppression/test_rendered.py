@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.command import draguard
+from tests.command import draguard, findings
 from tests.sources.programs import chart, program
 from tests.suppression.manifests import claim, rules
 from tests.suppression.repositories import IMMUTABLE, OTHER, change, found, git
@@ -120,8 +120,7 @@ def test_a_revision_that_cannot_be_rendered_is_a_warning(repository: Path, resou
     kustomization.write_text(f"resources: [{resources}]\n", encoding="utf-8")
     commit(repository)
     kustomization.write_text("resources: [../base]\n", encoding="utf-8")
-    done = draguard("validate", "-o", "json", "--against", "HEAD", "overlay")
-    (warning,) = json.loads(done.out)["findings"]
+    (warning,) = findings("validate", "--against", "HEAD", "overlay")
     assert (warning["level"], warning["rule"], warning["file"]) == (
         "warning",
         "not-compared",

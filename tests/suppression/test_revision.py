@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.command import SCRIPT, Done, draguard
+from tests.command import SCRIPT, Done, draguard, findings, reported
 from tests.suppression.manifests import claim, rules, suppressed
 from tests.suppression.repositories import IMMUTABLE, OTHER, change, found, git
 from webhook.suppression import revision
@@ -122,7 +122,7 @@ class TestAgainst:
         draguard("validate", "--write-baseline", "b.json")
         git("add", ".", at=repository)
         git("commit", "-qm", "second", at=repository)
-        assert json.loads(draguard("validate", "-o", "json", "--baseline", "b.json").out)["fixed"] == []
+        assert reported("validate", "--baseline", "b.json")["fixed"] == []
         done = draguard("validate", "-o", "json", "--baseline", "b.json", "--against", "HEAD")
         assert json.loads(done.out)["fixed"] == []
         assert rules(done) == []
@@ -292,8 +292,7 @@ class TestNewOnly:
         arguments = ("validate", "--against", "HEAD", "--new-only", "--kubernetes-version", "1.30,1.35")
         assert draguard(*arguments).code == 0
         change(repository / "apps/a.yaml", "spec:\n", "spec:\n  shape: round\n")
-        done = draguard(*arguments, "-o", "json")
-        assert [each["releases"] for each in json.loads(done.out)["findings"]] == [["1.35"]]
+        assert [each["releases"] for each in findings(*arguments)] == [["1.35"]]
 
     def test_it_needs_a_revision(self, repository: Path) -> None:
         message = "--new-only leaves out what an earlier state has: give its revision with --against"

@@ -1,17 +1,11 @@
-"""A policy, its tests, and objects for it; findings of commands."""
+"""A policy, its tests, and objects for it."""
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tests.command import draguard
 from tests.policy.examples import POD, binding, policy
 from tests.policy.examples import spec as with_spec
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 CONFIG: dict[str, Any] = {
     "apiVersion": "v1",
@@ -55,13 +49,6 @@ cases:
   patch: [{op: replace, path: /metadata/name, value: bad}]
   expect: {allowed: false, message: bad name}
 """
-
-
-def findings(*arguments: str | Path) -> list[dict[str, Any]]:
-    done = draguard(*arguments, "--output", "json")
-    assert done.err == ""
-    found: list[dict[str, Any]] = json.loads(done.out)["findings"]
-    return found
 
 
 LACKING = [

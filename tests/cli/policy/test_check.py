@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.policy.manifests import CONFIG, LIMITED, NODELESS, SUITE, findings
-from tests.command import draguard, process
+from tests.cli.policy.manifests import CONFIG, LIMITED, NODELESS, SUITE
+from tests.command import draguard, findings, process, reported
 from tests.policy.examples import binding, mutating, policy
 from tests.policy.examples import spec as with_spec
 
@@ -208,7 +208,7 @@ class TestCheck:
         )
         lines = draguard("policy", "check", "--costs", folder).out.splitlines()
         assert lines[0].startswith(f"{folder}/p.yaml:10: spec.validations[0].expression of limited costs at least ")
-        costs = json.loads(draguard("policy", "check", "--output", "json", folder).out)["costs"]
+        costs = reported("policy", "check", folder)["costs"]
         assert [(each["policy"], each["line"], each["unbounded"]) for each in costs] == [
             ("limited", 10, False),
             ("limited", 12, True),

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.policy.manifests import CONFIG, LACKING, LIMITED, NODELESS, findings
-from tests.command import ROOT, draguard, process
+from tests.cli.policy.manifests import CONFIG, LACKING, LIMITED, NODELESS
+from tests.command import ROOT, draguard, findings, process
 from tests.policy.examples import CLAIM, POD, binding, mutating, policy
 from tests.policy.examples import spec as with_spec
 from webhook.documents.dump import dump

@@ -8,8 +8,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.cli.policy.manifests import CONFIG, LIMITED, SUITE, findings
-from tests.command import ROOT, draguard, process
+from tests.cli.policy.manifests import CONFIG, LIMITED, SUITE
+from tests.command import ROOT, draguard, findings, process, reported
 from tests.policy.examples import policy
 
 if TYPE_CHECKING:
@@ -93,8 +93,7 @@ class TestTest:
         folder = write(policy=LIMITED, tests=f'kubernetes: "1.31"\n{WHOLE}')
 
         def releases(*options: str) -> list[str]:
-            done = draguard("policy", "test", "--output", "json", *options, folder)
-            return [each["kubernetes"] for each in json.loads(done.out)["suites"]]
+            return [each["kubernetes"] for each in reported("policy", "test", *options, folder)["suites"]]
 
         assert (releases(), releases("--kubernetes-version", "1.33")) == (["1.31"], ["1.33"])
 
@@ -136,7 +135,7 @@ class TestTest:
 
     def test_json_has_suites_coverage_findings_and_a_summary(self, write: Callable[..., Path]) -> None:
         folder = write(policy=LIMITED, tests=SUITE)
-        result = json.loads(draguard("policy", "test", "--output", "json", folder).out)
+        result = reported("policy", "test", folder)
         assert [case["name"] for case in result["suites"][0]["cases"]] == ["a good name", "a bad one"]
         assert result["suites"][0]["cases"][1] == {
             "name": "a bad one",
