@@ -20,22 +20,21 @@ POD: dict[str, Any] = {
         "resourceClaims": [{"name": "gpu", "resourceClaimName": "claim"}],
     },
 }
-RESOURCES = {"ResourceClaim": ("resource.k8s.io", "v1alpha2", "resourceclaims"), "Pod": ("", "v1", "pods")}
 
 
 def asked(obj: Any, old: Any = None, operation: str = "CREATE", **request: Any) -> dict[str, Any]:
     """Make a review as the API server does."""
     shown = obj or old
-    group, version, resource = RESOURCES.get(shown["kind"], ("", "v1", "others"))
+    group, _, version = shown["apiVersion"].rpartition("/")
     return {
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
         "request": {
             "uid": "c7df00db",
             "kind": {"group": group, "version": version, "kind": shown["kind"]},
-            "resource": {"group": group, "version": version, "resource": resource},
+            "resource": {"group": group, "version": version, "resource": shown["kind"].lower() + "s"},
             "name": shown["metadata"].get("name", ""),
-            "namespace": "default",
+            "namespace": shown["metadata"].get("namespace", ""),
             "operation": operation,
             "userInfo": {"username": "admin", "groups": ["system:authenticated"]},
             "object": obj,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.admission.reviews import asked
 from tests.command import ROOT, draguard
 from webhook.admission import Enforcement, ReviewOptions, review
 from webhook.budget import Budget, BudgetExceededError, limited
@@ -31,30 +32,9 @@ def inventory() -> Inventory:
     return Inventory(each.data for each in documents if isinstance(each, Document))
 
 
-def reviewed(obj: dict[str, Any], operation: str = "CREATE") -> dict[str, Any]:
-    group, _, version = obj["apiVersion"].rpartition("/")
-    return {
-        "apiVersion": "admission.k8s.io/v1",
-        "kind": "AdmissionReview",
-        "request": {
-            "uid": "1",
-            "kind": {"group": group, "version": version, "kind": obj["kind"]},
-            "resource": {"group": group, "version": version, "resource": obj["kind"].lower() + "s"},
-            "name": obj["metadata"]["name"],
-            "namespace": obj["metadata"].get("namespace", ""),
-            "operation": operation,
-            "userInfo": {"username": "jane"},
-            "object": obj,
-            "oldObject": obj if operation == "UPDATE" else None,
-        },
-    }
-
-
-def response(obj: dict[str, Any], operation: str = "CREATE", **options: Any) -> dict[str, Any]:
-    answered = review(
-        reviewed(obj, operation), "validate", ReviewOptions(surroundings=Surroundings(inventory()), **options)
-    )
-    found: dict[str, Any] = answered["response"]
+def response(obj: dict[str, Any], old: Any = None, operation: str = "CREATE", **options: Any) -> dict[str, Any]:
+    settings = ReviewOptions(surroundings=Surroundings(inventory()), **options)
+    found: dict[str, Any] = review(asked(obj, old, operation), "validate", settings)["response"]
     return found
 
 
@@ -69,7 +49,7 @@ def test_a_class_that_is_not_there_is_warned_of() -> None:
 
 
 def test_updates_have_no_warnings_about_references() -> None:
-    assert "warnings" not in response(CLAIM, "UPDATE")
+    assert "warnings" not in response(CLAIM, CLAIM, "UPDATE")
 
 
 def test_a_rule_about_references_refuses_only_if_its_mode_says_so() -> None:
@@ -119,7 +99,7 @@ def test_much_work_is_left_to_others_or_not_done() -> None:
 
 def test_review_takes_a_snapshot(tmp_path: Path) -> None:
     file = tmp_path / "review.json"
-    file.write_text(json.dumps(reviewed(CLAIM)))
+    file.write_text(json.dumps(asked(CLAIM)))
     done = draguard("review", "--cluster", CLUSTER, file)
     assert "did you mean" in done.out
     wrong = tmp_path / "wrong.yaml"

@@ -6,21 +6,14 @@ from typing import Any
 
 import pytest
 
+from tests.admission.reviews import asked
 from webhook.admission import ReviewOptions, review
 
 
 def reviewed(api_version: str, spec: Any, kubernetes: str) -> dict[str, Any]:
     """Review a new claim."""
-    group, _, version = api_version.partition("/")
     obj = {"apiVersion": api_version, "kind": "ResourceClaim", "metadata": {"name": "claim"}, "spec": spec}
-    request = {
-        "uid": "1",
-        "operation": "CREATE",
-        "kind": {"group": group, "version": version, "kind": "ResourceClaim"},
-        "object": obj,
-    }
-    asked = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
-    response: dict[str, Any] = review(asked, "validate", ReviewOptions(kubernetes=kubernetes))["response"]
+    response: dict[str, Any] = review(asked(obj), "validate", ReviewOptions(kubernetes=kubernetes))["response"]
     return response
 
 
@@ -47,10 +40,7 @@ def warned(exactly: Any, options: ReviewOptions) -> list[str]:
         "metadata": {"name": "claim", "namespace": "default"},
         "spec": {"devices": {"requests": [request]}},
     }
-    asked = {"uid": "1", "operation": "CREATE", "object": obj}
-    response = review(
-        {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}, "validate", options
-    )
+    response = review(asked(obj), "validate", options)
     assert response["response"]["allowed"]
     warnings: list[str] = response["response"].get("warnings", [])
     return warnings
@@ -73,11 +63,8 @@ def test_a_gate_that_a_later_release_has_locked_does_not_fail_its_objects() -> N
         "metadata": {"name": "rule"},
         "spec": {"deviceSelector": {}, "taint": {"key": "a", "effect": "NoSchedule"}},
     }
-    asked = {"uid": "1", "operation": "CREATE", "object": rule}
     options = ReviewOptions(kubernetes="1.34", feature_gates={"DRAAdminAccess": False, "AllBeta": False})
-    answered = review(
-        {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}, "validate", options
-    )
+    answered = review(asked(rule), "validate", options)
     assert answered["response"]["allowed"]
 
 

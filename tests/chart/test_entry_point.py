@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.admission.reviews import POD, asked
 from tests.chart import process
 from tests.chart.process import NAME, PRIVILEGED
 from tests.chart.rendering import VALUES, with_values
@@ -50,30 +51,6 @@ def draguard() -> Iterator[Running]:
         yield started
 
 
-def review() -> dict[str, Any]:
-    """Return the review that the API server sends for a new pod that names its node and has a claim."""
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "a", "namespace": "default"},
-        "spec": {
-            "nodeName": "node-1",
-            "containers": [{"name": "a", "image": "a", "resources": {"claims": [{"name": "gpu"}]}}],
-            "resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}],
-        },
-    }
-    request = {
-        "uid": "1",
-        "kind": {"group": "", "version": "v1", "kind": "Pod"},
-        "resource": {"group": "", "version": "v1", "resource": "pods"},
-        "namespace": "default",
-        "operation": "CREATE",
-        "userInfo": {"username": "a"},
-        "object": pod,
-    }
-    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
-
-
 class TestEntryPoint:
     def test_it_runs_without_any_privilege(self, draguard: Running) -> None:
         status = draguard.status()
@@ -95,32 +72,27 @@ class TestEntryPoint:
     def test_the_api_server_trusts_it_and_gets_answers_from_every_webhook(self, draguard: Running) -> None:
         for name, webhook in RELEASE.webhooks.items():
             path = webhook["clientConfig"]["service"]["path"]
-            code, body = draguard.request("POST", f"{path}?timeout=5s", json.dumps(review()).encode())
+            code, body = draguard.request("POST", f"{path}?timeout=5s", json.dumps(asked(POD)).encode())
             response = json.loads(body)["response"]
             is_rewritten = path.startswith("/mutate/")
             assert (name, code, response["allowed"], "patch" in response) == (name, 200, True, is_rewritten)
 
     def test_policies_are_evaluated(self, draguard: Running) -> None:
-        group = {"group": "resource.k8s.io", "version": "v1"}
-        asked = review()
-        asked["request"] |= {
-            "kind": {**group, "kind": "ResourceClaim"},
-            "resource": {**group, "resource": "resourceclaims"},
-            "object": {
-                "apiVersion": "resource.k8s.io/v1",
-                "kind": "ResourceClaim",
-                "metadata": {"name": "a", "namespace": "default"},
-                "spec": {},
-            },
+        claim = {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": {"name": "a", "namespace": "default"},
+            "spec": {},
         }
-        asked["request"]["userInfo"]["groups"] = ["boss"]
-        _, body = draguard.request("POST", "/validate", json.dumps(asked).encode())
-        assert json.loads(body)["response"]["allowed"]
-        asked["request"]["userInfo"]["groups"] = ["others"]
-        _, body = draguard.request("POST", "/validate", json.dumps(asked).encode())
-        response = json.loads(body)["response"]
-        assert not response["allowed"]
-        assert "begin the name with that of your team" in response["status"]["message"]
+
+        def response(group: str) -> Any:
+            review = asked(claim, userInfo={"username": "a", "groups": [group]})
+            return json.loads(draguard.request("POST", "/validate", json.dumps(review).encode())[1])["response"]
+
+        assert response("boss")["allowed"]
+        refused = response("others")
+        assert not refused["allowed"]
+        assert "begin the name with that of your team" in refused["status"]["message"]
 
     def test_it_takes_little_memory(self, draguard: Running) -> None:
         resident = int(draguard.status()["VmRSS"].split()[0])

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.admission.reviews import asked
 from webhook.admission import Call, Enforcement, Record, ReviewOptions, answer
 from webhook.admission.record import RecordedFinding
 from webhook.server.monitoring.lines import LONGEST, Lines
@@ -71,18 +72,8 @@ def review(count: int, **request: Any) -> bytes:
         "metadata": {"name": "cats", "namespace": "default", "labels": {"secret": "hunter2"}},
         "spec": {"devices": {"requests": [{"name": "a", "exactly": {"deviceClassName": "cat", "count": count}}]}},
     }
-    asked = {
-        "uid": "5c0e6d1a",
-        "kind": {"group": "resource.k8s.io", "version": "v1", "kind": "ResourceClaim"},
-        "resource": {"group": "resource.k8s.io", "version": "v1", "resource": "resourceclaims"},
-        "namespace": "default",
-        "name": "cats",
-        "operation": "CREATE",
-        "userInfo": {"username": "jane", "groups": ["developers"]},
-        "object": claim,
-        **request,
-    }
-    return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}).encode()
+    user = {"username": "jane", "groups": ["developers"]}
+    return json.dumps(asked(claim, uid="5c0e6d1a", userInfo=user, **request)).encode()
 
 
 def reviewed(body: bytes, endpoint: Endpoint = "validate", **enforcement: Any) -> Record:

@@ -62,6 +62,13 @@ def test_the_file_of_an_object_is_named_if_kustomize_tells_it(path: Path, overla
 BASE = """\
 # A comment, which kustomize leaves out.
 """ + BAD.replace("NAME", "x")
+UNPATCHED = BASE.replace("        allocationMod: All\n", "")
+
+
+def write_claim(overlay: Path, claim: str, patches: str = "") -> None:
+    """Write an overlay of a claim."""
+    (overlay / "kustomization.yml").write_text(f"resources: [claim.yaml]\n{patches}\n", encoding="utf-8")
+    (overlay / "claim.yaml").write_text(claim, encoding="utf-8")
 
 
 def test_a_finding_is_in_the_file_of_the_resource(path: Path, overlay: Path) -> None:
@@ -96,8 +103,7 @@ def test_a_finding_stays_in_the_kustomization_if_its_resource_is_not_known(
     base: str, path: Path, overlay: Path
 ) -> None:
     program(path, "kustomize", PRINTS)
-    (overlay / "kustomization.yml").write_text("resources: [claim.yaml]\n", encoding="utf-8")
-    (overlay / "claim.yaml").write_text(base, encoding="utf-8")
+    write_claim(overlay, base)
     out = draguard("validate", overlay).out
     assert out.startswith(f"{overlay}/kustomization.yml:12:")
     assert "object: ResourceClaim team-a/x, line 12 of the build output\n" in out
@@ -105,8 +111,7 @@ def test_a_finding_stays_in_the_kustomization_if_its_resource_is_not_known(
 
 def test_what_a_patch_has_written_is_shown(path: Path, overlay: Path) -> None:
     program(path, "kustomize", PRINTS)
-    (overlay / "kustomization.yml").write_text("resources: [claim.yaml]\n", encoding="utf-8")
-    (overlay / "claim.yaml").write_text(BASE.replace("        allocationMod: All\n", ""), encoding="utf-8")
+    write_claim(overlay, UNPATCHED)
     out = draguard("validate", overlay).out
     assert out.startswith(f"{overlay}/claim.yaml:11:")
     assert f"rendered from {overlay}/kustomization.yml as `allocationMod: All`\n" in out
@@ -115,8 +120,7 @@ def test_what_a_patch_has_written_is_shown(path: Path, overlay: Path) -> None:
 @pytest.mark.parametrize("command", ["simulate", "match"])
 def test_refusals_are_located_as_validate_does(command: str, path: Path, overlay: Path) -> None:
     program(path, "kustomize", PRINTS)
-    (overlay / "kustomization.yml").write_text("resources: [claim.yaml]\n", encoding="utf-8")
-    (overlay / "claim.yaml").write_text(BASE, encoding="utf-8")
+    write_claim(overlay, BASE)
     place = draguard("validate", overlay).out.partition(" ")[0]
     assert place.startswith(f"{overlay}/claim.yaml:")
     cluster = overlay.parent / "cluster.yaml"
@@ -127,8 +131,7 @@ def test_refusals_are_located_as_validate_does(command: str, path: Path, overlay
 @pytest.mark.parametrize("field", ["patches: [{path: ../p.yaml}]", "patchesStrategicMerge: [../p.yaml]"])
 def test_what_a_patch_has_written_is_in_its_file(field: str, path: Path, overlay: Path) -> None:
     program(path, "kustomize", PRINTS)
-    (overlay / "kustomization.yml").write_text(f"resources: [claim.yaml]\n{field}\n", encoding="utf-8")
-    (overlay / "claim.yaml").write_text(BASE.replace("        allocationMod: All\n", ""), encoding="utf-8")
+    write_claim(overlay, UNPATCHED, field)
     patch = overlay.parent / "p.yaml"
     other = "- {name: other, exactly: {allocationMod: ExactCount}}"
     own = "- {name: gpu, exactly: {allocationMod: All}}"
@@ -181,8 +184,7 @@ def test_what_a_json_patch_has_written_is_at_its_operation(
         .replace("INLINE", inline)
         .replace("QUOTED", json.dumps(operations))
     )
-    (overlay / "kustomization.yml").write_text(f"resources: [claim.yaml]\n{patches}\n", encoding="utf-8")
-    (overlay / "claim.yaml").write_text(BASE.replace("        allocationMod: All\n", ""), encoding="utf-8")
+    write_claim(overlay, UNPATCHED, patches)
     (overlay.parent / "p.yaml").write_text(operations, encoding="utf-8")
     assert draguard("validate", overlay).out.startswith(f"{overlay.parent}/{place}: error unknown-field")
 
@@ -190,8 +192,7 @@ def test_what_a_json_patch_has_written_is_at_its_operation(
 def test_patches_of_any_content_are_passed_over(path: Path, overlay: Path) -> None:
     program(path, "kustomize", PRINTS)
     patches = "[5, {path: 5}, {patch: 5, target: 7}, {path: ../p.yaml}]"
-    (overlay / "kustomization.yml").write_text(f"resources: [claim.yaml]\npatches: {patches}\n", encoding="utf-8")
-    (overlay / "claim.yaml").write_text(BASE.replace("        allocationMod: All\n", ""), encoding="utf-8")
+    write_claim(overlay, UNPATCHED, f"patches: {patches}")
     (overlay.parent / "p.yaml").write_text("[5, {path: 5}, {path: spec}, {path: /spec}]", encoding="utf-8")
     assert draguard("validate", overlay).out.startswith(f"{overlay}/claim.yaml:11:")
 
