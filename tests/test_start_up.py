@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks.manifests import CLAIM
+from tests.structured import CLAIM as CLAIM_V1
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,19 +19,6 @@ pytestmark = pytest.mark.process
 REPORTING = (
     "import sys; from webhook.cli import main; status = main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
 )
-CLAIM_V1 = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata:
-  name: claim
-  namespace: default
-spec:
-  devices:
-    requests:
-    - name: gpu
-      exactly:
-        deviceClassName: gpu.example.com
-"""
 HEAVY = {
     "dataclasses",
     "inspect",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import pytest
 
+from tests.structured import changed
 from webhook import Problem, validate
 
 CLAIM: dict[str, Any] = {
@@ -32,21 +32,6 @@ SLICE: dict[str, Any] = {
 }
 ALLOCATION = {"resourceHandles": [{"driverName": "gpu.example.com", "data": "x"}], "shareable": True}
 PODS = [{"resource": "pods", "name": f"pod-{index}", "uid": f"uid-{index}"} for index in range(40)]
-
-
-def changed(obj: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    """Copy an object with other values at dotted paths, spelled with ``__``; ``...`` removes a field."""
-    result = copy.deepcopy(obj)
-    for path, value in fields.items():
-        *steps, last = path.split("__")
-        holder = result
-        for step in steps:
-            holder = holder.setdefault(step, {})
-        if value is ...:
-            holder.pop(last, None)
-        else:
-            holder[last] = value
-    return result
 
 
 def said(problems: list[Problem]) -> list[tuple[str, str]]:

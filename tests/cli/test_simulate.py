@@ -267,23 +267,18 @@ class TestWrongUse:
         assert message in done.err
         assert done.code == 2
 
-    def test_workloads_without_pods(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        ("replicas", "message"),
+        [(0, "the workloads have no replicas, or are DaemonSets"), (1_000_000_000, "more than 150,000 pods")],
+    )
+    def test_workloads_with_no_or_too_many_pods(self, replicas: int, message: str, tmp_path: Path) -> None:
         workload = tmp_path / "deployment.yaml"
-        spec = {"replicas": 0, "template": {"spec": {"containers": []}}}
+        spec = {"replicas": replicas, "template": {"spec": {"containers": []}}}
         workload.write_text(
             json.dumps({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec})
         )
         done = draguard("simulate", workload, "--cluster", CLUSTER)
-        assert (done.code, "the workloads have no replicas, or are DaemonSets" in done.err) == (2, True)
-
-    def test_more_pods_than_a_cluster_has(self, tmp_path: Path) -> None:
-        workload = tmp_path / "deployment.yaml"
-        spec = {"replicas": 1_000_000_000, "template": {"spec": {"containers": []}}}
-        workload.write_text(
-            json.dumps({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec})
-        )
-        done = draguard("simulate", workload, "--cluster", CLUSTER)
-        assert (done.code, "more than 150,000 pods" in done.err) == (2, True)
+        assert (done.code, message in done.err) == (2, True)
 
     def test_a_file_that_is_not_there(self) -> None:
         done = draguard("simulate", DEPLOYMENT, "--cluster", "nowhere.yaml")

@@ -98,8 +98,7 @@ def test_rules_apply_in_the_same_order_whichever_are_imported_first(monkeypatch:
     assert rules_of("ResourceClaim", len(RULES), has_devices=True) == ordered
 
 
-def test_what_cannot_be_looked_up_is_counted() -> None:
-    pod = b"""
+POD = """\
 apiVersion: v1
 kind: Pod
 metadata: {name: p}
@@ -107,14 +106,17 @@ spec:
   containers: [{name: c, image: i, resources: {claims: [{name: gpu}]}}]
   resourceClaims: [{name: gpu, resourceClaimTemplateName: one-gpu}]
 """
-    done = draguard("validate", "-", stdin=pod)
-    named = "note: references not checked: ResourceClaimTemplate one-gpu (<stdin>:7); "
+
+
+def test_what_cannot_be_looked_up_is_counted() -> None:
+    done = draguard("validate", "-", stdin=POD.encode())
+    named = "note: references not checked: ResourceClaimTemplate one-gpu (<stdin>:6); "
     assert f"{named}the manifests have no such objects: add them, or give" in done.out
     assert done.code == 0
     refused = (
-        b"---\n{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: gpu}, spec: {spac: {}}}\n"
+        "---\n{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: gpu}, spec: {spac: {}}}\n"
     )
-    done = draguard("validate", "-", stdin=pod + refused)
+    done = draguard("validate", "-", stdin=(POD + refused).encode())
     assert f"{named}the manifests have no such objects without errors: add them" in done.out
 
 
@@ -122,25 +124,14 @@ spec:
     ("field", "found"), [("count: 1", ""), ("count: -1", "warnings"), ("count: many", "errors and warnings")]
 )
 def test_objects_with_errors_may_have_further_ones(field: str, found: str) -> None:
-    claim = "{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: c}, spec: {devices: {requests: "
-    claim += f"[{{name: g, exactly: {{deviceClassName: gpu.example.com, {field}}}}}]}}}}}}\n"
+    claim = claim_of(f"requests: [{{name: g, exactly: {{deviceClassName: gpu.example.com, {field}}}}}]")
     done = draguard("validate", "-", stdin=claim.encode())
     assert (f"note: some {found} are not checked for 1 object with errors" in done.out) == bool(found)
 
 
 def test_errors_behind_a_quantity_that_cannot_be_decoded_are_found() -> None:
-    claim = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: c}
-spec:
-  devices:
-    requests:
-    - name: gpu
-      exactly: {deviceClassName: gpu, allocationMode: all, capacity: {requests: {memory: 40GB}}}
-    - name: gpu
-      exactly: {deviceClassName: gpu}
-"""
+    wrong = "{name: gpu, exactly: {deviceClassName: gpu, allocationMode: all, capacity: {requests: {memory: 40GB}}}}"
+    claim = claim_of(f"requests: [{wrong}, {{name: gpu, exactly: {{deviceClassName: gpu}}}}]")
     assert [each["rule"] for each in found_in(claim)] == ["count-for-mode", "quantity", "duplicate"]
 
 
@@ -162,14 +153,7 @@ def test_what_a_broken_document_of_the_file_may_hold_is_not_missed(broken: str) 
 
 def test_a_template_is_missed_only_where_all_files_can_be_read_and_others_of_its_kind_are(tmp_path: Path) -> None:
     head = "apiVersion: resource.k8s.io/v1\nmetadata: {name: other}\n"
-    (tmp_path / "pod.yaml").write_text("""\
-apiVersion: v1
-kind: Pod
-metadata: {name: p}
-spec:
-  containers: [{name: c, image: i, resources: {claims: [{name: gpu}]}}]
-  resourceClaims: [{name: gpu, resourceClaimTemplateName: one-gpu}]
-""")
+    (tmp_path / "pod.yaml").write_text(POD)
     (tmp_path / "claim.yaml").write_text(f"{head}kind: ResourceClaim\nspec: {{}}\n")
     note = "references not checked: ResourceClaimTemplate one-gpu"
     assert note in draguard("validate", tmp_path).out
@@ -193,12 +177,10 @@ def test_a_job_without_a_restart_policy_has_a_hint() -> None:
 
 
 def test_of_many_objects_that_cannot_be_looked_up_some_are_named() -> None:
-    claim = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: c}\n"
-    claim += "spec: {devices: {requests: [%s]}}\n"
     requests = ", ".join(f"{{name: g{each}, exactly: {{deviceClassName: {each}.org}}}}" for each in (0, 1, 2, 3, 4))
-    done = draguard("validate", "-", stdin="---\n".join([claim % requests, claim % requests]).encode())
+    done = draguard("validate", "-", stdin="---".join([claim_of(f"requests: [{requests}]")] * 2).encode())
     listed = (
-        ", ".join(f"{each}.org (<stdin>:4 and 1 more place)" for each in range(3))
+        ", ".join(f"{each}.org (<stdin>:5 and 1 more place)" for each in range(3))
         + ", and 2 more; the manifests have no"
     )
     assert f"note: references not checked: DeviceClass {listed} such objects: add" in done.out
@@ -206,12 +188,7 @@ def test_of_many_objects_that_cannot_be_looked_up_some_are_named() -> None:
 
 def test_the_cluster_is_looked_into(tmp_path: Path) -> None:
     manifest, cluster = tmp_path / "claim.yaml", tmp_path / "cluster.yaml"
-    manifest.write_text("""
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: c}
-spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu.exmaple.com}}]}}
-""")
+    manifest.write_text(claim_of("requests: [{name: r, exactly: {deviceClassName: gpu.exmaple.com}}]"))
     cluster.write_text("""
 apiVersion: v1
 kind: List
@@ -343,15 +320,8 @@ def test_a_request_is_suggested_beside_its_alternative(wanted: str, hint: str) -
 
 
 def test_the_likely_claim_is_suggested() -> None:
-    manifest = """
-apiVersion: v1
-kind: Pod
-metadata: {name: p}
-spec:
-  containers: [{name: c, image: x, resources: {claims: [{name: gpus}]}}]
-  resourceClaims: [{name: gpu, resourceClaimTemplateName: t}]
-"""
-    assert 'did you mean "gpu"?' in [each["hint"] for each in found_in(manifest)]
+    found = found_in(POD.replace("claims: [{name: gpu}]", "claims: [{name: gpus}]"))
+    assert 'did you mean "gpu"?' in [each["hint"] for each in found]
 
 
 def test_what_is_classic_is_only_known_by_name() -> None:
@@ -385,18 +355,8 @@ spec:
     ],
 )
 def test_a_value_of_another_type_is_never_equal(condition: str, hint: str) -> None:
-    claim = f"""
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {{name: c}}
-spec:
-  devices:
-    requests:
-    - name: r
-      exactly:
-        deviceClassName: gpu
-        selectors: [cel: {{expression: 'device.attributes["g.example.com"]{condition}'}}]
-"""
+    selector = f"""cel: {{expression: 'device.attributes["g.example.com"]{condition}'}}"""
+    claim = claim_of(f"requests: [{{name: r, exactly: {{deviceClassName: gpu, selectors: [{selector}]}}}}]")
     devices = resource_slice("{name: d, attributes: {model: {string: A}, index: {int: 0}}}")
     found = found_in(device_class() + devices + claim)
     assert [(each["rule"], each["hint"]) for each in found] == [("selects-nothing", hint)]

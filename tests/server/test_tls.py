@@ -37,6 +37,13 @@ def served() -> Iterator[Served]:
         yield running
 
 
+def refused(served: Served, trust: ssl.SSLContext, reason: str, caplog: pytest.LogCaptureFixture) -> bool:
+    """Return whether a handshake fails at both ends, with this reason in the server's log."""
+    with socket.create_connection((served.host, served.port)) as plain, pytest.raises(ssl.SSLError):
+        trust.wrap_socket(plain, server_hostname=served.host)
+    return eventually(lambda: f"a TLS handshake failed: [SSL: {reason}]" in caplog.text)
+
+
 class TestProtocol:
     def test_it_speaks_tls_1_3_and_http_1_1(self, served: Served) -> None:
         trust = served.trust()
@@ -59,16 +66,12 @@ class TestProtocol:
         trust = served.trust()
         trust.maximum_version = ssl.TLSVersion.TLSv1_2
         trust.set_ciphers("AES128-SHA:ECDHE+AES+SHA:@SECLEVEL=0")
-        with socket.create_connection((served.host, served.port)) as plain, pytest.raises(ssl.SSLError):
-            trust.wrap_socket(plain, server_hostname=served.host)
-        assert eventually(lambda: "a TLS handshake failed: [SSL: NO_SHARED_CIPHER]" in caplog.text)
+        assert refused(served, trust, "NO_SHARED_CIPHER", caplog)
 
     def test_key_exchanges_that_take_long_are_refused(self, served: Served, caplog: pytest.LogCaptureFixture) -> None:
         trust = served.trust()
         trust.set_ecdh_curve("ffdhe2048")
-        with socket.create_connection((served.host, served.port)) as plain, pytest.raises(ssl.SSLError):
-            trust.wrap_socket(plain, server_hostname=served.host)
-        assert eventually(lambda: "a TLS handshake failed: [SSL: NO_SUITABLE_KEY_SHARE]" in caplog.text)
+        assert refused(served, trust, "NO_SUITABLE_KEY_SHARE", caplog)
 
     def test_tls_1_1_is_refused(self, served: Served, caplog: pytest.LogCaptureFixture) -> None:
         trust = served.trust()
@@ -77,9 +80,7 @@ class TestProtocol:
             trust.minimum_version = ssl.TLSVersion.TLSv1
         with pytest.warns(DeprecationWarning, match="TLSv1_1"):
             trust.maximum_version = ssl.TLSVersion.TLSv1_1
-        with socket.create_connection((served.host, served.port)) as plain, pytest.raises(ssl.SSLError):
-            trust.wrap_socket(plain, server_hostname=served.host)
-        assert eventually(lambda: "a TLS handshake failed: [SSL: UNSUPPORTED_PROTOCOL]" in caplog.text)
+        assert refused(served, trust, "UNSUPPORTED_PROTOCOL", caplog)
 
     @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
     def test_a_client_that_refuses_the_certificate_is_logged(
