@@ -71,6 +71,11 @@ ATTACK = {
         _sending(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 90, plain=True),
         seconds=4,
     ),
+    "accept": Attack(
+        "metrics requested with very long lists of media types",
+        _sending(b"GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: %b\r\n\r\n" % (b"a/b;q=1," * 8000), plain=True),
+        seconds=4,
+    ),
     "metrics": Attack(
         "metrics requested ahead on connections to the port of probes",
         _sending(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 90, plain=True),

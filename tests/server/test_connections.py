@@ -69,20 +69,20 @@ class TestRequests:
         connection.close()
 
     def test_those_sent_together_are_answered_in_order(self, served: Served) -> None:
-        requests = [post("Content-Length: 1\r\n", b"%d" % number) for number in range(5)]
+        requests = [post("Content-Length: 1\r\n", b"%d" % number) for number in range(3)]
         requests.append(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         received = exchange(served, b"".join(requests))
-        assert statuses(received) == [200] * 6
-        assert re.findall(rb'1, "(.)"', received) == [b"0", b"1", b"2", b"3", b"4"]
+        assert statuses(received) == [200] * 4
+        assert re.findall(rb'1, "(.)"', received) == [b"0", b"1", b"2"]
 
     @pytest.mark.parametrize("together", [True, False])
     @pytest.mark.parametrize("last", [b"BAD\r\n\r\n", GET * 200])
     def test_a_refusal_comes_after_the_answers_before_it(self, served: Served, last: bytes, *, together: bool) -> None:
-        first = b"".join(post("Content-Length: 1\r\n", b"%d" % number) for number in range(5))
+        first = b"".join(post("Content-Length: 1\r\n", b"%d" % number) for number in range(3))
         received = exchange(served, *([first + last] if together else [first, last]))
         assert set(statuses(received)[:-1]) == {200}
         assert statuses(received)[-1] == 400
-        assert re.findall(rb'1, "(.)"', received) == [b"0", b"1", b"2", b"3", b"4"]
+        assert re.findall(rb'1, "(.)"', received) == [b"0", b"1", b"2"]
 
     def test_a_request_that_does_not_come_takes_no_answer_from_the_one_before(self) -> None:
         class Late(Adapter):
@@ -385,13 +385,13 @@ class TestTooSlow:
             return Answer(200, b"x" * 2**20, "application/json")
 
         with serving(create_app(talk)) as served, served.socket() as connection:
-            connection.sendall(post("Content-Length: 0\r\n") * 19 + post("Content-Length: 0\r\nConnection: close\r\n"))
+            connection.sendall(post("Content-Length: 0\r\n") * 3 + post("Content-Length: 0\r\nConnection: close\r\n"))
             time.sleep(0.1)
             received = bytearray()
             while block := connection.recv(2**20):
                 received += block
-        assert statuses(received) == [200] * 20
-        assert received.count(b"x") == 20 * 2**20
+        assert statuses(received) == [200] * 4
+        assert received.count(b"x") == 4 * 2**20
 
     def test_an_unread_answer_counts_as_a_whole(self) -> None:
         def talk(_body: bytes, _call: Call) -> Answer:

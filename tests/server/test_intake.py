@@ -60,15 +60,35 @@ def test_no_connection_waits_below_the_limit() -> None:
     asyncio.run(check())
 
 
-def test_beyond_the_limit_all_wait_and_some_go_on_in_each_turn() -> None:
+def test_beyond_the_limit_all_wait_and_more_go_on_in_each_turn() -> None:
     senders = [Sender("a", number) for number in range(40)]
 
     async def check() -> None:
         flood(Intake(senders), senders[:20])
         assert not reading(senders)
-        for count in (16, 32, 40, 40):
+        for count in (4, 12, 28, 40, 40):
             await asyncio.sleep(0)
             assert len(reading(senders)) == count
+
+    asyncio.run(check())
+
+
+def test_half_as_many_go_on_if_they_have_taken_all_the_time() -> None:
+    senders = [Sender("a", number) for number in range(200)]
+
+    async def check() -> None:
+        taking = Intake(senders)
+        flood(taking, senders[:20])
+        for count in (4, 12, 28):
+            await asyncio.sleep(0)
+            assert len(reading(senders)) == count
+        for count in (8, 4, 4):
+            flood(taking, reading(senders))
+            assert not reading(senders)
+            await asyncio.sleep(0)
+            assert len(reading(senders)) == count
+
+    asyncio.run(check())
 
     asyncio.run(check())
 
@@ -99,7 +119,7 @@ def digest(body: bytes, _call: Call | None = None) -> Answer:
 @pytest.mark.process
 def test_long_bodies_arrive_whole_though_their_connections_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intake, "AT_ONCE", 0.0)
-    monkeypatch.setattr(intake, "_TOGETHER", 1)
+    monkeypatch.setattr(intake, "_FEWEST", 1)
     with serving(create_app(digest)) as served, ThreadPoolExecutor(8) as pool:
 
         def send(number: int) -> None:

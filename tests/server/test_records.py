@@ -99,7 +99,8 @@ def test_a_connection_that_closes_keeps_nothing_of_what_has_arrived(
 ) -> None:
     connection, keys = ready
     monkeypatch.setattr("webhook.server.http.intake.AT_ONCE", 0)
-    monkeypatch.setattr("webhook.server.http.intake._TOGETHER", 0)
+    monkeypatch.setattr("webhook.server.http.intake._FEWEST", 0)
+    monkeypatch.setattr(served.server.port.intake, "_together", 0)
     send_sealed(connection, b"".join(keys.record(b"%c" % byte) for byte in GET * 9))
     name, until = connection.getsockname(), time.monotonic() + SOON
     gates: list[Any] = []

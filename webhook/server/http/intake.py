@@ -20,8 +20,10 @@ BYTE_SECONDS: Final = 5e-9
 """How long a byte takes until it is parsed; three times as long on cold memory."""
 AT_ONCE: Final = 0.005
 """The seconds of reading after which connections take turns."""
-_TOGETHER: Final = 16
-"""The connections that go on in each turn; each has up to 64 KiB."""
+_FEWEST: Final = 4
+"""The fewest connections that go on in a turn; each has up to 64 KiB."""
+_MOST: Final = 256
+"""The most. As soon as the time is over, those that have not read are held again."""
 
 
 class Reader(Protocol):
@@ -50,8 +52,8 @@ class Intake:
 
     In each of its turns, the event loop reads from all connections that have sent something. With some hundreds of long
     bodies, or of headers with many fields, that takes longer than an ordinary review may wait. So beyond a limit all
-    connections stop reading, and a few go on in each turn: first those of the client that has taken least time, of
-    these the one that has.
+    connections stop reading, and some go on in each turn: first those of the client that has taken least time, of
+    these the one that has. Twice as many go on in the next turn if they have not taken all of its time, else half.
 
     Args:
         connections: All connections of the port.
@@ -60,6 +62,7 @@ class Intake:
     def __init__(self, connections: Iterable[Reader]) -> None:
         self._connections = connections
         self._waiting: Turns[Reader] = Turns()
+        self._together = _FEWEST
         self._spent = 0.0
         self._is_scheduled = False
 
@@ -90,8 +93,10 @@ class Intake:
 
     def _go_on(self) -> None:
         self._is_scheduled = False
+        is_over = self._spent > AT_ONCE
+        self._together = max(_FEWEST, self._together // 2) if is_over else min(_MOST, 2 * self._together)
         self._spent = 0.0
-        for _ in range(min(_TOGETHER, len(self._waiting))):
+        for _ in range(min(self._together, len(self._waiting))):
             self._waiting.pop().go_on()
         if self._waiting:
             self._schedule()

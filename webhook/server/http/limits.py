@@ -41,7 +41,7 @@ class Limits:
     header_bytes: int = 1 << 16
     header_fields: int = 200
     small_chunks: int = 100
-    requests: int = 20
+    requests: int = 4
     connections: int = 1000
     connections_per_address: int = 500
     finishing: int = 128

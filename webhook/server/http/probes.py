@@ -23,6 +23,8 @@ OPEN_METRICS: Final = "application/openmetrics-text"
 _PLAIN: Final = ("text/plain", "text/*", "*/*")
 """The media ranges of plain text, from the most specific."""
 _WEIGHT: Final = re.compile(r"q=([01](?:\.[0-9]*)?)")
+_LONGEST: Final = 1024
+"""The bytes of a header ``Accept`` that are read; Prometheus sends some hundred."""
 _FRESH: Final = 0.01
 """Seconds for which metrics are cached: writing them takes milliseconds, and many clients may request them at once."""
 
@@ -57,7 +59,7 @@ def make_monitoring_pages(
 
     def metrics(request: Request) -> Page:
         # The client chooses the version, so the header is no cache key.
-        media_type = _preferred(request.headers.get(b"accept", b"").decode("latin-1"))
+        media_type = _preferred(request.headers.get(b"accept", b"")[:_LONGEST].decode("latin-1"))
         page, until = written.get(media_type, (None, 0.0))
         if page is None or time.monotonic() > until:
             text, content_type = exposition(media_type)

@@ -50,8 +50,6 @@ _PROBES = 200
 _FEW = 8
 """The connections to it that are accepted together while others wait: half of those that go on in the same time."""
 _PROBE_SECONDS = 5.0
-_AHEAD = 4
-"""The maximum requests that are sent ahead there: kubelet and Prometheus wait for each answer."""
 _OTHER_FILES = 100
 """Open files other than connections."""
 _log = logging.getLogger(__name__)
@@ -281,7 +279,6 @@ def _plain_port(pages: Pages, limits: Limits) -> Port:
         header_seconds=min(limits.header_seconds, _PROBE_SECONDS),
         connections=min(limits.connections, _PROBES),
         connections_per_address=_PROBES,
-        requests=_AHEAD,
     )
     return Port(pages, fewer, _crowd(fewer))
 
