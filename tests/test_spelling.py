@@ -88,7 +88,12 @@ def test_what_begins_a_name_is_rather_meant_than_a_slip_of_several_letters() -> 
 
 
 def test_equally_near_names_are_all_suggested() -> None:
-    assert near("nics", ["nica", "nicb"]) == ["nica", "nicb"]
+    assert near("nics", ["nicb", "nica"]) == ["nicb", "nica"]
+
+
+def test_names_of_a_set_are_suggested_in_alphabetical_order() -> None:
+    known = {f"nic{letter}" for letter in "abcdefgh"}
+    assert near("nics", known) == sorted(known)
 
 
 def test_a_beginning_of_several_names_names_none() -> None:

@@ -65,11 +65,11 @@ def near(name: str, known: Iterable[str]) -> list[str]:
 
     Args:
         name: The name as written.
-        known: The known names.
+        known: The known names; those of a set are taken in alphabetical order.
     """
     if not name or len(name) > _LONGEST:
         return []
-    if not (known := dict.fromkeys(known)):
+    if not (known := dict.fromkeys(sorted(known) if isinstance(known, set | frozenset) else known)):
         return []
     words, best, found = _words(name), _NEVER, list[str]()
     for candidate in known:

@@ -59,7 +59,7 @@ class TestOverview:
 
 
 class TestKinds:
-    @pytest.mark.parametrize("query", ["ResourceClaim", "resourceclaim", "resourceclaims", "RESOURCECLAIM"])
+    @pytest.mark.parametrize("query", ["ResourceClaim", "resourceclaim", "resourceclaims", "claim", "Claim"])
     def test_a_kind_is_found_by_its_name_and_by_its_resource(self, query: str) -> None:
         assert lines_of(query, api_version="resource.k8s.io/v1alpha2")[:4] == [
             "GROUP:       resource.k8s.io",
@@ -381,7 +381,7 @@ class TestUnknownNames:
             ("ResourceClass.qqqqqq", "ResourceClass has no field qqqqqq: it has apiVersion, kind, metadata, "),
             ("Pod.spec.volumes", "Pod.spec.volumes exists in Kubernetes, but nothing of it is judged here"),
             ("ResourceClass.driverName.x", "ResourceClass.driverName has no field x: it has none"),
-            ("claim", "unknown rule or kind claim: did you mean ResourceClaim, ResourceClaimTemplate or "),
+            ("resourcec", "unknown rule or kind resourcec: did you mean ResourceClaim, ResourceClaimTemplate or "),
             (
                 "requests",
                 (

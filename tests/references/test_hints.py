@@ -143,6 +143,18 @@ WITHOUT_KIND = "leave it out: the driver takes parameters without apiVersion and
             ['another one is called "gpu", too: give this one a name of its own'],
         ),
         (
+            POD.replace("{claims: [{name: gpu}]}", "{claims: [{name: gpu}, {name: gpu, request: a}]}")
+            + "  resourceClaims: [{name: gpu, resourceClaimName: c}, {resourceClaimName: d}]",
+            [
+                "a container names a claim as a whole, or each request of it that it uses: keep one of the two",
+                "add a name, by which containers use the claim",
+            ],
+        ),
+        (
+            POD,
+            ["list it in resourceClaims of the pod, too: gpu, and its resourceClaimName or resourceClaimTemplateName"],
+        ),
+        (
             selecting("gpu.nvidia.com", 'device.attributes["gpu.nvidia.com"].driverVersion >= "580"'),
             ['compare it as in .compareTo(semver("580.0.0")) >= 0'],
         ),

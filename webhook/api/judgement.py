@@ -276,7 +276,7 @@ def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct, obj: dict[st
         hint, fix = suggestion(struct, path, value_at(obj, path))
         declared = instead(struct, path)
         if hint == declared and (others := list(others_with(path, obj["apiVersion"], obj["kind"]))):
-            hint = f"a field of {' and '.join(others)}" + (f"; {declared}" if declared else "")
+            hint = f"a field of {', '.join(others)}" + (f"; {declared}" if declared else "")
         problems[index] = problems[index]._replace(hint=hint, fix=fix)
     return problems
 

@@ -19,11 +19,13 @@ _SHORT: Final = {
     "sts": "statefulset",
 }
 """The short names of resources, as API servers state them."""
+_SPOKEN: Final = {"claim": "resourceclaim", "class": "deviceclass", "slice": "resourceslice"}
+"""The last words of kinds, as people call their objects."""
 
 
 def named(among: Iterable[Kind], name: str) -> list[Kind]:
     """Find a kind in all its versions, the newest first; it may be spelled like its resource."""
-    wanted = _SHORT.get(name.casefold(), name.casefold())
+    wanted = (_SHORT | _SPOKEN).get(name.casefold(), name.casefold())
     found = [kind for kind in among if wanted in {kind.name.lower() + end for end in ("", "s", "es")}]
     return sorted(found, key=lambda kind: (kind.served.until, kind.served.since), reverse=True)
 

@@ -1,17 +1,22 @@
-"""Rules about the capacities that requests ask for, by the profiles of drivers; used where slices are unknown."""
+"""Rules about the names and the units of the capacities that requests ask for."""
 
 from __future__ import annotations
 
+from webhook.formats.quantities import decode_quantity, parse_quantity
 from webhook.inventory import CLAIMS
 from webhook.objects import items, mapping, text
-from webhook.references.requests import drivers_of, requests_of
+from webhook.patterns import Pattern
+from webhook.problem import Advice, Fix
+from webhook.references.requests import class_of, drivers_of, requests_of
 from webhook.references.rules import finding, instead, rule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Final
 
     from webhook.drivers import Profile
+    from webhook.formats.quantities import Quantity
     from webhook.objects import JSONObject
     from webhook.problem import Problem
     from webhook.references.rules import Context
@@ -42,6 +47,45 @@ def capacity_not_of_driver(claim: JSONObject, context: Context) -> Iterator[Prob
                 message = f'devices of driver "{profile.driver}" have no capacity "{name}"'
                 hint = instead(own, names, "capacities")
                 yield finding((*request.path, "capacity", "requests", name), message, hint)
+
+
+@rule("amount-without-unit", *CLAIMS, of_field=True)
+def amount_without_unit(claim: JSONObject, context: Context) -> Iterator[Problem]:
+    """A request asks for a plain number of a capacity, where a unit such as Gi is probably missing.
+
+    Each device of the class has more than a million times as much. Where no devices are known, the capacity is called
+    memory, which is counted in bytes, and the number is less than a million.
+    """
+    for request in requests_of(claim):
+        for name, written in mapping(request.content, "capacity", "requests").items():
+            if not (plain := _PLAIN.fullmatch(str(written))):
+                continue
+            path, number = (*request.path, "capacity", "requests", name), plain[1]
+            asks = f'request "{request.name}" asks for {written}'
+            published = _amounts(request.content, name, context)
+            if published and min(published) >= parse_quantity(f"{number}Mi"):
+                meant = next(each for unit in _UNITS if parse_quantity(each := f"{number}{unit}") <= max(published))
+                advice = Advice(f'did you mean "{meant}"?', Fix("replace", meant, safe=False))
+                message = f"{asks}, and each device of the class has {min(published)} or more"
+                yield finding(path, message, advice, "NoUnit")
+            elif not published and name.rpartition("/")[2] == "memory" and parse_quantity(number) < _LEAST:
+                yield finding(path, f"{asks} bytes of memory", f"write a unit, too, as in {number}Gi", "NoUnit")
+
+
+_PLAIN: Final = Pattern("([1-9][0-9]{0,17})m?")
+"""Matches a number without a unit of bytes."""
+_UNITS: Final = ("Pi", "Ti", "Gi", "Mi")
+_LEAST: Final = parse_quantity("1M")
+"""A smaller amount of memory is a slip."""
+
+
+def _amounts(request: JSONObject, name: str, context: Context) -> list[Quantity]:
+    """Return the amounts of a capacity that devices of a request's class publish."""
+    device_class = class_of(request, context)
+    if context.fleet is None or device_class is None:
+        return []
+    contents = context.fleet.of_class(items(device_class, "spec", "selectors"))
+    return [decode_quantity(each.capacity[name]["value"]) for each in contents if name in each.capacity]
 
 
 def _profile(class_name: str, context: Context) -> Profile | None:

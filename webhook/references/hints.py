@@ -14,7 +14,7 @@ from webhook.problem import Advice, Fix, value_at
 from webhook.references import placementhints, selectorhints
 from webhook.references.rules import MEANT, in_place, listed
 from webhook.schema.decoding import holds_one
-from webhook.spelling import nearest
+from webhook.spelling import either, nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,6 +106,8 @@ def _repeated(problem: Problem, obj: Any) -> Advice:
     if around[place] in around[:place]:
         is_reference = not isinstance(around[place], dict) or problem.rule == "container-claims"
         return Advice("leave it out: the list has it already", Fix("remove", safe=is_reference))
+    if problem.rule == "container-claims":
+        return Advice("a container names a claim as a whole, or each request of it that it uses: keep one of the two")
     name = text(around[place], "name")
     is_second = name and name in [text(each, "name") for each in around[:place]]
     return Advice(f'another one is called "{name}", too: give this one a name of its own' if is_second else "")
@@ -189,9 +191,12 @@ def _claim(problem: Problem, obj: Any) -> Advice:
     lists = [index for index, step in enumerate(steps) if isinstance(step, str) and step.lower().endswith("containers")]
     spec = value_at(obj, steps[: lists[0]]) if lists else None
     wanted = text(value_at(obj, steps), "name")
-    near = nearest(wanted, [text(each, "name") for each in items(spec, "resourceClaims")]) if wanted else ""
-    is_missing = near and "Not found" in problem.message
-    return Advice(f'did you mean "{near}"?', Fix("replace", near, safe=False, below="name")) if is_missing else Advice()
+    if not wanted or "Not found" not in problem.message:
+        return Advice()
+    if near := nearest(wanted, [text(each, "name") for each in items(spec, "resourceClaims")]):
+        return Advice(f'did you mean "{near}"?', Fix("replace", near, safe=False, below="name"))
+    sources = either(sorted(SOURCES))
+    return Advice(f"list it in resourceClaims of the pod, too: {wanted}, and its {sources}")
 
 
 def _domain(problem: Problem, obj: Any) -> Advice:
@@ -245,6 +250,9 @@ _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
     "immutable": _unchanged,
     "requests-that-exist": _request,
     "container-claims": _claim,
+    "claim-names": lambda problem, _: Advice(
+        "add a name, by which containers use the claim" if problem.message.startswith("Required") else ""
+    ),
     "cel-selector": selectorhints.hint_of,
     "attribute-of-a-domain": _domain,
     "one-source": _source,
