@@ -52,3 +52,7 @@ NEW_POD = POD + "    resourceClaimName: claim\n"
 
 def rules(*arguments: str | Path, stdin: str = "") -> list[tuple[str, str]]:
     return [(each["rule"], each["field"]) for each in findings("validate", *arguments, stdin=stdin)]
+
+
+def levels(*arguments: str, stdin: str) -> list[tuple[str, str]]:
+    return [(finding["level"], finding["rule"]) for finding in findings("validate", *arguments, "-", stdin=stdin)]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import copy
-from typing import TYPE_CHECKING, Any
-
 import pytest
 
 from tests.policy.examples import CLAIM, POD, PODS, binding, mutating, policy
-from tests.policy.examples import spec as with_spec
+from tests.policy.mutations import ANYTHING, QUOTA, label, labels, made
 from webhook.engine.offline import evaluate
 from webhook.policy.change.decoding import with_identity
 from webhook.policy.change.mutate import mutate
@@ -16,33 +13,6 @@ from webhook.policy.evaluation.request import request_of
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds
 from webhook.release import Release
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from webhook.policy.evaluation.verdict import Verdict
-
-
-ANYTHING = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["*"]}
-QUOTA = {"apiVersion": "example.com/v1", "kind": "Quota", "metadata": {"name": "q"}}
-
-
-def label(key: str, value: str) -> str:
-    return f"Object{{metadata: Object.metadata{{labels: {{'{key}': {value}}}}}}}"
-
-
-def made(*manifests: list[dict[str, Any]], obj: dict[str, Any] = POD, **options: Any) -> Verdict:
-    policies = load([each for group in manifests for each in group])
-    assert not policies.errors, [str(each.problem) for each in policies.errors]
-    before = copy.deepcopy(obj)
-    verdict = mutate(request_of(obj, kinds=Kinds(), **options), policies)
-    assert obj == before
-    return verdict
-
-
-def labels(verdict: Verdict) -> dict[str, str]:
-    found: dict[str, str] = verdict.object["metadata"]["labels"]
-    return found
 
 
 def test_mutations_are_made_in_order() -> None:
@@ -349,80 +319,6 @@ def test_null_is_not_a_value() -> None:
     )
 
 
-def counting(key: str) -> str:
-    return label(key, f"has(object.metadata.labels.{key}) ? string(object.metadata.labels.{key}) + '1' : '1'")
-
-
-def test_a_policy_is_reinvoked_after_changes_if_needed() -> None:
-    verdict = made(
-        mutating("m", counting("a"), reinvocationPolicy="IfNeeded"),
-        mutating("n", counting("b")),
-    )
-    assert labels(verdict) == {"app": "a", "a": "11", "b": "1"}
-
-
-def test_a_policy_that_did_not_apply_is_not_reinvoked() -> None:
-    late = [{"name": "c", "expression": "has(object.metadata.labels.b)"}]
-    verdict = made(
-        mutating("m", counting("a"), reinvocationPolicy="IfNeeded", matchConditions=late), mutating("n", counting("b"))
-    )
-    assert labels(verdict) == {"app": "a", "b": "1"}
-
-
-def rewriting(
-    *manifests: Any, change: Callable[[Any], Any] = lambda obj: with_spec(obj, schedulerName="mine")
-) -> Verdict:
-    """Run policies, with a webhook behind them."""
-    policies = load(each for group in manifests for each in group)
-    assert not policies.errors
-    return mutate(request_of(POD, kinds=policies.kinds), policies, webhooks=change)
-
-
-def test_a_webhooks_change_is_a_reason_to_ask_again_once() -> None:
-    verdict = rewriting(mutating("m", counting("a"), reinvocationPolicy="IfNeeded"), mutating("n", counting("b")))
-    assert labels(verdict) == {"app": "a", "a": "11", "b": "1"}
-    assert verdict.object["spec"]["schedulerName"] == "mine"
-
-
-def test_a_policy_that_only_matches_after_a_webhook_is_not_a_reinvocation() -> None:
-    late = [{"name": "c", "expression": "has(object.spec.schedulerName)"}]
-    verdict = rewriting(mutating("m", counting("a"), reinvocationPolicy="IfNeeded", matchConditions=late))
-    assert labels(verdict) == {"app": "a"}
-
-
-def test_reinvocation_depends_on_the_changed_object() -> None:
-    unlabelled = {"objectSelector": {"matchExpressions": [{"key": "b", "operator": "DoesNotExist"}]}}
-    rules = {"resourceRules": [PODS | {"operations": ["CREATE"]}]}
-    verdict = rewriting(
-        mutating("m", counting("a"), reinvocationPolicy="IfNeeded", matchConstraints=rules | unlabelled),
-        mutating("n", counting("b")),
-    )
-    assert labels(verdict) == {"app": "a", "a": "1", "b": "1"}
-
-
-def test_conditions_of_policies_that_are_not_reinvoked_may_fail() -> None:
-    fragile = [{"name": "c", "expression": "!has(object.spec.schedulerName) || object.nope"}]
-    verdict = rewriting(
-        mutating("m", counting("a"), reinvocationPolicy="IfNeeded"),
-        mutating("n", counting("b"), matchConditions=fragile),
-    )
-    assert not verdict.allowed
-    assert "no such key: nope" in verdict.message
-
-
-def test_no_policy_is_reinvoked_after_a_webhooks_refusal() -> None:
-    verdict = rewriting(mutating("m", counting("a"), reinvocationPolicy="IfNeeded"), change=lambda _: None)
-    assert labels(verdict) == {"app": "a", "a": "1"}
-
-
-def test_no_policy_is_reinvoked_after_an_error() -> None:
-    verdict = made(
-        mutating("m", counting("a"), reinvocationPolicy="IfNeeded"), mutating("n", label("x", "object.nope"))
-    )
-    assert not verdict.allowed
-    assert labels(verdict)["a"] == "1"
-
-
 def test_an_unknown_param_kind_is_an_error_of_the_policy() -> None:
     verdict = made(mutating("m", label("a", "'1'"), paramKind={"apiVersion": "example.com/v1", "kind": "Quota"}))
     text = "failed to configure policy: failed to find resource referenced by paramKind: 'example.com/v1, Kind=Quota'"
@@ -557,115 +453,3 @@ def test_validating_policies_are_not_evaluated_after_a_refusal() -> None:
     verdict = evaluate(POD, policies=policies)
     assert verdict.code == 403
     assert [decision.policy.name for decision in verdict.decisions] == ["m"]
-
-
-TEMPLATED: dict[str, Any] = {
-    "apiVersion": "apps/v1",
-    "kind": "Deployment",
-    "metadata": {"name": "d", "namespace": "default"},
-    "spec": {"replicas": 1, "template": {"metadata": {"labels": {"a": "b"}}, "spec": POD["spec"]}},
-}
-CONFIG: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "b"}}
-SERVICE: dict[str, Any] = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
-
-
-@pytest.mark.parametrize(
-    ("obj", "path", "value", "refusal"),
-    [
-        (TEMPLATED, "/spec/replicas", "2", ""),
-        (TEMPLATED, "/spec/replicas", "2.0", ""),
-        (
-            TEMPLATED,
-            "/spec/replicas",
-            "2.5",
-            "number 2.5 into Go struct field DeploymentSpec.spec.replicas of type int32",
-        ),
-        (TEMPLATED, "/spec/replicas", "true", "bool into Go struct field DeploymentSpec.spec.replicas of type int32"),
-        (TEMPLATED, "/spec/paused", "'a'", "string into Go struct field DeploymentSpec.spec.paused of type bool"),
-        (
-            TEMPLATED,
-            "/spec/template/spec/nodeName",
-            "3",
-            "number into Go struct field PodSpec.spec.template.spec.nodeName of type string",
-        ),
-        (CONFIG, "/data/a", "3", "number into Go struct field ConfigMap.data of type string"),
-        (CONFIG, "/data", "[1]", "array into Go struct field ConfigMap.data of type map[string]string"),
-        (CONFIG, "/metadata", "3", "number into Go struct field ConfigMap.metadata of type v1.ObjectMeta"),
-        (
-            CONFIG,
-            "/metadata/finalizers",
-            "'a'",
-            "string into Go struct field ObjectMeta.metadata.finalizers of type []string",
-        ),
-        (
-            CONFIG,
-            "/metadata/finalizers",
-            "[1]",
-            "number into Go struct field ObjectMeta.metadata.finalizers of type string",
-        ),
-        (
-            CONFIG,
-            "/metadata/ownerReferences",
-            "'a'",
-            "string into Go struct field ObjectMeta.metadata.ownerReferences of ",
-        ),
-        (
-            SERVICE,
-            "/metadata/labels",
-            "3",
-            "number into Go struct field ObjectMeta.metadata.labels of type map[string]string",
-        ),
-        (SERVICE, "/spec", "3", ""),
-        (QUOTA, "/metadata/labels", "3", ""),
-    ],
-)
-def test_a_patch_makes_what_can_be_decoded(obj: dict[str, Any], path: str, value: str, refusal: str) -> None:
-    patch = f"[JSONPatch{{op: 'add', path: '{path}', value: {value}}}]"
-    verdict = made(mutating("m", patch, matchConstraints={"resourceRules": [ANYTHING]}), obj=obj)
-    assert verdict.allowed == (not refusal)
-    assert verdict.message.startswith(f"Internal error occurred: json: cannot unmarshal {refusal}" if refusal else "")
-
-
-@pytest.mark.parametrize(
-    ("obj", "path", "said"),
-    [
-        (CONFIG, "", 'strict decoding error: unknown field "a", unknown field "b"'),
-        (
-            TEMPLATED,
-            "/spec/strategy",
-            'strict decoding error: unknown field "spec.strategy.a", unknown field "spec.strategy.b"',
-        ),
-        (SERVICE, "/spec", ""),
-    ],
-)
-def test_all_misspelt_fields_of_known_kinds_are_named(obj: dict[str, Any], path: str, said: str) -> None:
-    patch = f"[JSONPatch{{op: 'add', path: '{path}/a', value: 1}}, JSONPatch{{op: 'add', path: '{path}/b', value: 1}}]"
-    sent = obj | {"spec": obj.get("spec", {}) | {"strategy": {}}} if path else obj
-    verdict = made(mutating("m", patch, matchConstraints={"resourceRules": [ANYTHING]}), obj=sent)
-    assert verdict.message == (said and f"Internal error occurred: {said}")
-
-
-def test_a_changed_object_is_decoded_before_it_is_seen_again() -> None:
-    patch = (
-        "[JSONPatch{op: 'add', path: '/spec/containers/0/args', value: []}, "
-        "JSONPatch{op: 'add', path: '/metadata/labels/none', value: null}, "
-        "JSONPatch{op: 'add', path: '/spec/containers/-', value: "
-        "{'name': dyn('d'), 'image': dyn('i'), 'command': dyn([null]), 'ports': dyn([null])}}]"
-    )
-    seen = "object.spec.containers.map(c, c.map(k, k).sort().join(' ')).join('; ') + '|' + object.metadata.labels.none"
-    annotate = f"Object{{metadata: Object.metadata{{annotations: {{'seen': {seen}}}}}}}"
-    fields = "image imagePullPolicy name resources terminationMessagePath terminationMessagePolicy"
-    again = f"Object{{metadata: Object.metadata{{annotations: {{'n': {seen}}}}}}}"
-    verdict = made(mutating("m", patch, annotate), mutating("n", again))
-    annotations, (first, added) = verdict.object["metadata"]["annotations"], verdict.object["spec"]["containers"]
-    assert added == {"name": "d", "image": "i", "command": [""], "ports": [{}]}
-    assert annotations["seen"] == annotations["n"]
-    assert annotations["seen"].partition("; ")[2] == f"command {fields.replace('name ', 'name ports ')}|"
-    assert "args" not in annotations["seen"]
-    assert first["args"] == []
-
-
-def test_what_was_no_better_before_is_not_the_patchs_fault() -> None:
-    before = CONFIG | {"data": {"a": 3}}
-    patch = "[JSONPatch{op: 'add', path: '/data/b', value: 'c'}]"
-    assert made(mutating("m", patch, matchConstraints={"resourceRules": [ANYTHING]}), obj=before).allowed

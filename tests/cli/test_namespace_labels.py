@@ -1,0 +1,129 @@
+"""What draguard validate knows of namespaces: objects among the manifests, and labels that are stated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.manifests import CLAIM_V1, levels
+from tests.command import draguard
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CLAIM_OF_ADMIN = (
+    CLAIM_V1.replace("  name: claim\n", "  name: claim\n  namespace: ops\n") + "        adminAccess: true\n"
+)
+LABEL = "resource.kubernetes.io/admin-access"
+LABELLED = f'apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ops\n  labels:\n    {LABEL}: "true"\n'
+UNLABELLED = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ops\n"
+POLICY = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata:
+  name: policy
+spec:
+  matchConstraints:
+    resourceRules:
+    - apiGroups: [apps]
+      apiVersions: [v1]
+      operations: [CREATE]
+      resources: [deployments]
+  validations:
+  - expression: object.spec.replicas < 9
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+  name: binding
+spec:
+  policyName: policy
+  validationActions: [Deny]
+"""
+
+
+class TestNamespaces:
+    def test_nothing_known_of_the_namespace_is_a_warning_that_says_how_to_fix_that(self) -> None:
+        done = draguard("validate", "-", stdin=CLAIM_OF_ADMIN.encode())
+        assert (done.code, "warning admin-access: " in done.out) == (0, True)
+        assert "help: its labels are not known: add the Namespace, or give --namespace-labels" in done.out
+
+    @pytest.mark.parametrize(
+        ("namespace", "found"), [(LABELLED, []), (UNLABELLED, [("error", "admin-access")])], ids=["labelled", "not"]
+    )
+    def test_a_namespace_may_stand_anywhere_among_the_manifests(
+        self, namespace: str, found: list[tuple[str, str]]
+    ) -> None:
+        for documents in ([namespace, CLAIM_OF_ADMIN], [CLAIM_OF_ADMIN, namespace]):
+            assert levels(stdin="---\n".join(documents)) == found
+
+    def test_a_namespace_may_stand_beside_the_policies(self, tmp_path: Path) -> None:
+        (tmp_path / "policies.yaml").write_text(UNLABELLED + "---\n" + POLICY, encoding="utf-8")
+        assert levels("--policies", str(tmp_path), stdin=CLAIM_OF_ADMIN) == [("error", "admin-access")]
+        assert levels("--policies", str(tmp_path), stdin=CLAIM_OF_ADMIN + "---\n" + LABELLED) == []
+
+    @pytest.mark.parametrize(
+        ("labels", "found"),
+        [
+            ([f"ops={LABEL}=true"], []),
+            ([f"ops=team=a,{LABEL}=true"], []),
+            (["ops=team=a", f"ops={LABEL}=true"], []),
+            ([f"ops={LABEL}=false"], [("error", "admin-access")]),
+            (["ops="], [("error", "admin-access")]),
+            (["other="], [("warning", "admin-access")]),
+        ],
+    )
+    def test_its_labels_may_be_stated(self, labels: list[str], found: list[tuple[str, str]]) -> None:
+        options = [f"--namespace-labels={each}" for each in labels]
+        assert levels(*options, stdin=CLAIM_OF_ADMIN) == found
+
+    @pytest.mark.parametrize(
+        "label", ["resource.k8s.io/admin-access: true", f"{LABEL[:-1]}: true", f"{LABEL}: yes", "team: a"]
+    )
+    def test_a_label_that_was_probably_meant_is_named(self, label: str) -> None:
+        namespace = LABELLED.replace(f'{LABEL}: "true"', label.replace(": ", ': "') + '"')
+        for documents in ([namespace, CLAIM_OF_ADMIN], [CLAIM_OF_ADMIN, namespace]):
+            out = draguard("validate", "-", stdin="---\n".join(documents).encode()).out
+            said = f'help: the namespace has {label}: write {LABEL}: "true"\n'
+            assert (said in out) == ("admin" in label)
+
+    def test_what_is_stated_counts_more_than_objects(self) -> None:
+        assert levels("--namespace-labels=ops=", stdin=LABELLED + "---\n" + CLAIM_OF_ADMIN) == [
+            ("error", "admin-access")
+        ]
+
+    def test_an_object_that_states_no_namespace_goes_to_that_of_the_command(self) -> None:
+        claim = CLAIM_OF_ADMIN.replace("  namespace: ops\n", "")
+        assert levels("--namespace-labels=default=", stdin=claim) == [("error", "admin-access")]
+        assert levels("--namespace-labels=ops=", "--namespace=ops", stdin=claim) == [("error", "admin-access")]
+
+    def test_each_release_has_its_own_label(self) -> None:
+        claim = CLAIM_OF_ADMIN.replace("/v1\n", "/v1beta2\n", 1)
+        labels = "--namespace-labels=ops=resource.k8s.io/admin-access=true"
+        on = "--feature-gates=DRAAdminAccess=true"
+        assert levels("--kubernetes-version=1.33", on, labels, stdin=claim) == []
+        found = levels("--kubernetes-version=1.34", on, labels, stdin=claim)
+        assert found == [("error", "admin-access")]
+
+    @pytest.mark.parametrize(
+        "namespace", ["metadata: 1", "metadata:\n  name: [ops]", "metadata:\n  name: ops\n  labels: 1"]
+    )
+    def test_a_namespace_that_is_none_does_no_harm(self, namespace: str) -> None:
+        manifests = f"apiVersion: v1\nkind: Namespace\n{namespace}\n---\n{CLAIM_OF_ADMIN}"
+        assert [rule for _, rule in levels(stdin=manifests)] == ["admin-access"]
+
+    @pytest.mark.parametrize(
+        ("labels", "message"),
+        [
+            ("ops", f"ops has no labels: write it as ops={LABEL}=true, or ops= for none"),
+            ("Ops=a=b", "'Ops' is not a namespace: a lowercase RFC 1123 label must"),
+            ("ops=a", f"ops: the label a has no value: write it as ops={LABEL}=true"),
+            ("ops=a=b c", "ops: a=b c is not a label: a valid label must"),
+            ("ops=a b=c", "ops: a b=c is not a label: "),
+        ],
+    )
+    def test_labels_that_are_malformed_are_wrong_use(self, labels: str, message: str) -> None:
+        done = draguard("validate", "--namespace-labels", labels, "-")
+        assert (done.code, done.out) == (2, "")
+        assert f"error: --namespace-labels: {message}" in done.err

@@ -1,0 +1,105 @@
+"""The release that judges a manifest: stated, or the newest that serves it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.manifests import CLAIM, CLAIM_V1, CONFIG_MAP, NEW_POD, OLD_POD, rules
+from tests.command import draguard, findings, reported
+from webhook.api.versions import NEWEST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+OTHER_V1 = CLAIM_V1.replace("name: claim", "name: other")
+
+
+class TestReleases:
+    @pytest.mark.parametrize(
+        ("manifest", "hint"),
+        [
+            (
+                (
+                    "kind: ResourceClaimParameters, driverRequests: [{driverName: a.io, requests: "
+                    "[{namedResources: {selector: 'attributes.bool[\"b\"]'}}]}]"
+                ),
+                'write into the claim, as spec.devices: {"requests": [{"name": "request-0", "exactly": ',
+            ),
+            (
+                "kind: ResourceClass, driverName: a.io",
+                "1.27 to 1.30; draguard convert --write converts it (give it the same --kubernetes-version)",
+            ),
+        ],
+    )
+    def test_it_says_how_an_object_gets_to_a_version_that_is_served(
+        self, manifest: str, hint: str, write: Callable[..., Path]
+    ) -> None:
+        text = f"{{apiVersion: resource.k8s.io/v1alpha2, metadata: {{name: c, namespace: a}}, {manifest}}}"
+        (found,) = findings("validate", "--kubernetes-version", "1.34", write(a=text))
+        assert found["rule"] == "not-served"
+        assert hint in found["hint"]
+
+    @pytest.mark.parametrize(("kind", "release"), [("DeviceClass", "1.30"), ("DeviceTaintRule", "1.31")])
+    def test_it_advises_to_convert_only_what_can_be_converted(
+        self, kind: str, release: str, write: Callable[..., Path]
+    ) -> None:
+        version = "v1alpha3" if kind == "DeviceTaintRule" else "v1"
+        manifest = write(
+            a=f"{{apiVersion: resource.k8s.io/{version}, kind: {kind}, metadata: {{name: a}}, spec: {{}}}}"
+        )
+        (found,) = findings("validate", "--kubernetes-version", release, manifest)
+        assert found["rule"] == "not-served"
+        assert "convert" not in found["hint"]
+        assert draguard("convert", "--kubernetes-version", release, manifest).code == 1
+
+    def test_objects_that_later_releases_refuse_are_reported(self, write: Callable[..., Path]) -> None:
+        old = "{apiVersion: resource.k8s.io/v1alpha2, kind: ResourceClass, metadata: {name: c}, driverName: a.io}"
+        folder = write(one=old, two=old.replace("name: c", "name: d"))
+        done = draguard("validate", folder)
+        said = "judged as Kubernetes 1.30, the newest that serves it: 2 ResourceClass of resource.k8s.io/v1alpha2"
+        assert (done.code, done.err) == (0, "")
+        assert f"note: {said}; later releases refuse it\n" in done.out
+        assert "judged as" not in draguard("validate", "--kubernetes-version", "1.30", folder).out
+        assert reported("validate", folder)["remarks"] == [f"{said}; later releases refuse it"]
+        (run,) = json.loads(draguard("validate", "-o", "sarif", folder).out)["runs"]
+        assert said in run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"]
+        assert f"::notice::{said}" in draguard("validate", "-o", "github", folder).out
+
+    @pytest.mark.parametrize(("release", "code"), [("1.29", 0), ("v1.30.2", 0), ("1.31", 1)])
+    def test_a_stated_release_judges_everything(self, release: str, code: int) -> None:
+        assert draguard("validate", "--kubernetes-version", release, "-", stdin=CLAIM.encode()).code == code
+
+    def test_an_unknown_release_is_wrong_use_even_without_documents(self, write: Callable[..., Path]) -> None:
+        done = draguard("validate", "--kubernetes-version", "1.26", write(a=""))
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith("draguard validate: error: --kubernetes-version: Kubernetes 1.26 is not known here")
+
+    def test_a_pod_follows_the_claims_of_its_file(self, write: Callable[..., Path]) -> None:
+        other = OLD_POD.replace("name: pod", "name: other")
+        # Before them and after them, and whatever the other file holds.
+        folder = write(a=f"{OLD_POD}---\n{CLAIM}---\n{other}", b=f"{NEW_POD}---\n{CLAIM_V1}")
+        assert findings("validate", folder) == []
+
+    def test_a_pod_alone_in_its_file_follows_the_claims_of_its_directory(self, write: Callable[..., Path]) -> None:
+        folder = write(old__claim=CLAIM, old__pod=OLD_POD, new__claim=CLAIM_V1, new__pod=NEW_POD)
+        assert findings("validate", folder) == []
+
+    @pytest.mark.parametrize("beside", [CONFIG_MAP, f"{CLAIM}---\n{OTHER_V1}"], ids=["no claims", "of no one release"])
+    def test_otherwise_a_pod_is_judged_by_the_newest_release(self, beside: str, write: Callable[..., Path]) -> None:
+        folder = write(a=f"{beside}---\n{OLD_POD}")
+        (found,) = findings("validate", folder)
+        assert (found["rule"], found["kubernetes"]) == ("unknown-field", f"1.{NEWEST}")
+
+    def test_a_stated_release_judges_pods_too(self, write: Callable[..., Path]) -> None:
+        folder = write(a=f"{CLAIM}---\n{NEW_POD}")
+        (found,) = findings("validate", "--kubernetes-version", "1.29", folder)
+        assert (found["rule"], found["kubernetes"]) == ("unknown-field", "1.29")
+
+    def test_findings_of_pods_keep_their_place(self, write: Callable[..., Path]) -> None:
+        other = NEW_POD.replace("name: pod", "name: other")
+        folder = write(a=f"{NEW_POD}---\n{CLAIM.replace('gpu', 'G')}---\n{other}")
+        assert [rule for rule, _ in rules(folder)] == ["unknown-field", "dns-subdomain", "unknown-field"]

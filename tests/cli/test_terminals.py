@@ -1,0 +1,77 @@
+"""Colours and progress are for terminals."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import subprocess
+from contextlib import redirect_stderr, redirect_stdout
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.command import ROOT, SCRIPT, draguard
+from webhook.cli import main
+from webhook.cli.console import progress
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def on_a_terminal(*arguments: str | Path, **env: str) -> str:
+    """Run the command with its output on a terminal."""
+    terminal, theirs = pty.openpty()
+    command = [SCRIPT, "validate", *arguments]
+    done = subprocess.run(command, stdout=theirs, check=False, cwd=ROOT, env={**os.environ, "TERM": "xterm", **env})
+    os.close(theirs)
+    text = os.read(terminal, 1 << 16).decode()
+    os.close(terminal)
+    assert done.returncode == 1
+    return text
+
+
+class TestColour:
+    BAD = "examples/limits/nodes.yaml"
+
+    def test_it_is_used_on_a_terminal(self) -> None:
+        assert "\x1b[1;31merror\x1b[0m" in on_a_terminal(self.BAD)
+
+    @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+    def test_a_terminal_can_do_without(self, env: dict[str, str]) -> None:
+        assert "\x1b" not in on_a_terminal(self.BAD, **env)
+
+    @pytest.mark.parametrize(("choice", "colours"), [("auto", False), ("always", True), ("never", False)])
+    def test_elsewhere_it_is_used_on_demand(self, choice: str, colours: bool) -> None:
+        assert ("\x1b[" in draguard("validate", "--color", choice, ROOT / self.BAD).out) is colours
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class TestProgress:
+    def test_it_is_shown_once_work_takes_long_and_is_gone_in_the_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(progress, "PATIENCE", 0.0)
+        terminal = Terminal()
+        assert list(progress.with_progress(range(3), terminal)) == [0, 1, 2]
+        assert terminal.getvalue().startswith("\r\x1b[K1 documents")
+        assert terminal.getvalue().endswith("\r\x1b[K")
+
+    def test_it_does_not_flicker_while_work_is_quick(self) -> None:
+        terminal = Terminal()
+        assert list(progress.with_progress(range(3), terminal)) == [0, 1, 2]
+        assert terminal.getvalue() == ""
+
+    @pytest.mark.parametrize(("options", "shown"), [([], True), (["--quiet"], False)])
+    def test_it_is_shown_on_a_terminal_unless_only_findings_are_wanted(
+        self,
+        options: list[str],
+        shown: bool,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(progress, "PATIENCE", 0.0)
+        with redirect_stdout(io.StringIO()), redirect_stderr(Terminal()) as terminal:
+            assert main(["validate", *options, str(ROOT / TestColour.BAD)]) == 1
+        assert ("documents" in terminal.getvalue()) is shown

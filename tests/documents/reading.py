@@ -1,0 +1,33 @@
+"""Documents of a text, for tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webhook.documents import Document, Unreadable, parse
+
+CLAIM = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata:\n  name: gpu\n"
+
+
+def documents(text: str | bytes) -> list[Document]:
+    found = list(parse(text))
+    assert all(isinstance(each, Document) for each in found), found
+    return [each for each in found if isinstance(each, Document)]
+
+
+def objects(text: str | bytes) -> list[Any]:
+    return [document.data for document in documents(text)]
+
+
+def value(text: str) -> Any:
+    (found,) = objects(text)
+    return found
+
+
+def faults(text: str | bytes) -> list[tuple[int, int, str]]:
+    return [(each.line, each.column, each.message) for each in parse(text) if isinstance(each, Unreadable)]
+
+
+def exactly(found: Any, expected: Any) -> bool:
+    """Tell True from 1 and 1 from 1.0."""
+    return repr(found) == repr(expected)

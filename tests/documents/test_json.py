@@ -1,0 +1,59 @@
+"""JSON in manifests."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.documents.reading import exactly, faults, objects, value
+from webhook.documents import Document, parse
+
+
+class TestJSON:
+    def test_a_text_that_starts_with_a_brace_is_a_row_of_json_values(self) -> None:
+        assert objects(' \n{"a": 1}{"b": 2}\n\n{"c": 3} \n') == [{"a": 1}, {"b": 2}, {"c": 3}]
+
+    def test_json_numbers_stay_as_they_are_written(self) -> None:
+        text = '{"a": [1.0, 1e3, -0, 9223372036854775808, 18446744073709551615, 18446744073709551616, 0.5]}'
+        expected = [1.0, 1000.0, 0, 9223372036854775808, 18446744073709551615, 18446744073709551616.0, 0.5]
+        assert exactly(value(text), {"a": expected})
+
+    @pytest.mark.parametrize("number", ["1e400", "-1e400", "9" * 400])
+    def test_a_number_that_float64_does_not_hold_is_refused(self, number: str) -> None:
+        text = f'{{"b": [1, "x", {number}]}}{{"c": 2}}'
+        message = f"json: cannot unmarshal number {number[:40]} into Go value of type float64"
+        assert faults(text) == [(1, 16, message)]
+        assert [each.data for each in parse(text) if isinstance(each, Document)] == [{"c": 2}]
+
+    def test_a_repeated_field_is_refused_with_its_path_and_both_lines(self) -> None:
+        text = '{"a": [{"b": 1,\n  "b": 2}], "c": 1,\n  "c": 2}\n{"d": 1}'
+        assert faults(text) == [
+            (2, 3, 'duplicate field "a[0].b": on line 1 and again on line 2'),
+            (3, 3, 'duplicate field "c": on line 2 and again on line 3'),
+        ]
+        assert [each.data for each in parse(text) if isinstance(each, Document)] == [{"d": 1}]
+
+    def test_half_a_surrogate_pair_is_replaced_as_in_go(self) -> None:
+        text = r'{"a": "\ud800", "b": "\ud83d\ude00", "c": "\\ud800", "d": "\udc00\ud83d\ude00"}'
+        assert value(text) == {"a": "\ufffd", "b": "\U0001f600", "c": "\\ud800", "d": "\ufffd\U0001f600"}
+
+    @pytest.mark.parametrize("text", ['{"a": 1,}', "{a: 1}", "{'a': 1}", '{"a": 1 # c\n}'])
+    def test_what_only_starts_like_json_is_yaml(self, text: str) -> None:
+        assert value(text) == {"a": 1}
+
+    @pytest.mark.parametrize("rest", ["\n---\nb: 2.0\n", "---\nb: 2.0", "\nb: 2.0", " # c\n---\n---\nb: 2.0"])
+    def test_after_one_json_value_the_rest_may_be_yaml(self, rest: str) -> None:
+        assert exactly(objects('{"a": 1.0}' + rest), [{"a": 1.0}, {"b": 2}])
+
+    def test_after_two_json_values_it_may_not(self) -> None:
+        assert faults('{"a": 1}{"b": 2}\n---\nc: 3\n') == [(2, 1, "json: expecting value")]
+
+    def test_of_two_reasons_the_one_that_is_further_on_is_given(self) -> None:
+        assert faults('{"a": [1, 2}') == [(1, 12, "did not find expected ',' or ']', while parsing a flow sequence")]
+        assert faults('{"a": "\\ud83d\\ude00", "b": x}\n') == [(1, 28, "json: expecting value")]
+
+    def test_python_s_own_constants_are_no_json(self) -> None:
+        assert value('{"a": NaN, "b": Infinity}') == {"a": "NaN", "b": "Infinity"}
+        assert faults('{"a": 1} {} {"b": NaN}') == [(1, 13, "json: NaN is not a value")]
+
+    def test_null_is_left_out(self) -> None:
+        assert objects('{"a": 1} null 5 {"b": 2}') == [{"a": 1}, 5, {"b": 2}]

@@ -1,0 +1,255 @@
+"""Scalars, keys and aliases become what Kubernetes' reader makes of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.documents.reading import exactly, faults, value
+from webhook.documents import Document, Unreadable, parse
+from webhook.documents.limits import MAX_ALIASED
+
+
+class TestScalars:
+    @pytest.mark.parametrize("text", ["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"])
+    def test_true_as_go_spells_it(self, text: str) -> None:
+        assert exactly(value(f"a: {text}"), {"a": True})
+
+    @pytest.mark.parametrize("text", ["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"])
+    def test_false_as_go_spells_it(self, text: str) -> None:
+        assert exactly(value(f"a: {text}"), {"a": False})
+
+    @pytest.mark.parametrize("text", ["", "~", "null", "Null", "NULL"])
+    def test_null_as_go_spells_it(self, text: str) -> None:
+        assert exactly(value(f"a: {text}"), {"a": None})
+
+    @pytest.mark.parametrize("text", ["yEs", "tRue", "oN", "nUll", "ye", "none", "=", "<<", "12:30:45", "2001-01-01"])
+    def test_other_words_are_strings(self, text: str) -> None:
+        assert exactly(value(f"a: {text}"), {"a": text})
+
+    @pytest.mark.parametrize(
+        ("text", "number"),
+        [
+            ("0o7", 7),
+            ("0777", 511),
+            ("08", 8),
+            ("0x1F", 31),
+            ("-0b11", -3),
+            ("1_000", 1000),
+            ("+1", 1),
+            ("-0", 0),
+            (".5", 0.5),
+            (".5_5", 0.55),
+            ("1e3", 1000),
+            ("1E3", 1000),
+            ("1.0", 1),
+            ("-0.0", 0),
+            ("1.5", 1.5),
+            ("1e-7", 1e-07),
+            ("1e21", 1e21),
+        ],
+    )
+    def test_a_number_is_what_go_makes_of_it_when_it_goes_through_json(self, text: str, number: float) -> None:
+        assert exactly(value(f"a: {text}"), {"a": number})
+
+    @pytest.mark.parametrize(
+        ("text", "number"),
+        [
+            ("9223372036854775807", 9223372036854775807),
+            ("18446744073709551615", 18446744073709551615),
+            ("18446744073709551616", 18446744073709551616.0),
+            ("-9223372036854775808", -9223372036854775808),
+            ("-9223372036854775809", -9223372036854775809.0),
+            ("9.2233720368547750e18", 9223372036854775000),
+            ("1" * 5000, "1" * 5000),
+        ],
+    )
+    def test_integers_are_exact_as_far_as_64_bits_go(self, text: str, number: float | str) -> None:
+        assert exactly(value(f"a: {text}"), {"a": number})
+
+    @pytest.mark.parametrize("text", ["1e400", "0b2", "0o8", "0x", "1e", ".", "+", "_1", "0x1p4", "1.2.3", "40Gi"])
+    def test_what_only_looks_like_a_number_is_a_string(self, text: str) -> None:
+        assert exactly(value(f"a: {text}"), {"a": text})
+
+    @pytest.mark.parametrize(("text", "name"), [(".inf", "+Inf"), ("-.Inf", "-Inf"), (".NAN", "NaN")])
+    def test_infinity_cannot_be_said_in_json(self, text: str, name: str) -> None:
+        assert faults(f"a:\n  b: {text}") == [(2, 6, f"json: unsupported value: {name}")]
+
+    @pytest.mark.parametrize("text", ["y", "1e3", "0o7", "null", "", "12:30", "=", "1"])
+    @pytest.mark.parametrize("quote", ["'", '"'])
+    def test_what_is_quoted_is_a_string(self, text: str, quote: str) -> None:
+        assert exactly(value(f"a: {quote}{text}{quote}"), {"a": text})
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("!!str 5", "5"),
+            ("!!str", ""),
+            ("!!int '5'", 5),
+            ("!!float 5", 5),
+            ("!!bool 'yes'", True),
+            ("!!null ''", None),
+            ("!!binary aGVsbG8=", "hello"),
+            ("!!binary 4oI=", "\ufffd\ufffd"),
+            ("!!timestamp 2001-1-2 3:4:5", "2001-1-2 3:4:5"),
+            ("!unknown 5", "5"),
+            ("! 5", "5"),
+            ("!!str [a]", ["a"]),
+            ("!!set {a}", {"a": None}),
+            ("[!!str, z]", ["z"]),
+            ("[a, !x, 5, b]", ["a", "5", "b"]),
+            ("{!!str, b: c}", {"b": "c"}),
+            ("['!a, b', \"!c, d\"]", ["!a, b", "!c, d"]),
+            ("!!str, b", "b"),
+            ("[!x] b]", ["b"]),
+        ],
+    )
+    def test_tags_mean_what_they_mean_to_go(self, text: str, expected: object) -> None:
+        assert exactly(value(f"a: {text}"), {"a": expected})
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("!!int 5.0", "cannot decode !!float `5.0` as a !!int"),
+            ("!!int x", "cannot decode !!str `x` as a !!int"),
+            ("!!bool 5", "cannot decode !!int `5` as a !!bool"),
+            ("!!float ''", "cannot decode !!null `` as a !!float"),
+            ("!!float yes", "cannot decode !!bool `yes` as a !!float"),
+            ("!!float 18446744073709551615", "cannot decode !!int `18446744073709551615` as a !!float"),
+            ("!!timestamp 2001-13-01", "cannot decode !!str `2001-13-01` as a !!timestamp"),
+            ("!!timestamp 5", "cannot decode !!int `5` as a !!timestamp"),
+            ("!!binary x", "!!binary value contains invalid base64 data"),
+            ("!!binary é", "!!binary value contains invalid base64 data"),
+        ],
+    )
+    def test_a_tag_that_does_not_fit_is_refused(self, text: str, message: str) -> None:
+        assert faults(f"a: {text}") == [(1, 4, message)]
+
+
+class TestKeys:
+    @pytest.mark.parametrize(
+        ("text", "key"),
+        [
+            ("true", "true"),
+            ("n", "false"),
+            ("0x10", "16"),
+            ("1.0", "1"),
+            ("1e6", "1e+06"),
+            ("0.1", "0.1"),
+            ("1e-50", "0"),
+            ("3.14159265358979", "3.1415927"),
+            ("1e300", ".inf"),
+            ("-.inf", "-.inf"),
+            (".nan", ".nan"),
+            ("2001-01-01", "2001-01-01"),
+            ("!!str 5", "5"),
+            ("'<<'", "<<"),
+            ("!!str <<", "<<"),
+            ("9" * 70, ".inf"),
+        ],
+    )
+    def test_keys_become_strings_as_sigs_yaml_spells_them(self, text: str, key: str) -> None:
+        assert value(f"{text}: x") == {key: "x"}
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("null", "unsupported map key of type: null"),
+            ("~", "unsupported map key of type: null"),
+            ("18446744073709551615", "unsupported map key of type: uint64"),
+            ("!!int x", "cannot decode !!str `x` as a !!int"),
+            ("[a]", "invalid map key"),
+            ("{a: b}", "invalid map key"),
+        ],
+    )
+    def test_what_sigs_yaml_takes_for_no_key_is_refused(self, text: str, message: str) -> None:
+        assert faults(f"a: 1\n{text}: x") == [(2, 1, message)]
+
+    def test_a_list_behind_an_alias_is_not_a_key_either(self) -> None:
+        assert faults("a: &a [x]\n*a : y") == [(2, 1, "invalid map key")]
+
+    def test_aliases_and_anchors_are_keys(self) -> None:
+        assert value("a: &a 1e6\n&b k: *a\n*a : *b") == {"a": 1000000, "k": 1000000, "1e+06": "k"}
+
+    def test_a_repeated_key_is_refused_with_both_lines(self) -> None:
+        text = "a: 1\nb:\n  c: 1\n  d: 2\n  c: 3\na: 4\n"
+        assert faults(text) == [
+            (5, 3, 'key "c" already set in map: on line 3 and again on line 5'),
+            (6, 1, 'key "a" already set in map: on line 1 and again on line 6'),
+        ]
+
+    def test_repeated_keys_are_reported_in_the_order_of_the_text(self) -> None:
+        for text in ("a: 1\na:\n  b: 1\n  b: 2\n", '{"a": 1,\n "a": {"b": 1,\n "b": 2}}'):
+            assert [line for line, _, _ in faults(text)] == [2, 4 if text[0] == "a" else 3]
+
+    def test_keys_are_the_same_if_they_become_the_same_string(self) -> None:
+        assert faults("{1: a, '1': b}") == [(1, 8, 'key "1" already set in map: twice on line 1')]
+
+    def test_repeated_keys_that_yaml_reads_as_booleans_are_explained(self) -> None:
+        (fault,) = (each for each in parse("on: 1\ny: 2\n") if isinstance(each, Unreadable))
+        assert fault.hint == 'YAML reads the keys on and y as "true": to mean the text, write "on" in quotes'
+
+    def test_a_repeated_key_does_not_hide_other_documents(self) -> None:
+        found = list(parse("a: 1\n---\na: 1\na: 2\n---\na: 3\n"))
+        assert [each.data if isinstance(each, Document) else each.line for each in found] == [{"a": 1}, 4, {"a": 3}]
+        assert [each.index for each in found if isinstance(each, Document)] == [0, 2]
+
+
+class TestAliases:
+    def test_an_alias_repeats_a_value_that_can_be_changed_in_one_place(self) -> None:
+        found = value("a: &a {b: [1]}\nc: *a\n")
+        found["c"]["b"].append(2)
+        assert found == {"a": {"b": [1]}, "c": {"b": [1, 2]}}
+
+    def test_an_anchor_given_again_stands_for_the_later_value(self) -> None:
+        assert value("- &a 1\n- *a\n- &a 2\n- *a\n- &a [&a 3, *a]\n- *a\n") == [1, 1, 2, 2, [3, 3], 3]
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("a: *x", "unknown anchor 'x' referenced"),
+            ("a: &x [*x]", "anchor 'x' value contains itself"),
+            ("a: &x {<<: *x}", "anchor 'x' value contains itself"),
+        ],
+    )
+    def test_an_alias_of_nothing_is_refused(self, text: str, message: str) -> None:
+        assert [found[2] for found in faults(text)] == [message]
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("<<: {a: 1}", {"a": 1}),
+            ("<<: {a: 1}\na: 2", {"a": 2}),
+            ("a: 2\n<<: {a: 1}", {"a": 1}),
+            ("<<: [{a: 1}, {a: 2, b: 3}]", {"a": 1, "b": 3}),
+            ("<<: []", {}),
+            ("!!merge <<: {a: 1}", {"a": 1}),
+            ("k: &a {a: 1}\n<<: *a\n<<: [*a, {b: 2}]", {"k": {"a": 1}, "a": 1, "b": 2}),
+            ("k: &a <<\n*a : {a: 1}", {"k": "<<", "<<": {"a": 1}}),
+        ],
+    )
+    def test_maps_are_merged_in_the_order_of_the_text(self, text: str, expected: object) -> None:
+        assert value(text) == expected
+
+    @pytest.mark.parametrize("text", ["", "x", "[x]", "[[{a: 1}]]", "*list"])
+    def test_only_maps_are_merged(self, text: str) -> None:
+        message = "map merge requires map or sequence of maps as the value"
+        assert [found[2] for found in faults(f"k: &list [{{a: 1}}]\n<<: {text}\n")] == [message]
+
+    def test_a_key_may_override_a_merged_one_but_once(self) -> None:
+        text = "<<: {a: 0}\na: 1\nb: 2\na: 3\n"
+        assert faults(text) == [(4, 1, 'key "a" already set in map: on line 2 and again on line 4')]
+
+    def test_aliases_of_aliases_of_aliases_are_refused(self) -> None:
+        text = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
+            f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]\n" for level in range(1, 9)
+        )
+        assert [found[2] for found in faults(text)] == ["document contains excessive aliasing"]
+
+    def test_a_document_that_is_all_aliases_is_refused_as_go_refuses_it(self) -> None:
+        text = "a: &a [" + "x, " * 500 + "x]\nb:\n" + "- *a\n" * 200
+        assert faults(text) == [(1, 1, "document contains excessive aliasing")]
+
+    def test_merging_a_large_map_over_and_over_ends(self) -> None:
+        large = ", ".join(f"k{number}: 1" for number in range(2000))
+        text = f"a: &a {{{large}}}\nb:\n" + "- <<: *a\n" * (MAX_ALIASED // 2000)
+        assert [found[2] for found in faults(text)] == ["document contains excessive aliasing"]

@@ -1,0 +1,121 @@
+"""What a mutation makes is decoded as the API server does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.policy.examples import POD, mutating
+from tests.policy.mutations import ANYTHING, QUOTA, made
+
+TEMPLATED: dict[str, Any] = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "d", "namespace": "default"},
+    "spec": {"replicas": 1, "template": {"metadata": {"labels": {"a": "b"}}, "spec": POD["spec"]}},
+}
+CONFIG: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "b"}}
+SERVICE: dict[str, Any] = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
+
+
+@pytest.mark.parametrize(
+    ("obj", "path", "value", "refusal"),
+    [
+        (TEMPLATED, "/spec/replicas", "2", ""),
+        (TEMPLATED, "/spec/replicas", "2.0", ""),
+        (
+            TEMPLATED,
+            "/spec/replicas",
+            "2.5",
+            "number 2.5 into Go struct field DeploymentSpec.spec.replicas of type int32",
+        ),
+        (TEMPLATED, "/spec/replicas", "true", "bool into Go struct field DeploymentSpec.spec.replicas of type int32"),
+        (TEMPLATED, "/spec/paused", "'a'", "string into Go struct field DeploymentSpec.spec.paused of type bool"),
+        (
+            TEMPLATED,
+            "/spec/template/spec/nodeName",
+            "3",
+            "number into Go struct field PodSpec.spec.template.spec.nodeName of type string",
+        ),
+        (CONFIG, "/data/a", "3", "number into Go struct field ConfigMap.data of type string"),
+        (CONFIG, "/data", "[1]", "array into Go struct field ConfigMap.data of type map[string]string"),
+        (CONFIG, "/metadata", "3", "number into Go struct field ConfigMap.metadata of type v1.ObjectMeta"),
+        (
+            CONFIG,
+            "/metadata/finalizers",
+            "'a'",
+            "string into Go struct field ObjectMeta.metadata.finalizers of type []string",
+        ),
+        (
+            CONFIG,
+            "/metadata/finalizers",
+            "[1]",
+            "number into Go struct field ObjectMeta.metadata.finalizers of type string",
+        ),
+        (
+            CONFIG,
+            "/metadata/ownerReferences",
+            "'a'",
+            "string into Go struct field ObjectMeta.metadata.ownerReferences of ",
+        ),
+        (
+            SERVICE,
+            "/metadata/labels",
+            "3",
+            "number into Go struct field ObjectMeta.metadata.labels of type map[string]string",
+        ),
+        (SERVICE, "/spec", "3", ""),
+        (QUOTA, "/metadata/labels", "3", ""),
+    ],
+)
+def test_a_patch_makes_what_can_be_decoded(obj: dict[str, Any], path: str, value: str, refusal: str) -> None:
+    patch = f"[JSONPatch{{op: 'add', path: '{path}', value: {value}}}]"
+    verdict = made(mutating("m", patch, matchConstraints={"resourceRules": [ANYTHING]}), obj=obj)
+    assert verdict.allowed == (not refusal)
+    assert verdict.message.startswith(f"Internal error occurred: json: cannot unmarshal {refusal}" if refusal else "")
+
+
+@pytest.mark.parametrize(
+    ("obj", "path", "said"),
+    [
+        (CONFIG, "", 'strict decoding error: unknown field "a", unknown field "b"'),
+        (
+            TEMPLATED,
+            "/spec/strategy",
+            'strict decoding error: unknown field "spec.strategy.a", unknown field "spec.strategy.b"',
+        ),
+        (SERVICE, "/spec", ""),
+    ],
+)
+def test_all_misspelt_fields_of_known_kinds_are_named(obj: dict[str, Any], path: str, said: str) -> None:
+    patch = f"[JSONPatch{{op: 'add', path: '{path}/a', value: 1}}, JSONPatch{{op: 'add', path: '{path}/b', value: 1}}]"
+    sent = obj | {"spec": obj.get("spec", {}) | {"strategy": {}}} if path else obj
+    verdict = made(mutating("m", patch, matchConstraints={"resourceRules": [ANYTHING]}), obj=sent)
+    assert verdict.message == (said and f"Internal error occurred: {said}")
+
+
+def test_a_changed_object_is_decoded_before_it_is_seen_again() -> None:
+    patch = (
+        "[JSONPatch{op: 'add', path: '/spec/containers/0/args', value: []}, "
+        "JSONPatch{op: 'add', path: '/metadata/labels/none', value: null}, "
+        "JSONPatch{op: 'add', path: '/spec/containers/-', value: "
+        "{'name': dyn('d'), 'image': dyn('i'), 'command': dyn([null]), 'ports': dyn([null])}}]"
+    )
+    seen = "object.spec.containers.map(c, c.map(k, k).sort().join(' ')).join('; ') + '|' + object.metadata.labels.none"
+    annotate = f"Object{{metadata: Object.metadata{{annotations: {{'seen': {seen}}}}}}}"
+    fields = "image imagePullPolicy name resources terminationMessagePath terminationMessagePolicy"
+    again = f"Object{{metadata: Object.metadata{{annotations: {{'n': {seen}}}}}}}"
+    verdict = made(mutating("m", patch, annotate), mutating("n", again))
+    annotations, (first, added) = verdict.object["metadata"]["annotations"], verdict.object["spec"]["containers"]
+    assert added == {"name": "d", "image": "i", "command": [""], "ports": [{}]}
+    assert annotations["seen"] == annotations["n"]
+    assert annotations["seen"].partition("; ")[2] == f"command {fields.replace('name ', 'name ports ')}|"
+    assert "args" not in annotations["seen"]
+    assert first["args"] == []
+
+
+def test_what_was_no_better_before_is_not_the_patchs_fault() -> None:
+    before = CONFIG | {"data": {"a": 3}}
+    patch = "[JSONPatch{op: 'add', path: '/data/b', value: 'c'}]"
+    assert made(mutating("m", patch, matchConstraints={"resourceRules": [ANYTHING]}), obj=before).allowed
