@@ -57,6 +57,19 @@ class TestPods:
         summary = reported("validate", folder)["summary"]
         assert (summary["withoutClaims"], summary["judged"]) == (1, 0)
 
+    @pytest.mark.parametrize(("provided", "rules"), [("gpu", {"amounts-of-resources"}), ("other", set())])
+    def test_those_that_get_devices_by_extended_resources_are_judged(
+        self, tmp_path: Path, provided: str, rules: set[str]
+    ) -> None:
+        pod = POD.replace(
+            "name: UPPER", "name: c, resources: {limits: {example.com/gpu: 2}, requests: {example.com/gpu: 1}}"
+        )
+        of_class = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: a}\n"
+        of_class += f"spec: {{extendedResourceName: example.com/{provided}}}\n"
+        done = reported("validate", write(tmp_path, {"a.yaml": pod, "b.yaml": of_class}))
+        assert {each["rule"] for each in done["findings"]} == rules
+        assert done["summary"]["withoutClaims"] == (not rules)
+
     def test_they_are_judged_if_that_is_wanted(self, tmp_path: Path) -> None:
         folder = write(tmp_path, {"a.yaml": POD, "b.yaml": DEPLOYMENT})
         assert [each["rule"] for each in findings("validate", "--all-pods", folder)] == ["dns-label", "dns-label"]

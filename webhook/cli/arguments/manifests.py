@@ -60,9 +60,10 @@ that writes it has probably failed: this is an error, unless --allow-empty is gi
 .draguard.yaml and environment variables set options, too; `draguard config show` prints the settings
 in effect.
 
-Pods and workloads that neither use resource claims nor name their node are counted, and not judged
-without --all-pods. So are objects of other kinds; `draguard explain` lists the kinds that are
-judged. A kind or version of resource.k8s.io that no release serves is an error.
+Pods and workloads that neither use resource claims, nor request an extended resource of a known
+device class, nor name their node are counted, and not judged without --all-pods. So are objects of
+other kinds; `draguard explain` lists the kinds that are judged. A kind or version of
+resource.k8s.io that no release serves is an error.
 
 An object is looked up in the --old state by API group, kind, namespace and name. A namespace that
 is missing on one side matches any. An object without an old state is judged as a new one; one that

@@ -142,6 +142,8 @@ class _InOrder:
     ) -> None:
         self._judge, self._references, self._stated, self._report = judge, references, stated, report
         self._found, self._releases, self._later = _Found(), _Releases(), list[_Later]()
+        self._passed = list[_Later]()
+        """Pods without claims that request resources with a domain, which device classes may provide."""
         self._repeats = repeats
         self._kustomizations = 0
         self._untyped: Untyped | None = None
@@ -184,8 +186,7 @@ class _InOrder:
             else judge.alone(document, served, self._stated)
         )
         if judgement is not None and judgement.passed:
-            self._report.without_claims += 1
-            self._references.note_resources(document, self._stated or f"1.{NEWEST}")
+            self._pass(document, served)
             return
         if served and (repeated := self._repeats.find(document, namespaced=served.type.namespaced)):
             self._found.add(document.source, [repeated])
@@ -206,6 +207,13 @@ class _InOrder:
             self._add(judgement.findings, document)
         if judgement.accepted is not None:
             self._references.note(document, release, accepted=judgement.accepted, findings=judgement.findings)
+
+    def _pass(self, document: Document, served: Served | None) -> None:
+        """Count a pod without claims; keep it if device classes that follow may provide its resources."""
+        self._report.without_claims += 1
+        if self._references.note_resources(document, self._stated or f"1.{NEWEST}"):
+            self._passed.append(_Later(document, served, self._found.end))
+            self._found.add(document.source, ())
 
     def _defer(self, document: Document, served: Served | None) -> None:
         self._later.append(_Later(document, served, self._found.end))
@@ -251,6 +259,9 @@ class _InOrder:
             jobs: How many processes judge; None to choose by the amount of work.
         """
         self._judge.know_namespaces()
+        using = [each for each in self._passed if self._references.gives_devices_to(each.document)]
+        self._report.without_claims -= len(using)
+        self._later += using
         judged = chain.from_iterable(in_ranges(self._judge_later, self._later, jobs))
         for (document, served, at, release), result in zip(self._later, judged, strict=True):
             if result is None or self._found.is_full(document.source):

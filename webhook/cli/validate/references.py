@@ -14,7 +14,8 @@ from webhook.cli.validate.processes import in_ranges
 from webhook.cli.validate.unlooked import UNMATCHED, Unlooked
 from webhook.findings import Finding, failed, identity
 from webhook.inventory import CLAIMS, in_namespace, newest
-from webhook.objects import DEFAULT_NAMESPACE, namespace_of
+from webhook.later import cached_property
+from webhook.objects import DEFAULT_NAMESPACE, items, mapping, namespace_of
 from webhook.problem import Path, Problem, value_at
 from webhook.records import NamedTuple
 from webhook.report.summary import counted
@@ -22,7 +23,7 @@ from webhook.schema.decoding import GATE_OFF
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from typing import Any, Final
 
     from webhook.documents import Document
@@ -159,13 +160,25 @@ class References:
         """Record that a document cannot be looked up, such as an unreadable one."""
         self._is_cut = True
 
-    def note_resources(self, document: Document, release: str) -> None:
-        """Add a pod or workload without claims if it requests resources that device classes may provide."""
-        obj = document.data
-        steps = pod_template(obj) if isinstance(obj, dict) else None
-        pod = None if steps is None else value_at(obj, steps)
-        if isinstance(pod, dict) and _is_extended_anywhere(pod):
-            self._documents.setdefault(id(document), _Noted(document, obj, release, needs="DeviceClass"))
+    def note_resources(self, document: Document, release: str) -> bool:
+        """Add a pod or workload without claims if it requests resources that device classes may provide; tell if so."""
+        if is_extended := any(_qualified(document.data)):
+            self._documents.setdefault(id(document), _Noted(document, document.data, release, needs="DeviceClass"))
+        return is_extended
+
+    def gives_devices_to(self, document: Document) -> bool:
+        """Tell whether a known device class provides a resource of a pod without claims, which is then noted anew."""
+        is_given = any(name in self._provided for name in _qualified(document.data))
+        if is_given:
+            del self._documents[id(document)]
+        return is_given
+
+    @cached_property
+    def _provided(self) -> Collection[str]:
+        """The extended resources that the known device classes provide."""
+        from webhook.inventory.extended import ExtendedResources  # few pods request resources with a domain
+
+        return ExtendedResources(self._inventory.all("DeviceClass")).names
 
     def _makes_pods(self, obj: JSONObject, file: str) -> bool:
         """Tell whether an object of another project makes pods; record the templates that are made for it."""
@@ -343,17 +356,14 @@ def _plain(given: _Noted, context: Any) -> Plain:
     return plain_in(newest(given.obj), context)
 
 
-def _is_extended_anywhere(pod: JSONObject) -> bool:
-    """Tell whether containers request resources with a domain in their names; most do not, which saves imports."""
-    spec = pod.get("spec")
+def _qualified(obj: Any) -> Iterator[str]:
+    """Yield the resources with a domain in their names that containers request; most have none, which saves imports."""
+    steps = pod_template(obj) if isinstance(obj, dict) else None
+    pod = None if steps is None else value_at(obj, steps)
     for containers in ("containers", "initContainers"):
-        listed = spec.get(containers) if isinstance(spec, dict) else None
-        for each in listed if isinstance(listed, list) else ():
-            resources = each.get("resources") if isinstance(each, dict) else None
-            for stated in resources.values() if isinstance(resources, dict) else ():
-                if isinstance(stated, dict) and any("/" in name for name in stated if isinstance(name, str)):
-                    return True
-    return False
+        for each in items(pod, "spec", containers) if isinstance(pod, dict) else ():
+            for stated in ("limits", "requests"):
+                yield from (name for name in mapping(each, "resources", stated) if "/" in str(name))
 
 
 def _context(
