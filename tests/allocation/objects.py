@@ -43,3 +43,7 @@ def error(slices: list[Json], *claims: Json, **more: Any) -> tuple[str | None, s
     found = answer(slices, *claims, **more)
     assert isinstance(found, Failure)
     return found.error, found.scope
+
+
+def result(name: str, **more: Any) -> Json:
+    return {"request": "r", "driver": DRIVER, "pool": "n0", "device": name, **more}

@@ -1,15 +1,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from tests.allocation.clusters import ALL, CLASSES, DRIVER
-from tests.allocation.objects import NODE, Json, answer, claim, device, error, request, resource_slice
+from tests.allocation.objects import NODE, Json, answer, claim, device, error, request, resource_slice, result
 from webhook import allocate
 from webhook.allocation import Allocator, Failure, Features, Result
-from webhook.allocation.drawing import together
 from webhook.release import Release
 
 
@@ -66,40 +64,6 @@ def test_a_release_picks_the_first_implementation_that_supports_the_features(
 def test_no_implementation_may_support_the_features() -> None:
     with pytest.raises(ValueError, match=r"no allocator of Kubernetes 1\.36 supports ConsumableCapacity \(of stable\)"):
         Allocator([], [], features=Features(ConsumableCapacity=True), implementations=["stable"])
-
-
-def test_until_1_35_the_order_of_pools_is_that_of_a_map() -> None:
-    slices = [resource_slice(device("d0"), name=pool, pool=pool) for pool in ("b", "a")]
-    found = answer(slices, claim(request()))
-    assert isinstance(found, Result)
-    assert found.devices[0][0][2] == "a"
-    assert not found.depends_on_order
-    assert answer(slices, claim(request()), release=35).depends_on_order
-    assert not answer(slices[:1], claim(request()), release=35).depends_on_order
-
-
-def test_until_1_35_the_order_decides_whether_a_search_comes_to_a_node_selector_that_cannot_be_joined() -> None:
-    terms = [{"matchExpressions": [{"key": key, "operator": "Exists"}]} for key in ("zone", "rank")]
-    slices = [
-        resource_slice(device("d0"), name="a", pool="a", nodeSelector={"nodeSelectorTerms": terms}),
-        resource_slice(device("d0"), name="b", pool="b"),
-    ]
-    found = answer(slices, claim(request()), release=35)
-    assert isinstance(found, Failure)
-    assert found.depends_on_order
-    assert not answer(slices[:1], claim(request()), release=35).depends_on_order
-
-
-def test_until_1_35_the_order_matters_only_to_a_request_with_a_choice() -> None:
-    slices = [
-        resource_slice(device("d0", attributes={"kind": {"string": kind}}), name=kind, pool=kind) for kind in ("b", "a")
-    ]
-    kinds = [{"cel": {"expression": f'device.attributes["{DRIVER}"].kind == "{kind}"'}} for kind in ("a", "b")]
-    each = [request(f"r{number}", selectors=[kind]) for number, kind in enumerate(kinds)]
-    assert not answer(slices, claim(*each), release=35).depends_on_order
-    assert not answer(slices, claim(request(count=3)), release=35).depends_on_order
-    broken = {"cel": {"expression": f'device.attributes["{DRIVER}"].unknown == 1'}}
-    assert answer(slices, claim(request(selectors=[broken])), release=35).depends_on_order
 
 
 @pytest.mark.parametrize(
@@ -238,98 +202,6 @@ def test_why_devices_are_ruled_out() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("wanted", "found"),
-    [
-        (1, None),
-        (2, None),
-        (3, (2, "counter memory of set: 4Gi is left, 3 devices consume 6Gi at least")),
-    ],
-)
-def test_counters_that_devices_share(wanted: int, found: tuple[int, str] | None) -> None:
-    def part(name: str, memory: str) -> Json:
-        consumed = [{"counterSet": "set", "counters": {"memory": {"value": memory}}}]
-        return device(name, consumesCounters=consumed)
-
-    sets = [{"name": "set", "counters": {"memory": {"value": "4Gi"}}}]
-    parts = [part("whole", "4Gi"), *(part(f"half-{number}", "2Gi") for number in range(3))]
-    slices = [resource_slice(name="counters", count=2, sharedCounters=sets), resource_slice(*parts, count=2)]
-    attempt = Allocator(CLASSES, slices, features=ALL).attempt([claim(request(count=wanted))])
-    [funnel] = attempt.explain(NODE)
-    assert (funnel.enough, funnel.together) == (4, found)
-
-
-@pytest.mark.parametrize("wanted", [6, 5])
-def test_counters_of_several_sets_add_up(wanted: int) -> None:
-    def part(of: int, number: int) -> Json:
-        consumed = [{"counterSet": f"set-{of}", "counters": {"memory": {"value": "2Gi"}}}]
-        return device(f"part-{of}-{number}", consumesCounters=consumed)
-
-    sets = [{"name": f"set-{of}", "counters": {"memory": {"value": "4Gi"}}} for of in range(2)]
-    parts = [part(of, number) for of in range(2) for number in range(3)]
-    slices = [resource_slice(name="counters", count=2, sharedCounters=sets), resource_slice(*parts, count=2)]
-    attempt = Allocator(CLASSES, slices, features=ALL).attempt([claim(request(count=wanted))])
-    [funnel] = attempt.explain(NODE)
-    lacks = [f"counter memory of set-{of}: 4Gi is left, 3 devices consume 6Gi at least" for of in range(2)]
-    assert funnel.together == (4, "; ".join(lacks))
-
-
-def test_devices_that_consume_counters_of_several_sets_share_them() -> None:
-    def of(*sets: int) -> dict[tuple[int, str, str], int]:
-        return {(0, f"set-{each}", "memory"): 2 * 10**9 for each in sets}
-
-    def free(_: tuple[int, str, str]) -> int:
-        return 2 * 10**9
-
-    assert together(3, [of(0), of(0, 1), of(1), {}], free) is None
-    found = together(4, [of(0), of(0, 1), of(1), {}], free)
-    assert found is not None
-    assert found.devices == 3
-    many = together(10, [of(each) for each in range(5) for _ in range(2)], free)
-    assert many is not None
-    assert many.devices == 5
-    assert many.text.endswith("; and 2 more counters")
-
-
-def result(name: str, **more: Any) -> Json:
-    return {"request": "r", "driver": DRIVER, "pool": "n0", "device": name, **more}
-
-
-@pytest.mark.parametrize(
-    ("wanted", "text"),
-    [
-        ("1500m", "capacity memory: 1 is left, 1500m is wanted"),
-        ("2", "capacity memory: 1 is left, 2 is wanted"),
-        ("1", ""),
-    ],
-)
-def test_capacity_that_is_left(wanted: str, text: str) -> None:
-    shared = device("d0", capacity={"memory": {"value": "3"}}, allowMultipleAllocations=True)
-    used = result("d0", shareID="a", consumedCapacity={"memory": "2"})
-    allocator = Allocator(
-        CLASSES,
-        [resource_slice(shared)],
-        [{**claim(), "status": {"allocation": {"devices": {"results": [used]}}}}],
-        features=ALL,
-    )
-    attempt = allocator.attempt([claim(request(capacity={"requests": {"memory": wanted}}))])
-    [[reason]] = [funnel.reasons() for funnel in attempt.explain(NODE)]
-    assert reason.text == text
-    assert isinstance(attempt.on(NODE), Result) is (text == "")
-
-
-@pytest.mark.parametrize(
-    ("published", "has"), [("", ""), ("b a", ": a device has a, b"), ("d c b a", ": a device has a, b, c, …")]
-)
-def test_a_capacity_that_there_is_not(published: str, has: str) -> None:
-    capacity = {name: {"value": "1"} for name in published.split()}
-    attempt = Allocator(CLASSES, [resource_slice(device("d0", capacity=capacity))], features=ALL).attempt(
-        [claim(request(capacity={"requests": {"memory": "1"}}))]
-    )
-    [[reason]] = [funnel.reasons() for funnel in attempt.explain(NODE)]
-    assert reason.text == f"capacity memory is not published{has}"
-
-
 def test_devices_are_distinguished_by_the_attributes_that_a_selector_reads() -> None:
     devices = [
         device(
@@ -418,9 +290,6 @@ def test_the_result_states_whether_the_order_of_claims_matters() -> None:
     assert answer(plain, claim(broken), claim(request())).depends_on_order
 
 
-NEXT = Release(37)
-
-
 @pytest.mark.parametrize(
     ("result", "type_", "detail"),
     [
@@ -453,50 +322,6 @@ def test_an_optional_bool_selects_as_the_bool_in_it(result: str) -> None:
         assert isinstance(found, Result) is value
 
 
-def test_errors_of_selectors_name_the_device_from_1_37_on() -> None:
-    broken = claim(request(selectors=[{"cel": {"expression": f'device.attributes["{DRIVER}"].x == 1'}}]))
-    slices = [resource_slice(device("d0"))]
-    assert error(slices, broken) == ("claim ns/c: selector #0: CEL runtime error: no such key: x", "abort")
-    text, scope = error(slices, broken, release=NEXT)
-    assert (text or "").startswith(
-        f"claim ns/c: selector #0 on device {DRIVER}/n0/d0: CEL runtime error: no such key: x. consider using CEL"
-    )
-    assert scope == "abort"
-    uncompiled = claim(request(selectors=[{"cel": {"expression": "device.x"}}]))
-    assert error(slices, uncompiled, release=NEXT)[0] == error(slices, uncompiled)[0]
-
-
-def test_configuration_comes_once_from_1_37_on() -> None:
-    own = {"opaque": {"driver": DRIVER, "parameters": {}}}
-    requests = [request("a"), request("b")]
-    configured = claim(*requests, config=[{"requests": ["a", "b"], **own}, {"requests": ["b"], **own}])
-    slices = [resource_slice(device("d0"), device("d1"))]
-    found = {}
-    for release in (Release(36), NEXT):
-        result = answer(slices, configured, release=release)
-        assert isinstance(result, Result)
-        found[release] = [each.get("requests") for each in result.allocations[0]["devices"]["config"]]
-    assert found == {36: [["a", "b"], ["a", "b"], ["b"]], 37: [None, ["b"]]}
-
-
-def test_counters_of_other_nodes_are_no_trouble_from_1_37_on() -> None:
-    counters: Json = {"sharedCounters": [{"name": "a", "counters": {"memory": {"value": "1"}}}]}
-    alone = resource_slice(name="s1", pool="other", nodeName="n1", count=2, **counters)
-    slices = [resource_slice(device("d0")), alone]
-    everything = claim(request(allocationMode="All"))
-    text = f"claim ns/c, request r: asks for all devices, but resource pool {DRIVER}/other is currently being updated"
-    assert error(slices, everything) == (text, "abort")
-    assert isinstance(answer(slices, everything, release=NEXT), Result)
-    # The counters of a node's devices may be in a slice of another node.
-    partition = {"consumesCounters": [{"counterSet": "a", "counters": {"memory": {"value": "1"}}}]}
-    split = [
-        resource_slice(device("d0", **partition), device("d1", **partition), count=2),
-        resource_slice(name="s1", count=2, nodeName="n1", **counters),
-    ]
-    assert isinstance(answer(split, claim(request()), release=NEXT), Result)
-    assert isinstance(answer(split, claim(request(count=2)), release=NEXT), Failure)
-
-
 def test_devices_on_one_counter_set_have_a_compatibility_group_in_common() -> None:
     def partition(name: str, *groups: str) -> Json:
         consumed = {"counterSet": "a", "counters": {"memory": {"value": "1"}}, "compatibilityGroups": list(groups)}
@@ -506,7 +331,7 @@ def test_devices_on_one_counter_set_have_a_compatibility_group_in_common() -> No
     devices = [partition("d0", "x"), partition("d1", "y"), partition("d2"), partition("d3", "y", "x")]
     slices = [resource_slice(*devices, count=2), resource_slice(name="s1", count=2, **counters)]
     features = replace(ALL, CompatibilityGroups=True)
-    allocator = Allocator(CLASSES, slices, features=features, release=NEXT)
+    allocator = Allocator(CLASSES, slices, features=features, release=Release(37))
     assert allocator.implementation == "experimental"
     pair = allocator.allocate(NODE, [claim(request(count=2))])
     assert isinstance(pair, Result)
@@ -526,53 +351,6 @@ def test_devices_on_one_counter_set_have_a_compatibility_group_in_common() -> No
     assert [each["device"] for each in after.allocations[0]["devices"]["results"]] == ["d1"]
 
 
-def test_until_1_34_each_slice_has_counters_of_its_own_and_incomplete_pools_are_used() -> None:
-    counters: Json = {"sharedCounters": [{"name": "a", "counters": {"memory": {"value": "1"}}}]}
-    partition = {"consumesCounters": [{"counterSet": "a", "counters": {"memory": {"value": "1"}}}]}
-    features = replace(ALL, ConsumableCapacity=False, DeviceBindingAndStatus=False)
-
-    def found(*slices: Json, count: int = 1, mode: str = "ExactCount") -> Result | Failure:
-        asked = claim(request(allocationMode=mode, count=count))
-        return answer(list(slices), asked, features=features, release=Release(34))
-
-    both = [
-        resource_slice(device(f"d{n}0", **partition), device(f"d{n}1", **partition), name=f"s{n}", count=2, **counters)
-        for n in range(2)
-    ]
-    assert isinstance(found(*both, count=2), Result)
-    assert isinstance(found(*both, count=3), Failure)
-    half = resource_slice(device("d0"), count=2)
-    assert isinstance(found(half), Result)
-    text = f"claim ns/c, request r: asks for all devices, but resource pool {DRIVER}/n0 is currently being updated"
-    failure = found(half, mode="All")
-    assert isinstance(failure, Failure)
-    assert failure.error == text
-
-
-def test_until_1_34_a_search_that_comes_to_an_invalid_pool_ends_with_an_error() -> None:
-    features = replace(ALL, ConsumableCapacity=False)
-    twice = resource_slice(device("d0"), device("d0"))
-    failure = answer([twice], claim(request()), features=features, release=Release(34))
-    assert isinstance(failure, Failure)
-    assert (failure.error, failure.scope) == ("pool n0 is invalid: duplicate device name d0", "abort")
-    assert not failure.depends_on_order
-    other = resource_slice(device("d0"), pool="other", name="other")
-    assert answer([twice, other], claim(request()), features=features, release=Release(34)).depends_on_order
-    later = answer([twice], claim(request()), features=features, release=Release(35))
-    assert isinstance(later, Failure)
-    assert (later.error, later.scope) == ("invalid resource pools were encountered", "node")
-
-
-def test_a_search_takes_back_shares_of_nothing() -> None:
-    shared = device("d0", allowMultipleAllocations=True, capacity={"memory": {"value": "4"}})
-    never = request("never", selectors=[{"cel": {"expression": "false"}}])
-    steps = []
-    for wanted in ("0", "1"):
-        each = [request(f"r{number}", capacity={"requests": {"memory": wanted}}) for number in range(2)]
-        steps.append(answer([resource_slice(shared)], claim(*each, never), patch=3).steps)
-    assert steps[0] == steps[1]
-
-
 @pytest.mark.parametrize("counts", [(2, 3), (3, 2)])
 def test_the_order_matters_if_an_outdated_pool_may_seem_complete(counts: tuple[int, int]) -> None:
     slices = [resource_slice(device(f"d{count}"), name=f"s{at}", count=count) for at, count in enumerate(counts)]
@@ -580,16 +358,6 @@ def test_the_order_matters_if_an_outdated_pool_may_seem_complete(counts: tuple[i
     newer["spec"]["pool"]["generation"] = 2
     assert answer([*slices, newer], claim(request())).depends_on_order
     assert not answer([slices[counts.index(3)], newer], claim(request())).depends_on_order
-
-
-def test_until_1_35_the_order_decides_which_unusable_pool_stops_a_request_for_all_devices() -> None:
-    features = replace(ALL, ConsumableCapacity=False, DeviceBindingAndStatus=False)
-    pools = [resource_slice(device("d0"), device("d0"), pool=name, name=name) for name in "ab"]
-    asked = claim(request(allocationMode="All"))
-    for slices, depends in ((pools, True), (pools[:1], False)):
-        found = answer(slices, asked, features=features, release=Release(35))
-        assert isinstance(found, Failure)
-        assert found.depends_on_order is depends
 
 
 def test_tolerations_are_recorded_from_1_35_on() -> None:
@@ -600,49 +368,6 @@ def test_tolerations_are_recorded_from_1_35_on() -> None:
         found = answer([resource_slice(device("d0"))], asked, features=features, release=Release(release))
         assert isinstance(found, Result)
         assert found.allocations[0]["devices"]["results"][0].get("tolerations") == recorded
-
-
-def test_capacity_without_its_feature_is_refused_in_the_name_of_the_request_until_1_34() -> None:
-    features = replace(ALL, ConsumableCapacity=False)
-    asked = claim({"name": "r", "firstAvailable": [{"name": "s", "deviceClassName": "any", "capacity": {}}]})
-    for release, name in ((34, "request r"), (35, "subrequest s")):
-        found = answer([resource_slice(device("d0"))], asked, features=features, release=Release(release))
-        assert isinstance(found, Failure)
-        text = f"claim ns/c, {name}: has capacity requests, but the DRAConsumableCapacity feature is disabled"
-        assert found.error == text
-
-
-def test_counters_that_a_pool_of_the_same_name_lacks_do_not_limit() -> None:
-    # Upstream knows counters by the pool's name: those of the driver that comes first count for both.
-    def pool(driver: str, name: str) -> list[Json]:
-        partitions = [
-            device(f"d{n}", consumesCounters=[{"counterSet": name, "counters": {"memory": {"value": "2"}}}])
-            for n in range(2)
-        ]
-        counters: Json = {"sharedCounters": [{"name": name, "counters": {"memory": {"value": "2"}}}]}
-        slices = [
-            resource_slice(*partitions, name=f"{name}0", count=2),
-            resource_slice(name=f"{name}1", count=2, **counters),
-        ]
-        return [{**each, "spec": {**each["spec"], "driver": driver}} for each in slices]
-
-    slices = pool("a.example.com", "a") + pool("b.example.com", "b")
-    found = answer(slices, claim(request(count=3)))
-    assert isinstance(found, Result)
-    assert [each["driver"][0] + each["device"] for each in found.allocations[0]["devices"]["results"]] == [
-        "ad0",
-        "bd0",
-        "bd1",
-    ]
-
-
-def test_from_1_37_on_selectors_see_lists_whatever_the_gate_says() -> None:
-    slices = [resource_slice(device("d0", attributes={"a": {"ints": [1, 2]}}))]
-    asked = claim(request(selectors=[{"cel": {"expression": f'2 in device.attributes["{DRIVER}"].a'}}]))
-    assert isinstance(answer(slices, asked, release=Release(37)), Result)
-    before = answer(slices, asked, release=Release(36))
-    assert isinstance(before, Failure)
-    assert before.scope == "abort"
 
 
 @pytest.mark.parametrize(("default", "fits"), [("2Gi", False), ("8Gi", True)])

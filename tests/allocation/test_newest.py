@@ -8,12 +8,10 @@ from typing import Any
 import pytest
 
 from tests.allocation.clusters import ALL, DRIVER
-from tests.allocation.objects import answer, claim, device, error, request, resource_slice
+from tests.allocation.objects import Json, answer, claim, device, error, request, resource_slice
 from webhook import allocate
-from webhook.allocation import Features, Result
+from webhook.allocation import Failure, Features, Result
 from webhook.release import Release
-
-Json = dict[str, Any]
 
 NEWEST = Release(37)
 DERIVING = replace(ALL, DerivedAttributes=True, ListTypeAttributes=True)
@@ -186,3 +184,56 @@ def test_the_first_slice_whose_selector_cannot_be_parsed_is_named() -> None:
     text, _ = error(slices, claim(request()), features=ALL, release=NEWEST)
     assert text is not None
     assert "for slice s0: " in text
+
+
+def test_errors_of_selectors_name_the_device_from_1_37_on() -> None:
+    broken = claim(request(selectors=[{"cel": {"expression": f'device.attributes["{DRIVER}"].x == 1'}}]))
+    slices = [resource_slice(device("d0"))]
+    assert error(slices, broken) == ("claim ns/c: selector #0: CEL runtime error: no such key: x", "abort")
+    text, scope = error(slices, broken, release=NEWEST)
+    assert (text or "").startswith(
+        f"claim ns/c: selector #0 on device {DRIVER}/n0/d0: CEL runtime error: no such key: x. consider using CEL"
+    )
+    assert scope == "abort"
+    uncompiled = claim(request(selectors=[{"cel": {"expression": "device.x"}}]))
+    assert error(slices, uncompiled, release=NEWEST)[0] == error(slices, uncompiled)[0]
+
+
+def test_configuration_comes_once_from_1_37_on() -> None:
+    own = {"opaque": {"driver": DRIVER, "parameters": {}}}
+    requests = [request("a"), request("b")]
+    configured = claim(*requests, config=[{"requests": ["a", "b"], **own}, {"requests": ["b"], **own}])
+    slices = [resource_slice(device("d0"), device("d1"))]
+    found = {}
+    for release in (Release(36), NEWEST):
+        result = answer(slices, configured, release=release)
+        assert isinstance(result, Result)
+        found[release] = [each.get("requests") for each in result.allocations[0]["devices"]["config"]]
+    assert found == {36: [["a", "b"], ["a", "b"], ["b"]], 37: [None, ["b"]]}
+
+
+def test_counters_of_other_nodes_are_no_trouble_from_1_37_on() -> None:
+    counters: Json = {"sharedCounters": [{"name": "a", "counters": {"memory": {"value": "1"}}}]}
+    alone = resource_slice(name="s1", pool="other", nodeName="n1", count=2, **counters)
+    slices = [resource_slice(device("d0")), alone]
+    everything = claim(request(allocationMode="All"))
+    text = f"claim ns/c, request r: asks for all devices, but resource pool {DRIVER}/other is currently being updated"
+    assert error(slices, everything) == (text, "abort")
+    assert isinstance(answer(slices, everything, release=NEWEST), Result)
+    # The counters of a node's devices may be in a slice of another node.
+    partition = {"consumesCounters": [{"counterSet": "a", "counters": {"memory": {"value": "1"}}}]}
+    split = [
+        resource_slice(device("d0", **partition), device("d1", **partition), count=2),
+        resource_slice(name="s1", count=2, nodeName="n1", **counters),
+    ]
+    assert isinstance(answer(split, claim(request()), release=NEWEST), Result)
+    assert isinstance(answer(split, claim(request(count=2)), release=NEWEST), Failure)
+
+
+def test_from_1_37_on_selectors_see_lists_whatever_the_gate_says() -> None:
+    slices = [resource_slice(device("d0", attributes={"a": {"ints": [1, 2]}}))]
+    asked = claim(request(selectors=[{"cel": {"expression": f'2 in device.attributes["{DRIVER}"].a'}}]))
+    assert isinstance(answer(slices, asked, release=Release(37)), Result)
+    before = answer(slices, asked, release=Release(36))
+    assert isinstance(before, Failure)
+    assert before.scope == "abort"

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.allocation.clusters import ALL, CLASSES, DRIVER
-from tests.allocation.objects import NODE, answer, claim, device, request, resource_slice
-from webhook.allocation import Allocator, Features, Result
+from tests.allocation.objects import NODE, Json, answer, claim, device, request, resource_slice
+from webhook.allocation import Allocator, Failure, Features, Result
 from webhook.release import Release
-
-Json = dict[str, Any]
 
 PARTITIONED = Features(AdminAccess=True, DeviceTaints=True, PartitionableDevices=True, PrioritizedList=True)
 COUNTERS: Json = {"sharedCounters": [{"name": "gpu", "counters": {"memory": {"value": "2Gi"}}}]}
@@ -97,3 +96,94 @@ def test_until_1_34_slices_with_counters_have_devices_for_several_nodes() -> Non
         resource_slice(device("d1"), name="s1"),
     ]
     assert devices(slices, claim(request()), release=34, features=ALL) == ["d0"]
+
+
+def test_until_1_35_the_order_of_pools_is_that_of_a_map() -> None:
+    slices = [resource_slice(device("d0"), name=pool, pool=pool) for pool in ("b", "a")]
+    found = answer(slices, claim(request()))
+    assert isinstance(found, Result)
+    assert found.devices[0][0][2] == "a"
+    assert not found.depends_on_order
+    assert answer(slices, claim(request()), release=35).depends_on_order
+    assert not answer(slices[:1], claim(request()), release=35).depends_on_order
+
+
+def test_until_1_35_the_order_decides_whether_a_search_comes_to_a_node_selector_that_cannot_be_joined() -> None:
+    terms = [{"matchExpressions": [{"key": key, "operator": "Exists"}]} for key in ("zone", "rank")]
+    slices = [
+        resource_slice(device("d0"), name="a", pool="a", nodeSelector={"nodeSelectorTerms": terms}),
+        resource_slice(device("d0"), name="b", pool="b"),
+    ]
+    found = answer(slices, claim(request()), release=35)
+    assert isinstance(found, Failure)
+    assert found.depends_on_order
+    assert not answer(slices[:1], claim(request()), release=35).depends_on_order
+
+
+def test_until_1_35_the_order_matters_only_to_a_request_with_a_choice() -> None:
+    slices = [
+        resource_slice(device("d0", attributes={"kind": {"string": kind}}), name=kind, pool=kind) for kind in ("b", "a")
+    ]
+    kinds = [{"cel": {"expression": f'device.attributes["{DRIVER}"].kind == "{kind}"'}} for kind in ("a", "b")]
+    each = [request(f"r{number}", selectors=[kind]) for number, kind in enumerate(kinds)]
+    assert not answer(slices, claim(*each), release=35).depends_on_order
+    assert not answer(slices, claim(request(count=3)), release=35).depends_on_order
+    broken = {"cel": {"expression": f'device.attributes["{DRIVER}"].unknown == 1'}}
+    assert answer(slices, claim(request(selectors=[broken])), release=35).depends_on_order
+
+
+def test_until_1_34_each_slice_has_counters_of_its_own_and_incomplete_pools_are_used() -> None:
+    counters: Json = {"sharedCounters": [{"name": "a", "counters": {"memory": {"value": "1"}}}]}
+    partition = {"consumesCounters": [{"counterSet": "a", "counters": {"memory": {"value": "1"}}}]}
+    features = replace(ALL, ConsumableCapacity=False, DeviceBindingAndStatus=False)
+
+    def found(*slices: Json, count: int = 1, mode: str = "ExactCount") -> Result | Failure:
+        asked = claim(request(allocationMode=mode, count=count))
+        return answer(list(slices), asked, features=features, release=Release(34))
+
+    both = [
+        resource_slice(device(f"d{n}0", **partition), device(f"d{n}1", **partition), name=f"s{n}", count=2, **counters)
+        for n in range(2)
+    ]
+    assert isinstance(found(*both, count=2), Result)
+    assert isinstance(found(*both, count=3), Failure)
+    half = resource_slice(device("d0"), count=2)
+    assert isinstance(found(half), Result)
+    text = f"claim ns/c, request r: asks for all devices, but resource pool {DRIVER}/n0 is currently being updated"
+    failure = found(half, mode="All")
+    assert isinstance(failure, Failure)
+    assert failure.error == text
+
+
+def test_until_1_34_a_search_that_comes_to_an_invalid_pool_ends_with_an_error() -> None:
+    features = replace(ALL, ConsumableCapacity=False)
+    twice = resource_slice(device("d0"), device("d0"))
+    failure = answer([twice], claim(request()), features=features, release=Release(34))
+    assert isinstance(failure, Failure)
+    assert (failure.error, failure.scope) == ("pool n0 is invalid: duplicate device name d0", "abort")
+    assert not failure.depends_on_order
+    other = resource_slice(device("d0"), pool="other", name="other")
+    assert answer([twice, other], claim(request()), features=features, release=Release(34)).depends_on_order
+    later = answer([twice], claim(request()), features=features, release=Release(35))
+    assert isinstance(later, Failure)
+    assert (later.error, later.scope) == ("invalid resource pools were encountered", "node")
+
+
+def test_until_1_35_the_order_decides_which_unusable_pool_stops_a_request_for_all_devices() -> None:
+    features = replace(ALL, ConsumableCapacity=False, DeviceBindingAndStatus=False)
+    pools = [resource_slice(device("d0"), device("d0"), pool=name, name=name) for name in "ab"]
+    asked = claim(request(allocationMode="All"))
+    for slices, depends in ((pools, True), (pools[:1], False)):
+        found = answer(slices, asked, features=features, release=Release(35))
+        assert isinstance(found, Failure)
+        assert found.depends_on_order is depends
+
+
+def test_capacity_without_its_feature_is_refused_in_the_name_of_the_request_until_1_34() -> None:
+    features = replace(ALL, ConsumableCapacity=False)
+    asked = claim({"name": "r", "firstAvailable": [{"name": "s", "deviceClassName": "any", "capacity": {}}]})
+    for release, name in ((34, "request r"), (35, "subrequest s")):
+        found = answer([resource_slice(device("d0"))], asked, features=features, release=Release(release))
+        assert isinstance(found, Failure)
+        text = f"claim ns/c, {name}: has capacity requests, but the DRAConsumableCapacity feature is disabled"
+        assert found.error == text

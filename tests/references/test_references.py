@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.command import draguard, findings
+from tests.references.manifests import POD, UNITS_FOLLOW, claim_of, device_class, found_in, resource_slice
 from webhook.references import every_rule, lookup
 
 RULES = every_rule()
 
 CASES = sorted(Path(__file__).parent.glob("*.yaml"))
-UNITS_FOLLOW = 'units follow the number, as in "40Gi"'
 
 
 def expectations(text: str) -> list[tuple[int, str]]:
@@ -27,48 +26,6 @@ def expectations(text: str) -> list[tuple[int, str]]:
         for number, line in enumerate(text.splitlines(), 1)
         for message in line.split("#!")[1:]
     )
-
-
-def device_class(*expressions: str) -> str:
-    """Write the DeviceClass gpu."""
-    selectors = ", ".join(f"cel: {{expression: '{each}'}}" for each in expressions)
-    return f"""
-apiVersion: resource.k8s.io/v1
-kind: DeviceClass
-metadata: {{name: gpu}}
-spec: {{selectors: [{selectors}]}}
----
-"""
-
-
-def resource_slice(*devices: str) -> str:
-    """Write a ResourceSlice of driver g.example.com."""
-    return f"""
-apiVersion: resource.k8s.io/v1
-kind: ResourceSlice
-metadata: {{name: s}}
-spec:
-  driver: g.example.com
-  pool: {{name: s, generation: 1, resourceSliceCount: 1}}
-  nodeName: node-a
-  devices: [{", ".join(devices)}]
----
-"""
-
-
-def claim_of(devices: str) -> str:
-    """Write a claim with these devices."""
-    return f"""
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {{name: c}}
-spec: {{devices: {{{devices}}}}}
-"""
-
-
-def found_in(manifests: str) -> list[dict[str, Any]]:
-    """Return the findings in manifests from standard input."""
-    return findings("validate", "-", stdin=manifests)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
@@ -96,16 +53,6 @@ def test_rules_apply_in_the_same_order_whichever_are_imported_first(monkeypatch:
     imported = sorted(RULES.items(), key=lambda item: item[1].check.__module__)
     monkeypatch.setattr(lookup, "RULES", dict(imported))
     assert rules_of("ResourceClaim", len(RULES), has_devices=True) == ordered
-
-
-POD = """\
-apiVersion: v1
-kind: Pod
-metadata: {name: p}
-spec:
-  containers: [{name: c, image: i, resources: {claims: [{name: gpu}]}}]
-  resourceClaims: [{name: gpu, resourceClaimTemplateName: one-gpu}]
-"""
 
 
 def test_what_cannot_be_looked_up_is_counted() -> None:
@@ -342,143 +289,7 @@ spec:
     assert [each["rule"] for each in json.loads(done.out)["findings"] if each["rule"] in RULES] == []
 
 
-@pytest.mark.parametrize(
-    ("condition", "hint"),
-    [
-        ('.index == "0"', "index is not a string: compare it with a value without quotes"),
-        (".model == 7", "model is a string: put what it is compared with in quotes"),
-        ('.model == "B"', ""),
-        ('.model == "a"', 'did you mean "A"?'),
-        ('.model in ["B", "C"]', ""),
-        ('.index == 0 && !(device.attributes["g.example.com"].model in ["A"])', ""),
-        (".model in [1, 2]", "model is a string: put what it is compared with in quotes"),
-    ],
-)
-def test_a_value_of_another_type_is_never_equal(condition: str, hint: str) -> None:
-    selector = f"""cel: {{expression: 'device.attributes["g.example.com"]{condition}'}}"""
-    claim = claim_of(f"requests: [{{name: r, exactly: {{deviceClassName: gpu, selectors: [{selector}]}}}}]")
-    devices = resource_slice("{name: d, attributes: {model: {string: A}, index: {int: 0}}}")
-    found = found_in(device_class() + devices + claim)
-    assert [(each["rule"], each["hint"]) for each in found] == [("selects-nothing", hint)]
-
-
-@pytest.mark.parametrize(
-    ("condition", "message", "hint"),
-    [
-        ('attributes["g.example.com"].model == "C"', 'model is "A", wanted "C"', 'model of the devices: "A", "B"'),
-        (
-            'attributes["g.example.com"].memory >= 40',
-            'the attribute "g.example.com/memory"',
-            'memory is a capacity: device.capacity["g.example.com"].memory.compareTo(quantity("40Gi")) >= 0',
-        ),
-        (
-            'attributes["g.example.com"].memory == "1Gi"',
-            'the attribute "g.example.com/memory"',
-            'memory is a capacity: device.capacity["g.example.com"].memory.compareTo(quantity("1Gi")) == 0',
-        ),
-        (
-            'capacity["g.example.com"].model.compareTo(quantity("1")) == 0',
-            'the capacity "g.example.com/model"',
-            'model is an attribute: device.attributes["g.example.com"].model',
-        ),
-        (
-            'attributes["g.example.com"].version.compareTo(semver("2.0.0")) >= 0',
-            "version is 1.2.3-rc.1, wanted >= 2.0.0",
-            "",
-        ),
-    ],
-)
-def test_the_values_of_devices_are_shown(condition: str, message: str, hint: str) -> None:
-    rest = "version: {version: 1.2.3-rc.1+b}}, capacity: {memory: {value: 1Gi}}"
-    devices = [f"{{name: {model.lower()}, attributes: {{model: {{string: {model}}}, {rest}}}" for model in "AB"]
-    (found,) = found_in(device_class(f"device.{condition}") + resource_slice(*devices))
-    assert message in found["message"]
-    assert found["hint"] == hint
-
-
-@pytest.mark.parametrize(
-    ("values", "is_found"),
-    [
-        (("A", "B"), True),
-        (("A", "redacted"), False),
-        (("<REDACTED>",), False),
-        (("xxx", "x"), False),
-        (("x", "**"), True),
-    ],
-)
-def test_nothing_is_concluded_from_values_that_were_taken_out_of_slices(
-    values: tuple[str, ...], *, is_found: bool
-) -> None:
-    devices = [
-        f"{{name: d{index}, attributes: {{model: {{string: '{value}'}}}}}}" for index, value in enumerate(values)
-    ]
-    found = found_in(device_class('device.attributes["g.example.com"].model == "C"') + resource_slice(*devices))
-    assert [each["rule"] for each in found] == ["selects-nothing"] * is_found
-
-
-@pytest.mark.parametrize(
-    ("comparison", "hint"),
-    [
-        ('V >= "1.2.0"', '.compareTo(semver("1.2.0")) >= 0'),
-        ('V < "1.2"', '.compareTo(semver("1.2.0")) < 0'),
-        ('"1.2.0" <= V', '.compareTo(semver("1.2.0")) >= 0'),
-        ('V == "1.2.3"', '.compareTo(semver("1.2.3")) == 0'),
-        ('V == "newest"', '.compareTo(semver("1.2.3")) == 0'),
-    ],
-)
-def test_a_version_is_compared_by_the_operator_that_is_written(comparison: str, hint: str) -> None:
-    expression = comparison.replace("V", 'device.attributes["g.example.com"].v')
-    manifests = device_class(expression)
-    (found,) = found_in(manifests + resource_slice("{name: d, attributes: {v: {version: 1.2.3}}}"))
-    assert (found["rule"], found["hint"]) == ("selector-fails", f"v is of type version: compare it as in {hint}")
-    hints = [each["hint"] for each in found_in(manifests) if each["rule"] != "driver-not-tested"]
-    assert set(hints) <= {f"compare a version as in {hint}, a number without quotes"}
-
-
-def test_a_version_is_suggested_that_the_scheduler_can_read() -> None:
-    for written, meant in ("535.104.05", "535.104.5"), ("v1", "1.0.0"), ("99999999999999999999.0", ""):
-        selector = f'device.attributes["gpu.example.com"].v.isGreaterThan(semver("{written}"))'
-        (found,) = found_in(device_class(selector))
-        assert found["hint"] == (f'did you mean semver("{meant}")?' if meant else "")
-
-
 def test_references_to_a_refused_name_have_its_hint() -> None:
     requests = "requests: [{name: GPU, exactly: {deviceClassName: a}}]"
     claim = claim_of(f"{requests}, constraints: [{{matchAttribute: a.b/c, requests: [GPU]}}]")
     assert [each["hint"] for each in found_in(claim)] == ['did you mean "gpu"?'] * 2
-
-
-@pytest.mark.parametrize(
-    ("attribute", "meant"),
-    [
-        ("resource.kubernetes.io/pcieroot", "resource.kubernetes.io/pcieRoot"),
-        ("gpu.nvidia.com/pcieRoot", "resource.kubernetes.io/pcieRoot"),
-        ("gpu.nvdia.com/uuid", "gpu.nvidia.com/uuid"),
-    ],
-)
-def test_a_constraint_has_the_hint_of_a_known_attribute(attribute: str, meant: str) -> None:
-    requests = "requests: [{name: r, exactly: {deviceClassName: gpu.nvidia.com, count: 2}}]"
-    claim = claim_of(f"{requests}, constraints: [{{matchAttribute: {attribute}}}]")
-    assert [each["hint"] for each in found_in(claim)] == [f'did you mean "{meant}"?']
-
-
-def test_an_attribute_in_another_domain_is_suggested() -> None:
-    selectors = """[{cel: {expression: 'device.attributes["gpu.nvidia.com"].numaNode == 0'}}]"""
-    claim = claim_of(f"requests: [{{name: r, exactly: {{deviceClassName: gpu.nvidia.com, selectors: {selectors}}}}}]")
-    (found,) = found_in(claim)
-    assert found["hint"] == 'did you mean device.attributes["resource.kubernetes.io"].numaNode?'
-
-
-def test_a_selector_that_takes_too_much_work_is_not_said_to_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    numbers = list(range(40))
-    selector = f"{numbers}.all(x, {numbers}.all(y, {numbers}.all(z, x + y + z >= 0)))"
-    monkeypatch.setattr("webhook.cli.validate.references._WORK", 10_000)
-    assert found_in(device_class(selector)) == []
-    assert [each["rule"] for each in found_in(device_class("1 / 0 == 1"))] == ["selector-constant"]
-
-
-def test_a_selector_whose_type_doubles_again_and_again_ends_its_own_check_only() -> None:
-    names = [f"v{number}" for number in range(70)]
-    bound = (f"cel.bind({name}, {{{before}: {before}}}, " for before, name in zip(["1", *names], names, strict=False))
-    found = found_in(device_class(f"{''.join(bound)}v69 + 1{')' * 70}"))
-    assert [each["rule"] for each in found] == ["cel-selector"]

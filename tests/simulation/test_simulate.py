@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.simulation.clusters import DRIVER, allocated, claim, device_class, devices, node, pod, selector, template
+from tests.simulation.clusters import allocated, claim, device_class, devices, node, pod, selector, template
+from tests.simulation.scheduling import GPU, NODES, message, nodes
 from webhook import simulate
 
 if TYPE_CHECKING:
     from webhook.objects import JSONObject
-
-GPU = [device_class(), devices("a", 2), devices("b", 2)]
-NODES = [node("a"), node("b")]
-NOT_HELPFUL = "preemption: 0/{0} nodes are available: {0} Preemption is not helpful for scheduling."
-
-
-def message(objects: list[JSONObject], each: JSONObject, **options: Any) -> str:
-    (answer,) = simulate(objects, [each], **options)
-    assert answer["node"] is None
-    return str(answer["condition"]["message"])
-
-
-def nodes(objects: list[JSONObject], *pods: JSONObject, **options: Any) -> list[str | None]:
-    return [each["node"] for each in simulate(objects, pods, **options)]
 
 
 class TestInput:
@@ -41,143 +28,6 @@ class TestInput:
             simulate([3], [pod()])  # type: ignore[list-item]
         with pytest.raises(ValueError, match="an object is a dict, not str"):
             simulate(NODES, ["pod"])  # type: ignore[list-item]
-
-
-class TestNodes:
-    @pytest.mark.parametrize(
-        ("spec", "reason"),
-        [
-            ({"nodeSelector": {"zone": "b"}}, "node(s) didn't match Pod's node affinity/selector"),
-            ({"tolerations": [{"key": "k"}]}, "node(s) had untolerated taint(s)"),
-            ({"tolerations": [{"key": "k", "operator": "Equal", "value": "w"}]}, "node(s) had untolerated taint(s)"),
-            ({"tolerations": [{"operator": "Exists", "effect": "NoExecute"}]}, "node(s) had untolerated taint(s)"),
-        ],
-    )
-    def test_refuse_with_the_schedulers_words(self, spec: JSONObject, reason: str) -> None:
-        taint = {"key": "k", "value": "v", "effect": "NoSchedule"}
-        one = node("a", {"taints": [taint]} if "tolerations" in spec else {}, {"zone": "a"})
-        expected = f"0/1 nodes are available: 1 {reason}. no new claims to deallocate, {NOT_HELPFUL.format(1)}"
-        assert message([one], pod(**spec)) == expected
-
-    @pytest.mark.parametrize(
-        "toleration",
-        [
-            {"operator": "Exists"},
-            {"key": "k", "operator": "Exists"},
-            {"key": "k", "value": "v", "effect": "NoSchedule"},
-        ],
-    )
-    def test_taints_are_tolerated(self, toleration: JSONObject) -> None:
-        one = node("a", {"taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]})
-        assert nodes([one], pod(tolerations=[toleration])) == ["a"]
-
-    @pytest.mark.parametrize("names", [(["a"], ["b"]), ([],)])
-    def test_required_by_names_that_exclude_each_other_are_not_tried(self, names: tuple[list[str], ...]) -> None:
-        fields = [{"key": "metadata.name", "operator": "In", "values": each} for each in names]
-        required = {"nodeSelectorTerms": [{"matchFields": fields}]}
-        affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
-        (answer,) = simulate([*NODES, claim(deviceClassName="none")], [pod(claims={"x": "c"}, affinity=affinity)])
-        assert answer["condition"]["message"] == "0/2 nodes are available: pod affinity terms conflict. not found"
-        assert answer["why"]["reason"] == "each term of its node affinity requires nodes of different names"
-
-    def test_before_1_34_the_taint_is_named(self) -> None:
-        one = node("a", {"taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]})
-        assert "1 node(s) had untolerated taint {k: v}" in message([one], pod(), kubernetes="1.33")
-        assert "1 node(s) had untolerated taint(s)" in message([one], pod(), kubernetes="1.34")
-
-    @pytest.mark.parametrize(
-        ("operator", "values", "fits"),
-        [
-            ("In", ["3"], True),
-            ("NotIn", ["3"], False),
-            ("Exists", [], True),
-            ("DoesNotExist", [], False),
-            ("Gt", ["2"], True),
-            ("Lt", ["2"], False),
-            ("Gt", ["x"], False),
-            ("Unknown", [], False),
-        ],
-    )
-    def test_affinity_is_obeyed(self, operator: str, values: list[str], fits: bool) -> None:
-        term = {"matchExpressions": [{"key": "rank", "operator": operator, "values": values}]}
-        assert nodes([node("a", labels={"rank": "3"})], _bound_to(term)) == (["a"] if fits else [None])
-
-    def test_an_empty_term_takes_no_node(self) -> None:
-        assert nodes(NODES, _bound_to({})) == [None]
-
-    def test_affinity_that_names_nodes_leaves_the_others_out(self) -> None:
-        term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b", "gone"]}]}
-        assert nodes(NODES, _bound_to(term)) == ["b"]
-        full = [node("a"), node("b", cpu="1")]
-        assert message(full, {**_bound_to(term), "spec": {**_bound_to(term)["spec"], "overhead": {"cpu": "2"}}}) == (
-            "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't satisfy plugin(s) [NodeAffinity]. "
-            f"no new claims to deallocate, {NOT_HELPFUL.format(2)}"
-        )
-
-    def test_without_nodes_nothing_can_be_scheduled(self) -> None:
-        assert message([], pod()) == "no nodes available to schedule pods"
-
-    def test_a_node_of_which_nothing_is_known_has_room(self) -> None:
-        assert nodes([{"kind": "Node", "metadata": {"name": "a"}}], pod(requests={"cpu": "99"})) == ["a"]
-
-    def test_ports_conflict(self) -> None:
-        ports = [{"containerPort": 80, "hostPort": 80}]
-        one, other = (pod(name, containers=[{"name": "c", "ports": ports}]) for name in ("p", "q"))
-        found = simulate([node("a")], [one, other])
-        assert found[0]["node"] == "a"
-        assert found[1]["condition"]["message"] == (
-            "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports. no new claims to "
-            "deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
-        )
-
-
-def _bound_to(term: JSONObject) -> JSONObject:
-    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
-    return pod(affinity={"nodeAffinity": required})
-
-
-class TestResources:
-    def test_pods_use_them_up(self) -> None:
-        running = {**pod("old", requests={"cpu": "7500m"}, nodeName="a"), "kind": "Pod"}
-        assert nodes([node("a"), running], pod(requests={"cpu": "500m"}), pod("q", requests={"cpu": "1m"})) == [
-            "a",
-            None,
-        ]
-
-    def test_what_others_use_could_be_freed_by_preemption(self) -> None:
-        running = {**pod("old", requests={"cpu": "8"}, nodeName="a"), "kind": "Pod"}
-        assert message([node("a"), running], pod(requests={"cpu": "1"})).endswith(
-            "1 Insufficient cpu. no new claims to deallocate, preemption: 0/1 nodes are available: "
-            "1 No preemption victims found for incoming pod."
-        )
-
-    @pytest.mark.parametrize("cpu", ["1e999999999", "9" * 5_000, f"0.{'9' * 5_000}e9000"])
-    def test_no_node_has_more_than_can_be_counted(self, cpu: str) -> None:
-        assert "1 Insufficient cpu" in message([node("a")], pod(requests={"cpu": cpu}))
-
-    def test_a_pod_may_not_preempt(self) -> None:
-        text = message([node("a")], pod(requests={"cpu": "9"}, preemptionPolicy="Never"))
-        assert text.endswith("preemption: not eligible due to preemptionPolicy=Never.")
-
-    def test_pods_that_have_ended_use_nothing(self) -> None:
-        ended = {**pod("old", requests={"cpu": "8"}, nodeName="a"), "kind": "Pod", "status": {"phase": "Succeeded"}}
-        assert nodes([node("a"), ended], pod(requests={"cpu": "8"})) == ["a"]
-
-    def test_there_are_only_so_many_pods(self) -> None:
-        assert "1 Too many pods" in message([node("a", pods="0")], pod())
-
-    def test_init_containers_and_sidecars_count_as_they_run(self) -> None:
-        def container(cpu: str, **fields: Any) -> JSONObject:
-            return {"name": f"c{cpu}", "resources": {"limits": {"cpu": cpu}}, **fields}
-
-        first = [container("2", restartPolicy="Always"), container("6")]
-        fits = pod(containers=[container("5")], initContainers=first)
-        assert nodes([node("a")], fits) == ["a"]
-        assert nodes([node("a")], pod(containers=[container("7")], initContainers=first)) == [None]
-        assert nodes([node("a")], pod(containers=[container("1")], initContainers=[*first, container("7")])) == [None]
-
-    def test_those_of_the_pod_as_a_whole_count(self) -> None:
-        assert nodes([node("a")], pod(resources={"requests": {"cpu": "9"}})) == [None]
 
 
 class TestClaims:
@@ -428,124 +278,6 @@ class TestClaimsNamedTwice:
             f'ResourceClaim.resource.k8s.io "c" is invalid: status.reservedFor{place}: Duplicate value: "UID:p"'
         )
         assert message([*GPU, *NODES, claim()], pod(claims={"x": "c", "y": "c"}), kubernetes=kubernetes) == reason
-
-
-class TestHelp:
-    def test_smaller_changes_come_first(self) -> None:
-        big = selector('device.driver == "other" || device.allowMultipleAllocations')
-        objects = [*GPU, *NODES, claim(count=2, selectors=[big])]
-        (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
-        assert [each["nodes"] for each in answer["why"]["help"]] == [2]
-        assert answer["why"]["help"][0]["change"].startswith("without the selector (driver = ")
-
-    def test_a_selector_that_fails_is_guarded(self) -> None:
-        objects = [device_class(), devices("a"), devices("b", 1, attributes={"x": {"int": 1}}), *NODES]
-        wanted = claim(selectors=[selector('device.attributes["gpu.example.com"].x == 1')])
-        (answer,) = simulate([*objects, wanted], [pod(claims={"gpu": "c"})])
-        assert answer["condition"]["reason"] == "SchedulerError"
-        assert answer["why"]["help"][0] == {
-            "change": 'with the selector of request r guarded: has(device.attributes["gpu.example.com"].x) && '
-            'device.attributes["gpu.example.com"].x == 1',
-            "nodes": 1,
-            "atLeast": False,
-        }
-
-    def test_a_smaller_count(self) -> None:
-        (answer,) = simulate([*GPU, *NODES, claim(count=5)], [pod(claims={"gpu": "c"})])
-        assert answer["why"]["help"][0] == {"change": "with count 2 in request r", "nodes": 2, "atLeast": False}
-
-    def test_the_largest_count_that_opens_more_nodes(self) -> None:
-        (answer,) = simulate(
-            [device_class(), devices("a", 5), devices("b", 3), *NODES, claim(count=7)], [pod(claims={"gpu": "c"})]
-        )
-        found = [(each["change"], each["nodes"]) for each in answer["why"]["help"]]
-        assert found == [("with count 5 in request r", 1), ("with count 3 in request r", 2)]
-
-    def test_without_a_constraint(self) -> None:
-        wanted = claim(count=2)
-        wanted["spec"]["devices"]["constraints"] = [{"matchAttribute": "gpu.example.com/x"}]
-        (answer,) = simulate([*GPU, *NODES, wanted], [pod(claims={"gpu": "c"})])
-        changes = [each["change"] for each in answer["why"]["help"]]
-        assert "without the constraint matchAttribute: gpu.example.com/x" in changes
-
-    def test_tolerations_of_devices(self) -> None:
-        tainted = devices("a", 1, taints=[{"key": "k", "effect": "NoSchedule"}])
-        (answer,) = simulate([device_class(), tainted, node("a"), claim()], [pod(claims={"gpu": "c"})])
-        assert answer["why"]["help"] == [
-            {"change": "if request r tolerates k:NoSchedule", "nodes": 1, "atLeast": False}
-        ]
-        assert "taint k:NoSchedule is not tolerated" in answer["why"]["nodes"][0]["requests"][0]["because"]
-
-    def test_two_changes_at_once_if_one_is_not_enough(self) -> None:
-        objects = [device_class(), devices("a", 1, taints=[{"key": "k", "effect": "NoSchedule"}]), node("a")]
-        (answer,) = simulate([*objects, claim(count=2)], [pod(claims={"gpu": "c"})])
-        (help_,) = answer["why"]["help"]
-        assert help_["change"] == "with count 1 in request r and if request r tolerates k:NoSchedule"
-
-    def test_nodes_that_fail_with_different_errors_are_noted(self) -> None:
-        wanted = claim(selectors=[selector(f'device.attributes["{DRIVER}"].model == "x"')])
-        sized = claim(selectors=[selector(f'device.attributes["{DRIVER}"].size == "x"')])
-        both = {
-            **wanted,
-            "spec": {
-                "devices": {
-                    "requests": [
-                        {
-                            "name": "r",
-                            "exactly": {
-                                "deviceClassName": "gpu",
-                                "selectors": [
-                                    *wanted["spec"]["devices"]["requests"][0]["exactly"]["selectors"],
-                                    *sized["spec"]["devices"]["requests"][0]["exactly"]["selectors"],
-                                ],
-                            },
-                        }
-                    ]
-                }
-            },
-        }
-        other = devices("b", 1, attributes={"model": {"string": "x"}})
-        (answer,) = simulate([device_class(), devices("a"), other, *NODES, both], [pod(claims={"gpu": "c"})])
-        assert answer["condition"]["message"].endswith("selector #0: CEL runtime error: no such key: model")
-        note = "nodes fail with different errors, and the scheduler reports the one that it meets first"
-        assert note in answer["why"]["notes"]
-
-    def test_a_newer_release(self) -> None:
-        bound = devices("a", 1, bindingConditions=["attached"], bindingFailureConditions=["failed"])
-        (answer,) = simulate([device_class(), bound, node("a"), claim()], [pod(claims={"gpu": "c"})], kubernetes="1.35")
-        assert answer["node"] is None
-        assert {"change": "on Kubernetes 1.36", "nodes": 1, "atLeast": False} in answer["why"]["help"]
-
-    @pytest.mark.parametrize(
-        ("gates", "changes"), [({}, ["on Kubernetes 1.36"]), ({"DRADeviceBindingConditions": False}, [])]
-    )
-    def test_a_newer_release_keeps_the_gates(self, gates: dict[str, bool], changes: list[str]) -> None:
-        bound = devices("a", 1, bindingConditions=["attached"], bindingFailureConditions=["failed"])
-        objects = [device_class(), bound, node("a"), claim()]
-        (answer,) = simulate(objects, [pod(claims={"gpu": "c"})], kubernetes="1.35", feature_gates=gates)
-        assert [each["change"] for each in answer["why"]["help"] if each["change"].startswith("on ")] == changes
-
-    def test_a_patch_release(self) -> None:
-        devices_: list[JSONObject] = [
-            {"name": name, "consumesCounters": [{"counterSet": "set", "counters": {"memory": {"value": "1Gi"}}}]}
-            for name in ("d0", "d1")
-        ]
-        devices_[0]["taints"] = [{"key": "broken", "effect": "NoSchedule"}]
-        partitions = devices("a")
-        partitions["spec"] |= {"devices": devices_, "pool": {**partitions["spec"]["pool"], "resourceSliceCount": 2}}
-        spec = {name: value for name, value in partitions["spec"].items() if name != "devices"}
-        spec["sharedCounters"] = [{"name": "set", "counters": {"memory": {"value": "1Gi"}}}]
-        counters = {"kind": "ResourceSlice", "metadata": {"name": "counters"}, "spec": spec}
-        objects = [device_class(), partitions, counters, node("a"), claim()]
-        (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
-        assert answer["node"] is None
-        assert {"change": "on Kubernetes 1.36.3", "nodes": 1, "atLeast": False} in answer["why"]["help"]
-        assert nodes(objects, pod(claims={"gpu": "c"}), kubernetes="1.36.3") == ["a"]
-
-    def test_all_devices(self) -> None:
-        objects = [*GPU, *NODES, allocated("used", "a"), allocated("other", "b"), claim(allocationMode="All")]
-        (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
-        assert answer["why"]["help"][0]["change"] == "with count 1 in place of allocationMode All in request r"
 
 
 class TestBadInput:

@@ -1,0 +1,30 @@
+"""Fixtures of the tests of the self-managed certificate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests import apiserver
+from tests.cluster.objects import LEASE, MUTATING, SECRET, VALIDATING, configuration, documented_roles
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.apiserver import ApiServer
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[ApiServer]:
+    """Run an API server with the chart's objects: all of them empty, and only the documented permissions."""
+    account = tmp_path / "account"
+    account.mkdir()
+    with apiserver.running(account, documented_roles()) as server:
+        server.put(SECRET, {"type": "Opaque"})
+        server.put(LEASE, {"spec": {}})
+        server.put(VALIDATING, configuration())
+        server.put(MUTATING, configuration(1))
+        yield server
+        assert not server.refused, "the documented roles suffice"

@@ -1,0 +1,128 @@
+"""Replicas that manage one certificate, and the time and state that they see."""
+
+from __future__ import annotations
+
+import base64
+import ssl
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.cluster.objects import LEASE, MUTATING, NAME, SECRET, VALIDATING
+from webhook.cluster import Lifetimes, Manager, ManagerOptions
+from webhook.cluster.rotation import step
+from webhook.cluster.secret import encode_all
+from webhook.server import Certificate
+
+if TYPE_CHECKING:
+    from tests.apiserver import ApiServer
+
+DAY = timedelta(days=1)
+
+
+class Clock:
+    """Seconds that pass on demand."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+class Replica(Manager):
+    """A manager in time of its own, with a server that follows its files."""
+
+    def __init__(self, api: ApiServer, where: Path, **options: Any) -> None:
+        self.time = Clock()
+        self.directory = where
+        given = options_of(api, where)
+        self.names = given.names
+        super().__init__(replace(given, **options), decide=step, clock=self.time)
+        self.certificate: Certificate | None = None
+
+    def round(self, seconds: float = 40.0) -> None:
+        """Run all tasks that are due, and renew the Lease meanwhile."""
+        for _ in range(int(seconds / 5)):
+            self.time.seconds += 5
+            self.tick()
+
+    def fingerprint(self) -> bytes:
+        return ssl.PEM_cert_to_DER_cert((self.directory / "tls.crt").read_text())
+
+    def handshake(self, bundle: bytes) -> bytes:
+        """Shake hands as a client that trusts a bundle alone, and return the certificate that it saw."""
+        if self.certificate is None:
+            self.certificate = Certificate.of_files(self.directory / "tls.crt", self.directory / "tls.key")
+        self.certificate.follow()
+        trusting = ssl.create_default_context(cadata=bundle.decode())
+        trusting.verify_flags |= ssl.VERIFY_X509_STRICT
+        there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+        client = trusting.wrap_bio(back, there, server_hostname=NAME)
+        server = self.certificate.context.wrap_bio(there, back, server_side=True)
+        for side in (client, server) * 3:
+            with suppress(ssl.SSLWantReadError):
+                side.do_handshake()
+        return client.getpeercert(binary_form=True) or b""
+
+
+def options_of(api: ApiServer, directory: Path) -> ManagerOptions:
+    return ManagerOptions(
+        namespace="draguard-system",
+        secret="draguard-certificates",  # noqa: S106 - its name
+        lease="draguard-certificates",
+        names=(NAME, f"{NAME}.cluster.local"),
+        directory=directory,
+        validating=("draguard",),
+        mutating=("draguard",),
+        account=api.account,
+        server=api.address,
+    )
+
+
+def age(api: ApiServer) -> None:
+    """Let the certificates be as old as they are when the authority becomes due.
+
+    It is three hours earlier then, so that real clients take for valid what is made in the hours to come.
+    """
+    api.wait(timedelta(hours=-3))
+    data: dict[str, bytes] = {}
+    for days in (243.5, 183.4, 123.3, 63.2, 3.1):
+        found = step(data, api.now - timedelta(days=days), options_of(api, Path()).names, Lifetimes(), None)
+        assert found
+        data = found.data
+    api.put(SECRET, {"data": encode_all(data)})
+
+
+def bundles(api: ApiServer) -> list[bytes]:
+    """Return the bundles of the webhooks of all configurations."""
+    return [
+        base64.b64decode(webhook["clientConfig"].get("caBundle", ""))
+        for path in (VALIDATING, MUTATING)
+        if path in api.objects
+        for webhook in api.objects[path]["webhooks"]
+    ]
+
+
+def held(api: ApiServer) -> dict[str, bytes]:
+    return {name: base64.b64decode(text) for name, text in api.objects[SECRET].get("data", {}).items()}
+
+
+def holder(api: ApiServer) -> object:
+    return api.objects[LEASE]["spec"].get("holderIdentity")
+
+
+def all_trust(api: ApiServer, *replicas: Replica) -> None:
+    """Shake hands with every replica as every webhook's client."""
+    for replica in replicas:
+        for bundle in bundles(api):
+            assert replica.handshake(bundle) == replica.fingerprint()
+
+
+def trusted_if_published(api: ApiServer, *replicas: Replica) -> None:
+    """Shake hands as the clients of those webhooks that know an authority."""
+    for replica in replicas:
+        for bundle in filter(None, bundles(api)):
+            assert replica.handshake(bundle) == replica.fingerprint()
