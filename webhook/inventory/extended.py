@@ -167,11 +167,29 @@ def resource_of(pod: JSONObject, request: str) -> tuple[str, str]:
         pod: The pod.
         request: The name of the request.
     """
+    _, found, resource = _requested(pod, request)
+    return text(found, "name"), resource
+
+
+def path_of(pod: JSONObject, request: str) -> tuple[str | int, ...]:
+    """Return where a pod states the amount of the extended resource that a request of its claim for these stands for.
+
+    Args:
+        pod: The pod.
+        request: The name of the request.
+    """
+    path, found, resource = _requested(pod, request)
+    return (*path, "resources", "limits" if resource in mapping(found, "resources", "limits") else "requests", resource)
+
+
+def _requested(pod: JSONObject, request: str) -> tuple[tuple[str | int, ...], JSONObject, str]:
+    """Return the path of a container, the container, and the resource that a request stands for."""
     _, container, _, number = request.split("-")
     spec = mapping(pod, "spec")
-    containers = [*items(spec, "initContainers"), *items(spec, "containers")]
-    found = containers[int(container)]
-    return text(found, "name"), sorted(container_requests(found))[int(number)]
+    places = [(kind, index) for kind in ("initContainers", "containers") for index in range(len(items(spec, kind)))]
+    kind, index = places[int(container)]
+    found = items(spec, kind)[index]
+    return ("spec", kind, index), found, sorted(container_requests(found))[int(number)]
 
 
 def leftover(pod: JSONObject, claims: Iterable[JSONObject]) -> JSONObject | None:

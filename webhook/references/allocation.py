@@ -14,6 +14,7 @@ from webhook.deviceselectors.groups import Group
 from webhook.formats.quantities import parse_quantity
 from webhook.inventory import CLAIMS, Inventory, MalformedError, devices_path
 from webhook.inventory.claims import allocation_of, source
+from webhook.inventory.extended import path_of
 from webhook.inventory.resources import amounts, container_requests
 from webhook.objects import at, items, mapping, namespace_of, text
 from webhook.problem import JUDGED_AS
@@ -217,18 +218,30 @@ def pod_never_allocated(pod: JSONObject, context: Context) -> Iterator[Problem]:
     if None in known:
         return
     claims = [each for each in known if each]
-    path: tuple[str, ...] = ("spec", "resourceClaims")
-    if extended := _extended(pod, context):
-        claims.append(extended)
-        path = path if len(claims) > 1 else ("spec",)
-    elif len(claims) < 2:  # noqa: PLR2004 - a single claim is looked at by itself
+    extended = _extended(pod, context)
+    if extended and (found := next(_never_provided(pod, extended, context), None)):
+        yield found
         return
-    alone = claims[:-1] if extended else claims
-    if _fits(claims, context) is False and all(_fits([each], context) for each in alone):
-        message = "no node has the devices of all the pod's claims together, even if all of them are free"
-        if len(claims) == 1:
-            message = "no node has the devices for the pod's extended resources, even if all of them are free"
-        yield _never(path, message, context)
+    together = [*claims, extended] if extended else claims
+    if len(together) < 2 and not extended:  # noqa: PLR2004 - a single claim is looked at by itself
+        return
+    if _fits(together, context) is False and all(_fits([each], context) for each in claims):
+        what = "of all the pod's claims together" if claims else "for the pod's extended resources together"
+        path = ("spec", "resourceClaims") if claims else ("spec", "containers")
+        yield _never(path, f"no node has the devices {what}, even if all of them are free", context)
+
+
+def _never_provided(pod: JSONObject, extended: JSONObject, context: Context) -> Iterator[Problem]:
+    """Find the extended resources of containers for which alone no node has the devices."""
+    for request in items(extended, "requests"):
+        if _fits([{"requests": [request]}], context) is not False:
+            continue
+        path, wanted = path_of(pod, text(request, "name")), request["exactly"]["count"]
+        devices = "a device" if wanted == 1 else f"{wanted} devices"
+        most = _most_allocated(request["exactly"], wanted - 1, context)
+        hint = f"ask for {most} at most: all devices of a pod are used from one node" if most else ""
+        message = f'no node has {devices} for the extended resource "{path[-1]}", even if all of them are free'
+        yield _never(path, message, context, hint)
 
 
 def _devices_of(pod: JSONObject, entry: JSONObject, context: Context) -> JSONObject | None:
