@@ -1,4 +1,4 @@
-"""Opens files that must be regular ones, as another user may have put a pipe or a device in their place."""
+"""Opens and reads files that must be regular ones, as another user may have put a pipe or a device in their place."""
 
 from __future__ import annotations
 
@@ -27,3 +27,18 @@ def open_regular(path: str, flags: int) -> int:
         return descriptor
     os.close(descriptor)
     raise OtherFileError(0, "is a directory" if stat.S_ISDIR(mode) else "no regular file")
+
+
+def read_regular(path: str | os.PathLike[str], most: int) -> bytes:
+    """Return the content of a regular file, up to a number of bytes.
+
+    Args:
+        path: The file.
+        most: The number of bytes to read at most.
+
+    Raises:
+        OtherFileError: It is not a regular file.
+        OSError: It cannot be opened or read.
+    """
+    with open(path, "rb", opener=open_regular) as file:
+        return file.read(most)

@@ -47,11 +47,10 @@ def _of_file(
     from webhook.documents.content import decoded
     from webhook.documents.limits import MAX_BYTES
     from webhook.fixing.planning import Planner
-    from webhook.regular import open_regular
+    from webhook.regular import read_regular
 
     try:
-        with open(file, "rb", opener=open_regular) as opened:
-            data = opened.read(MAX_BYTES)
+        data = read_regular(file, MAX_BYTES)
         text = decoded(data)
     except (OSError, ValueError):
         return

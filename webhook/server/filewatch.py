@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webhook.regular import open_regular
+from webhook.regular import read_regular
 from webhook.server.errors import ServerError
 
 TYPE_CHECKING = False
@@ -54,8 +54,7 @@ class FileWatch:
 
     def _content(self, path: Path) -> bytes:
         try:
-            with open(path, "rb", opener=open_regular) as file:
-                content = file.read(_LARGEST_FILE + 1)
+            content = read_regular(path, _LARGEST_FILE + 1)
         except OSError as error:
             raise ServerError(f"cannot read {path}: {error.strerror}: {self._advice}") from error
         if len(content) > _LARGEST_FILE:

@@ -7,7 +7,7 @@ import os
 from webhook.documents import Document, parse
 from webhook.documents.git import repository
 from webhook.documents.limits import MAX_BYTES
-from webhook.regular import open_regular
+from webhook.regular import read_regular
 from webhook.sources.options import kustomization_of
 
 TYPE_CHECKING = False
@@ -48,8 +48,7 @@ def outside(directory: str) -> list[str]:
 def _bases(directory: str) -> Iterator[str]:
     """Return the real paths of the directories that a kustomization names."""
     try:
-        with open(kustomization_of(directory), "rb", opener=open_regular) as opened:
-            data = opened.read(MAX_BYTES)
+        data = read_regular(kustomization_of(directory), MAX_BYTES)
     except OSError:  # kustomize itself reports it
         return
     for document in parse(data):

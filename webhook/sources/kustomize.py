@@ -8,7 +8,7 @@ import re
 
 from webhook.documents import Document, Unreadable, parse
 from webhook.documents.limits import MAX_BYTES
-from webhook.regular import open_regular
+from webhook.regular import read_regular
 from webhook.spelling import nearest
 
 TYPE_CHECKING = False
@@ -89,8 +89,7 @@ def _unreadable(directory: str, name: str) -> Iterator[Unreadable]:
     ):  # the message quotes what strangers wrote
         return
     try:
-        with open(path, "rb", opener=open_regular) as opened:
-            data = opened.read(MAX_BYTES)
+        data = read_regular(path, MAX_BYTES)
     except OSError:
         return
     for document in parse(data, os.path.normpath(path)):

@@ -17,7 +17,7 @@ from webhook.documents.limits import MAX_BYTES
 from webhook.documents.selection import KUSTOMIZATIONS, SUFFIXES
 from webhook.later import cached_property
 from webhook.records import NamedTuple
-from webhook.regular import open_regular
+from webhook.regular import read_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,8 +120,7 @@ class Revision:
         try:
             if os.path.islink(full) or (size := os.stat(full).st_size) not in sizes:
                 return None
-            with open(full, "rb", opener=open_regular) as file:
-                data = file.read(size + 1)
+            data = read_regular(full, size + 1)
         except OSError:
             return None
         return _Blob(_named(data, like), len(data))
