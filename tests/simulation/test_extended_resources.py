@@ -40,6 +40,16 @@ class TestNodesWithTheResource:
             "default/p ExtendedResourceClaimStatus",
         }
 
+    def test_are_noted_if_others_with_devices_suit_a_pod_as_well(self) -> None:
+        others = (*self.OBJECTS[:1], claim(), devices("a"), devices("b", 2))
+        has, lacks, wanted = self.OBJECTS[2], node("b"), pod(claims={"c": "c"}, requests={GPU: "1"})
+        (binds,) = simulate([*others, lacks, has], [wanted], feature_gates=GATES)
+        assert (binds["node"], binds["candidates"]) == ("b", ["b", "a"])
+        assert "node a suits the pod as well, but there it fails: running PreBind" in binds["why"]["notes"][0]
+        (fails,) = simulate([*others, has, lacks], [wanted], feature_gates=GATES)
+        assert (fails["node"], fails["candidates"]) == (None, ["a", "b"])
+        assert fails["why"]["notes"][0].endswith("node b suits the pod as well, but there it binds the pod")
+
     def test_keep_the_devices_but_not_the_reservation_of_such_pods(self) -> None:
         first = pod(claims={"c": "c"}, requests={GPU: "1"})
         failed, other = simulate(self.OBJECTS, [first, pod("q", claims={"c": "c"})])

@@ -41,6 +41,7 @@ _STARTS: Final = (
     "the scheduler has done its part: look at the pod's events, and at the kubelet plugin of its driver on the node"
 )
 _EITHER: Final = "the scheduler could also decide otherwise: it takes the devices of {} back, whichever comes first"
+_ON_ANOTHER: Final = "the scheduler could also decide otherwise: node {} suits the pod as well, but there it {}"
 _SHARED_MAX: Final = 64
 """The number of shapes of pods that are remembered."""
 
@@ -237,8 +238,9 @@ class Scheduler:
         best = placement.verdicts.best() if placement.verdicts else []
         node = best[0]
         names = tuple(map(cluster.names.__getitem__, best))
-        # Other nodes do not matter any more.
+        # Other nodes do not matter any more, unless the scheduler fails to bind the pod to some of them.
         uncertain = placement.verdicts.uncertain.get(node, "") if placement.verdicts else ""
+        uncertain = uncertain or self._elsewhere(best, round_)
         placement = placement._replace(candidates=names, uncertain=uncertain)
         result = round_.result_on(node)
         pending = round_.claims_on(node)
@@ -277,6 +279,22 @@ class Scheduler:
         if cluster.settings.has_binding_conditions and any(map(binding.waits, bound)):
             return placement._replace(reason=_waits_on(names[0]))
         return placement._replace(node=names[0], condition=conditions.SCHEDULED)
+
+    def _elsewhere(self, best: Sequence[int], round_: Round) -> str:
+        """Say what happens on another node that suits the pod as well, if the pod is bound on one of the two only."""
+        if round_.made_on(best[0]) is None:
+            return ""
+        pod, release = round_.needs.pod, self.cluster.settings.release
+        ways = {round_.delegated(node): node for node in reversed(best)}
+        errors = {
+            node: binding.unmapped(pod, made, release)
+            for node in sorted(ways.values())
+            if (made := round_.made_on(node)) is not None
+        }
+        for node, error in errors.items():
+            if error != errors[best[0]]:
+                return _ON_ANOTHER.format(self.cluster.names[node], f"fails: {error}" if error else "binds the pod")
+        return ""
 
     def _unbound(
         self,
