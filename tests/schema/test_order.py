@@ -126,3 +126,34 @@ def test_a_status_has_the_errors_of_its_new_allocation_last() -> None:
         "status.allocation.devices.results[0].request",
         "status.allocation.devices.results[0].device",
     ]
+
+
+def test_what_an_update_changes_has_its_errors_in_place() -> None:
+    device = {"name": "b", "bindingConditions": ["a"]}
+    old, new = resource_slice(), resource_slice({**device, "taints": [{"key": "-", "effect": "NoX"}]}, device)
+    assert fields(new, old) == [
+        "devices[0].taints[0].key",
+        "devices[0].taints[0].effect",
+        "devices[0].bindingFailureConditions",
+        "devices[1].bindingFailureConditions",
+        "devices[1]",
+    ]
+
+
+def test_a_repeated_condition_comes_before_its_other_errors() -> None:
+    condition = {"type": "A", "status": "True", "reason": "A", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    conditions = [condition, {**condition, "status": "no"}, condition]
+    device = {name: RESULT[name] for name in ("driver", "pool", "device")} | {"conditions": conditions}
+    old = allocated(claim(REQUEST), RESULT)
+    new = allocated(old, RESULT, devices=[device])
+    assert fields(new, old, subresource="status") == [
+        "status.devices[0].conditions[1].type",
+        "status.devices[0].conditions[1].status",
+        "status.devices[0].conditions[2].type",
+    ]
+
+
+def test_the_nodes_of_a_device_in_a_box_come_before_its_conditions() -> None:
+    device = {"name": "b", "basic": {"allNodes": True, "bindingConditions": ["a"]}}
+    boxed = resource_slice(device) | {"apiVersion": "resource.k8s.io/v1beta1"}
+    assert fields(boxed) == ["devices[0]", "devices[0].bindingFailureConditions"]

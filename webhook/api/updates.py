@@ -11,7 +11,7 @@ from webhook.api import warnings
 from webhook.api.core.meta import repeated_owner
 from webhook.api.versions import target
 from webhook.problem import BAD_REQUEST, TOO_MANY, Path, invalid, refused
-from webhook.schema import IMMUTABLE, UPDATE, UPDATE_STATUS, compile_struct, examined
+from webhook.schema import IMMUTABLE, IN_PLACE, UPDATE, UPDATE_STATUS, compile_struct, examined
 from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
 from webhook.schema.fields import name_of
 from webhook.schema.order import merged
@@ -63,7 +63,10 @@ def _validated(struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any])
     if struct.target.release >= SIZE_ENDS_LIST_SINCE:
         long = {each.path for each in found if each.reason == TOO_MANY}
         changes = [each for each in changes if not _is_in(each, long) or struct.finds_declaratively(each)]
-    return merged(found, changes, struct, {IMMUTABLE: _kind(struct).immutable_before})
+    before: dict[str, str | None] = {IMMUTABLE: _kind(struct).immutable_before}
+    if struct.target.operation == UPDATE:  # in a status, fields that are validated only if they change come last
+        before = {**dict.fromkeys((each.rule for each in changes), IN_PLACE), **struct.before, **before}
+    return merged(found, changes, struct, before)
 
 
 def _is_in(problem: Problem, lists: Container[Path]) -> bool:

@@ -54,7 +54,8 @@ class Array(Field):
         item: The field that each item is.
         max_items: The most items it may have.
         unique: The item's field that may not repeat, or ``""`` where whole items may not.
-        at_item: Whether a repeated key is reported at the item, not at its key; None if that depends on the release.
+        at_item: Whether a repeated key is reported at the item; if not, at its key, before the item's other findings.
+            None if the place depends on the release, after the findings in all items.
         skips_repeated: Whether a repeated item is not checked any further.
         size_ends_list: Whether a list that is too long is not checked any further, in releases that stop there.
         required_detail: The API server's message for an empty list, if ``required``.
@@ -180,6 +181,8 @@ class Array(Field):
                     if len(others) >= enough:
                         break
                 seen.add(key)
+            if self.at_item is False:
+                return sorted([*others.values(), *found], key=lambda each: each.path[:1])
             return [*(_of_others(found, others) if skips else found), *others.values()]
 
         return repeated

@@ -255,10 +255,11 @@ class CompiledStruct:
             return found
         from webhook.schema.order import merged  # needed only for findings
 
-        return merged(found, of_rules, self, self._before)
+        return merged(found, of_rules, self, self.before)
 
     @cached_property
-    def _before(self) -> dict[str, str | None]:
+    def before(self) -> dict[str, str | None]:
+        """Where the findings of rules about several fields come, by the rule's name; see :func:`check`."""
         return {each.name: each.before for kind in ("checks", "transitions") for each in self.rules(kind)}
 
     @cached_property

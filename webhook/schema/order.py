@@ -80,7 +80,13 @@ def _place(problem: Problem, struct: StructFields | None, before: str = "") -> P
 
 
 def _anchored(place: Place, struct: StructFields | None, before: str) -> Place:
-    return [*place, (_position(struct, before) - 0.5, "")] if before and struct and before in struct.positions else []
+    """Return the sort key of what comes before a field of a struct, or of its box; empty if it has no such field."""
+    if not before or not struct:
+        return []
+    if before in struct.positions:
+        return [*place, (_position(struct, before) - 0.5, "")]
+    box = struct.wire.get(struct.type.box)
+    return _anchored([*place, (_position(struct, struct.type.box), "")], box.struct, before) if box else []
 
 
 def _position(struct: StructFields | None, name: str) -> float:
