@@ -58,6 +58,15 @@ class TestNodesWithTheResource:
         assert other["node"] == "a"
 
 
+def test_errors_name_a_claim_for_extended_resources_as_it_is_before_it_is_created() -> None:
+    objects = (device_class(extendedResourceName=GPU), devices("a"), node("a"))
+    (answer,) = simulate(objects, [pod(requests={GPU: "33"})], feature_gates=GATES)
+    assert answer["condition"]["message"] == (
+        'running "DynamicResources" filter plugin: claim default/<extended-resources>: '
+        "number of requested devices 33 exceeds the claim limit of 32"
+    )
+
+
 class TestKubernetes134:
     """The first release with extended resources had rules of its own."""
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from webhook.release import Release
 
 ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
-
+_IN_MEMORY: Final = "<extended-resources>"
+"""The name of a claim that the scheduler has not created yet (specialClaimInMemName)."""
 
 _CACHED_SINCE: Final = 35
 """Before this release, a class has one extended resource only, and pods that request no other than implicit ones get
@@ -102,7 +103,7 @@ class ExtendedResources:
         return resources if with_claims or not resources <= allocatable.keys() else frozenset()
 
     def claim_for(self, pod: JSONObject, resources: Collection[str]) -> JSONObject:
-        """Make the claim for a pod's extended resources that devices provide.
+        """Make the claim for a pod's extended resources that devices provide, as it is before it is created.
 
         Args:
             pod: The pod.
@@ -112,7 +113,8 @@ class ExtendedResources:
             "apiVersion": "resource.k8s.io/v1",
             "kind": "ResourceClaim",
             "metadata": {
-                "name": f"{name_of(pod)}-extended-resources-{MADE}",
+                "name": _IN_MEMORY,
+                "generateName": f"{name_of(pod)}-extended-resources-",
                 "namespace": namespace_of(pod),
                 "annotations": {ANNOTATION: "true"},
                 "ownerReferences": [owner_reference(pod)],
@@ -190,6 +192,12 @@ def _requested(pod: JSONObject, request: str) -> tuple[tuple[str | int, ...], JS
     kind, index = places[int(container)]
     found = items(spec, kind)[index]
     return ("spec", kind, index), found, sorted(container_requests(found))[int(number)]
+
+
+def created(claim: JSONObject) -> JSONObject:
+    """Return a claim for extended resources as the API server creates it: with a name."""
+    metadata = mapping(claim, "metadata")
+    return {**claim, "metadata": {**metadata, "name": f"{metadata['generateName']}{MADE}"}}
 
 
 def leftover(pod: JSONObject, claims: Iterable[JSONObject]) -> JSONObject | None:

@@ -19,7 +19,7 @@ from webhook.inventory.claims import (
     shape_of,
     uid_of,
 )
-from webhook.inventory.extended import leftover
+from webhook.inventory.extended import created, leftover
 from webhook.objects import full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.simulation import binding, conditions, creation
@@ -244,13 +244,14 @@ class Scheduler:
         placement = placement._replace(candidates=names, uncertain=uncertain)
         result = round_.result_on(node)
         pending = round_.claims_on(node)
+        made = []
+        if round_.made_on(node) is not None:
+            made = [Use("", created(pending[-1]), _consumer(placement.pod))]
+            pending = [*pending[:-1], made[0].claim]
         allocations = result.allocations if isinstance(result, Result) else []
         given: dict[int, JSONObject] = {}
         for claim, allocation in zip(pending, allocations, strict=False):
             given.setdefault(id(claim), allocation)  # a claim that the pod names twice keeps its first devices
-        made = [
-            Use("", claim, _consumer(placement.pod)) for claim in pending[len(pending) - 1 :] if round_.made_on(node)
-        ]
         bound: list[JSONObject] = []
         before: list[JSONObject] = []
         for use in (*uses, *made):
