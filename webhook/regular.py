@@ -29,7 +29,7 @@ def open_regular(path: str, flags: int) -> int:
     raise OtherFileError(0, "is a directory" if stat.S_ISDIR(mode) else "no regular file")
 
 
-def read_regular(path: str | os.PathLike[str], most: int) -> bytes:
+def read_up_to(path: str | os.PathLike[str], most: int) -> bytes:
     """Return the content of a regular file, up to a number of bytes.
 
     Args:

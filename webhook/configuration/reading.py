@@ -11,7 +11,7 @@ from webhook.documents import STDIN, Document, Unreadable, parse
 from webhook.documents.git import repository
 from webhook.documents.globs import Globs, PatternError
 from webhook.documents.search import top_of
-from webhook.regular import read_regular
+from webhook.regular import read_up_to
 from webhook.suppression.levels import LEVELS, OFF
 from webhook.suppression.names import UnknownRuleError, check
 from webhook.suppression.paths import PathIgnore
@@ -217,7 +217,7 @@ def load(file: str) -> Configuration:
 
 def _bytes(file: str) -> bytes:
     try:
-        data = read_regular(file, MAX_BYTES + 1)
+        data = read_up_to(file, MAX_BYTES + 1)
     except OSError as error:
         raise ConfigurationError(f"{file}: {(error.strerror or str(error)).lower()}") from error
     if len(data) > MAX_BYTES:

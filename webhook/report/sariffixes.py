@@ -47,10 +47,10 @@ def _of_file(
     from webhook.documents.content import decoded
     from webhook.documents.limits import MAX_BYTES
     from webhook.fixing.planning import Planner
-    from webhook.regular import read_regular
+    from webhook.regular import read_up_to
 
     try:
-        data = read_regular(file, MAX_BYTES)
+        data = read_up_to(file, MAX_BYTES)
         text = decoded(data)
     except (OSError, ValueError):
         return

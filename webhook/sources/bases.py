@@ -7,7 +7,7 @@ import os
 from webhook.documents import Document, parse
 from webhook.documents.git import repository
 from webhook.documents.limits import MAX_BYTES
-from webhook.regular import read_regular
+from webhook.regular import read_up_to
 from webhook.sources.options import kustomization_of
 
 TYPE_CHECKING = False
@@ -48,7 +48,7 @@ def outside(directory: str) -> list[str]:
 def _bases(directory: str) -> Iterator[str]:
     """Return the real paths of the directories that a kustomization names."""
     try:
-        data = read_regular(kustomization_of(directory), MAX_BYTES)
+        data = read_up_to(kustomization_of(directory), MAX_BYTES)
     except OSError:  # kustomize itself reports it
         return
     for document in parse(data):

@@ -8,7 +8,7 @@ import re
 
 from webhook.documents import Document, Unreadable, parse
 from webhook.documents.limits import MAX_BYTES
-from webhook.regular import read_regular
+from webhook.regular import read_up_to
 from webhook.spelling import nearest
 
 TYPE_CHECKING = False
@@ -89,7 +89,7 @@ def _unreadable(directory: str, name: str) -> Iterator[Unreadable]:
     ):  # the message quotes what strangers wrote
         return
     try:
-        data = read_regular(path, MAX_BYTES)
+        data = read_up_to(path, MAX_BYTES)
     except OSError:
         return
     for document in parse(data, os.path.normpath(path)):

@@ -15,7 +15,7 @@ from webhook.documents.limits import MAX_BYTES
 from webhook.objects import mapping
 from webhook.problem import Path, value_at
 from webhook.records import NamedTuple
-from webhook.regular import read_regular
+from webhook.regular import read_up_to
 from webhook.sources.options import kustomization_of
 
 TYPE_CHECKING = False
@@ -245,7 +245,7 @@ def _text(kustomization: dict[str, Any], field: str) -> str:
 def _documents(path: str) -> Iterator[Document]:
     """Read a file; empty if it is unreadable or remote: kustomize has read it."""
     try:
-        data = read_regular(path, MAX_BYTES)
+        data = read_up_to(path, MAX_BYTES)
     except (OSError, ValueError):
         return
     yield from _read(data, path)

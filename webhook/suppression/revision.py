@@ -17,7 +17,7 @@ from webhook.documents.limits import MAX_BYTES
 from webhook.documents.selection import KUSTOMIZATIONS, SUFFIXES
 from webhook.later import cached_property
 from webhook.records import NamedTuple
-from webhook.regular import read_regular
+from webhook.regular import read_up_to
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class Revision:
         try:
             if os.path.islink(full) or (size := os.stat(full).st_size) not in sizes:
                 return None
-            data = read_regular(full, size + 1)
+            data = read_up_to(full, size + 1)
         except OSError:
             return None
         return _Blob(_named(data, like), len(data))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext, redirect_stdout
+from contextlib import redirect_stdout
 from io import BytesIO
 
 from webhook.cli.arguments import UsageError
@@ -47,13 +47,11 @@ def run(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report]) 
     """
     manifests = Manifests(arguments)
     _check_together(arguments, manifests)
-    stdin = sys.stdin.buffer.read(MAX_BYTES + 1) if STDIN in manifests.paths else b""
-    if len(stdin) > MAX_BYTES:
-        raise UsageError(f"standard input is larger than {MAX_BYTES // (1024 * 1024)} MiB: split it")
-    if STDIN in manifests.paths:
+    stdin = _stdin() if STDIN in manifests.paths else None
+    if stdin is not None:
         manifests.stdin = BytesIO(stdin)
     report = judged(arguments, manifests)
-    files = _Files(arguments.stdin_filename or STDIN_NAME, stdin if manifests.stdin else None)
+    files = _Files(arguments.stdin_filename or STDIN_NAME, stdin)
     fixes = [(each.file, fix) for each in report.findings if (fix := each.problem.fix)]
     wanted = {file for file, fix in fixes if fix.safe or arguments.unsafe_fixes}
     renames = any(fix.change == "respell" for _, fix in fixes)
@@ -72,14 +70,27 @@ def run(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report]) 
         return 2 if files.refused else 1 if changed else exit_code(report, arguments)
     report.remarks += [line, *result.unapplied, *files.write(changed)]
     report.is_fixed = True
-    is_piped = manifests.stdin is not None
-    if is_piped:
+    if stdin is None:
+        code = show(report, arguments)
+    else:
         sys.stdout.flush()
         sys.stdout.buffer.write(files.piped(result.texts))
         sys.stdout.buffer.flush()
-    with redirect_stdout(sys.stderr) if is_piped else nullcontext():
-        code = show(report, arguments)
+        with redirect_stdout(sys.stderr):
+            code = show(report, arguments)
     return 2 if files.refused else code
+
+
+def _stdin() -> bytes:
+    """Return standard input, which is judged again after each round of fixes.
+
+    Raises:
+        UsageError: It is too large.
+    """
+    data = sys.stdin.buffer.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"standard input is larger than {MAX_BYTES // (1024 * 1024)} MiB: split it")
+    return data
 
 
 class _Fixed(NamedTuple):
