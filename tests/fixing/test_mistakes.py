@@ -245,6 +245,20 @@ def test_what_only_a_person_knows_is_left(right: str, wrong: str, tmp_path: Path
     assert found(tmp_path, broken, "--fix", "--unsafe-fixes")[1] == broken
 
 
+def test_each_error_of_a_selector_is_fixed_that_can_be(tmp_path: Path) -> None:
+    wrong = 'device.capacity["gpu.example.com"].memory >= quantity("40Gi")'
+    conditions = (
+        f"device.driver == gpu.example.com && {wrong}",
+        f'{wrong} and device.driver = "gpu.example.com" and device.n',
+    )
+    for condition in conditions:
+        broken = CLUSTER.replace('device.driver == "gpu.example.com" # all of them', condition)
+        left, corrected = found(tmp_path, broken, "--fix", "--unsafe-fixes")
+        assert 'device.driver == "gpu.example.com"' in corrected
+        assert '.memory.compareTo(quantity("40Gi")) >= 0' in corrected
+        assert left == ["cel-selector"] * condition.endswith("n")
+
+
 def test_a_true_warning_that_a_misspelling_hid_does_not_block_its_fix(tmp_path: Path) -> None:
     wrong = """\
 apiVersion: resource.k8s.io/v1

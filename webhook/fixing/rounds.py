@@ -7,6 +7,7 @@ from itertools import chain
 
 from webhook.findings import NOTE
 from webhook.fixing.planning import UNREAD, Plan, Planner, applied
+from webhook.fixing.progress import is_further
 from webhook.problem import ERROR, NOT_DECODED
 from webhook.records import NamedTuple
 
@@ -193,6 +194,8 @@ class _Ignored:
         level, rule = finding.problem.level, finding.problem.rule
         place, whole = (finding.file, finding.document), (finding.file, 0)
         if level == ERROR:
+            if any(is_further(finding.problem, each.problem) for each in self._edited.get(place, ())):
+                return True
             return not self._undecoded.isdisjoint((place, whole)) and not self._is_written(finding)
         if rule in _UNCOVERED or not self._had_errors.isdisjoint((place, whole)):
             return True
@@ -273,7 +276,7 @@ def _planned(state: State, findings: Iterable[Finding]) -> list[Plan]:
 
 def _why(plan: Plan, found: Finding) -> str:
     """Explain why a fix is not applied, by the finding that it causes."""
-    what = f"{found.problem.level} {found.problem.rule}: {found.problem.message}"
+    what = f"{found.problem.level} {found.problem.rule}: {found.brief or found.problem.message}"
     return f"with the fix there is still {what}" if _kind(found) in map(_kind, plan.findings) else f"it causes {what}"
 
 

@@ -363,8 +363,10 @@ def _undeclared(name: str, place: int, expression: str) -> Advice:
         return _near(name, near, place, expression)
     before = expression[:place].rstrip()
     if before.endswith(_BEFORE_VALUES) or _BEFORE_TEXT.search(before):
-        whole = _UNQUOTED.match(expression, place)
-        return Advice(f'put text in quotes: "{whole[0].rstrip("-./") if whole else name}"')
+        match = _UNQUOTED.match(expression, place)
+        whole = match[0].rstrip("-./") if match else name
+        quoted = f'{expression[:place]}"{whole}"{expression[place + len(whole) :]}'
+        return Advice(f'put text in quotes: "{whole}"', Fix("replace", quoted, safe=False) if match else None)
     is_called = expression.startswith("(", place)  # the place of a call is its parenthesis
     return Advice("only `device` and CEL's functions are defined here" if is_called else _OF_DOMAIN.format(name))
 
