@@ -55,6 +55,17 @@ class TestMatch:
             '(class gone): 0 of 8 devices match: DeviceClass "gone" not found: device classes: gpu.example.com'
         )
 
+    def test_pods_with_errors_beside_a_claim_do_not_count(self) -> None:
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "p"},
+            "spec": {"resourceClaims": [{"name": "A"}]},
+        }
+        texts = (yaml.safe_dump(each) for each in (pod, {"apiVersion": "resource.k8s.io/v1", **clusters.claim()}))
+        done = draguard("match", "-", "--cluster", CLUSTER, stdin="---\n".join(texts).encode())
+        assert (done.code, done.err) == (0, "")
+
     def test_a_class_for_machines(self) -> None:
         found = [each for each in reported("match", CLUSTER, "--cluster", CLUSTER) if each["kind"] == "DeviceClass"]
         assert [(each["name"], each["matching"], each["devices"]) for each in found] == [("gpu.example.com", 8, 8)]

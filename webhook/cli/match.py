@@ -10,6 +10,7 @@ from webhook.allocation import Features
 from webhook.allocation.devices import Catalog
 from webhook.allocation.features import implementation
 from webhook.allocation.unused import unused
+from webhook.api.templates import pod_template
 from webhook.api.versions import release_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel.kubernetes.devices import compile_selector
@@ -198,6 +199,8 @@ def _objects(
         if isinstance(document, Unreadable):
             report.findings.append(unread(document))
             continue
+        if pod_template(document.data) is not None:
+            continue  # their errors do not keep claims from being matched
         before = len(report.findings)
         with guarded(document, report.findings):
             report.findings += refused.of(document)
