@@ -12,7 +12,7 @@ import pytest
 from tests.admission.reviews import CLAIM, POD, asked, with_spec
 from tests.command import draguard
 from tests.policy.examples import binding, mutating, policy
-from tests.workloads.test_workloads import job
+from tests.workloads.jobs import job
 from webhook.admission import MODES, Call, Enforcement, ReviewOptions, answer
 from webhook.admission.responses import MAX_ANNOTATION_BYTES, MAX_WARNING_BYTES, noted
 from webhook.engine.prescheduled import RewriteOptions

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.cel.test_extents import EXPRESSIONS, OBJECT, evaluated, extent_of, joint
+from tests.cel.extents import EXPRESSIONS, OBJECT, evaluated, extent_of, joint
 from tests.mutilation import mutilated
 from webhook.cel import CostLimitExceededError, EvaluationError, Joint, Meter
 from webhook.extent import ITEMS, Extent

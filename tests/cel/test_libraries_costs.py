@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cel.authorizer import BINDINGS
 from tests.cel.judging import NEWEST
-from tests.cel.test_libraries_authorizer import BINDINGS
 from webhook.cel import EvaluationError, Meter
 from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.cost.sizes import Bounds, EstimatedNode

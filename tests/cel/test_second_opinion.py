@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.cel import EXTENSIONS
-from tests.cel.test_specification import SAMPLES, disagreement, is_explained, suite
+from tests.cel.specification import SAMPLES, disagreement, is_explained, suite
 from webhook.cel import CelError, Environment
 from webhook.cel.types.base import DYN
 from webhook.cel.types.values import BoolKey, Duration, Timestamp, UInt

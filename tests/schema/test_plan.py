@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from benchmarks.reviews import pod, reviews
 from benchmarks.structured import claim, resource_slice
 from tests.conformance.recorded import FILES, cases
-from tests.test_properties import OBJECTS, mutated
+from tests.objects import OBJECTS, mutated
 from webhook.api import gates
 from webhook.api.judgement import judge, judge_admitted
 from webhook.api.versions import find, target

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.test_properties import OBJECTS, mutated
+from tests.objects import OBJECTS, mutated
 from webhook.api import gates
 from webhook.api.versions import find, target
 from webhook.schema import CREATE, UPDATE, UPDATE_STATUS, CompiledStruct, compile_struct
