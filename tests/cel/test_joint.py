@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.cel import EXTENSIONS
-from tests.cel.test_generated import MOST_LINES, NASTY, WIDE, quoted, strangers
+from tests.cel.sources import MOST_LINES, NASTY, WIDE, quoted, strangers
 from webhook.budget import INLINE, Budget, BudgetExceededError, limited
 from webhook.cel import CostLimitExceededError, Environment, EvaluationError, Joint, Meter, Program
 from webhook.cel.kubernetes.environments import with_variables

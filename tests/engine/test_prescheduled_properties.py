@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.engine.test_prescheduled import (
+from tests.engine.pods import (
     BY_HOSTNAME,
     BY_NAME,
     ELSEWHERE,

@@ -1,0 +1,90 @@
+"""Python source of expressions, and what does not belong in it."""
+
+from __future__ import annotations
+
+import io
+import keyword
+import re
+import tokenize
+
+from webhook.cel.runtime import compiler
+
+NAMES = re.compile(r"[ftvk][0-9]+")
+OWN = {"bindings", "cost", "deadline", "error", "evaluate", "left", "limit", "mark", "meter"}
+MEMBERS = {"append", "args", "bytes", "endswith", "force", "made", "present", "put", "startswith", "value"}
+GIVEN = set(compiler.BUILTINS)
+MOST_LINES = 1500
+"""How many lines a function has at most: some milliseconds to compile, between which the clock is looked at."""
+
+
+def strangers(source: str) -> set[str]:
+    """The tokens of a source that do not come from the generator."""
+    found = set()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.NAME:
+            known = (
+                keyword.iskeyword(token.string)
+                or token.string in GIVEN | OWN | MEMBERS
+                or NAMES.fullmatch(token.string)
+            )
+            if not known:
+                found.add(token.string)
+        elif token.type == tokenize.NUMBER:
+            if not token.string.isdecimal():
+                found.add(token.string)
+        elif token.type in {tokenize.STRING, tokenize.COMMENT, tokenize.ERRORTOKEN}:
+            found.add(token.string)
+    return found
+
+
+NASTY = (
+    "__import__('os').system('true')",
+    "']; import os; k = ['",
+    '"""',
+    "'''",
+    "\\",
+    "\n\timport os\n",
+    "\r\x0b\x0c\x1c\x85\u2028",
+    "# coding: utf-7",
+    "+AGE-",
+    "{t1}",
+    "{0}",
+    "%s",
+    "\x00",
+    "\ud800",
+    "\uff49mport",
+    "😀",
+    "k0",
+    "left",
+    "meter",
+    "__builtins__",
+    "__class__",
+    "EvaluationError",
+)
+
+
+def quoted(text: str) -> str:
+    return '"' + "".join(f"\\u{ord(each):04x}" if ord(each) < 0x10000 else f"\\U{ord(each):08x}" for each in text) + '"'
+
+
+WIDE = {
+    "and": " && ".join(f"o.a{number} == 'b'" for number in range(500)),
+    "or": " || ".join(f"l.exists(x, x == o.a{number})" for number in range(300)),
+    "list": f"[{', '.join(['o'] * 3_000)}].size() == 3000",
+    "list of optionals": f"[{', '.join(['?o.?a'] * 1_000)}].size() > 0",
+    "map": f"{{{', '.join(f'{number}: o' for number in range(1_000))}}}.size() > 0",
+    "calls": f"[{', '.join(['size(o) + 1'] * 1_000)}].size() > 0",
+    "lists of lists": f"[{', '.join(['[' + ', '.join(['o'] * 60) + ']'] * 60)}].size() > 0",
+    "or of and": " || ".join(f"({' && '.join(['o.a == 1'] * 30)})" for _ in range(100)),
+    "deep sums": "(" * 100 + "o.a" + " + size(l))" * 100 + " > 0",
+    "deep loops": "l.all(x, " * 100 + "o.a > 0" + ")" * 100,
+    "deep ternaries": "".join(f"o.a == {number} ? {number} : " for number in range(200)) + "0",
+    "deep and": "".join(f"(o.a == {number} && " for number in range(100)) + "true" + ")" * 100,
+    "deep lists": "[" * 200 + "o" + "]" * 200,
+    "deep maps": "{'a': " * 200 + "o" + "}" * 200,
+    "deep binds": "".join(f"cel.bind(x{number}, o.a, " for number in range(100)) + "x1 + x99" + ")" * 100,
+    "deep has": "(" * 100 + "has(o.a)" + " || has(o.b))" * 100,
+    "deep negations": "!(" * 200 + "has(o.a)" + ")" * 200,
+    "deep indexes": "o[" * 150 + "'a'" + "]" * 150,
+    "deep optionals": "optional.of(" * 100 + "o" + ").orValue(l)" * 100,
+}
