@@ -158,3 +158,10 @@ def test_few_heads_are_remembered() -> None:
     assert heads.found == 0
     answers(heads, [FIRST, many[0], *many[-9:]])
     assert heads.found == 9
+
+
+def test_pages_are_parsed_each_time_so_that_their_time_counts() -> None:
+    heads, page = Counting(), b"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
+    received, _ = answers(heads, [page, page])
+    assert received.count(b"200 OK") == 2
+    assert heads.found == 0

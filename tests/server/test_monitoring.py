@@ -129,7 +129,8 @@ PLAIN = "text/plain"
         (f"{OPEN};q=many", OPEN),
         ("*/*", PLAIN),
         ("", PLAIN),
-        ("a/b," * 1000 + OPEN, PLAIN),
+        ("," * 20 + OPEN, PLAIN),
+        ("a/b;" + "a" * 1020 + "," + OPEN, PLAIN),
     ],
 )
 def test_metrics_are_in_the_format_that_the_client_prefers(accept: str, preferred: str) -> None:

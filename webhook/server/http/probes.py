@@ -25,6 +25,8 @@ _PLAIN: Final = ("text/plain", "text/*", "*/*")
 _WEIGHT: Final = re.compile(r"q=([01](?:\.[0-9]*)?)")
 _LONGEST: Final = 1024
 """The bytes of a header ``Accept`` that are read; Prometheus sends some hundred."""
+_RANGES: Final = 20
+"""How many of its media ranges; Prometheus sends six."""
 _FRESH: Final = 0.01
 """Seconds for which metrics are cached: writing them takes milliseconds, and many clients may request them at once."""
 
@@ -73,7 +75,7 @@ def make_monitoring_pages(
 def _preferred(accept: str) -> str:
     """Choose the media type of metrics by a header ``Accept`` (RFC 9110, section 12.5.1)."""
     weights: dict[str, float] = {}
-    for each in accept.lower().split(","):
+    for each in accept.lower().split(",", _RANGES)[:_RANGES]:
         media_range, *parameters = map(str.strip, each.split(";"))
         given = next(filter(None, map(_WEIGHT.fullmatch, parameters)), None)
         weights[media_range] = max(float(given[1]) if given else 1, weights.get(media_range, 0))
