@@ -28,6 +28,29 @@ spec:
 """A manifest of a claim."""
 
 
+def claim_manifest(name: str = "claim", more: str = "", namespace: str = "") -> str:
+    """Write the manifest of a claim for one device.
+
+    Args:
+        name: Its name.
+        more: Lines at its end.
+        namespace: Its namespace; empty for none.
+    """
+    placed = f"\n  namespace: {namespace}" if namespace else ""
+    return f"""\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata:
+  name: {name}{placed}
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly:
+        deviceClassName: gpu.example.com
+{more}"""
+
+
 def claim(*requests: dict[str, Any], version: str = "v1", **devices: Any) -> dict[str, Any]:
     """Make a ResourceClaim."""
     return {

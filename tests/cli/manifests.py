@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.command import findings
+from tests.structured import claim_manifest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,18 +19,7 @@ metadata:
 spec:
   resourceClassName: gpu.example.com
 """
-CLAIM_V1 = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata:
-  name: claim
-spec:
-  devices:
-    requests:
-    - name: gpu
-      exactly:
-        deviceClassName: gpu.example.com
-"""
+CLAIM_V1 = claim_manifest()
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map\n"
 POD = """\
 apiVersion: v1

@@ -11,6 +11,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from tests.cli import manifests
 from tests.cli.fixing import UNSAFE, fixed, write
 from tests.command import draguard, findings
 from webhook.cli.validate import inorder
@@ -31,22 +32,7 @@ spec:
         deviceClassName: gpu.example.com
         count: 1
 """
-POD = """\
-apiVersion: v1
-kind: Pod
-metadata:
-  name: pod
-spec:
-  containers:
-  - name: c
-    image: i
-    resources:
-      claims:
-      - name: gpu
-  resourceClaims:
-  - name: gpu
-    resourceClaimTemplateName: gpu
-"""
+POD = manifests.POD + "    resourceClaimTemplateName: gpu\n"
 
 
 @pytest.mark.parametrize(

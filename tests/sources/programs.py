@@ -5,22 +5,12 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from tests.structured import claim_manifest
+
 if TYPE_CHECKING:
     from pathlib import Path
 
-CLAIM = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata:
-  name: NAME
-  namespace: team-a
-spec:
-  devices:
-    requests:
-    - name: gpu
-      exactly:
-        deviceClassName: gpu.example.com
-"""
+CLAIM = claim_manifest("NAME", namespace="team-a")
 BAD = CLAIM + "        allocationMod: All\n"
 
 

@@ -5,25 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from tests.structured import claim_manifest
+
 if TYPE_CHECKING:
     from tests.command import Done
 
-CLAIM = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata:
-  name: {name}
-spec:
-  devices:
-    requests:
-    - name: gpu
-      exactly:
-        deviceClassName: gpu.example.com
-{more}"""
-
 
 def claim(name: str = "gpu", more: str = "") -> str:
-    return CLAIM.format(name=name, more=more)
+    return claim_manifest(name, more)
 
 
 def rules(done: Done) -> list[tuple[str, str]]:
