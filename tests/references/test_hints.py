@@ -151,6 +151,15 @@ WITHOUT_KIND = "leave it out: the driver takes parameters without apiVersion and
             ],
         ),
         (
+            POD.replace("{claims: [{name: gpu}]}", "{limits: {a.b/c: one}, claims: [{name: gpu}]}")
+            + "  resourceClaims: [{name: gpu, resourceClaimName: c}, {name: gpu, resourceClaimName: d}]",
+            ["write a whole number of devices"],
+        ),
+        (
+            POD + "  resourceClaims: [{name: gpu, resourceClaimName: c}, {name: gpu, resourceClaimName: d}]",
+            ['another one is called "gpu", too: give this one a name of its own'],
+        ),
+        (
             POD,
             ["list it in resourceClaims of the pod, too: gpu, and its resourceClaimName or resourceClaimTemplateName"],
         ),
@@ -232,6 +241,16 @@ WITHOUT_KIND = "leave it out: the driver takes parameters without apiVersion and
 )
 def test_the_hint_names_what_was_meant(manifest: str, hints: list[str]) -> None:
     assert [each.get("hint") or "" for each in findings("validate", "-", stdin=manifest)] == hints
+
+
+def test_a_unit_is_meant_of_which_devices_have_as_much() -> None:
+    device = "{name: a, allowMultipleAllocations: true, capacity: {a: {value: 20Gi}, b: {value: 100G}, c: {value: 1M}}}"
+    published = SLICE.replace("{name: gpu, attributes: {model: {value: A}}}", device)
+    of_class = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: gpu}\n"
+    of_class += "spec: {selectors: [{cel: {expression: device.driver == 'd.example.com'}}]}\n"
+    asked = asking("capacity: {requests: {a: 40, b: '40', c: 2}}")
+    hints = [each.get("hint") for each in findings("validate", "-", stdin=f"{published}---\n{of_class}---\n{asked}")]
+    assert hints == ['did you mean "40Mi"?', 'did you mean "40G"?']
 
 
 def test_a_field_beside_its_map_is_judged_where_it_belongs() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webhook.formats.quantities import decode_quantity, parse_quantity
+from webhook.formats.quantities import DECIMAL_SI, decode_quantity, parse_quantity
 from webhook.inventory import CLAIMS
 from webhook.objects import items, mapping, text
 from webhook.patterns import Pattern
@@ -64,11 +64,13 @@ def amount_without_unit(claim: JSONObject, context: Context) -> Iterator[Problem
             asks = f'request "{request.name}" asks for {written}'
             published = _amounts(request.content, name, context)
             if published and min(published) >= parse_quantity(f"{number}Mi"):
-                meant = next(each for unit in _UNITS if parse_quantity(each := f"{number}{unit}") <= max(published))
+                most = max(published)
+                units = (unit.rstrip("i") if most.notation == DECIMAL_SI else unit for unit in _UNITS)
+                meant = next(each for unit in units if parse_quantity(each := f"{number}{unit}") <= most)
                 advice = Advice(f'did you mean "{meant}"?', Fix("replace", meant, safe=False))
                 message = f"{asks}, and each device of the class has {min(published)} or more"
                 yield finding(path, message, advice, "NoUnit")
-            elif not published and name.rpartition("/")[2] == "memory" and parse_quantity(number) < _LEAST:
+            elif published is None and name.rpartition("/")[2] == "memory" and parse_quantity(number) < _LEAST:
                 yield finding(path, f"{asks} bytes of memory", f"write a unit, too, as in {number}Gi", "NoUnit")
 
 
@@ -79,12 +81,12 @@ _LEAST: Final = parse_quantity("1M")
 """A smaller amount of memory is a slip."""
 
 
-def _amounts(request: JSONObject, name: str, context: Context) -> list[Quantity]:
-    """Return the amounts of a capacity that devices of a request's class publish."""
-    device_class = class_of(request, context)
-    if context.fleet is None or device_class is None:
-        return []
-    contents = context.fleet.of_class(items(device_class, "spec", "selectors"))
+def _amounts(request: JSONObject, name: str, context: Context) -> list[Quantity] | None:
+    """Return the amounts of a capacity that devices of a request's class publish; None if no devices are known."""
+    fleet, device_class = context.fleet, class_of(request, context)
+    contents = fleet.of_class(items(device_class, "spec", "selectors")) if fleet and device_class else ()
+    if not contents:
+        return None
     return [decode_quantity(each.capacity[name]["value"]) for each in contents if name in each.capacity]
 
 

@@ -101,6 +101,8 @@ def _unchanged(problem: Problem, _obj: Any) -> Advice:
 def _repeated(problem: Problem, obj: Any) -> Advice:
     """Suggest leaving out an item of a list that repeats an earlier one, or another name for it."""
     around, place = value_at(obj, problem.path[:-1]), problem.path[-1]
+    if place == "name":
+        return Advice(_CALLED.format(text(around, "name")))
     if not isinstance(around, list) or not isinstance(place, int):
         return Advice()
     if around[place] in around[:place]:
@@ -110,7 +112,10 @@ def _repeated(problem: Problem, obj: Any) -> Advice:
         return Advice("a container names a claim as a whole, or each request of it that it uses: keep one of the two")
     name = text(around[place], "name")
     is_second = name and name in [text(each, "name") for each in around[:place]]
-    return Advice(f'another one is called "{name}", too: give this one a name of its own' if is_second else "")
+    return Advice(_CALLED.format(name) if is_second else "")
+
+
+_CALLED: Final = 'another one is called "{}", too: give this one a name of its own'
 
 
 def _respelt(name: object, field: str | int, *, has_dots: bool = True) -> Advice:
@@ -156,7 +161,10 @@ def _quantity(problem: Problem, obj: Any) -> Advice:
         return Advice("write the amount alone, as in memory: 40Gi", Fix("alone"))
     resource = str(problem.path[-1])
     near, is_certain = near_quantity(written, resource) if isinstance(written, str) else ("", False)
-    return _rename(near, safe=is_certain) if near else Advice(_AMOUNTS.get(resource, _AMOUNT))
+    if near:
+        return _rename(near, safe=is_certain)
+    is_counted = "/" in resource and "resources" in problem.path
+    return Advice("write a whole number of devices" if is_counted else _AMOUNTS.get(resource, _AMOUNT))
 
 
 def _quoted(listed: str) -> list[str]:
