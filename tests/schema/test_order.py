@@ -140,6 +140,12 @@ def test_what_an_update_changes_has_its_errors_in_place() -> None:
     ]
 
 
+def test_what_an_update_changes_comes_after_errors_of_the_whole_device() -> None:
+    attributes = {f"a{index}": {"bool": True} for index in range(33)}
+    new = resource_slice({"name": "b", "attributes": attributes, "taints": [{"key": "-", "effect": "NoExecute"}]})
+    assert fields(new, resource_slice()) == ["devices[0]", "devices[0].taints[0].key"]
+
+
 def test_a_repeated_condition_comes_before_its_other_errors() -> None:
     condition = {"type": "A", "status": "True", "reason": "A", "lastTransitionTime": "2026-01-01T00:00:00Z"}
     conditions = [condition, {**condition, "status": "no"}, condition]

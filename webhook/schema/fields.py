@@ -46,6 +46,10 @@ if TYPE_CHECKING:
             """The positions of the fields in ``wire``."""
 
         @property
+        def before(self) -> dict[str, str | None]:
+            """Where the findings of rules about several fields come, by the rule's name."""
+
+        @property
         def stated(self) -> dict[str, Field]:
             """The declarations, as of the target."""
 

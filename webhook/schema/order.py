@@ -59,8 +59,11 @@ def _inserted(
         yield problem
 
 
-def _place(problem: Problem, struct: StructFields | None, before: str = "") -> Place:
-    """Return the sort key of a finding: as declared, a struct or list after its parts, what repeats after all items."""
+def _place(problem: Problem, struct: StructFields | None, before: str | None = None) -> Place:
+    """Return the sort key of a finding: as declared, a struct or list after its parts, what repeats after all items.
+
+    Without ``before``, the finding comes where its rule says, in the struct that has the rule.
+    """
     path = problem.path
     items = [index for index, step in enumerate(path) if isinstance(step, int)]
     is_repeated = bool(items) and problem.reason == DUPLICATE
@@ -70,16 +73,20 @@ def _place(problem: Problem, struct: StructFields | None, before: str = "") -> P
         if isinstance(step, int | Key):
             place.append((step, "") if isinstance(step, int) else (0, step))
             continue
-        anchored = _anchored(place, struct, before) or anchored
+        anchored = _anchored(place, struct, _stated(problem, struct, before)) or anchored
         place.append((_position(struct, step), ""))
         field = struct.wire.get(step) if struct else None
         struct = field.struct if field else None
     if is_repeated:
         return [*place, _LAST]
-    return _anchored(place, struct, before) or anchored or [*place, _LAST]
+    return _anchored(place, struct, _stated(problem, struct, before)) or anchored or [*place, _LAST]
 
 
-def _anchored(place: Place, struct: StructFields | None, before: str) -> Place:
+def _stated(problem: Problem, struct: StructFields | None, before: str | None) -> str | None:
+    return struct.before.get(problem.rule) if before is None and struct else before
+
+
+def _anchored(place: Place, struct: StructFields | None, before: str | None) -> Place:
     """Return the sort key of what comes before a field of a struct, or of its box; empty if it has no such field."""
     if not before or not struct:
         return []
