@@ -92,7 +92,7 @@ def _trickling(begun: bytes) -> Callable[[Target], list[str]]:
 
 
 def _pipelining(target: Target) -> list[str]:
-    flood = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" * 90
+    flood = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" * 4
 
     def client() -> None:
         while not target.is_over:
@@ -163,7 +163,7 @@ def _unread(target: Target) -> list[str]:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             connection.settimeout(1)
             kept.append(connection)
-            connection.sendall(request * 20)
+            connection.sendall(request * 4)
     target.rest()
     return []
 
