@@ -199,16 +199,29 @@ def test_patches_that_do_not_apply_are_found(operation: str, hint: str) -> None:
     )
 
 
-def test_an_expression_that_takes_too_much_work_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhook.engine.trial.DOCUMENT", 50_000)
-    monkeypatch.setattr("webhook.engine.trial._WORK", 10_000)
-    evaluated = []
+@pytest.fixture
+def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """Return a list of the objects for which policies will be evaluated."""
+    seen = []
 
     def counted(*given: Any, **options: Any) -> Verdict:
-        evaluated.append(given)
+        seen.append(given)
         return evaluate(*given, **options)
 
     monkeypatch.setattr("webhook.engine.trial.evaluate", counted)
+    return seen
+
+
+def test_only_objects_to_which_a_policy_may_apply_are_tried(evaluated: list[tuple[Any, ...]]) -> None:
+    tried(policy(rules=[PODS], validations=[{"expression": "object.spec != null"}]), binding())
+    assert {(new["kind"], old) for new, old in evaluated} == {("Pod", None)}
+
+
+def test_an_expression_that_takes_too_much_work_is_tried_once(
+    monkeypatch: pytest.MonkeyPatch, evaluated: list[tuple[Any, ...]]
+) -> None:
+    monkeypatch.setattr("webhook.engine.trial.DOCUMENT", 50_000)
+    monkeypatch.setattr("webhook.engine.trial._WORK", 10_000)
     numbers = list(range(40))
     checks = [{"expression": f"{numbers}.all(x, {numbers}.all(y, {numbers}.all(z, x + y + z >= 0)))"}]
     (found,) = tried(policy(rules=[CLAIMS], validations=checks), binding())

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from webhook.objects import JSONObject
     from webhook.policy.evaluation.policyset import PolicySet
     from webhook.policy.evaluation.verdict import Decision
-    from webhook.policy.manifest.model import MatchResources, Policy
+    from webhook.policy.manifest.model import Policy
     from webhook.problem import Path
     from webhook.release import Release
 
@@ -137,10 +137,13 @@ class _Trials:
         """Evaluate a policy for the objects, and yield what fails."""
         alone, begun = self._bound([policy]), self.spent
         reported = set()
-        for description, obj in _objects(self._policies):
+        for description, obj in self._objects:
             for doing, (has_new, has_old) in _OPERATIONS.items():
+                new, old = obj if has_new else None, obj if has_old else None
+                if not self._may_apply(policy, new, old):
+                    continue
                 budget = Budget(DOCUMENT, is_offline=True)
-                verdict = evaluate(obj if has_new else None, obj if has_old else None, policies=alone, budget=budget)
+                verdict = evaluate(new, old, policies=alone, budget=budget)
                 for decision in verdict.decisions:
                     path = decision.path
                     if path and path not in reported and _fails(decision):
@@ -166,12 +169,20 @@ class _Trials:
 
     def _has_unknown_changes(self, obj: JSONObject) -> bool:
         """Tell whether a mutating policy with parameters may apply to an object."""
-        kinds, labels = self._policies.kinds, self._policies.namespace_labels
-        request = request_of(obj, kinds=kinds)
         return any(
-            policy.kind == MUTATING and policy.param_kind and match(_by_rules(policy), request, kinds, labels)
+            policy.kind == MUTATING and policy.param_kind and self._may_apply(policy, obj)
             for policy in self._policies.policies
         )
+
+    def _may_apply(self, policy: Policy, obj: JSONObject | None, old: JSONObject | None = None) -> bool:
+        """Tell whether a policy applies to an object, if it and its namespace have the right labels."""
+        kinds, rules = self._policies.kinds, policy.match._replace(namespaces=EVERYTHING, objects=EVERYTHING)
+        return match(rules, request_of(obj, old, kinds=kinds), kinds, self._policies.namespace_labels) is not None
+
+    @cached_property
+    def _objects(self) -> Sequence[tuple[str, JSONObject]]:
+        """The objects to try, and their descriptions."""
+        return list(_objects(self._policies))
 
     @cached_property
     def _together(self) -> PolicySet:
@@ -182,11 +193,6 @@ class _Trials:
         """Return some of the policies, bound to all objects."""
         manifests = ((self._policies.origins[each].object, _binding(each, self._policies)) for each in some)
         return load(list(chain.from_iterable(manifests)), self._release)
-
-
-def _by_rules(policy: Policy) -> MatchResources:
-    """Return the resources that a policy matches, whatever labels they and their namespaces have."""
-    return policy.match._replace(namespaces=EVERYTHING, objects=EVERYTHING)
 
 
 def _failure(decision: Decision, path: Path, description: str, doing: str) -> Problem:
