@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import re
 import shutil
 import signal
 import sys
+import warnings
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -57,6 +60,22 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         of_some.add("slow")
     unwanted = not of_all.isdisjoint(LEFT_OUT.findall(expression)) or not of_some.issuperset(WANTED.findall(expression))
     return unwanted or None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Let each worker import a share of the modules first, so that not every one compiles all of a fresh clone."""
+    config = session.config
+    if not (worker := getattr(config, "workerinput", None)):
+        return
+    directories = [Path(each).resolve() for each in config.args if Path(each).is_dir()]
+    files = sorted(file for directory in directories for file in directory.rglob("test_*.py"))
+    files = [file for file in files if not pytest_ignore_collect(file, config)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for file in files[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]:
+            with suppress(Exception):  # it is reported where the module is collected
+                importlib.import_module(".".join(file.relative_to(config.rootpath).with_suffix("").parts))
 
 
 @pytest.hookimpl(tryfirst=True)
