@@ -12,6 +12,8 @@ from webhook.inventory import Inventory
 from webhook.references.selecting import selectors_of
 from webhook.release import Release
 
+pytestmark = pytest.mark.no_cover
+
 MANY = 3 * ENOUGH
 
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+pytestmark = pytest.mark.no_cover
+
 RECORDED = range(27, 37)
 """The releases of which there are recordings; Kubernetes 1.37 is judged from its sources."""
 

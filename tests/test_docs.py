@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.no_cover
+
 PAGES = sorted([ROOT / "README.md", ROOT / "policies/README.md", *(ROOT / "docs").glob("*.md")])
 SERVES = ("serve", "--watch", "--run")
 """Commands that do not end, or need a cluster: only their options are checked."""

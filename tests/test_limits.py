@@ -13,6 +13,8 @@ from webhook.admission import answer
 from webhook.admission.decisions import ReviewOptions
 from webhook.admission.record import Call
 
+pytestmark = pytest.mark.no_cover
+
 MIB = 1 << 20
 BEFORE = {
     "nothing": "",

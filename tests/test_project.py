@@ -13,7 +13,7 @@ import pytest
 from tests.command import draguard
 from tests.terminal import PICTURE, picture
 
-pytestmark = pytest.mark.tools
+pytestmark = [pytest.mark.tools, pytest.mark.no_cover]
 
 ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent

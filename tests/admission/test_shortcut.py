@@ -95,6 +95,7 @@ def policies() -> ReviewOptions:
     return practised(ReviewOptions(policies=load([*LIBRARY, *IMAGES])))
 
 
+@pytest.mark.no_cover
 def test_the_usual_pod_takes_the_shortcut(rules: ReviewOptions, policies: ReviewOptions) -> None:
     for options in rules, policies:
         assert is_short(BODY, options)

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from _pytest.mark import ParameterSet
 
+pytestmark = pytest.mark.no_cover
+
 
 def _named(file: Path) -> ParameterSet:
     name = file.name.partition("-")[0]

@@ -12,6 +12,8 @@ from tests.cel.extents import EXPRESSIONS, OBJECT, evaluated, extent_of, joint
 from tests.mutilation import mutilated
 from webhook.extent import ITEMS, Extent
 
+pytestmark = pytest.mark.no_cover
+
 
 def written(extent: Extent) -> Any:
     """Write an extent: ``"*"`` for the whole, else its parts."""

@@ -17,6 +17,8 @@ from webhook.extent import ITEMS, Extent
 from webhook.layout import ABSENT, Held, Layout, common
 from webhook.schema.decoded import Decoded, layout_of
 
+pytestmark = pytest.mark.no_cover
+
 VALUE = bool | int | float | str | list[Any] | dict[str, Any]
 QUICK = [
     "object.kind == 'Pod'",

@@ -165,6 +165,7 @@ def test_many_nodes_are_shortened() -> None:
     assert shortened((EVERYWHERE, "a")) == "several nodes, a"
 
 
+@pytest.mark.no_cover
 def test_parts_are_kept_as_long_as_there_is_room() -> None:
     long = [f'device.driver == "{number}"' + ' || device.driver == "a"' * 300 for number in range(40)]
     parts = [parts_of(each, Release(36)) for each in long]
@@ -187,6 +188,7 @@ def test_values_are_shown_as_in_expressions(value: str, shown: str) -> None:
     assert parts.blame({"device": DEVICE}).met == shown
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("value", ["[$, $]", '{"a": $, "b": $}', "optional.of([$, $])"])
 def test_of_a_value_that_doubles_again_and_again_only_the_beginning_is_shown(value: str) -> None:
     expression = "v60"

@@ -21,6 +21,8 @@ from webhook.documents.outline import yaml_outline
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.no_cover
+
 ROOT = Path(__file__).parents[2]
 FILES = sorted(
     [*ROOT.glob("examples/**/*.yaml"), *ROOT.glob("policies/**/*.yaml"), *ROOT.glob("tests/cases/**/*.yaml")]

@@ -16,6 +16,8 @@ from webhook.documents.jsontext import TOKEN, Decoder
 from webhook.findings import found
 from webhook.problem import ERROR, Path, Problem
 
+pytestmark = pytest.mark.no_cover
+
 
 def test_memory_of_a_token_does_not_grow_with_its_escapes() -> None:
     text = '"' + "\\n" * 200_000 + '"'

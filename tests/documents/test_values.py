@@ -239,6 +239,7 @@ class TestAliases:
         text = "<<: {a: 0}\na: 1\nb: 2\na: 3\n"
         assert faults(text) == [(4, 1, 'key "a" already set in map: on line 2 and again on line 4')]
 
+    @pytest.mark.no_cover
     def test_aliases_of_aliases_of_aliases_are_refused(self) -> None:
         text = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
             f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]\n" for level in range(1, 9)
@@ -249,6 +250,7 @@ class TestAliases:
         text = "a: &a [" + "x, " * 500 + "x]\nb:\n" + "- *a\n" * 200
         assert faults(text) == [(1, 1, "document contains excessive aliasing")]
 
+    @pytest.mark.no_cover
     def test_merging_a_large_map_over_and_over_ends(self) -> None:
         large = ", ".join(f"k{number}: 1" for number in range(2000))
         text = f"a: &a {{{large}}}\nb:\n" + "- <<: *a\n" * (MAX_ALIASED // 2000)

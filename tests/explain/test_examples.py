@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from webhook.explain.examples import Example
 
+pytestmark = pytest.mark.no_cover
+
 RULES = rules(kinds(), None)
 EXAMPLES = {name: shown for name in RULES if (shown := example(name))}
 

@@ -6,6 +6,8 @@ import gc
 import tracemalloc
 from typing import TYPE_CHECKING, Final
 
+import pytest
+
 from tests.simulation.clusters import device_class, devices, node, pod, selector, template
 from webhook.references.pending import References
 from webhook.simulation import Cluster, Inventory, Scheduler, Settings
@@ -13,9 +15,9 @@ from webhook.simulation.answers import Answers
 from webhook.simulation.changes import cluster as cluster_changes
 
 if TYPE_CHECKING:
-    import pytest
-
     from webhook.objects import JSONObject
+
+pytestmark = pytest.mark.no_cover
 
 NODES: Final = 100
 DEVICES: Final = 8

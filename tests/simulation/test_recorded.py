@@ -8,6 +8,8 @@ import pytest
 
 from tests.simulation.recorded import agreement, cases
 
+pytestmark = pytest.mark.no_cover
+
 CASES = list(cases())
 
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from webhook.objects import JSONObject
 
+pytestmark = pytest.mark.no_cover
+
 OTHERS: tuple[Any, ...] = ("x", 1, True, 1.5, [], {}, [1], ["x"], [{}], {"a": 1}, {"a": "b"}, None)
 COMMANDS = {"simulate": ["--pending"], "match": [], "validate": ["--no-config"]}
 MODEL = f'device.attributes["{DRIVER}"].model == "m"'
