@@ -14,8 +14,10 @@ TERM = {"nodeSelectorTerms": [{"matchExpressions": [NO_VALUES]}]}
 GATES = {"AllAlpha": True, "AllBeta": True}
 
 
-def fields(obj: dict[str, Any], old: dict[str, Any] | None = None, subresource: str = "") -> list[str]:
-    found = validate(obj, old, kubernetes="1.36", feature_gates=GATES, subresource=subresource)
+def fields(
+    obj: dict[str, Any], old: dict[str, Any] | None = None, subresource: str = "", kubernetes: str = "1.36"
+) -> list[str]:
+    found = validate(obj, old, kubernetes=kubernetes, feature_gates=GATES, subresource=subresource)
     return [problem.field.partition("pec.")[2] or problem.field for problem in found if problem.level == "error"]
 
 
@@ -163,3 +165,24 @@ def test_the_nodes_of_a_device_in_a_box_come_before_its_conditions() -> None:
     device = {"name": "b", "basic": {"allNodes": True, "bindingConditions": ["a"]}}
     boxed = resource_slice(device) | {"apiVersion": "resource.k8s.io/v1beta1"}
     assert fields(boxed) == ["devices[0]", "devices[0].bindingFailureConditions"]
+
+
+def test_declarative_rules_find_what_repeats_before_errors_of_items() -> None:
+    request = {"name": "a", "exactly": {"deviceClassName": "a", "allocationMode": "no"}}
+    assert fields(claim(request, request), kubernetes="1.35") == [
+        "devices.requests[1]",
+        "devices.requests[0].exactly.allocationMode",
+        "devices.requests[1].exactly.allocationMode",
+    ]
+
+
+def test_declarative_rules_find_a_changed_allocation_before_errors_of_devices() -> None:
+    device = {name: RESULT[name] for name in ("driver", "pool", "device")} | {
+        "networkData": {"interfaceName": "a" * 257}
+    }
+    old = allocated(claim(REQUEST), RESULT)
+    new = allocated(claim(REQUEST), RESULT | {"device": "other"}, devices=[device | {"device": "other"}])
+    assert fields(new, old, subresource="status", kubernetes="1.35") == [
+        "status.allocation",
+        "status.devices[0].networkData.interfaceName",
+    ]

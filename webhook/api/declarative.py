@@ -10,6 +10,7 @@ from webhook.formats import decode_quantity
 from webhook.problem import DUPLICATE, ERROR, Key, duplicate, value_at
 from webhook.schema import Array, Inlined, Map, Nested, Parsed
 from webhook.schema.derive.defaults import Defaults
+from webhook.schema.order import as_declared
 from webhook.schema.scalars import Scalar
 from webhook.schema.tagged import declaration, is_declarative, member
 
@@ -38,6 +39,7 @@ def arranged(found: Iterable[Problem], struct: CompiledStruct, obj: dict[str, An
             handwritten.append(problem)
         else:
             declarative.append(_worded(problem, struct, obj, defaults))
+    declarative.sort(key=lambda problem: as_declared(problem, struct))
     return handwritten + declarative
 
 

@@ -59,6 +59,21 @@ def _inserted(
         yield problem
 
 
+def as_declared(problem: Problem, struct: StructFields | None) -> Place:
+    """Return the sort key of a declarative finding: a struct or list before its parts, what repeats before items."""
+    path = problem.path
+    items = [index for index, step in enumerate(path) if isinstance(step, int)]
+    place: Place = []
+    for step in path[: items[-1]] if items and problem.reason == DUPLICATE else path:
+        if isinstance(step, int | Key):
+            place.append((step, "") if isinstance(step, int) else (0, step))
+            continue
+        place.append((_position(struct, step), ""))
+        field = struct.wire.get(step) if struct else None
+        struct = field.struct if field else None
+    return place
+
+
 def _place(problem: Problem, struct: StructFields | None, before: str | None = None) -> Place:
     """Return the sort key of a finding: as declared, a struct or list after its parts, what repeats after all items.
 
