@@ -59,7 +59,7 @@ class TestOverview:
 
 
 class TestKinds:
-    @pytest.mark.parametrize("query", ["ResourceClaim", "resourceclaim", "resourceclaims", "claim", "Claim"])
+    @pytest.mark.parametrize("query", ["ResourceClaim", "resourceclaim", "resourceclaims", "claim", "Claim", "claims"])
     def test_a_kind_is_found_by_its_name_and_by_its_resource(self, query: str) -> None:
         assert lines_of(query, api_version="resource.k8s.io/v1alpha2")[:4] == [
             "GROUP:       resource.k8s.io",
@@ -409,6 +409,9 @@ class TestUnknownNames:
             ("Device.taints", "ResourceSlice.spec.devices.taints"),
             ("ResourceClaim.Spec.Devices", "ResourceClaim.spec.devices"),
             ("po.spec.resourceClaims", "Pod.spec.resourceClaims"),
+            ("slices.spec", "ResourceSlice.spec"),
+            ("classes", "DeviceClass"),
+            ("ds", "DaemonSet"),
             ("deployments.apps.spec", "Deployment.spec"),
             ("resourceclaims.resource.k8s.io", "ResourceClaim"),
         ],
@@ -417,7 +420,7 @@ class TestUnknownNames:
         assert explain(query) == explain(field)
 
     def test_the_same_field_of_several_places_is_the_oldest_one(self) -> None:
-        assert explain("claims") == explain("Pod.spec.containers.resources.claims")
+        assert explain("resources.claims") == explain("Pod.spec.containers.resources.claims")
 
     @pytest.mark.parametrize(("query", "name"), [("GATE-OFF", "gate-off"), ("dradevicetaints", "DRADeviceTaints")])
     def test_rules_and_gates_are_found_without_regard_to_case(self, query: str, name: str) -> None:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from webhook.explain.places import Kind
 
-_SHORT: Final = {
+_OTHER_NAMES: Final = {
     "cj": "cronjob",
     "deploy": "deployment",
     "ds": "daemonset",
@@ -17,16 +17,18 @@ _SHORT: Final = {
     "rc": "replicationcontroller",
     "rs": "replicaset",
     "sts": "statefulset",
+    "claim": "resourceclaim",
+    "class": "deviceclass",
+    "slice": "resourceslice",
 }
-"""The short names of resources, as API servers state them."""
-_SPOKEN: Final = {"claim": "resourceclaim", "class": "deviceclass", "slice": "resourceslice"}
-"""The last words of kinds, as people call their objects."""
+"""The short names of resources, as API servers state them, and the last words of kinds, as people call their objects."""
 
 
 def named(among: Iterable[Kind], name: str) -> list[Kind]:
-    """Find a kind in all its versions, the newest first; it may be spelled like its resource."""
-    wanted = (_SHORT | _SPOKEN).get(name.casefold(), name.casefold())
-    found = [kind for kind in among if wanted in {kind.name.lower() + end for end in ("", "s", "es")}]
+    """Find a kind in all its versions, the newest first; its name may be short, and in the plural."""
+    singulars = [name.casefold().removesuffix(end) for end in ("", "s", "es")]
+    wanted = {_OTHER_NAMES.get(each, each) for each in singulars}
+    found = [kind for kind in among if kind.name.lower() in wanted]
     return sorted(found, key=lambda kind: (kind.served.until, kind.served.since), reverse=True)
 
 
