@@ -153,7 +153,7 @@ WITHOUT_KIND = "leave it out: the driver takes parameters without apiVersion and
         (
             POD.replace("{claims: [{name: gpu}]}", "{limits: {a.b/c: one}, claims: [{name: gpu}]}")
             + "  resourceClaims: [{name: gpu, resourceClaimName: c}, {name: gpu, resourceClaimName: d}]",
-            ["write a whole number of devices"],
+            ["write a whole number"],
         ),
         (
             POD + "  resourceClaims: [{name: gpu, resourceClaimName: c}, {name: gpu, resourceClaimName: d}]",
@@ -161,7 +161,7 @@ WITHOUT_KIND = "leave it out: the driver takes parameters without apiVersion and
         ),
         (
             POD,
-            ["list it in resourceClaims of the pod, too: gpu, and its resourceClaimName or resourceClaimTemplateName"],
+            ["list it in resourceClaims of the pod, too: gpu, with the name of its claim or template"],
         ),
         (
             selecting("gpu.nvidia.com", 'device.attributes["gpu.nvidia.com"].driverVersion >= "580"'),

@@ -14,7 +14,7 @@ from webhook.problem import Advice, Fix, value_at
 from webhook.references import placementhints, selectorhints
 from webhook.references.rules import MEANT, in_place, listed
 from webhook.schema.decoding import holds_one
-from webhook.spelling import either, nearest
+from webhook.spelling import nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def _quantity(problem: Problem, obj: Any) -> Advice:
     if near:
         return _rename(near, safe=is_certain)
     is_counted = "/" in resource and "resources" in problem.path
-    return Advice("write a whole number of devices" if is_counted else _AMOUNTS.get(resource, _AMOUNT))
+    return Advice("write a whole number" if is_counted else _AMOUNTS.get(resource, _AMOUNT))
 
 
 def _quoted(listed: str) -> list[str]:
@@ -203,8 +203,7 @@ def _claim(problem: Problem, obj: Any) -> Advice:
         return Advice()
     if near := nearest(wanted, [text(each, "name") for each in items(spec, "resourceClaims")]):
         return Advice(f'did you mean "{near}"?', Fix("replace", near, safe=False, below="name"))
-    sources = either(sorted(SOURCES))
-    return Advice(f"list it in resourceClaims of the pod, too: {wanted}, and its {sources}")
+    return Advice(f"list it in resourceClaims of the pod, too: {wanted}, with the name of its claim or template")
 
 
 def _domain(problem: Problem, obj: Any) -> Advice:
