@@ -219,15 +219,17 @@ def pod_never_allocated(pod: JSONObject, context: Context) -> Iterator[Problem]:
         return
     claims = [each for each in known if each]
     extended = _extended(pod, context)
-    if extended and (found := next(_never_provided(pod, extended, context), None)):
-        yield found
+    if found := list(_never_provided(pod, extended, context)):
+        yield from found
         return
     together = [*claims, extended] if extended else claims
     if len(together) < 2 and not extended:  # noqa: PLR2004 - a single claim is looked at by itself
         return
     if _fits(together, context) is False and all(_fits([each], context) for each in claims):
         what = "of all the pod's claims together" if claims else "for the pod's extended resources together"
-        path = ("spec", "resourceClaims") if claims else ("spec", "containers")
+        lists = {path_of(pod, text(each, "name"))[1] for each in items(extended, "requests")}
+        around = "resourceClaims" if claims else lists.pop() if len(lists) == 1 else ""
+        path = ("spec", around) if around else ("spec",)
         yield _never(path, f"no node has the devices {what}, even if all of them are free", context)
 
 
