@@ -21,7 +21,7 @@ _OTHER_NAMES: Final = {
     "class": "deviceclass",
     "slice": "resourceslice",
 }
-"""The short names of resources, as API servers state them, and the last words of kinds, as people call their objects."""
+"""The short names of resources, as API servers state them, and the last words of kinds, as people say them."""
 
 
 def named(among: Iterable[Kind], name: str) -> list[Kind]:

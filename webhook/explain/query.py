@@ -144,7 +144,7 @@ def _ending(among: Iterable[Kind], path: Sequence[str], release: Release | None)
 def _only(places: Sequence[FieldPlace], steps: Sequence[str]) -> FieldPlace | None:
     """Return the field that a path without a kind means: the one at just this path, or a field of one type only.
 
-    Of several places of one type, the oldest is meant: ``resources.claims`` are those of containers rather than of whole pods.
+    Of several places of one type, the oldest is meant: ``resources.claims`` are those of containers, not of whole pods.
     """
     exact = [place for place in places if len(place.path) == len(steps)]
     for among in (exact, places):
