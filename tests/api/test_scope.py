@@ -13,6 +13,7 @@ from tests.structured import CLAIM
 from webhook import validate
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 WRONG = CLAIM.replace("name: claim", "name: A")
@@ -28,6 +29,8 @@ spec:
       - name: UPPER
         image: image
 """
+EXTENDED = POD.replace("name: UPPER", "name: c, resources: {limits: {deviceclass.resource.kubernetes.io/a: 1}}")
+OF_CLASS = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: a}\nspec: {}\n"
 
 
 def write(folder: Path, files: dict[str, str]) -> Path:
@@ -69,6 +72,28 @@ class TestPods:
         done = reported("validate", write(tmp_path, {"a.yaml": pod, "b.yaml": of_class}))
         assert {each["rule"] for each in done["findings"]} == rules
         assert done["summary"]["withoutClaims"] == (not rules)
+
+    @pytest.mark.parametrize(
+        ("options", "judged"),
+        [
+            ((), 3),
+            (("--kubernetes-version", "1.35"), 1),
+            (("--kubernetes-version", "1.35", "--feature-gates", "DRAExtendedResource=true"), 3),
+        ],
+    )
+    def test_they_get_devices_where_the_release_has_extended_resources(
+        self, tmp_path: Path, options: Sequence[str], judged: int
+    ) -> None:
+        write(tmp_path, {"a.yaml": f"{EXTENDED}---\n{EXTENDED}---\n{OF_CLASS}"})
+        done = reported("validate", *options, tmp_path)
+        assert done["summary"]["judged"] == judged
+        repeated = [each["line"] for each in done["findings"] if each["rule"] == "repeated-object"]
+        assert repeated == ([9] if judged == 3 else [])
+
+    def test_they_are_judged_by_the_stated_release(self, tmp_path: Path) -> None:
+        write(tmp_path, {"a.yaml": f"{EXTENDED.replace('name: c', 'name: C')}---\n{OF_CLASS}"})
+        (found,) = findings("validate", "--kubernetes-version", "1.36", tmp_path)
+        assert (found["rule"], found["kubernetes"]) == ("dns-label", "1.36")
 
     def test_they_are_judged_if_that_is_wanted(self, tmp_path: Path) -> None:
         folder = write(tmp_path, {"a.yaml": POD, "b.yaml": DEPLOYMENT})

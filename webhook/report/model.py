@@ -30,7 +30,7 @@ class Report:
         self.skipped: Counter[tuple[str, str]] = Counter()
         """The number of documents of unknown kinds, by apiVersion and kind."""
         self.without_claims = 0
-        """The number of pods and workloads without claims, of which only extended resources are looked up."""
+        """How many pods and workloads without claims get no devices by extended resources, which are looked up."""
         self.left_out: Mapping[str, int] = {}
         """The number of files in directories that were not read, by reason; see :mod:`webhook.documents.selection`."""
         self.renders = True

@@ -66,12 +66,14 @@ class _Later(NamedTuple):
         served: Its kind; None if it is unknown.
         at: The place of its findings.
         release: The release that it was judged by; None if it was not judged yet.
+        repeated: The finding that its file has the object twice, if it is reported only once the object is judged.
     """
 
     document: Document
     served: Served | None
     at: int
     release: str | None = None
+    repeated: Sequence[Finding] = ()
 
 
 def judge_all(
@@ -188,8 +190,8 @@ class _InOrder:
         if judgement is not None and judgement.passed:
             self._pass(document, served)
             return
-        if served and (repeated := self._repeats.find(document, namespaced=served.type.namespaced)):
-            self._found.add(document.source, [repeated])
+        if repeated := self._repeated(document, served):
+            self._found.add(document.source, repeated)
         if judgement is None:
             self._defer(document, served)
             return
@@ -212,8 +214,13 @@ class _InOrder:
         """Count a pod without claims; keep it if device classes that follow may provide its resources."""
         self._report.without_claims += 1
         if self._references.note_resources(document, self._stated or f"1.{NEWEST}"):
-            self._passed.append(_Later(document, served, self._found.end))
+            repeated = self._repeated(document, served)
+            self._passed.append(_Later(document, served, self._found.end, repeated=repeated))
             self._found.add(document.source, ())
+
+    def _repeated(self, document: Document, served: Served | None) -> Sequence[Finding]:
+        repeated = self._repeats.find(document, namespaced=served.type.namespaced) if served else None
+        return [repeated] if repeated else ()
 
     def _defer(self, document: Document, served: Served | None) -> None:
         self._later.append(_Later(document, served, self._found.end))
@@ -259,11 +266,11 @@ class _InOrder:
             jobs: How many processes judge; None to choose by the amount of work.
         """
         self._judge.know_namespaces()
-        using = [each for each in self._passed if self._references.gives_devices_to(each.document)]
+        using = [each for each in self._passed if self._gives_devices_to(each)]
         self._report.without_claims -= len(using)
         self._later += using
         judged = chain.from_iterable(in_ranges(self._judge_later, self._later, jobs))
-        for (document, served, at, release), result in zip(self._later, judged, strict=True):
+        for (document, served, at, release, repeated), result in zip(self._later, judged, strict=True):
             if result is None or self._found.is_full(document.source):
                 continue
             beside, judgement = result
@@ -276,7 +283,7 @@ class _InOrder:
                 findings = self._skip(document)
             elif release is None:
                 self._note(document)
-            self._found.replace(at, document.source, findings)
+            self._found.replace(at, document.source, [*repeated, *findings])
         self._report.findings += self._found.all()
         if self._kustomizations:
             what = counted(self._kustomizations, "kustomization")
@@ -286,15 +293,25 @@ class _InOrder:
             self._report.asides.append(f"note: {are} not judged here: `draguard policy check` judges policies")
         self._report.asides += starmap(_as_removed, self._removed.items())
 
+    def _gives_devices_to(self, passed: _Later) -> bool:
+        release = self._release(passed.document, passed.served)
+        return self._references.gives_devices_to(passed.document, release)
+
+    def _release(self, document: Document, served: Served | None) -> str:
+        """Return the release of an object, once all others are known."""
+        if self._stated or served is None:
+            return self._stated or f"1.{NEWEST}"
+        return f"1.{self._releases.beside(document.source, served)}"
+
     def _judge_later(self, documents: Sequence[_Later]) -> list[tuple[str, Judgement] | None]:
         """Judge postponed documents, and return their releases, too; None for an unchanged judgement."""
         judge = self._judge
         judged: list[tuple[str, Judgement] | None] = []
-        for document, served, _, release in documents:
+        for document, served, _, release, _ in documents:
+            beside = release or self._release(document, served)
             if served is None:
-                judged.append((self._stated or f"1.{NEWEST}", judge.later(document, self._stated, is_known=False)))
+                judged.append((beside, judge.later(document, self._stated, is_known=False)))
             elif release is None or judge.namespaces.found:
-                beside = release or f"1.{self._releases.beside(document.source, served)}"
                 judged.append((beside, judge.later(document, beside, is_known=True)))
             else:
                 judged.append(None)

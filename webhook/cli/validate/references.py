@@ -14,7 +14,6 @@ from webhook.cli.validate.processes import in_ranges
 from webhook.cli.validate.unlooked import UNMATCHED, Unlooked
 from webhook.findings import Finding, failed, identity
 from webhook.inventory import CLAIMS, in_namespace, newest
-from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE, items, mapping, namespace_of
 from webhook.problem import Path, Problem, value_at
 from webhook.records import NamedTuple
@@ -23,16 +22,18 @@ from webhook.schema.decoding import GATE_OFF
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, Final
 
     from webhook.documents import Document
     from webhook.drivers import Profile
     from webhook.inventory import Inventory
+    from webhook.inventory.extended import ExtendedResources
     from webhook.objects import JSONObject
     from webhook.references import ReferenceFindings
     from webhook.references.alike import Plain
     from webhook.references.lookup import Lookup
+    from webhook.release import Release
     from webhook.report.model import Report
     from webhook.workloads import Locations, PodsIn
 
@@ -108,6 +109,8 @@ class References:
         self._documents: dict[int, _Noted] = {}
         self._contexts: dict[tuple[str, int], Any] = {}
         self._around: dict[tuple[str, str], Any] = {}
+        self._extended: dict[str, ExtendedResources] = {}
+        """The extended resources that the known device classes provide, by the release."""
         self._refused: set[str] = set()
         """The kinds of manifests with errors, to which others may refer."""
         self._partly: dict[int, Document] = {}
@@ -166,19 +169,14 @@ class References:
             self._documents.setdefault(id(document), _Noted(document, document.data, release, needs="DeviceClass"))
         return is_extended
 
-    def gives_devices_to(self, document: Document) -> bool:
+    def gives_devices_to(self, document: Document, release: str) -> bool:
         """Tell whether a known device class provides a resource of a pod without claims, which is then noted anew."""
-        is_given = any(name in self._provided for name in _qualified(document.data))
+        if release not in self._extended:
+            self._extended[release] = _extended(self._inventory, release, self._gates)
+        is_given = any(map(self._extended[release].provides, _qualified(document.data)))
         if is_given:
             del self._documents[id(document)]
         return is_given
-
-    @cached_property
-    def _provided(self) -> Collection[str]:
-        """The extended resources that the known device classes provide."""
-        from webhook.inventory.extended import ExtendedResources  # few pods request resources with a domain
-
-        return ExtendedResources(self._inventory.all("DeviceClass")).names
 
     def _makes_pods(self, obj: JSONObject, file: str) -> bool:
         """Tell whether an object of another project makes pods; record the templates that are made for it."""
@@ -372,15 +370,28 @@ def _context(
     stated: Mapping[str, bool] | None,
     profiles: Mapping[str, Profile] | None,
 ) -> Any:
-    from webhook.api import gates
-    from webhook.api.versions import release_of
     from webhook.references import Context
 
-    minor = release_of(release)
-    on = gates.enabled(minor, gates.settable(stated, minor) if stated else None)
+    minor, on = _settings(release, stated)
     context = Context(inventory, minor, on, profiles)
     context.uses_allocator = True
     return context
+
+
+def _extended(inventory: Inventory, release: str, stated: Mapping[str, bool] | None) -> ExtendedResources:
+    from webhook.inventory.extended import ExtendedResources  # few pods request resources with a domain
+
+    minor, on = _settings(release, stated)
+    return ExtendedResources(inventory.all("DeviceClass"), minor, is_on="DRAExtendedResource" in on)
+
+
+def _settings(release: str, stated: Mapping[str, bool] | None) -> tuple[Release, frozenset[str]]:
+    """Return the minor of a release, and the feature gates that are on."""
+    from webhook.api import gates
+    from webhook.api.versions import release_of
+
+    minor = release_of(release)
+    return minor, gates.enabled(minor, gates.settable(stated, minor) if stated else None)
 
 
 def _views(obj: JSONObject, locations: Locations | None) -> Iterator[tuple[JSONObject, str, Callable[[Path], Path]]]:
