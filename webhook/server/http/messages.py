@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from typing import Final
 
 PLAIN: Final = b"text/plain; charset=utf-8"
+RETRY: Final = b"retry-after: 1\r\n"
+"""A header line of a refusal that does not last."""
 
 _KNOWN: Final = 64
 _SHORT: Final = 256

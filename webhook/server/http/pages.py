@@ -7,20 +7,20 @@ import time
 from http import HTTPStatus
 
 from webhook.server.http.bodies import Bodies
-from webhook.server.http.messages import failed, refusal
+from webhook.server.http.messages import RETRY, Page, failed, refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from asyncio import Future
     from collections.abc import Callable, Mapping
     from typing import Final
 
-    from webhook.server.http.messages import Incoming, Page, Request
+    from webhook.server.http.messages import Incoming, Request
 
-    Make = Callable[[Request], Page]
+    Make = Callable[[Request], Page | Future[Page]]
 
 _READING: Final = frozenset({b"GET", b"HEAD"})
 _ALLOW: Final = b"allow: GET, HEAD\r\n"
-_RETRY: Final = b"retry-after: 1\r\n"
 _log = logging.getLogger(__name__)
 
 
@@ -28,7 +28,7 @@ class Pages:
     """An application of pages, which answers at once.
 
     Args:
-        pages: Functions that answer ``GET`` and ``HEAD``, by path.
+        pages: Functions that answer ``GET`` and ``HEAD``, by path; a page that takes long is a future.
         body_limit: The longest body that is read, in bytes.
         bodies_limit: The bytes of all bodies together; small bodies are always accepted.
         refused: Receives the status of each refused request.
@@ -62,9 +62,14 @@ class Pages:
             page = refusal(HTTPStatus.METHOD_NOT_ALLOWED, "it can only be read", _ALLOW)
         else:
             try:
-                page = make(request)
+                made = make(request)
             except Exception as error:  # noqa: BLE001 - the client waits for an answer
                 page = failed(error)
+            else:
+                if not isinstance(made, Page):
+                    made.add_done_callback(lambda done: reply(_page_of(done)))
+                    return
+                page = made
         reply(page)
 
     def overloaded(self, reason: str) -> Page:
@@ -74,7 +79,7 @@ class Pages:
         and so perhaps with another replica; after that its ``failurePolicy`` decides.
         """
         self.warn(f"answering 503: {reason}")
-        return refusal(HTTPStatus.SERVICE_UNAVAILABLE, reason, _RETRY, is_last=True)
+        return refusal(HTTPStatus.SERVICE_UNAVAILABLE, reason, RETRY, is_last=True)
 
     def warn(self, what: str) -> None:
         """Log overload at most once a second: one line per request would add to the load."""
@@ -82,3 +87,8 @@ class Pages:
         if now - self._logged_at > 1:
             self._logged_at = now
             _log.warning("overloaded, %s", what)
+
+
+def _page_of(done: Future[Page]) -> Page:
+    error = done.exception()
+    return done.result() if error is None else failed(error)

@@ -2,37 +2,52 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import sys
-from functools import cache
+from http import HTTPStatus
 
-from webhook.server.http.messages import Page
+from webhook.server.http.messages import RETRY, Page, refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from asyncio import Future
     from collections.abc import Callable
+    from typing import Final
 
     from _typeshed.wsgi import WSGIApplication, WSGIEnvironment
 
     from webhook.server.http.messages import Request
 
 
-def of_wsgi(make: Callable[[], WSGIApplication], path: str) -> Callable[[Request], Page]:
+_LATER: Final = refusal(HTTPStatus.SERVICE_UNAVAILABLE, "the page is not ready yet", RETRY)
+
+
+def of_wsgi(make: Callable[[], WSGIApplication], path: str) -> Callable[[Request], Page | Future[Page]]:
     """Return a function that answers requests by a page of a WSGI application (PEP 3333), the same each time.
 
     Args:
-        make: Makes the application; a process imports it when the page is first requested.
+        make: Makes the application. When the page is first requested, a thread imports it, and reviews go on meanwhile.
         path: The path of the page.
     """
 
-    @cache
-    def page() -> Page:  # most of a millisecond, for which other clients wait
+    def page() -> Page:
         from werkzeug import Response  # 2 MB
 
         response = Response.from_app(make(), _environ(path), buffered=True)
         return Page(response.status_code, response.get_data(), response.headers["Content-Type"].encode("latin-1"))
 
-    return lambda _request: page()
+    made: Future[Page] | None = None
+
+    def answer(_request: Request) -> Page | Future[Page]:
+        nonlocal made
+        if made is None:
+            made = asyncio.get_running_loop().run_in_executor(None, page)
+            return made
+        # Connections that wait for an answer are not closed for new ones, so only one does.
+        return made.result() if made.done() else _LATER
+
+    return answer
 
 
 def _environ(path: str) -> WSGIEnvironment:
