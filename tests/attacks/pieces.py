@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 CONNECTIONS = 100
 POST = f"POST /validate?{TIMEOUT} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n".encode()
 READY = 600
-FIELDS = (b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + b"a:\r\n" * 490 + b"\r\n") * 7
+FIELDS = (b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + b"a:\r\n" * 48 + b"\r\n") * 4
 LONG = POST + b"Content-Length: 100000\r\n\r\n"
 RECORDS = 2800
 CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"

@@ -68,7 +68,7 @@ ATTACK = {
     ),
     "overview": Attack(
         "the page for people requested ahead on connections to the port of probes",
-        _sending(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 90, plain=True),
+        _sending(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 4, plain=True),
         seconds=4,
     ),
     "accept": Attack(

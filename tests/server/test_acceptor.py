@@ -6,6 +6,7 @@ import asyncio
 import socket
 import struct
 from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 import pytest
 import uvloop
@@ -14,6 +15,9 @@ from tests.serving import SOON
 from webhook.server.http import acceptor
 from webhook.server.http.acceptor import Acceptor
 from webhook.server.http.crowd import Crowd
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 pytestmark = pytest.mark.process
 
@@ -54,6 +58,25 @@ def test_closed_connections_are_passed_over(sent: bytes, *, with_reset: bool) ->
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             assert runner.run(accept(listener, client)) == b"hello"
     assert Greeting.made == 1
+
+
+@pytest.mark.parametrize(("waiting", "together"), [((), 5), (("one",), 2)])
+def test_fewer_are_accepted_together_while_others_wait(waiting: Sequence[str], together: int) -> None:
+    async def accept(listener: socket.socket) -> int:
+        acceptor = Acceptor(listener, Crowd(10, 10, 10), Greeting, waiting, 2)
+        while not acceptor._beginning:  # noqa: ASYNC110, SLF001 - the first turn with any counts
+            await asyncio.sleep(0)
+        begun = len(acceptor._beginning)  # noqa: SLF001
+        acceptor.close()
+        await acceptor.wait_closed()
+        return begun
+
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=10))
+        for _ in range(5):
+            stack.enter_context(socket.create_connection(listener.getsockname()))
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            assert runner.run(accept(listener)) == together
 
 
 def test_where_the_kernel_does_not_tell_a_connection_counts_as_open(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,6 +47,7 @@ OTHERS = {
     "no host": FIRST.replace(b"Host: x\r\n", b""),
     "another type": FIRST.replace(b"/json", b"/yaml"),
     "another version": FIRST.replace(b"1.1", b"1.0"),
+    "no review": FIRST.replace(b"/validate", b"/nowhere"),
     "another path": FIRST.replace(b"validate", b"mutate"),
     "no HTTP": b"\x16\x03\x01",
 }
@@ -160,8 +161,9 @@ def test_few_heads_are_remembered() -> None:
     assert heads.found == 9
 
 
-def test_pages_are_parsed_each_time_so_that_their_time_counts() -> None:
-    heads, page = Counting(), b"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
+@pytest.mark.parametrize(("line", "status"), [(b"GET /healthz", b"200 OK"), (b"POST /nowhere", b"404 Not Found")])
+def test_pages_are_parsed_each_time_so_that_their_time_counts(line: bytes, status: bytes) -> None:
+    heads, page = Counting(), line + b" HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
     received, _ = answers(heads, [page, page])
-    assert received.count(b"200 OK") == 2
+    assert received.count(status) == 2
     assert heads.found == 0

@@ -82,6 +82,13 @@ def pipelined(served: Served) -> list[int]:
         return sorted(set(statuses(everything(connection))))[-1:]
 
 
+def garbled(served: Served) -> list[int]:
+    """Send what is not HTTP."""
+    with served.socket() as connection:
+        connection.sendall(b"\x16\x03\x01 HTTP\r\n\r\n")
+        return statuses(everything(connection))
+
+
 def resetting(served: Served) -> list[int]:
     """Disconnect in the middle of a body."""
     connection = served.socket()
@@ -99,6 +106,7 @@ ANSWERS: dict[Callable[[Served], list[int]], list[int]] = {
     invalid: [400],
     compressed: [415],
     pipelined: [400],
+    garbled: [400],
     resetting: [],
 }
 

@@ -136,6 +136,7 @@ PLAIN = "text/plain"
 def test_metrics_are_in_the_format_that_the_client_prefers(accept: str, preferred: str) -> None:
     pages = make_monitoring_pages(list, lambda media_type: (b"", media_type))
     page = pages["/metrics"](Request(b"GET", target_of(b"/metrics"), {b"accept": accept.encode()}))
+    assert isinstance(page, Page)
     assert page.content_type.decode() == preferred
 
 
@@ -271,7 +272,9 @@ class TestMetered:
 
         def get(path: str, **headers: bytes) -> Page:
             sent = {name.encode(): value for name, value in headers.items()}
-            return pages[path](Request(b"GET", target_of(path.encode()), sent))
+            page = pages[path](Request(b"GET", target_of(path.encode()), sent))
+            assert isinstance(page, Page)
+            return page
 
         result = get("/metrics").body.decode()
         assert 'draguard_reviews_total{decision="denied",endpoint="validate",kind="other",operation=""} 1.0' in result

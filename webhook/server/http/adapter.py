@@ -105,6 +105,10 @@ class Adapter(Pages):
             return refused
         return super().admit(request)
 
+    def queues(self, request: Request) -> bool:
+        """Tell whether a request is for a review."""
+        return request.target.path in _REVIEWS
+
     def answer(self, request: Request, reply: Reply) -> None:
         """Answer a request, at once or later."""
         if request.target.path not in _REVIEWS:

@@ -78,7 +78,10 @@ class Connection(asyncio.BufferedProtocol):
         self._url = b""
         self._headers: dict[bytes, bytes] = {}
         self._fields = 0
+        self._chunk = 0
+        """The bytes of the present chunk."""
         self._small = 0
+        """How many chunks were small."""
         self._fault: HTTPFault | None = None
         self._incoming: Incoming | None = None
         # Answers
@@ -136,14 +139,16 @@ class Connection(asyncio.BufferedProtocol):
         """Read a part of a request; answer it if it is complete."""
         port = self.port
         port.crowd.stir(self)
-        if nbytes < LARGE and self._stage is _IDLE and self._answer_known(nbytes):
+        is_known = self._stage is _IDLE and self._answer_known(nbytes)
+        if is_known and nbytes < LARGE:
             return
         begun = time.monotonic()
-        self._read(nbytes)
+        if not is_known:
+            self._read(nbytes)
         port.intake.took(self, time.monotonic() - begun + nbytes * BYTE_SECONDS)
 
     def _read(self, nbytes: int) -> None:
-        """Read what has arrived, unless its head is known.
+        """Parse what has arrived, and answer a request.
 
         Args:
             nbytes: The number of received bytes.
@@ -155,16 +160,13 @@ class Connection(asyncio.BufferedProtocol):
             return
         port, stage, requests, is_new = self.port, self._stage, self._requests, not self.received
         if stage is _IDLE:
-            if nbytes >= LARGE and self._answer_known(nbytes):
-                return
             self._stage = _HEADER  # even an empty line counts
-        self._small = 0
         try:
             self._parser.feed_data(port.room[:nbytes])
         except HttpParserError:
             self._refuse_malformed()
             return
-        if is_new and self._requests == requests + 1 and len(self._waiting) == 1:
+        if is_new and self._requests == requests + 1 and len(self._waiting) == 1 and self._app.queues(self._waiting[0]):
             port.heads.learn(port.received, nbytes, self._waiting[0])
         if self._requests == requests:
             self.received += nbytes
@@ -228,7 +230,7 @@ class Connection(asyncio.BufferedProtocol):
         self._url = b""
         self._headers = {}
         if not self._waiting:  # all requests that are sent together are read at once
-            self._fields = 0
+            self._fields = self._small = 0
 
     def on_url(self, url: bytes) -> None:
         """Add a piece of the request's target."""
@@ -238,7 +240,7 @@ class Connection(asyncio.BufferedProtocol):
         """Add a header field, or ignore a trailer."""
         self._fields += 1
         if self._fields > self.port.limits.header_fields:  # each takes as long as many bytes
-            reason = f"a request may have {self.port.limits.header_fields} header fields"
+            reason = f"requests sent together may have {self.port.limits.header_fields} header fields"
             self._fault = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, reason
             raise ValueError(self._fault)
         if self._stage is _HEADER:
@@ -251,8 +253,10 @@ class Connection(asyncio.BufferedProtocol):
         if parser.should_upgrade():
             # The parser would skip the body, and its rest could pass for a request.
             raise ValueError("no other protocol is spoken here")
-        if len(self._waiting) >= self.port.limits.requests:
-            raise ValueError("too many requests are sent ahead")
+        limit = self.port.limits.requests
+        if len(self._waiting) + self.is_busy >= limit:
+            self._fault = HTTPStatus.BAD_REQUEST, f"{limit} requests may be sent before the first is answered"
+            raise ValueError(self._fault)
         headers, version = self._headers, parser.get_http_version()
         if (fault := fault_of(version, headers)) is not None:
             self._fault = fault
@@ -264,17 +268,25 @@ class Connection(asyncio.BufferedProtocol):
         self._stage = _BODY
 
     def on_body(self, body: bytes) -> None:
-        """Add a piece of the body: a chunk, or a part of it."""
-        if len(body) < _SMALL:
-            self._small += 1
-            limit = self.port.limits.small_chunks
-            if self._small > limit:  # the end of a read leaves two of a long one
-                reason = f"{limit} chunks below {_SMALL} bytes may be sent together"
-                self._fault = HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason
-                raise ValueError(self._fault)
+        """Add a piece of the body."""
+        self._chunk += len(body)
         request = cast("Incoming", self._incoming)
         if request.refusal is None:
             self._app.bodies.take(request, body)
+
+    def on_chunk_header(self) -> None:
+        """Begin a chunk of the body."""
+        self._chunk = 0
+
+    def on_chunk_complete(self) -> None:
+        """Count a small chunk; the last one is empty."""
+        if 0 < self._chunk < _SMALL:
+            self._small += 1
+            limit = self.port.limits.small_chunks
+            if self._small > limit:  # each takes as long as many bytes
+                reason = f"bodies sent together may have {limit} chunks below {_SMALL} bytes"
+                self._fault = HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason
+                raise ValueError(self._fault)
 
     def on_message_complete(self) -> None:
         """Queue a complete request for its answer."""

@@ -24,8 +24,8 @@ _RECORD: Final = 1 << 14
 _RECORD_SECONDS: Final = 4e-6
 """How long a record takes by itself."""
 _TURN: Final = 32 * _RECORD_SECONDS
-"""What a connection's records may take beyond their data in a turn of the event loop: 32 of a byte each. Of these,
-thousands may have arrived."""
+"""What a connection's records may take beyond their data in a turn of the event loop: about 32 of a byte each. There
+may be thousands."""
 
 
 class Gate(asyncio.BufferedProtocol):

@@ -14,8 +14,6 @@ _MOST: Final = 64
 """How many heads are remembered; each API server sends one or two."""
 _LONGEST: Final = 2048
 """The longest head that is remembered, in bytes."""
-_USUAL: Final = b"POST"
-"""The method of reviews. Pages are answered while they are read, which takes time that must count."""
 _END: Final = b"\r\n\r\n"
 _LINE_END: Final = b"\r\n"
 _LENGTH: Final = b"\r\nContent-Length: "
@@ -46,7 +44,7 @@ class Heads:
         headers = dict(request.headers)
         stated = headers.pop(b"content-length", None)  # of several fields, all
         is_whole = digits == stated == b"%d" % (size - start) and data[start:size] == request.body
-        is_usual = request.method == _USUAL and request.refusal is None and request.keeps and b"expect" not in headers
+        is_usual = request.refusal is None and request.keeps and b"expect" not in headers
         if end >= 0 and is_whole and is_usual:
             if len(self._known) >= _MOST:
                 del self._known[next(iter(self._known))]

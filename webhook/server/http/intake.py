@@ -19,9 +19,9 @@ LARGE: Final = 1 << 13
 BYTE_SECONDS: Final = 5e-9
 """How long a byte takes until it is parsed; three times as long on cold memory."""
 AT_ONCE: Final = 0.005
-"""The seconds of reading after which connections take turns."""
+"""The seconds of reading after which connections take turns; those of answers that are sent meanwhile count, too."""
 _FEWEST: Final = 4
-"""The fewest connections that go on in a turn; each has up to 64 KiB."""
+"""The fewest connections that go on in a turn."""
 _MOST: Final = 256
 """The most. As soon as the time is over, those that have not read are held again."""
 

@@ -21,7 +21,7 @@ class Limits:
         grace_seconds: For the requests in flight when the server stops.
         header_bytes: Of a header.
         header_fields: Of the requests that are sent together, including trailers; an API server sends about ten.
-        small_chunks: Of their bodies, below 512 bytes each, in what is read at once; an API server sends none.
+        small_chunks: Of their bodies, below 512 bytes each; an API server sends none.
         requests: Sent over a connection before the first is answered; API servers, kubelet and Prometheus send one.
         connections: Open at a time, as far as the process may open files.
         connections_per_address: Open at a time from one address.

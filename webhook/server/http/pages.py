@@ -53,6 +53,10 @@ class Pages:
         """Check the header of a request; return the refusal if its body need not be read."""
         return self.bodies.too_large if request.length > self.bodies.limit else None
 
+    def queues(self, _request: Request) -> bool:
+        """Tell whether a request is answered in its turn, so that reading it takes no time for the answer."""
+        return False
+
     def answer(self, request: Request, reply: Callable[[Page], None]) -> None:
         """Answer a request, at once or later."""
         make = self._pages.get(request.target.path)

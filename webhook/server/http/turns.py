@@ -24,7 +24,7 @@ T = TypeVar("T")
 _REMEMBERED: Final = 4096
 _FORMER: Final = 16
 """How many more former entries than present ones are kept."""
-_numbers = count()
+_numbers: Final = count()
 
 
 class _Share(Generic[T]):

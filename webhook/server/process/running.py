@@ -48,7 +48,7 @@ _TICKS_A_SECOND = 10
 _PROBES = 200
 """The maximum connections to the plain port: from kubelet, Prometheus, and others."""
 _FEW = 8
-"""The connections to it that are accepted together while others wait."""
+"""The connections to it that are accepted together while others wait: more would crowd these out."""
 _PROBE_SECONDS = 5.0
 _OTHER_FILES = 100
 """Open files other than connections."""
