@@ -243,14 +243,50 @@ def test_the_hint_names_what_was_meant(manifest: str, hints: list[str]) -> None:
     assert [each.get("hint") or "" for each in findings("validate", "-", stdin=manifest)] == hints
 
 
-def test_a_unit_is_meant_of_which_devices_have_as_much() -> None:
-    device = "{name: a, allowMultipleAllocations: true, capacity: {a: {value: 20Gi}, b: {value: 100G}, c: {value: 1M}}}"
+def hints_on_amounts(capacity: str, wanted: str) -> list[str]:
+    device = f"{{name: a, allowMultipleAllocations: true, capacity: {capacity}}}"
     published = SLICE.replace("{name: gpu, attributes: {model: {value: A}}}", device)
     of_class = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: gpu}\n"
     of_class += "spec: {selectors: [{cel: {expression: device.driver == 'd.example.com'}}]}\n"
-    asked = asking("capacity: {requests: {a: 40, b: '40', c: 2}}")
-    hints = [each.get("hint") for each in findings("validate", "-", stdin=f"{published}---\n{of_class}---\n{asked}")]
-    assert hints == ['did you mean "40Mi"?', 'did you mean "40G"?']
+    manifests = f"{published}---\n{of_class}---\n{asking(f'capacity: {{requests: {wanted}}}')}"
+    found = findings("validate", "-", stdin=manifests)
+    return [each["hint"] for each in found if each["rule"] == "amount-without-unit"]
+
+
+def test_a_unit_is_meant_of_which_devices_have_as_much() -> None:
+    capacity = "{a: {value: 20Gi}, b: {value: 100G}, c: {value: 1M}, d: {value: 20Gi}}"
+    hints = hints_on_amounts(capacity, "{a: 40, b: '40', c: 2, d: 2m}")
+    assert hints == ['did you mean "40Mi"?', 'did you mean "40G"?', 'did you mean "2Mi"?']
+
+
+@pytest.mark.parametrize(
+    ("policy", "wanted", "hints"),
+    [
+        ("{default: '1', validValues: ['1', '2']}", "2", []),
+        ("{default: '1', validRange: {min: '1', max: '4', step: '1'}}", "3", []),
+        ("{default: '1', validRange: {min: '1', max: '4', step: '1'}}", "5", []),
+        ("{default: '2'}", "2", []),
+        ("{default: '2'}", "3", ['did you mean "3M"?']),
+        ("{default: 10M, validValues: [10M, 20M]}", "2", ['did you mean "2M"?']),
+        ("{default: 1M, validRange: {min: 1M, max: 4M}}", "3", ['did you mean "3M"?']),
+    ],
+)
+def test_no_unit_is_missing_where_a_device_admits_the_number(policy: str, wanted: str, hints: list[str]) -> None:
+    assert hints_on_amounts(f"{{shares: {{value: 100M, requestPolicy: {policy}}}}}", f"{{shares: {wanted}}}") == hints
+
+
+@pytest.mark.parametrize(
+    ("wanted", "hints"),
+    [
+        ("40", ["write a unit, too, as in 40Gi"]),
+        ("999999", ["write a unit, too, as in 999999Mi"]),
+        ("500000m", ["millions of bytes are M or Mi"]),
+        ("5000000", []),
+    ],
+)
+def test_the_unit_of_memory_depends_on_its_digits(wanted: str, hints: list[str]) -> None:
+    found = findings("validate", "-", stdin=asking(f"capacity: {{requests: {{memory: {wanted}}}}}"))
+    assert [each["hint"] for each in found if each["rule"] == "amount-without-unit"] == hints
 
 
 def test_a_field_beside_its_map_is_judged_where_it_belongs() -> None:

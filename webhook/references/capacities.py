@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from webhook.allocation.capacity import take
+from webhook.allocation.devices import amount
 from webhook.formats.quantities import DECIMAL_SI, decode_quantity, parse_quantity
 from webhook.inventory import CLAIMS
 from webhook.objects import items, mapping, text
@@ -12,11 +14,10 @@ from webhook.references.rules import finding, instead, rule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Final
 
     from webhook.drivers import Profile
-    from webhook.formats.quantities import Quantity
     from webhook.objects import JSONObject
     from webhook.problem import Problem
     from webhook.references.rules import Context
@@ -53,41 +54,80 @@ def capacity_not_of_driver(claim: JSONObject, context: Context) -> Iterator[Prob
 def amount_without_unit(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A request asks for a plain number of a capacity, where a unit such as Gi is probably missing.
 
-    Each device of the class has more than a million times as much. Where no devices are known, the capacity is called
-    memory, which is counted in bytes, and the number is less than a million.
+    Each device of the class has more than a million times as much, and no device's request policy admits the number.
+    Where no devices are known, the capacity is called memory, which is counted in bytes, and the number is less than a
+    million.
     """
     for request in requests_of(claim):
         for name, written in mapping(request.content, "capacity", "requests").items():
             if not (plain := _PLAIN.fullmatch(str(written))):
                 continue
-            path, number = (*request.path, "capacity", "requests", name), plain[1]
-            asks = f'request "{request.name}" asks for {written}'
-            published = _amounts(request.content, name, context)
-            if published and min(published) >= parse_quantity(f"{number}Mi"):
-                most = max(published)
-                units = (unit.rstrip("i") if most.notation == DECIMAL_SI else unit for unit in _UNITS)
-                meant = next(each for unit in units if parse_quantity(each := f"{number}{unit}") <= most)
+            number, unit = plain[1], plain[2]
+            path, asks = (*request.path, "capacity", "requests", name), f'request "{request.name}" asks for'
+            published = _published(request.content, name, context)
+            if published and (meant := _meant(number, unit, published)):
+                least = min(decode_quantity(each["value"]) for each in published)
                 advice = Advice(f'did you mean "{meant}"?', Fix("replace", meant, safe=False))
-                message = f"{asks}, and each device of the class has {min(published)} or more"
+                message = f"{asks} {written}, and each device of the class has {least} or more"
                 yield finding(path, message, advice, "NoUnit")
-            elif published is None and name.rpartition("/")[2] == "memory" and parse_quantity(number) < _LEAST:
-                yield finding(path, f"{asks} bytes of memory", f"write a unit, too, as in {number}Gi", "NoUnit")
+            elif published is None and name.rpartition("/")[2] == "memory" and parse_quantity(str(written)) < _LEAST:
+                message, hint = f"{asks} {written} bytes of memory", f"write a unit, too, as in {number}"
+                hint += "Gi" if len(number) <= _DIGITS_OF_GIBI else "Mi"
+                if unit:
+                    message, hint = (
+                        f"{asks} thousandths of a byte of memory: {written}",
+                        "millions of bytes are M or Mi",
+                    )
+                yield finding(path, message, hint, "NoUnit")
 
 
-_PLAIN: Final = Pattern("([1-9][0-9]{0,17})m?")
+_PLAIN: Final = Pattern("([1-9][0-9]{0,17})(m?)")
 """Matches a number without a unit of bytes."""
-_UNITS: Final = ("Pi", "Ti", "Gi", "Mi")
+_UNITS: Final = {"": ("Pi", "Ti", "Gi", "Mi"), "m": ("Mi",)}
+"""The units that may be meant, the largest first, by what is written behind the number."""
 _LEAST: Final = parse_quantity("1M")
 """A smaller amount of memory is a slip."""
+_DIGITS_OF_GIBI: Final = 3
+"""How many digits an amount of memory has at most that is probably meant in Gi."""
 
 
-def _amounts(request: JSONObject, name: str, context: Context) -> list[Quantity] | None:
-    """Return the amounts of a capacity that devices of a request's class publish; None if no devices are known."""
+def _meant(number: str, unit: str, published: Sequence[JSONObject]) -> str:
+    """Return the amount with the largest unit that a device allows; empty if the number alone may be meant.
+
+    Args:
+        number: The number.
+        unit: What is written behind it.
+        published: The capacity of each device.
+    """
+    amounts = [decode_quantity(each["value"]) for each in published]
+    if min(amounts) < parse_quantity(f"{number}Mi") or any(_admits(each, f"{number}{unit}") for each in published):
+        return ""
+    is_decimal = max(amounts).notation == DECIMAL_SI
+    possible = (f"{number}{each.rstrip('i') if is_decimal else each}" for each in _UNITS[unit])
+    return next((each for each in possible if any(_taken(capacity, each) for capacity in published)), "")
+
+
+def _admits(capacity: JSONObject, wanted: str) -> bool:
+    """Tell whether the request policy of a capacity states an amount: as the default, a valid value or in its range."""
+    policy, quantity = mapping(capacity, "requestPolicy"), parse_quantity(wanted)
+    is_bound = "validValues" in policy or "validRange" in policy
+    is_default = decode_quantity(policy.get("default")) == quantity
+    return (is_bound or is_default) and _taken(capacity, wanted) == amount(quantity)
+
+
+def _taken(capacity: JSONObject, wanted: str) -> int:
+    """Return how much of a capacity a request takes, in nanos; zero if its policy or its size does not allow it."""
+    taken = take({"": capacity}, {"": wanted}, fractions=True)
+    return taken.amounts[""] if taken and taken.is_allowed else 0
+
+
+def _published(request: JSONObject, name: str, context: Context) -> list[JSONObject] | None:
+    """Return a capacity as each device of a request's class publishes it; None if no devices are known."""
     fleet, device_class = context.fleet, class_of(request, context)
     contents = fleet.of_class(items(device_class, "spec", "selectors")) if fleet and device_class else ()
     if not contents:
         return None
-    return [decode_quantity(each.capacity[name]["value"]) for each in contents if name in each.capacity]
+    return [each.capacity[name] for each in contents if name in each.capacity]
 
 
 def _profile(class_name: str, context: Context) -> Profile | None:
