@@ -71,14 +71,8 @@ def amount_without_unit(claim: JSONObject, context: Context) -> Iterator[Problem
                 message = f"{asks} {written}, and each device of the class has {least} or more"
                 yield finding(path, message, advice, "NoUnit")
             elif published is None and name.rpartition("/")[2] == "memory" and parse_quantity(str(written)) < _LEAST:
-                message, hint = f"{asks} {written} bytes of memory", f"write a unit, too, as in {number}"
-                hint += "Gi" if len(number) <= _DIGITS_OF_GIBI else "Mi"
-                if unit:
-                    message, hint = (
-                        f"{asks} thousandths of a byte of memory: {written}",
-                        "millions of bytes are M or Mi",
-                    )
-                yield finding(path, message, hint, "NoUnit")
+                what, hint = _of_memory(number, unit)
+                yield finding(path, f"{asks} {what}", hint, "NoUnit")
 
 
 _PLAIN: Final = Pattern("([1-9][0-9]{0,17})(m?)")
@@ -119,6 +113,14 @@ def _taken(capacity: JSONObject, wanted: str) -> int:
     """Return how much of a capacity a request takes, in nanos; zero if its policy or its size does not allow it."""
     taken = take({"": capacity}, {"": wanted}, fractions=True)
     return taken.amounts[""] if taken and taken.is_allowed else 0
+
+
+def _of_memory(number: str, unit: str) -> tuple[str, str]:
+    """Describe an amount of memory without a unit of bytes, and say how to write one."""
+    if unit:
+        return f"thousandths of a byte of memory: {number}{unit}", "millions of bytes are M or Mi"
+    meant = "Gi" if len(number) <= _DIGITS_OF_GIBI else "Mi"
+    return f"{number} bytes of memory", f"write a unit, too, as in {number}{meant}"
 
 
 def _published(request: JSONObject, name: str, context: Context) -> list[JSONObject] | None:
