@@ -113,6 +113,25 @@ def test_what_has_no_room_is_not_remembered() -> None:
     assert looks(Alike(most=10), claim("a"), claim("b")) == 2
 
 
+def test_what_has_no_room_takes_none_from_others() -> None:
+    assert looks(Alike(most=3_000), claim("a", driver="d" * 3_000), claim("a"), claim("b")) == 2
+
+
+PODS = [pod("a", nodeName=f"node-{number}") for number in range(20)]
+
+
+def test_different_pods_take_no_room_from_claims() -> None:
+    alike = Alike(most=10_000)
+    assert looks(alike, *PODS, *PODS[:2]) == 20
+    assert looks(alike, claim("a"), claim("b")) == 1
+
+
+def test_shapes_of_few_claims_are_not_computed_beside_many_pods() -> None:
+    alike = Alike()
+    looks(alike, *PODS)
+    assert looks(alike, *(selecting(FORMS[0], (f'"{number}"', "")) for number in range(10, 20))) == 10
+
+
 def test_what_is_nested_deep_is_looked_at_each_time() -> None:
     deep: dict[str, Any] = {}
     for _ in range(3_000):
