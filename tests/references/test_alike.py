@@ -11,18 +11,25 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import pytest
+import yaml
 
 from tests.command import findings
 from webhook.api.gates import enabled
+from webhook.api.templates import pod_template
 from webhook.api.versions import NEWEST
+from webhook.explain.examples import example
 from webhook.inventory import CLAIMS, Inventory
+from webhook.problem import value_at
 from webhook.references import Context, ReferenceFindings, every_rule, look
 from webhook.references.alike import Alike, Plain
 from webhook.references.constants import plain_in
+from webhook.references.views import pod_view
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from webhook.objects import JSONObject
 
 
 def claim(name: str, **asks: Any) -> dict[str, Any]:
@@ -161,22 +168,31 @@ def test_rules_about_claims_read_no_metadata_but_the_name(rule: str) -> None:
     assert list(check(asked, context)) == list(check(renamed, context))
 
 
+OF_CLAIMS_BY_NAME = {"claim-not-found", "claim-of-another", "claim-shared-by-replicas"}
+"""Rules about pods that find nothing in those of templates."""
+ALL_DEVICES = {"spec": claim("", allocationMode="All")["spec"]}
+TEMPLATE = {**claim("gpu"), "kind": "ResourceClaimTemplate", "spec": ALL_DEVICES}
+
+
+def view_of(pod: JSONObject) -> JSONObject:
+    steps = pod_template(pod)
+    assert steps is not None
+    return pod_view(pod, value_at(pod, steps))
+
+
 @pytest.mark.parametrize("rule", [name for name, each in every_rule().items() if "Pod" in each.kinds])
 def test_rules_about_pods_of_templates_do_not_depend_on_their_names(rule: str) -> None:
-    template = {**claim("gpu"), "kind": "ResourceClaimTemplate", "spec": {"spec": claim("gpu")["spec"]}}
-    inventory = Inventory([template, *(device_class(name) for name in ("gpu.example.com", "other.example.com"))])
-    context = Context(inventory, NEWEST, enabled(NEWEST))
-    limits = {"example.com/gpu": 1, "example.com/unknown": 1}
-    container = {"name": "a", "resources": {"limits": limits, "claims": [{"name": "gpu", "request": "other"}]}}
-    asking = pod("a", nodeName="node-1", priorityClassName="high", containers=[container])
-    one, other = ({"name": name, "labels": {"kueue.x-k8s.io/queue-name": "a"}} for name in ("a", "b"))
+    shown = example(rule)
+    assert shown
+    objects = list(yaml.safe_load_all(shown.fails.replace("resourceClaimName", "resourceClaimTemplateName")))
+    context = Context(Inventory([TEMPLATE, *objects]), NEWEST, enabled(NEWEST))
+    context.uses_allocator = True
+    (asking,) = (each for each in objects if pod_template(each) is not None)
+    renamed = {**asking, "metadata": {**asking["metadata"], "name": "other"}}
     check = every_rule()[rule].check
-    assert list(check({**asking, "metadata": one}, context)) == list(check({**asking, "metadata": other}, context))
-
-
-def device_class(name: str) -> dict[str, Any]:
-    spec = {"extendedResourceName": "example.com/gpu"}
-    return {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": name}, "spec": spec}
+    found = list(check(view_of(asking), context))
+    assert bool(found) == (rule not in OF_CLAIMS_BY_NAME)
+    assert list(check(view_of(renamed), context)) == found
 
 
 def test_each_of_those_alike_has_its_findings(tmp_path: Path) -> None:
