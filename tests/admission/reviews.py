@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from webhook.api.versions import find
+from webhook.policy.manifest.kinds import guess_resource
+
 CLAIM: dict[str, Any] = {
     "apiVersion": "resource.k8s.io/v1alpha2",
     "kind": "ResourceClaim",
@@ -26,15 +29,17 @@ def asked(obj: Any, old: Any = None, operation: str = "CREATE", **request: Any) 
     """Make a review as the API server does."""
     shown = obj or old
     group, _, version = shown["apiVersion"].rpartition("/")
+    served = find(shown["apiVersion"], shown["kind"])
+    default = "default" if served is None or served.type.namespaced else ""
     return {
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
         "request": {
             "uid": "c7df00db",
             "kind": {"group": group, "version": version, "kind": shown["kind"]},
-            "resource": {"group": group, "version": version, "resource": shown["kind"].lower() + "s"},
+            "resource": {"group": group, "version": version, "resource": guess_resource(shown["kind"])},
             "name": shown["metadata"].get("name", ""),
-            "namespace": shown["metadata"].get("namespace", ""),
+            "namespace": shown["metadata"].get("namespace") or default,
             "operation": operation,
             "userInfo": {"username": "admin", "groups": ["system:authenticated"]},
             "object": obj,

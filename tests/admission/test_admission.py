@@ -43,6 +43,28 @@ def test_a_good_object_is_allowed_under_its_uid(endpoint: Any) -> None:
     }
 
 
+@pytest.mark.parametrize(("spec", "is_allowed"), [(CLAIM["spec"], True), ({}, False)])
+def test_a_review_of_few_fields_is_answered(spec: Any, *, is_allowed: bool) -> None:
+    request = {"uid": "1", "operation": "CREATE", "object": {**CLAIM, "spec": spec}}
+    few = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    response = review(few, "validate", ReviewOptions())["response"]
+    assert (response["uid"], response["allowed"]) == ("1", is_allowed)
+
+
+@pytest.mark.parametrize(
+    ("obj", "resource", "namespace"),
+    [
+        ({**CLAIM, "metadata": {"name": "a"}}, "resourceclaims", "default"),
+        ({**CLAIM, "metadata": {"name": "a", "namespace": "team"}}, "resourceclaims", "team"),
+        (SLICE, "resourceslices", ""),
+        ({**SLICE, "kind": "DeviceClass"}, "deviceclasses", ""),
+    ],
+)
+def test_reviews_of_tests_are_as_the_api_servers(obj: Any, resource: str, namespace: str) -> None:
+    request = asked(obj)["request"]
+    assert (request["resource"]["resource"], request["namespace"]) == (resource, namespace)
+
+
 def test_a_refusal_reads_as_the_api_servers() -> None:
     response = validated(with_spec(allocationMode="Later", parametersRef={"name": "n"}))
     mode = 'Unsupported value: "Later": supported values: "Immediate", "WaitForFirstConsumer"'
