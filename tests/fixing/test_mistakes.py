@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.command import findings
+from tests.command import draguard, findings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -249,7 +249,8 @@ def test_each_error_of_a_selector_is_fixed_that_can_be(tmp_path: Path) -> None:
     wrong = 'device.capacity["gpu.example.com"].memory >= quantity("40Gi")'
     conditions = (
         f"device.driver == gpu.example.com && {wrong}",
-        f'{wrong} and device.driver = "gpu.example.com" and device.n',
+        f'{wrong} and device.driver = "gpu.example.com"',
+        f"device.driver == gpu.example.com && {wrong} && device.n",
     )
     for condition in conditions:
         broken = CLUSTER.replace('device.driver == "gpu.example.com" # all of them', condition)
@@ -257,6 +258,19 @@ def test_each_error_of_a_selector_is_fixed_that_can_be(tmp_path: Path) -> None:
         assert 'device.driver == "gpu.example.com"' in corrected
         assert '.memory.compareTo(quantity("40Gi")) >= 0' in corrected
         assert left == ["cel-selector"] * condition.endswith("n")
+
+
+def test_a_finding_of_which_some_errors_are_left_is_fixed_and_a_refused_fix_names_its_own_error(tmp_path: Path) -> None:
+    lesser, refused = "device.driver == gpu.example.com && device.n", 'device.attributes["d"].type in [mig, 1]'
+    selectors = f"[{{cel: {{expression: '{lesser}'}}}}, {{cel: {{expression: '{refused}'}}}}]"
+    head = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: gpu}\n"
+    file = tmp_path / "a.yaml"
+    file.write_text(f"{head}spec: {{selectors: {selectors}}}\n", encoding="utf-8")
+    said = draguard("validate", "--fix", "--unsafe-fixes", file).out
+    assert 'device.driver == "gpu.example.com" && device.n' in file.read_text(encoding="utf-8")
+    assert refused in file.read_text(encoding="utf-8")
+    assert "fixed 1 finding in 1 file; 2 left" in said
+    assert "with the fix there is still error cel-selector: expected type 'string' but found 'int'" in said
 
 
 def test_a_true_warning_that_a_misspelling_hid_does_not_block_its_fix(tmp_path: Path) -> None:

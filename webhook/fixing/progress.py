@@ -1,4 +1,4 @@
-"""Tells whether a fix of an expression removed the first of several errors."""
+"""Tells whether a fix of an expression removed some of its errors, and made no others."""
 
 from __future__ import annotations
 
@@ -10,24 +10,21 @@ if TYPE_CHECKING:
 
     from webhook.problem import Problem
 
-_FIRST: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): .*\n \| (.*)")
-"""Matches a compiler's first error: its line, its column, and the text of that line."""
+_ERROR: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): (.*)\n \| (.*)")
+"""Matches an error of a compiler: its line, its column, what is wrong, and the text of that line."""
 
 
 def is_further(found: Problem, fixed: Problem) -> bool:
-    """Tell whether the first error of an expression is behind the fixed one, so that the fix did not cause it.
+    """Tell whether only errors of an expression are left that the compiler reported before, too.
 
     Args:
-        found: The error that is left.
-        fixed: The error that was fixed.
+        found: The errors that are left.
+        fixed: The errors, one of which was fixed.
     """
-    if (found.rule, found.path) != (fixed.rule, fixed.path):
-        return False
-    left, before = _place(found), _place(fixed)
-    return left is not None and before is not None and left > before
+    return (found.rule, found.path) == (fixed.rule, fixed.path) and set() < _errors(found) < _errors(fixed)
 
 
-def _place(problem: Problem) -> tuple[int, int] | None:
-    """Return the line of the first error, and its place from the end of the line, as a fix changes what is before."""
-    match = _FIRST.search(problem.message)
-    return (int(match[1]), int(match[2]) - len(match[3])) if match else None
+def _errors(problem: Problem) -> set[tuple[str, int, str]]:
+    """Return the line and the text of each error, and its place from the end: a fix changes what is before others."""
+    found = _ERROR.findall(problem.message)
+    return {(line, int(column) - len(text), what) for line, column, what, text in found}

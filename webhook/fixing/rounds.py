@@ -123,14 +123,14 @@ class Fixing:
                 waiting = [[*chain.from_iterable(waiting), *_halves(list(chain.from_iterable(tried)))]]
                 continue
             for parts, part in zip(waiting, tried, strict=True):
-                spoilt = [wrong[file] for plan in part for file in plan.edits if file in wrong]
-                spoilt += [wrong[file] for file in elsewhere]
+                files = elsewhere.union(*(plan.edits for plan in part))
+                spoilt = [each for file, found in wrong.items() if file in files for each in found]
                 if not spoilt:
                     good += part
                 elif part[1:]:
                     parts.extend(_halves(part))
                 else:
-                    self._refused[_key(part[0])] = _why(part[0], spoilt[0])
+                    self._refused[_key(part[0])] = _why(part[0], spoilt)
             waiting = [parts for parts in waiting if parts]
             if not wrong and not waiting:
                 return state
@@ -138,15 +138,15 @@ class Fixing:
         state, wrong = self._settled(base, good) if good else (base, {})
         if not wrong:
             return state
-        first = next(iter(wrong.values()))
-        self._refused |= {_key(plan): _why(plan, first) for plan in good}
+        spoilt = list(chain.from_iterable(wrong.values()))
+        self._refused |= {_key(plan): _why(plan, spoilt) for plan in good}
         return base
 
-    def _settled(self, before: State, plans: Sequence[Plan]) -> tuple[State, dict[str, Finding]]:
+    def _settled(self, before: State, plans: Sequence[Plan]) -> tuple[State, dict[str, list[Finding]]]:
         """Apply plans, and judge; findings that come to light may have fixes, too.
 
         Returns:
-            The resulting files, and for each failing file a finding that is new or should be gone.
+            The resulting files, and for each failing file the findings that may be new or should be gone.
         """
         changed, done = applied(before.texts, plans)
         fixed = [finding for plan in done for finding in plan.findings]
@@ -165,9 +165,11 @@ class Fixing:
             changed, done = applied(state.texts, more)
             if not done or self._judgements >= _JUDGEMENTS:
                 break
-        return state, {
-            each.file: each for each in reversed(looked_at) if _kind(each) in surplus or _place(each) in rewritten
-        }
+        wrong: dict[str, list[Finding]] = {}
+        for each in looked_at:
+            if _kind(each) in surplus or _place(each) in rewritten:
+                wrong.setdefault(each.file, []).append(each)
+        return state, wrong
 
 
 class _Ignored:
@@ -249,8 +251,11 @@ def _is_about(found: Finding, fixed: Finding) -> bool:
 
 
 def gone(before: State, after: State) -> int:
-    """Count the findings of one state that are missing in another."""
-    return (Counter(map(_kind, before.findings)) - Counter(map(_kind, after.findings))).total()
+    """Count the findings of one state that are missing in another, and those of which only some errors are left."""
+    missing = Counter(map(_kind, before.findings)) - Counter(map(_kind, after.findings))
+    left = {_place(each): each.problem for each in after.findings}
+    lesser = [each for each in before.findings if is_further(left.get(_place(each), each.problem), each.problem)]
+    return missing.total() + len(lesser)
 
 
 def _by_files(plans: Iterable[Plan]) -> list[list[list[Plan]]]:
@@ -274,8 +279,10 @@ def _planned(state: State, findings: Iterable[Finding]) -> list[Plan]:
     return Planner(state.texts, state.documents, state.unwritable).plans(mutable)
 
 
-def _why(plan: Plan, found: Finding) -> str:
-    """Explain why a fix is not applied, by the finding that it causes."""
+def _why(plan: Plan, spoilt: Iterable[Finding]) -> str:
+    """Explain why a fix is not applied, by the finding that it causes: the one at its place, if there is one."""
+    places = {_place(each) for each in plan.findings}
+    found = min(spoilt, key=lambda each: (_place(each) not in places, each.file not in plan.edits))
     what = f"{found.problem.level} {found.problem.rule}: {found.brief or found.problem.message}"
     return f"with the fix there is still {what}" if _kind(found) in map(_kind, plan.findings) else f"it causes {what}"
 
