@@ -104,7 +104,7 @@ def _meant(number: str, unit: str, published: Sequence[JSONObject]) -> str:
 def _admits(capacity: JSONObject, wanted: str) -> bool:
     """Tell whether the request policy of a capacity states an amount: as the default, a valid value or in its range."""
     policy, quantity = mapping(capacity, "requestPolicy"), parse_quantity(wanted)
-    is_bound = "validValues" in policy or "validRange" in policy
+    is_bound = bool(policy.get("validValues") or policy.get("validRange"))
     is_default = decode_quantity(policy.get("default")) == quantity
     return (is_bound or is_default) and _taken(capacity, wanted) == amount(quantity)
 
