@@ -39,12 +39,12 @@ class Beginner:
     """A connection whose handshake takes a while."""
 
     def __init__(self, address: str, gone_on: list[str]) -> None:
-        self.address = address
+        self.address = self.named = address
         self._gone_on = gone_on
 
     def go_on(self) -> None:
         time.sleep(STEP)
-        self._gone_on.append(self.address)
+        self._gone_on.append(self.named)
 
 
 def test_few_go_on_in_each_turn_and_clients_share_it() -> None:
@@ -53,7 +53,7 @@ def test_few_go_on_in_each_turn_and_clients_share_it() -> None:
     async def check() -> list[int]:
         taking = Handshakes()
         for address in "aaaaaaaaab":
-            taking.put(Beginner(address, gone_on))
+            taking.put(Beginner(address, gone_on), 500)
         counts = []
         while taking:
             await asyncio.sleep(0)
@@ -64,6 +64,22 @@ def test_few_go_on_in_each_turn_and_clients_share_it() -> None:
     assert counts[0] >= 10 - 1 - handshakes._SECONDS / STEP  # noqa: SLF001
     assert gone_on.index("b") <= 1
     assert len(gone_on) == 10
+
+
+def test_those_that_send_more_than_usual_come_after_the_others_of_their_client() -> None:
+    gone_on: list[str] = []
+
+    async def check() -> None:
+        taking = Handshakes()
+        for address, size in (("a", 16_000), ("a", 500), ("b", 16_000), ("a", 3_000)):
+            sender = Beginner(address, gone_on)
+            sender.named = f"{address}-{size}"
+            taking.put(sender, size)
+        while taking:  # noqa: ASYNC110 - each turn is looked at
+            await asyncio.sleep(0)
+
+    asyncio.run(check())
+    assert gone_on == ["a-500", "b-16000", "a-3000", "a-16000"]
 
 
 class TestServer:

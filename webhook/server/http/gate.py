@@ -53,6 +53,8 @@ class Gate(asyncio.BufferedProtocol):
         self._tls: Any = certificate.context.wrap_bio(self._arrived, self._outgoing, server_side=True)
         self._is_ready = False
         """Whether the handshake is over."""
+        self._received = 0
+        """The bytes of the handshake that have arrived."""
         self._is_closing = False
         self._rest = b""
         """What has arrived, and is read in a later turn."""
@@ -155,7 +157,8 @@ class Gate(asyncio.BufferedProtocol):
         self._rest = rest
         self._raw.pause_reading()
         if not self._is_ready:
-            self._port.handshakes.put(self)
+            self._received += len(rest)
+            self._port.handshakes.put(self, self._received)
             return
         self._port.intake.took(cast("Reader", self._above), extra)
         if not self._is_paused:
