@@ -294,6 +294,16 @@ class TestTooMuch:
             received = connection.recv(4096)
         assert statuses(received) == [status]
 
+    def test_a_body_may_not_arrive_in_very_many_small_pieces(self) -> None:
+        with serving(create_app(echo), Limits(small_pieces=20)) as served, served.socket() as connection:
+            with suppress(OSError):
+                for piece in (post("Content-Length: 1000\r\n"), *[b" "] * 500):
+                    connection.sendall(piece)
+                    time.sleep(0.002)
+            received = connection.recv(4096)
+        assert statuses(received) == [413]
+        assert received.endswith(b"Request Entity Too Large: a body may come in 20 pieces below 512 bytes\n")
+
     def test_what_comes_of_a_body_is_put_together(self, served: Served) -> None:
         body = b"".join(b"1\r\n%c\r\n" % letter for letter in b"together") + b"0\r\n\r\n"
         received = exchange(served, post("Transfer-Encoding: chunked\r\nConnection: close\r\n", body))

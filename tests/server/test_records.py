@@ -16,7 +16,7 @@ from tests.server.test_hostile import everything
 from tests.serving import SOON, Served, echo, serving, statuses
 from webhook.server import create_app
 from webhook.server.http.gate import Gate
-from webhook.server.http.intake import AT_ONCE
+from webhook.server.http.intake import AT_ONCE, BYTE_SECONDS
 from webhook.server.tls.records import Records
 
 if TYPE_CHECKING:
@@ -82,9 +82,11 @@ def test_many_records_with_data_take_turns(
 
 
 def test_records_of_an_ordinary_size_cost_no_more_than_their_data(
-    ready: tuple[ssl.SSLSocket, Keys], monkeypatch: pytest.MonkeyPatch
+    served: Served, ready: tuple[ssl.SSLSocket, Keys], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (connection, keys), size = ready, 1200
+    (connection, keys), size, took, now = ready, 1200, Mock(), time.monotonic()
+    monkeypatch.setattr(served.server.port.intake, "took", took)
+    monkeypatch.setattr("webhook.server.http.connection.time", Mock(monotonic=lambda: now))
     put_off = create_autospec(Gate._put_off, side_effect=Gate._put_off)  # noqa: SLF001
     monkeypatch.setattr(Gate, "_put_off", put_off)
     request = b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n"
@@ -92,6 +94,7 @@ def test_records_of_an_ordinary_size_cost_no_more_than_their_data(
     send_sealed(connection, b"".join(keys.record(request[at : at + size]) for at in range(0, len(request), size)))
     assert statuses(connection.recv(4096)) == [200]
     assert not [extra for call in put_off.call_args_list for extra in call.args[2:]]
+    assert sum(call.args[1] for call in took.call_args_list) == pytest.approx(len(request) * BYTE_SECONDS)
 
 
 def test_a_connection_that_closes_keeps_nothing_of_what_has_arrived(

@@ -82,6 +82,8 @@ class Connection(asyncio.BufferedProtocol):
         """The bytes of the present chunk."""
         self._small = 0
         """How many chunks were small."""
+        self._pieces = 0
+        """How many pieces were."""
         self._fault: HTTPFault | None = None
         self._incoming: Incoming | None = None
         # Answers
@@ -230,7 +232,7 @@ class Connection(asyncio.BufferedProtocol):
         self._url = b""
         self._headers = {}
         if not self._waiting:  # all requests that are sent together are read at once
-            self._fields = self._small = 0
+            self._fields = self._small = self._pieces = 0
 
     def on_url(self, url: bytes) -> None:
         """Add a piece of the request's target."""
@@ -268,8 +270,16 @@ class Connection(asyncio.BufferedProtocol):
         self._stage = _BODY
 
     def on_body(self, body: bytes) -> None:
-        """Add a piece of the body."""
-        self._chunk += len(body)
+        """Add a piece of the body: of a chunk, or of what has arrived."""
+        size = len(body)
+        self._chunk += size
+        if size < _SMALL:
+            self._pieces += 1
+            limit = self.port.limits.small_pieces
+            if self._pieces > limit:  # each takes as much memory as many bytes
+                reason = f"a body may come in {limit} pieces below {_SMALL} bytes"
+                self._fault = HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason
+                raise ValueError(self._fault)
         request = cast("Incoming", self._incoming)
         if request.refusal is None:
             self._app.bodies.take(request, body)

@@ -22,6 +22,7 @@ class Limits:
         header_bytes: Of a header.
         header_fields: Of the requests that are sent together, including trailers; an API server sends about ten.
         small_chunks: Of their bodies, below 512 bytes each; an API server sends none.
+        small_pieces: In which their bodies arrive, likewise.
         requests: Sent over a connection before the first is answered; API servers, kubelet and Prometheus send one.
         connections: Open at a time, as far as the process may open files.
         connections_per_address: Open at a time from one address.
@@ -41,6 +42,7 @@ class Limits:
     header_bytes: int = 1 << 16
     header_fields: int = 200
     small_chunks: int = 100
+    small_pieces: int = 1000
     requests: int = 4
     connections: int = 1000
     connections_per_address: int = 500
