@@ -70,8 +70,8 @@ def compose(text: str) -> Composed:
 def _earlier_error(text: str, end: int) -> ContentError | None:
     """Return what is wrong before the place where a parser failed, if that may be the depth of brackets.
 
-    A parser looks ahead for the ``:`` of a key, and may fail at its own bound of depth before it yields what nests deeper
-    than :data:`MAX_DEPTH`. It accepts the text before the bracket at which it failed.
+    A parser looks ahead for the ``:`` of a key, and may fail at its own bound of depth before it yields what nests
+    deeper than :data:`MAX_DEPTH`. It accepts the text before the bracket at which it failed.
     """
     if text.count("[", 0, end) + text.count("{", 0, end) < MAX_DEPTH:
         return None
