@@ -22,7 +22,7 @@ DECLARED = [
 ]
 BENCHMARKS = [Requirement(text) for text in PROJECT["optional-dependencies"]["benchmarks"]]
 CONSTRAINTS = [Requirement(line) for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()]
-WORKFLOWS: dict[str, dict[str, Any]] = {
+WORKFLOWS: dict[str, dict[Any, Any]] = {
     file.name: yaml.safe_load(file.read_text(encoding="utf-8")) for file in (ROOT / ".github/workflows").glob("*.yml")
 }
 
