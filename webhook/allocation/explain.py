@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import chain
 
 from webhook.allocation.compatibility import Common
-from webhook.allocation.constraints import Distinct, DistinctDevices, Match
+from webhook.allocation.constraints import UNKNOWN, Distinct, DistinctDevices, Match
 from webhook.allocation.demand import Stop
 from webhook.allocation.devices import quantity_text
 from webhook.allocation.drawing import together
@@ -344,14 +344,19 @@ class Funnel:
         if issubclass(kind, DistinctDevices) or (issubclass(kind, Distinct) and len(values) > _COMPARED_MAX):
             return len(values)
         if issubclass(kind, Match):
-            return max(Counter(chain.from_iterable(values)).values(), default=0)
+            alike = Counter(chain.from_iterable(values))
+            return max((1 if value == UNKNOWN else count for value, count in alike.items()), default=0)
         if not self._view.variant.is_sorted:
             largest = max(Counter(chain.from_iterable(values)).values(), default=0)
             return min(len(values), 2 * (len(values) - largest) + 1)
         # A device is compared only with the one before it, as Distinct remembers no other of the request.
         chains: list[int] = []
         for value in values:
-            before = (length for length, each in zip(chains, values, strict=False) if not each & value)
+            before = (
+                length
+                for length, each in zip(chains, values, strict=False)
+                if UNKNOWN not in value and not each & value
+            )
             chains.append(1 + max(before, default=0))
         return max(chains, default=0)
 
