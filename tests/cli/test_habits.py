@@ -117,7 +117,7 @@ class TestHelp:
     @pytest.mark.process
     def test_the_package_is_the_command(self) -> None:
         done = subprocess.run(
-            [sys.executable, "-m", "webhook", "version"], capture_output=True, text=True, check=True, cwd=ROOT
+            [sys.executable, "-m", "draguard", "version"], capture_output=True, text=True, check=True, cwd=ROOT
         )
         assert Done(0, done.stdout, "") == draguard("version")
 
@@ -328,7 +328,7 @@ class TestPipes:
     def test_commands_that_need_input_say_so(self, command: str, how: str, tmp_path: Path) -> None:
         with (tmp_path / "tty").open("wb"):
             done = subprocess.run(
-                [sys.executable, "-m", "webhook", *command.split()],
+                [sys.executable, "-m", "draguard", *command.split()],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
