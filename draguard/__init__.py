@@ -1,4 +1,4 @@
-"""Predicts how a Kubernetes API server and scheduler answer: the functions of the package ``webhook`` (docs/library.md)."""
+"""Predicts how a Kubernetes API server and scheduler answer: the public functions of ``webhook`` (docs/library.md)."""
 
 from __future__ import annotations
 

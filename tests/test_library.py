@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.command import ROOT, SCRIPT
-from tests.structured import claim
 import draguard
 import webhook
 from draguard import Finding, check_files, matches, validate
+from tests.command import ROOT, SCRIPT
+from tests.structured import claim
 
 if TYPE_CHECKING:
     from collections.abc import Callable

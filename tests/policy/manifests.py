@@ -1,4 +1,4 @@
-"""Raw manifests under policies, as a kube-apiserver 1.36.3 answered them; ``python -m tests.policy.manifests [PREFIX…]``
+"""Raw manifests under policies, as a kube-apiserver 1.36.3 answered: ``python -m tests.policy.manifests [PREFIX…]``.
 
 Each case is judged as users would: ``draguard validate``, ``mutate`` and ``policy check`` with the case's policies and
 the objects that were there before; deletions and subresources as the AdmissionReview that the API server sends.
