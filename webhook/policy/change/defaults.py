@@ -1,8 +1,6 @@
 """Defaults that the API server sets before policies see an object.
 
-Defaults are declared with the types. New pods also get the additions of the admission plugins that every cluster has:
-ServiceAccount, Priority, DefaultTolerationSeconds. The volume with the service account's token is left out: its name
-is random.
+Defaults are declared with the types; new pods also get the additions of admission plugins.
 """
 
 from __future__ import annotations
@@ -10,19 +8,15 @@ from __future__ import annotations
 from webhook.api import conversion
 from webhook.api.versions import NEWEST
 from webhook.objects import text
+from webhook.policy.change.plugins import admitted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Final
+    from typing import Any
 
     from webhook.objects import JSONObject
     from webhook.policy.evaluation.request import Request
     from webhook.release import Release
-
-_EVICTED_AFTER: Final = 300
-_NEW: Final[Mapping[str, Any]] = {"priority": 0, "preemptionPolicy": "PreemptLowerPriority"}
-"""The fields of a new pod that admission plugins set, and keep in updates."""
 
 
 def with_defaults(obj: JSONObject, release: Release = NEWEST, stored: JSONObject | None = None) -> JSONObject:
@@ -34,11 +28,7 @@ def with_defaults(obj: JSONObject, release: Release = NEWEST, stored: JSONObject
         stored: The object that it updates, as policies see it; None for a new one.
     """
     defaulted = conversion.with_defaults(obj, release)
-    spec = defaulted.get("spec")
-    if (obj.get("apiVersion"), obj.get("kind")) == ("v1", "Pod") and isinstance(spec, dict):
-        old = _NEW if stored is None else stored.get("spec")
-        return defaulted | {"spec": _admitted(spec, old if isinstance(old, dict) else {})}
-    return defaulted
+    return admitted(defaulted, stored)
 
 
 def completed(request: Request, release: Release = NEWEST) -> Request:
@@ -65,35 +55,6 @@ def defaulted(request: Request, release: Release) -> Request:
     if request.subresource or request.object is None:
         return request
     return request.with_object(conversion.with_defaults(request.object, release))
-
-
-def _admitted(spec: JSONObject, old: Mapping[str, Any]) -> JSONObject:
-    """Complete a pod's spec as admission plugins do; what an update does not state stays.
-
-    Args:
-        spec: The spec.
-        old: The stored spec, or what a new pod gets.
-    """
-    account = spec.get("serviceAccountName") or spec.get("serviceAccount") or old.get("serviceAccountName", "default")
-    tolerations = spec.get("tolerations")
-    tolerations = tolerations if isinstance(tolerations, list) else []
-    tolerated = {
-        each.get("key") for each in tolerations if isinstance(each, dict) and isinstance(each.get("key"), str | None)
-    }
-    added = [
-        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _EVICTED_AFTER}
-        for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-        if key not in tolerated
-    ]
-    return (
-        {name: old[name] for name in _NEW if name in old}
-        | spec
-        | {
-            "serviceAccountName": account,
-            "serviceAccount": account,
-            "tolerations": [*tolerations, *added],
-        }
-    )
 
 
 def without_defaults(value: Any, defaulted: Any, submitted: Any) -> Any:
