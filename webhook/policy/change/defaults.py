@@ -1,34 +1,17 @@
-"""Defaults that the API server sets before policies see an object.
-
-Defaults are declared with the types; new pods also get the additions of admission plugins.
-"""
+"""Defaults that the API server sets before policies see an object; they are declared with the types."""
 
 from __future__ import annotations
 
-from webhook.api import conversion
+from webhook.api.conversion import with_defaults
 from webhook.api.versions import NEWEST
 from webhook.objects import text
-from webhook.policy.change.plugins import admitted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from webhook.objects import JSONObject
     from webhook.policy.evaluation.request import Request
     from webhook.release import Release
-
-
-def with_defaults(obj: JSONObject, release: Release = NEWEST, stored: JSONObject | None = None) -> JSONObject:
-    """Return an object as the API server shows it to policies; the object itself is not changed.
-
-    Args:
-        obj: The object as submitted.
-        release: The Kubernetes release, as the minor of 1.x.
-        stored: The object that it updates, as policies see it; None for a new one.
-    """
-    defaulted = conversion.with_defaults(obj, release)
-    return admitted(defaulted, stored)
 
 
 def completed(request: Request, release: Release = NEWEST) -> Request:
@@ -41,8 +24,10 @@ def completed(request: Request, release: Release = NEWEST) -> Request:
     obj, old = request.object, request.old_object
     if request.subresource:
         return request
-    old = None if old is None else with_defaults(old, release)
-    return request._replace(object=None if obj is None else with_defaults(obj, release, old), old_object=old)
+    return request._replace(
+        object=None if obj is None else with_defaults(obj, release),
+        old_object=None if old is None else with_defaults(old, release),
+    )
 
 
 def defaulted(request: Request, release: Release) -> Request:
@@ -54,7 +39,7 @@ def defaulted(request: Request, release: Release) -> Request:
     """
     if request.subresource or request.object is None:
         return request
-    return request.with_object(conversion.with_defaults(request.object, release))
+    return request.with_object(with_defaults(request.object, release))
 
 
 def without_defaults(value: Any, defaulted: Any, submitted: Any) -> Any:
