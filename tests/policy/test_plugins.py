@@ -119,8 +119,8 @@ TOLERATED = [{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}]
             pod(initContainers=[{"name": "i"}]),
             [limits(max={"cpu": "0.5"}, min={"cpu": "100m", "memory": "1Mi"}, defaultRequest={"cpu": "200m"})],
             (
-                "[object.spec.containers[0], object.spec.initContainers[0]].all(c, c.resources.limits == {'cpu': '500m'}"
-                " && c.resources.requests == {'cpu': '200m', 'memory': '1Mi'})"
+                "[object.spec.containers[0], object.spec.initContainers[0]].all(c, "
+                "c.resources.limits == {'cpu': '500m'} && c.resources.requests == {'cpu': '200m', 'memory': '1Mi'})"
             ),
         ),
         (
