@@ -54,8 +54,8 @@ def verdict(obj: dict[str, Any], expression: str, *given: Any, old: Any = None) 
 
 
 MOUNT = {"name": "own", "mountPath": PATH}
-TOKEN_OFF = {"automountServiceAccountToken": False}
-TOKEN_ON = {"automountServiceAccountToken": True}
+TOKEN_OFF: dict[str, Any] = {"automountServiceAccountToken": False}
+TOKEN_ON: dict[str, Any] = {"automountServiceAccountToken": True}
 RESOURCES = "object.spec.containers[0].resources"
 STORAGE, INGRESS = of("PersistentVolumeClaim", spec={}), of("Ingress", version="networking.k8s.io/v1", spec={})
 OLD_CLASS = {"name": "a", "annotations": {"kubernetes.io/ingress.class": "nginx"}}

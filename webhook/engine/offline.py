@@ -7,6 +7,7 @@ from webhook.budget import DOCUMENT, Budget, limited
 from webhook.engine.mutation import Mutation, mutate_request
 from webhook.engine.registry import before_mutation, before_validation
 from webhook.objects import text
+from webhook.policy.change.decoding import undecodable
 from webhook.policy.change.defaults import completed, defaulted, without_defaults
 from webhook.policy.change.plugins import RefusedError, admitted, expect_in_limits
 from webhook.policy.evaluation.authorizer import DENY_ALL
@@ -14,12 +15,14 @@ from webhook.policy.evaluation.request import as_stated, in_namespace, request_o
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.evaluation.verdict import Verdict, forbidden
 from webhook.policy.load import load
+from webhook.problem import BAD_REQUEST
 from webhook.records import NamedTuple
+from webhook.schema.decoding import UNKNOWN_FIELD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
+    from typing import Any, Final
 
     from webhook.engine.prescheduled import Rewrite
     from webhook.objects import JSONObject
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
     from webhook.policy.evaluation.request import Request
     from webhook.problem import Problem
     from webhook.release import Release
+
+
+_BAD_REQUEST: Final = 400
 
 
 class Change(NamedTuple):
@@ -57,7 +63,7 @@ def _changed(
     rewrite: Callable[[Any], Rewrite | Problem | None] = _unchanged,
     budget: Budget | None = None,
 ) -> Change:
-    sent = before_mutation(completed(in_namespace(request), policies.release), policies.kinds)
+    sent = before_mutation(completed(in_namespace(request), policies.kinds), policies.kinds)
     added: list[tuple[JSONObject | None, JSONObject | None]] = []
 
     def complete(obj: JSONObject | None) -> JSONObject | None:
@@ -88,7 +94,7 @@ def _refused(request: Request, error: RefusedError) -> Verdict:
 
 def _validated(change: Change, authorizer: Authorizer, budget: Budget | None = None) -> Verdict:
     policies = change.policies
-    request = before_validation(defaulted(change.request, policies.release), policies.kinds)
+    request = before_validation(defaulted(change.request, policies.kinds), policies.kinds)
     try:
         expect_in_limits(request, policies)
     except RefusedError as error:
@@ -158,6 +164,17 @@ class Sender:
         )
         return _changed(request, policies, self._authorizer, rewrite)
 
+    def undecodable(self, obj: Any, kubernetes: str | None = None) -> list[Problem]:
+        """List why the API server cannot decode a manifest, so that no policy is asked about it.
+
+        Args:
+            obj: The manifest.
+            kubernetes: As for :meth:`change`.
+        """
+        if not isinstance(obj, dict):
+            return []
+        return undecodable(obj, self._at(release_of(kubernetes) if kubernetes else self._release(obj)).kinds)
+
     def validate(self, change: Change) -> Verdict:
         """Evaluate the validating policies for an object that mutating policies have admitted."""
         return _validated(change, self._authorizer)
@@ -213,6 +230,12 @@ def evaluate(
         dry_run=dry_run,
         namespace=namespace,
     )
+    refused = [] if obj is None else [each for each in undecodable(obj, policies.kinds) if each.rule != UNKNOWN_FIELD]
+    if refused:
+        message = refused[0].message
+        return Verdict(
+            allowed=False, code=_BAD_REQUEST, reason=BAD_REQUEST, message=message, causes=(message,), object=obj
+        )
     change = _changed(request, policies, authorizer, budget=budget)
     verdict = change.mutation.verdict
     if verdict.allowed:

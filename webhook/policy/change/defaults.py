@@ -2,44 +2,43 @@
 
 from __future__ import annotations
 
-from webhook.api.conversion import with_defaults
-from webhook.api.versions import NEWEST
 from webhook.objects import text
+from webhook.policy.change.decoding import decoded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from webhook.policy.evaluation.request import Request
-    from webhook.release import Release
+    from webhook.policy.manifest.kinds import Kinds
 
 
-def completed(request: Request, release: Release = NEWEST) -> Request:
+def completed(request: Request, kinds: Kinds) -> Request:
     """Return a request as the API server shows it to policies: with defaults.
 
     Args:
         request: A request made of manifests.
-        release: The Kubernetes release, as the minor of 1.x.
+        kinds: The known kinds, and the release.
     """
     obj, old = request.object, request.old_object
     if request.subresource:
         return request
     return request._replace(
-        object=None if obj is None else with_defaults(obj, release),
-        old_object=None if old is None else with_defaults(old, release),
+        object=None if obj is None else decoded(obj, kinds),
+        old_object=None if old is None else decoded(old, kinds),
     )
 
 
-def defaulted(request: Request, release: Release) -> Request:
+def defaulted(request: Request, kinds: Kinds) -> Request:
     """Return a request whose object has the defaults of its type again, after policies have changed it.
 
     Args:
         request: A completed request.
-        release: The Kubernetes release, as the minor of 1.x.
+        kinds: The known kinds, and the release.
     """
     if request.subresource or request.object is None:
         return request
-    return request.with_object(with_defaults(request.object, release))
+    return request.with_object(decoded(request.object, kinds))
 
 
 def without_defaults(value: Any, defaulted: Any, submitted: Any) -> Any:
