@@ -116,6 +116,11 @@ OF_UPDATES: Mapping[str, str] = {
 OF_EVALUATION: Mapping[str, str] = {
     "policy": "A policy refuses or warns: the finding names its expression.",
     "policy-error": "An expression of a policy could not be evaluated for an object, or its parameters are missing.",
+    "admission-plugin": _paragraphs(
+        "An admission plugin of the API server refuses the object before policies are asked.",
+        "The plugins are LimitRanger, Priority and RuntimeClass. They read the objects that are among the manifests or"
+        " the files of `--policies`.",
+    ),
     "assumed": "A policy depends on facts that only a cluster has; the finding states the assumption.",
 }
 """Rules about the evaluation of policies."""
