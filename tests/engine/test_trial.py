@@ -172,7 +172,9 @@ DEPLOYMENTS = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CRE
         (
             DEPLOYMENTS,
             "ApplyConfiguration",
-            "Object{spec: Object.spec{template: dyn({'spec': {'tolerations': []}})}}",
+            "Object{spec: Object.spec{template: ITS{spec: ITS.spec{tolerations: []}}}}".replace(
+                "ITS", "Object.spec.template"
+            ),
             "may not mutate atomic arrays, maps or structs: .spec.template.spec.tolerations",
         ),
         (
