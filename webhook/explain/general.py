@@ -190,6 +190,12 @@ EVERY_OBJECT: Mapping[str, str] = {
         "The object is still accepted. `draguard explain KIND` lists the other versions, and where its fields are "
         "in them.",
     ),
+    "version-off": _paragraphs(
+        "The release has the API version, but a cluster does not serve it by default.",
+        "Alpha versions, and beta versions that are newer than Kubernetes 1.24, are off unless kube-apiserver has "
+        "--runtime-config; DRA is on by default from Kubernetes 1.34, in v1. If your cluster serves the version, state "
+        "--runtime-config here, too.",
+    ),
     "gate-off": _paragraphs(
         "A kind or field needs a feature gate that is off; such a field is dropped.",
         "The API server does not report it: the object is stored without the field, and may then mean something "

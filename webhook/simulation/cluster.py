@@ -14,6 +14,7 @@ from webhook.api.versions import NEWEST, patch_of, release_of
 from webhook.deviceselectors.fleet import shortened
 from webhook.inventory.claims import POD, Blocked, allocation_of, claims_of
 from webhook.inventory.extended import ExtendedResources
+from webhook.inventory.quotas import EXTENDED_SINCE, Quotas
 from webhook.later import cached_property
 from webhook.objects import items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple
@@ -124,6 +125,11 @@ class Settings(NamedTuple):
         return {"DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"} <= self.gates
 
     @property
+    def counts_extended_resources(self) -> bool:
+        """Whether quotas count the devices of claims as extended resources, too."""
+        return self.has_extended_resources and self.release >= EXTENDED_SINCE
+
+    @property
     def has_extended_resources(self) -> bool:
         """Whether device classes provide extended resources."""
         return EXTENDED in self.gates
@@ -139,6 +145,7 @@ class Cluster:
 
     def __init__(self, inventory: Inventory, settings: Settings) -> None:
         self.inventory = inventory
+        self.quotas = Quotas(inventory)
         self.nodes = [NodeState(each) for each in inventory.all("Node")]
         self.names = [node.name for node in self.nodes]
         self.index = {node.name: index for index, node in enumerate(self.nodes)}
@@ -297,6 +304,7 @@ class Cluster:
 
     def delete(self, claim: JSONObject) -> None:
         """Delete a claim."""
+        self.quotas.release(claim)
         current = self.inventory.discard("ResourceClaim", name_of(claim), namespace_of(claim))
         if current is not None and allocation_of(current):
             self._release(current)

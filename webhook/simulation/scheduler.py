@@ -109,7 +109,7 @@ class Scheduler:
         if isinstance(uses, Blocked):
             return Placement(pod, None, None, reason=uses.reason, notes=(uses.note,) if uses.note else ())
         for use in uses:
-            if why := creation.refusal(use.claim, cluster.inventory, cluster.settings):
+            if why := creation.refusal(use.claim, cluster):
                 return self._without_claim(pod, use.claim, why)
         before = self._awaited([use.claim for use in uses])
         last: Placement | None = None
