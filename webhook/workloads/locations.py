@@ -43,11 +43,9 @@ class Times(NamedTuple):
 
     def below(self, prefix: str) -> Times:
         """Return the number with its fields below another one."""
-        fields = {name: f"{prefix}.{value}" for name in _FIELDS if (value := getattr(self, name))}
-        return self._replace(**fields)
-
-
-_FIELDS: Final = ("path", "otherwise", "least", "most", "over", "beside")
+        stated = (self.path, self.otherwise, self.least, self.most, self.over, self.beside)
+        path, otherwise, least, most, over, beside = (each and f"{prefix}.{each}" for each in stated)
+        return self._replace(path=path, otherwise=otherwise, least=least, most=most, over=over, beside=beside)
 
 
 class Place(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webhook.objects import items, texts
+from webhook.objects import items, text, texts
 from webhook.problem import value_at
 from webhook.workloads.embedded import PodsIn, every_object, manifest
 from webhook.workloads.locations import LOCATIONS, OF_JOBS, PARTIAL, Place
@@ -88,7 +88,8 @@ def _pod_spec(value: JSONObject) -> JSONObject:
 
     spec = {name: field for name, field in value.items() if name in PodSpec.fields}
     if spec.get("resourceClaims") and "containers" not in spec:
-        uses = [{"name": each["name"]} for each in items(spec, "resourceClaims") if "name" in each]
+        names = dict.fromkeys(text(each, "name") for each in items(spec, "resourceClaims"))
+        uses = [{"name": name} for name in names if name]
         spec["containers"] = [{"name": "main", "resources": {"claims": uses}}]
     if isinstance(spec.get("containers"), list):
         spec["containers"] = [

@@ -112,11 +112,13 @@ class Judge:
         version, kind = obj.get("apiVersion"), obj.get("kind")
         if (served := find(version, kind)) or not isinstance(version, str) or "." not in version:
             return served
-        from webhook.workloads import lost, pods_in  # most objects are of Kubernetes itself
+        from webhook.workloads import lost, pods_in, used_by  # most objects are of Kubernetes itself
 
-        is_about_claims = any(
-            not is_pod_without_claims(pods.manifest) for pods in pods_in(obj, self.pod_locations)
-        ) or any(lost(obj))
+        is_about_claims = (
+            any(not is_pod_without_claims(pods.manifest) for pods in pods_in(obj, self.pod_locations))
+            or any(lost(obj))
+            or any(used_by(obj))
+        )
         return find("v1", "PodTemplate") if is_about_claims else None
 
     def _passes(self, document: Document) -> bool:
