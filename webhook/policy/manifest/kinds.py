@@ -191,6 +191,12 @@ class Kinds:
                 self._known.setdefault((known.group, known.kind), known)
         self._by_resource = {(each.group, each.resource): each for each in self._known.values()}
 
+    def at(self, release: Release) -> Kinds:
+        """Return the same kinds, as of another release."""
+        other = Kinds(release)
+        other._known, other._by_resource = self._known, self._by_resource
+        return other
+
     def find(self, kind: Kind) -> Known | None:
         """Return a kind that is known and served in this version; otherwise None."""
         known = self._known.get((kind.group, kind.kind))
