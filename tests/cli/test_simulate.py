@@ -334,6 +334,29 @@ def test_a_runtime_makes_pods_for_those_who_use_it(tmp_path: Path) -> None:
     assert note in done.err
 
 
+def test_a_workload_without_pods_is_explained(tmp_path: Path) -> None:
+    job = tmp_path / "job.yaml"
+    job.write_text(
+        "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: t, namespace: ml}, "
+        "spec: {runtimeRef: {name: torch}}}"
+    )
+    done = draguard("simulate", job, "--cluster", CLUSTER)
+    why = "TrainJob ml/t: no pods are simulated: ClusterTrainingRuntime torch is not among the manifests"
+    assert (done.code, f"no pods to schedule: {why}" in done.err) == (2, True)
+
+
+def test_a_claim_of_the_manifests_keeps_its_status_in_the_cluster(tmp_path: Path) -> None:
+    pods, cluster = tmp_path / "pods.yaml", tmp_path / "cluster.yaml"
+    device = "{driver: nic.example.com, pool: rack, device: nic-3, request: nic}"
+    allocated = f"{{allocation: {{devices: {{results: [{device}]}}}}}}"
+    claim_of_cluster = yaml.safe_load(PER_DEVICE.split("---")[4])
+    claim_of_cluster["status"] = yaml.safe_load(allocated)
+    cluster.write_text("---".join(PER_DEVICE.split("---")[:4]) + "\n---\n" + yaml.safe_dump(claim_of_cluster))
+    pods.write_text("---".join(PER_DEVICE.split("---")[4:]).replace("nodeSelector: {kubernetes.io/hostname: n2}", ""))
+    (answer,) = simulated(pods, "--cluster", cluster)
+    assert "nic-3" in json.dumps(answer["claims"])
+
+
 class TestObjectsGivenTwice:
     POD = (
         "{{apiVersion: v1, kind: Pod, metadata: {{name: p, namespace: team-y, labels: {{a: {label}}}}}, "

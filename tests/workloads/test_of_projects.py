@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from webhook.problem import Problem
 
 CONTAINER = {"name": "main", "image": "train:1", "resources": {"claims": [{"name": "gpuu"}]}}
-SPEC = {"containers": [CONTAINER], "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]}
+SPEC: dict[str, Any] = {
+    "containers": [CONTAINER],
+    "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}],
+}
 
 
 CASES = [

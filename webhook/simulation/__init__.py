@@ -47,8 +47,9 @@ def simulate(
         annotator: Returns a function that adds notes about a placement to its answer, as
             :func:`webhook.references.pending.annotator` does.
     """
-    makers, others = _sorted(pods)
-    given = [*_listed(objects), *others]
+    cluster = list(_listed(objects))
+    makers, others = _sorted(pods, cluster)
+    given = [*cluster, *others]
     inventory = Inventory(given)
     nodes = inventory.all("Node")
     running = Running(inventory.running())
@@ -70,7 +71,9 @@ def simulate(
     return [answers[index] for index in range(len(wanted))]
 
 
-def _sorted(objects: Iterable[Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _sorted(
+    objects: Iterable[Any], cluster: Iterable[dict[str, Any]]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the pods and workloads among some objects, and the others.
 
     Raises:
@@ -79,7 +82,7 @@ def _sorted(objects: Iterable[Any]) -> tuple[list[dict[str, Any]], list[dict[str
     makers: list[dict[str, Any]] = []
     others: list[dict[str, Any]] = []
     every = list(_listed(objects))
-    templates = Templates(every)
+    templates = Templates([*cluster, *every])
     for each in every:
         if is_workload(_typed(each)):
             makers.append(each)

@@ -226,7 +226,9 @@ def _pods(given: Given, inventory: Inventory, arguments: Namespace, named: Seque
         found += [each for each in inventory.pending() if (namespace_of(each), name_of(each)) not in known]
     if not (found or arguments.pending or arguments.allow_empty) and arguments.paths:
         why = "give manifests of pods or workloads, or --pending"
-        if given.workloads:
+        if given.notes:
+            why = given.notes[0]
+        elif given.workloads:
             why = "the workloads have no replicas, or are DaemonSets that no node takes"
         elif given.templates.known:
             why = "runtimes and templates make pods only where others use them, such as a TrainJob or a Workflow"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from webhook.api.versions import find
 from webhook.engine.manifests import review
 from webhook.inventory import KINDS, Inventory
 from webhook.objects import full_name_of, name_of, namespace_of, text
@@ -47,7 +48,7 @@ class Given:
         Raises:
             MalformedError: It cannot be decoded.
         """
-        who = f"{text(obj, 'kind')} {full_name_of(obj)}"
+        who = _named(obj)
         key = (text(obj, "apiVersion").rpartition("/")[0], text(obj, "kind"), namespace_of(obj), name_of(obj))
         if name_of(obj) and (old := self._objects.get(key)) is not None:
             if refusal := self._refusal(obj, old):
@@ -55,8 +56,9 @@ class Given:
                 return
             which = "with the second" if obj != old else "once"
             self.notes.append(f"{who} is given twice: it is simulated {which}, as kubectl apply updates an object")
-        self._objects[key] = obj
         self._made[key] = made = self._makers(obj, who)
+        if made or text(obj, "kind") in KINDS:
+            self._objects[key] = obj
         for each in made:
             if (pod := sample(each)) is not None:
                 Inventory().take(pod)  # so that findings are located in its template
@@ -89,3 +91,10 @@ class Given:
         name = name_of(obj)
         old = self._inventory.find(kind, name, namespace_of(obj)) or self._inventory.find(kind, name)
         return {**obj, "status": old["status"]} if old and "status" in old else obj
+
+
+def _named(obj: JSONObject) -> str:
+    """Return an object's kind and name, with the namespace that is stated, or that its kind has."""
+    served = find(obj.get("apiVersion"), obj.get("kind"))
+    has_namespace = served.type.namespaced if served else bool(text(obj, "metadata", "namespace"))
+    return f"{text(obj, 'kind')} {full_name_of(obj) if has_namespace else name_of(obj)}"
