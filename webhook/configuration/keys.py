@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from webhook.configuration.shapes import Flag, Key, Label, ListOf, MapOf, Number, Record, Text, Word
-from webhook.limits import MOST_JOBS
+from webhook.configuration.shapes import Flag, Key, Label, ListOf, MapOf, Record, Text, Word
 from webhook.suppression.levels import LEVELS
 
 TYPE_CHECKING = False
@@ -22,6 +21,10 @@ CONFIGURATION: Final = Record(
         ),
         "featureGates": Key(
             MapOf(Flag(), "feature gates"), "Feature gates that differ from the releases' defaults (--feature-gates)."
+        ),
+        "runtimeConfig": Key(
+            MapOf(Flag(), "API versions"),
+            "API versions that the clusters serve or not, beside the releases' defaults (--runtime-config).",
         ),
         "namespaceLabels": Key(
             MapOf(MapOf(Label(), "labels"), "namespaces"),
@@ -64,7 +67,6 @@ CONFIGURATION: Final = Record(
             "A file of findings to suppress, relative to this file (--baseline).",
         ),
         "allPods": Key(Flag(), "Whether pods and workloads without resource claims are judged, too (--all-pods)."),
-        "jobs": Key(Number(1, MOST_JOBS), "How many processes judge (--jobs)."),
         "strict": Key(Flag(), "Whether to exit with 1 for warnings, too (--strict)."),
     }
 )
@@ -73,8 +75,8 @@ CONFIGURATION: Final = Record(
 
 def texts(name: str, value: Any) -> Any:
     """Return the value of a key in the form of its option: a list of texts, a text, or a boolean."""
-    if name == "featureGates":
-        return [f"{gate}={str(on).lower()}" for gate, on in value.items()]
+    if name in {"featureGates", "runtimeConfig"}:
+        return [f"{each}={str(on).lower()}" for each, on in value.items()]
     if name == "namespaceLabels":
         return [f"{space}={','.join(f'{key}={label}' for key, label in of.items())}" for space, of in value.items()]
     if name == "podTemplates":
@@ -85,13 +87,13 @@ def texts(name: str, value: Any) -> Any:
 OPTIONS: Final[Mapping[str, str]] = {
     "kubernetesVersions": "kubernetes_version",
     "featureGates": "feature_gates",
+    "runtimeConfig": "runtime_config",
     "namespaceLabels": "namespace_labels",
     "policies": "policies",
     "podTemplates": "pod_template",
     "driverProfiles": "driver_profile",
     "baseline": "baseline",
     "allPods": "all_pods",
-    "jobs": "jobs",
     "strict": "strict",
 }
 """The options of keys; exclude, levels and ignores add to those of the command line."""

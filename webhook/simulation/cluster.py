@@ -12,15 +12,17 @@ from webhook.allocation.devices import Catalog
 from webhook.api import gates
 from webhook.api.versions import NEWEST, patch_of, release_of
 from webhook.deviceselectors.fleet import shortened
-from webhook.inventory.claims import POD, allocation_of
+from webhook.inventory.claims import POD, Blocked, allocation_of, claims_of
 from webhook.inventory.extended import ExtendedResources
+from webhook.inventory.quotas import EXTENDED_SINCE, Quotas
 from webhook.later import cached_property
 from webhook.objects import items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.simulation.affinity import required, selects
-from webhook.simulation.nodeallocatable import NodeAllocatable
-from webhook.simulation.nodes import Demand, NodeState
+from webhook.simulation.binding import EPOCH, time_of
+from webhook.simulation.nodeallocatable import NodeAllocatable, total
+from webhook.simulation.nodes import Demand, NodeState, amount_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,6 +49,11 @@ _SELECTORS_MAX: Final = 16
 """The number of node selectors of slices that are tried on the nodes."""
 EXTENDED: Final = "DRAExtendedResource"
 """The feature gate by which device classes provide extended resources."""
+NODE_ALLOCATABLE: Final = "DRANodeAllocatableResources"
+"""The feature gate by which devices are part of a node's cpu or memory."""
+_TIMED: Final = ("Node", "Pod", "ResourceClaim")
+"""The kinds whose objects change often, so that the newest time is one of theirs."""
+_NAMES_OF_TIMES: Final = ("time", "Time", "Timestamp")
 EVERYWHERE: Final = -1
 """Stands for all nodes in the log of changes."""
 
@@ -97,6 +104,10 @@ class Settings(NamedTuple):
         is_off = gate not in self.gates and gates.known(gate, self.release)
         return self._replace(gates=self.gates | {gate}) if is_off else None
 
+    def without_gate(self, gate: str) -> Settings:
+        """Return the settings with one feature gate less."""
+        return self._replace(gates=self.gates - {gate})
+
     @property
     def taint_rules_ignored(self) -> str:
         """The reason why the scheduler does not apply DeviceTaintRules; empty if it does."""
@@ -114,6 +125,11 @@ class Settings(NamedTuple):
         return {"DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"} <= self.gates
 
     @property
+    def counts_extended_resources(self) -> bool:
+        """Whether quotas count the devices of claims as extended resources, too."""
+        return self.has_extended_resources and self.release >= EXTENDED_SINCE
+
+    @property
     def has_extended_resources(self) -> bool:
         """Whether device classes provide extended resources."""
         return EXTENDED in self.gates
@@ -129,10 +145,10 @@ class Cluster:
 
     def __init__(self, inventory: Inventory, settings: Settings) -> None:
         self.inventory = inventory
+        self.quotas = Quotas(inventory)
         self.nodes = [NodeState(each) for each in inventory.all("Node")]
         self.names = [node.name for node in self.nodes]
         self.index = {node.name: index for index, node in enumerate(self.nodes)}
-        self._now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         self.progress: Callable[[], None] = _nothing
         """Called before each check of a node."""
         self.log: list[int] = []
@@ -150,7 +166,7 @@ class Cluster:
         """The pods on nodes, with their demands."""
         for pod in inventory.running():
             if (home := self.index.get(text(pod, "spec", "nodeName"))) is not None:
-                self._add(pod, Demand.of(pod), home)
+                self._add(pod, self._demand(pod), home)
 
     def _configure(self, settings: Settings) -> None:
         """Make all that depends on the settings, and on objects that scheduling does not change."""
@@ -158,7 +174,7 @@ class Cluster:
         classes, slices = inventory.all("DeviceClass"), inventory.all("ResourceSlice")
         self.settings = settings
         self.extended = ExtendedResources(classes, settings.release, is_on=settings.has_extended_resources)
-        with_resources = "DRANodeAllocatableResources" in settings.gates
+        with_resources = NODE_ALLOCATABLE in settings.gates
         self.node_allocatable = NodeAllocatable(slices) if with_resources else None
         sources = slices, [] if settings.taint_rules_ignored else inventory.all("DeviceTaintRule")
         if sources != self._sources:
@@ -185,6 +201,17 @@ class Cluster:
         made = copy(self)
         made._configure(settings)  # noqa: SLF001 - of the same class
         return made
+
+    @cached_property
+    def now(self) -> datetime:
+        """The newest time in the objects, at which they were collected; they tell no other."""
+        known = (each for kind in _TIMED for obj in self.inventory.all(kind) for each in _times(obj))
+        return max(known, default=EPOCH)
+
+    @property
+    def timestamp(self) -> str:
+        """The time at which the scheduler allocates, as it writes it; empty if it does not."""
+        return self.now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if self.settings.has_binding_conditions else ""
 
     @cached_property
     def of_unknown_size(self) -> str:
@@ -221,6 +248,28 @@ class Cluster:
         self._placed[namespace_of(pod), name_of(pod)] = node, demand
         self.nodes[node].add(demand)
 
+    def _demand(self, pod: JSONObject) -> Demand:
+        """Return what a pod that runs demands of its node, with what its devices take of it."""
+        demand = Demand.of(pod)
+        uses = claims_of(pod, self.inventory, groups=False) if self.node_allocatable is not None else []
+        if self.node_allocatable is None or isinstance(uses, Blocked):
+            return demand
+        return demand.with_more(total(self.node_allocatable.taken(pod, [use.claim for use in uses])))
+
+    def users(self, node: int, resources: Iterable[str]) -> Iterator[str]:
+        """Describe how much pods use of resources of a node: the pod that uses most of each, and the number of others.
+
+        Args:
+            node: The node.
+            resources: The resources.
+        """
+        demands = {key: demand.requests for key, (home, demand) in self._placed.items() if home == node}
+        for name in resources:
+            if using := sorted((key for key in demands if demands[key].get(name)), key=lambda key: -demands[key][name]):
+                amount = amount_text(name, demands[using[0]][name])
+                more = f", {len(using) - 1} more pods use some" if using[1:] else ""
+                yield f"pod {'/'.join(using[0])} uses {name} {amount}{more}"
+
     def nodes_of(self, claim: JSONObject) -> set[str]:
         """Return the nodes of the pods that a claim is reserved for, by name."""
         return {self.names[self._placed[key][0]] for key in self._consumers(claim)}
@@ -238,8 +287,8 @@ class Cluster:
 
     def allocate(self, claim: JSONObject, allocation: JSONObject) -> JSONObject:
         """Give a claim an allocation; return the updated claim."""
-        if self.settings.has_binding_conditions:
-            allocation = {**allocation, "allocationTimestamp": self._now}
+        if self.timestamp:
+            allocation = {**allocation, "allocationTimestamp": self.timestamp}
         return self._replaced(claim, {**claim.get("status", {}), "allocation": allocation})
 
     def reserve(self, claim: JSONObject, consumer: Consumer) -> JSONObject:
@@ -255,6 +304,7 @@ class Cluster:
 
     def delete(self, claim: JSONObject) -> None:
         """Delete a claim."""
+        self.quotas.release(claim)
         current = self.inventory.discard("ResourceClaim", name_of(claim), namespace_of(claim))
         if current is not None and allocation_of(current):
             self._release(current)
@@ -299,6 +349,19 @@ class Cluster:
     def _touch(self, claim: JSONObject) -> None:
         for result in items(claim, "status", "allocation", "devices", "results"):
             self.log.append(self._homes.get((text(result, "driver"), text(result, "pool")), EVERYWHERE))
+
+
+def _times(value: Any) -> Iterator[datetime]:
+    """Yield the times in an object, but for that of its deletion, which may lie ahead."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            if not isinstance(each, str):
+                yield from _times(each)
+            elif name.endswith(_NAMES_OF_TIMES) and name != "deletionTimestamp" and (found := time_of(each)):
+                yield found
+    elif isinstance(value, list):
+        for each in value:
+            yield from _times(each)
 
 
 def _nothing() -> None:

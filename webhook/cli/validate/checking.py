@@ -54,6 +54,7 @@ def _text(name: str, value: Any) -> str | None:
 _OPTIONS: Final[Mapping[str, tuple[str, Callable[[str, Any], Any]]]] = {
     "kubernetes": ("kubernetes_version", _releases),
     "feature_gates": ("feature_gates", _gates),
+    "runtime_config": ("runtime_config", _gates),
     "namespace_labels": ("namespace_labels", _labels),
     "policies": ("policies", _paths),
     "old": ("old", _paths),
@@ -91,7 +92,6 @@ def findings(paths: Any, config: Any, given: Mapping[str, Any]) -> list[Finding]
     try:
         file = None if config is None else _paths("config", config)[0]
         arguments.settings = configured(arguments, file, dict.fromkeys(stated, "the call"))
-        arguments.jobs = 1  # the caller's process may have threads
         return judged(arguments).findings
     except UsageError as error:
         raise ValueError(re.sub(r"--([a-z][a-z-]*)", _argument, str(error))) from error

@@ -7,7 +7,6 @@ from webhook.api.judgement import stored
 from webhook.api.versions import GROUP, NEWEST, Served, find, release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.options.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT
-from webhook.documents import Document
 from webhook.documents.source import JSON
 from webhook.engine.manifests import review
 from webhook.findings import Finding, failed, found
@@ -24,9 +23,9 @@ if TYPE_CHECKING:
 
     from webhook.cli.options.namespaces import Namespaces
     from webhook.cli.validate.oldstate import OldState
+    from webhook.documents import Document
     from webhook.engine.manifests import Outcome
     from webhook.engine.offline import Sender
-    from webhook.references.keys import Keys
     from webhook.workloads import Locations
 
 
@@ -57,22 +56,6 @@ def failure(error: Exception, document: Document) -> Judgement:
     return Judgement([failed(error, document)])
 
 
-class Ahead(Document):
-    """A document that another process has read and judged.
-
-    Args:
-        judgement: Its own findings; None if they depend on other documents.
-        judge: The judge that made the judgement.
-        keys: The keys of a claim; None if they were not computed.
-    """
-
-    __slots__ = ("judge", "judgement", "keys")
-
-    judgement: Judgement | None
-    judge: Judge
-    keys: Keys | None
-
-
 class Judge:
     """Judges documents, each as an API server with the given policies would.
 
@@ -100,6 +83,8 @@ class Judge:
         self.namespaces = namespaces
         self.all_pods = False
         """Whether rules are applied to pods without claims, too."""
+        self.runtime_config: Mapping[str, bool] | None = None
+        """Which API versions the cluster serves, as kube-apiserver takes it; None for the defaults."""
         self.tries_fixes = False
         """Whether fixes are applied, so that none need be tested."""
         self.pod_locations: Locations | None = None
@@ -205,7 +190,7 @@ class Judge:
         outcome, problems = self._review(document, stated)
         findings = self._of_policies(outcome, document)
         waits = any(map(_asks_for_namespace, findings))
-        accepted = None if outcome.problems else True
+        accepted = None if any(each.level == ERROR for each in outcome.problems) else True
         if not outcome.problems and not outcome.decisions:
             return Judgement(None, waits=waits, accepted=accepted)
         found_here = (found(problem, document, stated or f"1.{NEWEST}") for problem in problems)
@@ -251,6 +236,7 @@ class Judge:
             beyond_decoding=True,
             pod_locations=self.pod_locations,
             is_scheduled=before is not None and self.old.is_stored,
+            runtime_config=self.runtime_config,
         )
 
     def _brief(self, finding: Finding, document: Document, obj: Any) -> Finding:
