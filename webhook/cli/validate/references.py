@@ -295,8 +295,9 @@ class References:
         from webhook.references import ReferenceFindings
 
         found = [self._found_in(each, given, context) for each in self._namespaces(given.obj)]
-        by_place = {(each.rule, each.path): each for one in found for each in one.problems}
-        problems, skipped = list(by_place.values()), found[0].skipped
+        problems, skipped = [*found[0].problems], found[0].skipped
+        for other in found[1:]:
+            problems += (each for each in other.problems if each not in problems)
         if find(given.obj.get("apiVersion"), given.obj.get("kind")) is None:
             problems += self._templates.lost(given.obj)
         if given.errors:
