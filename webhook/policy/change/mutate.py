@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 from webhook.api.conversion import with_defaults
 from webhook.api.shapes import schema_of
@@ -24,10 +25,11 @@ from webhook.policy.evaluation.authorizer import DENY_ALL
 from webhook.policy.evaluation.conditions import evaluate_conditions
 from webhook.policy.evaluation.convert import convert
 from webhook.policy.evaluation.params import ConfigurationError
-from webhook.policy.evaluation.request import DELETE
+from webhook.policy.evaluation.request import DELETE, UPDATE
 from webhook.policy.evaluation.session import Session
 from webhook.policy.evaluation.verdict import INVALID, Decision, Verdict
 from webhook.policy.manifest.model import DENY, MUTATING, WARN
+from webhook.problem import BAD_REQUEST, quoted
 from webhook.schema.derive.plain import plain
 
 TYPE_CHECKING = False
@@ -53,7 +55,9 @@ _DUPLICATES_SINCE: Final = 35
 """The first release that merges into lists with several items of one key, such as environment variables."""
 _STEPS: Final = 4
 """How often a mutation walks the whole object: it is copied, decoded and completed, or merged."""
+_BAD_REQUEST: Final = 400
 _FORBIDDEN: Final = 403
+_UNPROCESSABLE: Final = 422
 _INTERNAL: Final = 500
 INTERNAL: Final = "InternalError"
 
@@ -123,11 +127,51 @@ def mutate(
         "audit_annotations": mutator.audit.published(),
     }
     if not mutator.errors:
-        return Verdict(allowed=True, **common)
+        return _lost(session.request, mutator, common) or Verdict(allowed=True, **common)
     texts = tuple(_refusal(each) for each in mutator.errors)
     return Verdict(
         allowed=False, code=_FORBIDDEN, reason=mutator.errors[0].reason, message=texts[0], causes=texts, **common
     )
+
+
+def _lost(request: Request, mutator: _Mutator, common: Mapping[str, Any]) -> Verdict | None:
+    """Return the refusal of an object that is no longer the one of the request; None if it is.
+
+    It comes after all mutations, whatever the failure policy is (apiserver ``pkg/registry/rest/create.go``, update.go).
+    """
+    blamed = next((each for each in reversed(mutator.decisions) if each.changed), None)
+    refused = None if blamed is None else _other_identity(request, mutator.object)
+    if blamed is None or refused is None:
+        return None
+    code, reason, message = refused
+    decision = replace(blamed, denied=True, is_error=True, changed=False, message=message, reason=reason, refuses=True)
+    decisions = (*common["decisions"], decision)
+    texts = {"message": message, "causes": (message,), "decisions": decisions}
+    return Verdict(allowed=False, code=code, reason=reason, **{**common, **texts})
+
+
+def _other_identity(request: Request, obj: JSONObject | None) -> tuple[int, str, str] | None:
+    """Return the status, the reason and the message of the refusal of a changed namespace, name or uid."""
+    if obj is None or request.subresource:
+        return None
+    metadata, stored = metadata_of(obj), metadata_of(request.old_object)
+    namespace = text(metadata, "namespace")
+    if request.namespace and not request.is_namespace and namespace not in {"", request.namespace}:
+        return (
+            _BAD_REQUEST,
+            BAD_REQUEST,
+            "the namespace of the provided object does not match the namespace sent on the request",
+        )
+    if request.operation == UPDATE:
+        for field in ("name", "uid"):
+            before, after = text(stored, field), text(metadata, field)
+            if before and after and before != after:
+                return _UNPROCESSABLE, INVALID, f"metadata.{field}: Invalid value: {quoted(after)}: field is immutable"
+        return None
+    sent = metadata_of(request.object)  # in a test, it may have no name
+    if text(sent, "name") and not text(metadata, "name") and not text(metadata, "generateName"):
+        return _UNPROCESSABLE, INVALID, "metadata.name: Required value: name or generateName is required"
+    return None
 
 
 def _refusal(error: Decision) -> str:
