@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from webhook.api.shapes import schema_of
 from webhook.api.versions import NEWEST, VERSIONS
 from webhook.later import cached_property
 from webhook.records import NamedTuple
@@ -13,7 +14,11 @@ from webhook.spelling import nearest
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any, Final
+    from typing import Final
+
+    from webhook.objects import JSONObject
+    from webhook.schema.derive.shape import Structure
+    from webhook.structural.definition import CustomVersion, Definition
 
 
 class Kind(NamedTuple):
@@ -70,6 +75,8 @@ class Known(NamedTuple):
     versions: Mapping[str, tuple[Release, Release]]
 
 
+DEFINITION: Final = "CustomResourceDefinition"
+"""The kind of objects that define further kinds."""
 _ALWAYS: Final = (Release(0), NEWEST)
 
 _BUILT_IN: Final = """
@@ -186,10 +193,30 @@ class Kinds:
     def __init__(self, release: Release = NEWEST, objects: Iterable[object] = ()) -> None:
         self.release = release
         self._known = dict(_kubernetes_own())
-        for obj in objects:
-            if known := _defined(obj):
-                self._known.setdefault((known.group, known.kind), known)
+        self._defined: dict[tuple[str, str], Definition] = {}
+        if definitions := [each for each in objects if isinstance(each, dict) and each.get("kind") == DEFINITION]:
+            self._define(definitions)
         self._by_resource = {(each.group, each.resource): each for each in self._known.values()}
+
+    def _define(self, definitions: Iterable[JSONObject]) -> None:
+        from webhook.structural.definition import definition_of  # most runs have none
+
+        for obj in definitions:
+            if defined := definition_of(obj):
+                known = Known(*defined[:4], dict.fromkeys(defined.versions, _ALWAYS))
+                if self._known.setdefault((known.group, known.kind), known) is known:
+                    self._defined[known.group, known.kind] = defined
+
+    def beside(self, objects: Iterable[JSONObject]) -> Kinds:
+        """Return the same kinds, and those that further objects define; earlier definitions take precedence."""
+        definitions = [each for each in objects if each.get("kind") == DEFINITION]
+        if not definitions:
+            return self
+        kinds = Kinds(self.release)
+        kinds._known, kinds._defined = dict(self._known), dict(self._defined)
+        kinds._define(definitions)
+        kinds._by_resource = {(each.group, each.resource): each for each in kinds._known.values()}
+        return kinds
 
     def find(self, kind: Kind) -> Known | None:
         """Return a kind that is known and served in this version; otherwise None."""
@@ -204,6 +231,16 @@ class Kinds:
     def is_custom(self, kind: Kind) -> bool:
         """Tell whether a kind is not one of Kubernetes' own."""
         return (kind.group, kind.kind) not in _kubernetes_own()
+
+    def custom(self, kind: Kind) -> CustomVersion | None:
+        """Return what a CustomResourceDefinition says of a kind; None if there is none."""
+        defined = self._defined.get((kind.group, kind.kind))
+        return defined.versions.get(kind.version) if defined else None
+
+    def schema_of(self, kind: Kind) -> Structure | None:
+        """Return the schema of a kind, as far as merging and type checking need it."""
+        custom = self.custom(kind) if self._defined else None
+        return custom.structure if custom else schema_of(kind.api_version, kind.kind)
 
     def is_namespaced(self, kind: Kind) -> bool | None:
         """Tell whether a kind is namespaced; None if it is not known."""
@@ -270,25 +307,6 @@ class Kinds:
 
     def _served(self, known: Known) -> list[str]:
         return [name for name, (since, until) in known.versions.items() if since <= self.release <= until]
-
-
-def _defined(obj: object) -> Known | None:
-    """Return the kind that a CustomResourceDefinition defines."""
-    if not isinstance(obj, dict) or obj.get("kind") != "CustomResourceDefinition":
-        return None
-    spec = obj.get("spec")
-    names: Any = spec.get("names") if isinstance(spec, dict) else None
-    if not isinstance(spec, dict) or not isinstance(names, dict):
-        return None
-    group, kind, plural, versions = spec.get("group"), names.get("kind"), names.get("plural"), spec.get("versions")
-    if not isinstance(group, str) or not isinstance(kind, str) or not isinstance(plural, str):
-        return None
-    served = {
-        each["name"]: _ALWAYS
-        for each in (versions if isinstance(versions, list) else ())
-        if isinstance(each, dict) and isinstance(each.get("name"), str) and each.get("served") is True
-    }
-    return Known(group, kind, plural, spec.get("scope") != "Cluster", served)
 
 
 def meant(api_version: object, kind: object) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-from webhook.api.shapes import schema_of
 from webhook.cel.syntax.ast import Call, Literal, StructExpression, within
 from webhook.cel.types.values import UInt
 from webhook.escapes import GO_SPACE
@@ -54,7 +53,7 @@ def literal_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Iterat
         programs: Its compiled expressions.
         kinds: The known kinds.
     """
-    schemas = [schema_of(each.api_version, each.kind) for each in kinds_to_check(policy, kinds)] or [None]
+    schemas = [kinds.schema_of(each) for each in kinds_to_check(policy, kinds)] or [None]
     for mutation, program in zip(policy.mutations, programs.mutations, strict=True):
         if not isinstance(program.compiled, CompiledExpression):
             continue

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from webhook.api.shapes import schema_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel import CompileError, Environment, Library, StructType
 from webhook.cel.kubernetes.environments import admission_environment, any_object, variable_type, with_variables
@@ -21,7 +20,9 @@ from webhook.policy.tools.warnings import warning
 from webhook.schema.derive.shape import (
     BOOLEAN,
     BYTES,
+    DURATION,
     INTEGER,
+    NUMBER,
     STRING,
     TIMESTAMP,
     Anything,
@@ -47,8 +48,10 @@ MAX_KINDS: Final = 10
 _SCALARS: Final[Mapping[str, Type]] = {
     STRING: types.STRING,
     INTEGER: types.INT,
+    NUMBER: types.DOUBLE,
     BOOLEAN: types.BOOL,
     TIMESTAMP: types.TIMESTAMP,
+    DURATION: types.DURATION,
     BYTES: types.BYTES,
 }
 
@@ -61,12 +64,12 @@ def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Pr
         kinds: The known kinds.
         release: The Kubernetes release, as the minor of 1.x.
     """
-    checked = [kind for kind in kinds_to_check(policy, kinds) if schema_of(kind.api_version, kind.kind)]
+    checked = [kind for kind in kinds_to_check(policy, kinds) if kinds.schema_of(kind)]
     found: dict[Path, list[tuple[Kind, str]]] = {}
     hints: dict[Path, str] = {}
     with limited(Budget(DOCUMENT, is_offline=True)):
         for kind in checked:
-            for path, error, environment in _errors(kind, policy, release):
+            for path, error, environment in _errors(kind, policy, kinds, release):
                 found.setdefault(path, []).append((kind, str(error)))
                 hints.setdefault(path, hint_of(error, environment))
     variables = {each.path for each in policy.variables}
@@ -80,9 +83,11 @@ def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Pr
         yield warning("type-check", path, message, hints[path])
 
 
-def _errors(kind: Kind, policy: Policy, release: Release) -> Iterator[tuple[Path, CompileError, Environment]]:
+def _errors(
+    kind: Kind, policy: Policy, kinds: Kinds, release: Release
+) -> Iterator[tuple[Path, CompileError, Environment]]:
     """Yield the expressions that are wrong for a kind, with their errors and environments."""
-    typed = environment = _environment(kind, policy, release)
+    typed = environment = _environment(kind, policy, kinds, release)
     known: dict[str, Type] = {}
     for variable in policy.variables:
         type_: Type = types.DYN
@@ -132,41 +137,35 @@ def _expressions(policy: Policy) -> Iterator[tuple[Path, str]]:
         yield mutation.path, mutation.expression
 
 
-def _environment(kind: Kind, policy: Policy, release: Release) -> Environment:
+def _environment(kind: Kind, policy: Policy, kinds: Kinds, release: Release) -> Environment:
     has_params, makes_changes = policy.param_kind is not None, policy.kind == MUTATING
     environment = admission_environment(release, stored=True, params=has_params, patch_types=makes_changes)
-    own = _typed(kind.api_version, kind.kind)
+    schema = kinds.schema_of(kind)
+    assert schema is not None  # noqa: S101 - only known kinds are checked
+    own = _typed(schema, f"{kind.api_version}.{kind.kind}")
     declared = {"object": own[0], "oldObject": own[0]}
     libraries = [own[1]]
-    if policy.param_kind and schema_of(policy.param_kind.api_version, policy.param_kind.kind):
-        params = _typed(policy.param_kind.api_version, policy.param_kind.kind)
+    if policy.param_kind and (of_params := kinds.schema_of(policy.param_kind)):
+        params = _typed(of_params, f"{policy.param_kind.api_version}.{policy.param_kind.kind}")
         declared["params"] = params[0]
         libraries.append(params[1])
     if makes_changes:
-        libraries.append(_makeable(kind.api_version, kind.kind))
+        libraries.append(_makeable(schema))
     return environment.extend(*libraries, variables=declared)
 
 
 @lru_cache(maxsize=64)
-def _typed(api_version: str, kind: str) -> tuple[Type, Library]:
+def _typed(schema: Structure, prefix: str) -> tuple[Type, Library]:
     """Declare the types of a known kind."""
-    root = _known_schema(api_version, kind)
     declared: dict[str, StructType] = {}
-    type_ = _declare(root, f"{api_version}.{kind}", declared)
-    return type_, Library(kind, structs=tuple(declared.values()))
+    type_ = _declare(schema, prefix, declared)
+    return type_, Library(prefix, structs=tuple(declared.values()))
 
 
 @lru_cache(maxsize=64)
-def _makeable(api_version: str, kind: str) -> Library:
+def _makeable(schema: Structure) -> Library:
     """Declare the types that a mutation of a known kind can make: ``Object``, ``Object.spec`` and so on."""
-    root = _known_schema(api_version, kind)
-    return Library(f"changes of {kind}", structs=tuple(_makeable_below(root, "Object")))
-
-
-def _known_schema(api_version: str, kind: str) -> Shape:
-    schema = schema_of(api_version, kind)
-    assert schema is not None  # noqa: S101 - only known kinds are checked
-    return schema
+    return Library(f"changes of {schema.name}", structs=tuple(_makeable_below(schema, "Object")))
 
 
 def _makeable_below(shape: Shape, name: str) -> Iterator[StructType]:

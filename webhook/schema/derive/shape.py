@@ -28,10 +28,12 @@ MERGED: Final = "map"
 
 STRING: Final = "string"
 INTEGER: Final = "integer"
+NUMBER: Final = "number"
 BOOLEAN: Final = "boolean"
 QUANTITY: Final = "quantity"
 INT_OR_STRING: Final = "int-or-string"
 TIMESTAMP: Final = "timestamp"
+DURATION: Final = "duration"
 BYTES: Final = "bytes"
 
 
