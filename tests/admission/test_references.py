@@ -120,3 +120,11 @@ def test_the_header_of_an_unused_field_is_not_looked_up(api_version: str) -> Non
     asks = {"deviceClassName": "gpu.example.com", "selectors": [{"cel": 1}]}
     spec = {"devices": {"requests": [{"name": "r", "exactly": asks}]}}
     assert response({**CLAIM, "apiVersion": api_version, "spec": spec}).get("warnings", []) == []
+
+
+def test_a_class_of_a_known_driver_is_none_where_the_cluster_lists_others() -> None:
+    classes = [each for each in inventory().all("DeviceClass") if each["metadata"]["name"] == "gpu.example.com"]
+    requests = [{"name": "r", "exactly": {"deviceClassName": "gpu.nvidia.com"}}]
+    claim = CLAIM | {"spec": {"devices": {"requests": requests}}}
+    for known, count in ((classes, 1), ([], 0)):
+        assert len(Surroundings(Inventory(known)).warnings(claim, "team-x")) == count

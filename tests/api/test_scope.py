@@ -336,10 +336,16 @@ class TestNeighbours:
 
     def test_a_class_of_a_known_driver_is_missing_only_in_a_cluster(self, tmp_path: Path) -> None:
         claim = CLAIM.replace("gpu.example.com", "gpu.nvidia.com")
-        others = f"{CLASS.replace('CLASS', 'nic.sample.org')}---\n{SLICE}"
-        write(tmp_path, {"a.yaml": f"{claim}---\n{others}", "cluster/c.yaml": others})
+        other = CLASS.replace("CLASS", "nic.sample.org")
+        write(
+            tmp_path, {"a.yaml": f"{claim}---\n{other}", "b.yaml": claim, "classes.yaml": other, "slices.yaml": SLICE}
+        )
+        write(tmp_path, {"pods.yaml": POD})
         assert self.rules(tmp_path / "a.yaml") == set()
-        assert self.rules(tmp_path / "a.yaml", "--cluster", tmp_path / "cluster") == {"class-not-found"}
+        assert self.rules(tmp_path / "a.yaml", "--cluster", tmp_path / "pods.yaml") == set()  # which lists no classes
+        for listed in ("classes.yaml", "slices.yaml"):
+            for manifests in ("a.yaml", "b.yaml"):
+                assert self.rules(tmp_path / manifests, "--cluster", tmp_path / listed) == {"class-not-found"}
 
     def test_only_a_cluster_tells_that_a_class_does_not_exist(self, tmp_path: Path) -> None:
         write(tmp_path, {"a.yaml": f"{CLAIM}---\n{CLASS.replace('CLASS', 'nic.sample.org')}"})

@@ -83,7 +83,21 @@ def test_a_map_or_list_in_the_place_of_one_value_has_no_fix() -> None:
 def test_what_is_in_several_places_as_near_is_not_guessed() -> None:
     # Both constraints and config have it.
     assert hint(claim(REQUEST, requestz=[])) == 'did you mean "requests"?'
-    assert hint(changed(resource_slice({"name": "gpu-0"}), spec__effect="None")) == ""
+    assert hint(changed(resource_slice({"name": "gpu-0"}), spec__effect="None")).startswith("fields here: driver, pool")
+
+
+def test_the_fields_of_a_device_are_named_for_one_that_is_like_none() -> None:
+    devices = {
+        "labels": "fields here: name, attributes, capacity, taints",  # those of the slice would not be the device's
+        "healthy": "fields here: name, attributes, capacity, taints",
+        "bindingTimeoutSeconds": "the scheduler's configuration has it: bindingTimeout of DynamicResourcesArgs",
+        "basic": "in this version, attributes, capacity and the rest are fields of the device itself",
+        "sharedCounters": 'did you mean "spec.sharedCounters"?',
+    }
+    for field, said in devices.items():
+        assert hint(resource_slice({"name": "gpu-0", field: {}})).startswith(said), field
+    boxed = of_kind("ResourceSlice", {"devices": [{"name": "a", "basic": {}, "healthy": True}]}, version="v1beta1")
+    assert "fields here: name, basic" in {each.hint for each in validate(boxed, kubernetes="1.34")}
 
 
 def test_a_field_of_the_status_is_not_meant() -> None:
@@ -130,7 +144,9 @@ def test_a_field_of_another_version_says_of_which() -> None:
         "name a DeviceClass in devices.requests[].exactly.deviceClassName"
     )
     taint = of_kind("DeviceTaintRule", {"taint": {"key": "a", "effect": "NoSchedule"}, "zzz": 1})
-    assert [problem.hint for problem in validate(taint) if problem.rule == "unknown-field"] == [""]
+    assert [problem.hint for problem in validate(taint) if problem.rule == "unknown-field"] == [
+        "fields here: deviceSelector, taint"
+    ]
 
 
 @pytest.mark.parametrize(

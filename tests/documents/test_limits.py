@@ -45,9 +45,23 @@ class TestLimits:
         assert faults("".join(tags) + "---\na: 1\n")[0][2] == "too many %TAG directives"
         assert len(objects("a: |\n" + "  %TAG\n" * 200)) == 1
 
-    @pytest.mark.parametrize("text", ["[" * 100_000, "- " * 100_000, '{"a":' * 100_000, "a: " + "{b: " * 100_000])
-    def test_depth_without_end_is_refused_at_once(self, text: str) -> None:
-        assert [found[2] for found in faults(text)] == [f"nested more than {MAX_DEPTH} levels deep"]
+    @pytest.mark.parametrize("unit", ["[", "[ ", "[[x], ", "[{a: ", "{b: ", "&a [", "!a ["])
+    @pytest.mark.parametrize("before", ["", "a: ", "- - ", "# [{\na: '[{'\nb: "])
+    @pytest.mark.parametrize("repeated", [MAX_DEPTH + 1, 1_000, 1_100, 100_000])
+    def test_depth_without_end_is_refused_at_once(self, unit: str, before: str, repeated: int) -> None:
+        assert [found[2] for found in faults(before + unit * repeated)] == [f"nested more than {MAX_DEPTH} levels deep"]
+
+    @pytest.mark.parametrize("unit", ["- ", '{"a":'])
+    def test_depth_that_no_parser_looks_ahead_for_is_refused_at_once(self, unit: str) -> None:
+        assert [found[2] for found in faults(unit * 100_000)] == [f"nested more than {MAX_DEPTH} levels deep"]
+
+    @pytest.mark.parametrize("brackets", ["[" * 1100, "[" * 1100 + "]" * 1100])
+    def test_depth_is_refused_where_it_begins(self, brackets: str) -> None:
+        assert faults(f"a: 1\nb: {brackets}\n")[0][:2] == (2, 3 + MAX_DEPTH)
+
+    @pytest.mark.parametrize("before", ["# " + "[" * 1100 + "\n", "a: '" + "[{" * 1100 + "'\n"])
+    def test_brackets_in_texts_and_comments_have_no_depth(self, before: str) -> None:
+        assert faults(before + "b: [\n")[0][2] == faults("b: [\n")[0][2]
 
     def test_blocks_are_as_bounded_as_brackets(self) -> None:
         text = "\n".join(" " * level + "a:" for level in range(MAX_DEPTH))

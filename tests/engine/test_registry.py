@@ -40,7 +40,7 @@ def submitted(obj: dict[str, Any]) -> dict[str, Any]:
 def test_a_new_object_has_little_of_the_server_before_it_is_changed(request_: dict[str, Any]) -> None:
     theirs = request_["object"]
     kinds = Kinds(Release(30 if theirs["apiVersion"].endswith("v1alpha2") else 36))
-    ours = before_mutation(completed(request_of(submitted(theirs), kinds=kinds)), kinds).object
+    ours = before_mutation(completed(request_of(submitted(theirs), kinds=kinds), kinds), kinds).object
     assert ours is not None
     # A creationTimestamp is null there, if present at all, and policies cannot tell null from absent.
     assert ours["metadata"].keys() == theirs["metadata"].keys() - {"creationTimestamp"}
@@ -52,7 +52,7 @@ def test_a_new_object_has_what_the_server_sets(request_: dict[str, Any]) -> None
     theirs = request_["object"]
     release = 30 if theirs["apiVersion"].endswith("v1alpha2") or not theirs["metadata"].get("generation") else 36
     kinds = Kinds(Release(release))
-    sent = before_mutation(completed(request_of(submitted(theirs), kinds=kinds)), kinds)
+    sent = before_mutation(completed(request_of(submitted(theirs), kinds=kinds), kinds), kinds)
     ours = before_validation(sent, kinds).object
     assert ours is not None
     assert ours["metadata"].keys() == theirs["metadata"].keys()

@@ -1,4 +1,4 @@
-"""What a mutation makes is decoded as the API server does."""
+"""What clients send and what a mutation makes is decoded as the API server does."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import pytest
 
 from tests.policy.examples import POD, mutating
 from tests.policy.mutations import ANYTHING, QUOTA, made
+from webhook.policy.change.decoding import decoded, undecodable
+from webhook.policy.manifest.kinds import Kinds
 
 TEMPLATED: dict[str, Any] = {
     "apiVersion": "apps/v1",
@@ -119,3 +121,51 @@ def test_what_was_no_better_before_is_not_the_patchs_fault() -> None:
     before = CONFIG | {"data": {"a": 3}}
     patch = "[JSONPatch{op: 'add', path: '/data/b', value: 'c'}]"
     assert made(mutating("m", patch, matchConstraints={"resourceRules": [ANYTHING]}), obj=before).allowed
+
+
+@pytest.mark.parametrize(
+    ("obj", "path", "value"),
+    [
+        (CONFIG | {"metadata": {"labels": {"team": None}}}, "metadata.labels", {"team": ""}),
+        (CONFIG | {"metadata": {"annotations": {"a": None, "b": "c"}}}, "metadata.annotations", {"a": "", "b": "c"}),
+        (CONFIG | {"metadata": {"finalizers": [None]}}, "metadata.finalizers", [""]),
+        (CONFIG | {"metadata": {"finalizers": None}}, "metadata.finalizers", None),
+        (CONFIG | {"data": {"a": None}}, "data", {"a": ""}),
+        (CONFIG | {"binaryData": {"a": None}}, "binaryData", {"a": None}),
+        (POD | {"spec": {"nodeSelector": {"disk": None}}}, "spec.nodeSelector", {"disk": ""}),
+        (POD | {"spec": {"securityContext": {"supplementalGroups": [None]}}}, "spec.securityContext", [0]),
+        (POD | {"spec": {"resourceClaims": [None]}}, "spec.resourceClaims", [{"name": ""}]),
+    ],
+)
+def test_null_in_a_map_or_list_is_an_empty_value(obj: dict[str, Any], path: str, value: Any) -> None:
+    found: Any = decoded(obj, Kinds())
+    for step in path.split("."):
+        found = found.get(step)
+    assert value in (found, found and isinstance(found, dict) and found.get("supplementalGroups"))
+
+
+def test_null_in_a_container_is_an_empty_value() -> None:
+    spec = {"containers": [{"name": "c", "command": ["sh", None], "args": None, "env": [None]}]}
+    (container,) = decoded(POD | {"spec": spec}, Kinds())["spec"]["containers"]
+    assert (container["command"], container["env"], "args" in container) == (["sh", ""], [{"name": ""}], False)
+
+
+@pytest.mark.parametrize(
+    ("changed", "messages"),
+    [
+        ({}, []),
+        ({"data": {"a": 1.1}}, ["json: cannot unmarshal number into Go struct field ConfigMap.data of type string"]),
+        ({"datum": {}}, ['strict decoding error: unknown field "datum"']),
+        (
+            {"metadata": {"name": True, "labels": {"a": 1}}},
+            [
+                "json: cannot unmarshal bool into Go struct field ObjectMeta.metadata.name of type string",
+                "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string",
+            ],
+        ),
+        ({"kind": "Widget", "apiVersion": "example.com/v1", "metadata": {"labels": {"a": 1}}}, []),
+        ({"kind": None}, []),
+    ],
+)
+def test_what_cannot_be_decoded_is_listed(changed: dict[str, Any], messages: list[str]) -> None:
+    assert [each.message for each in undecodable(CONFIG | changed, Kinds())] == messages

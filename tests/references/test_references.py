@@ -293,3 +293,21 @@ def test_references_to_a_refused_name_have_its_hint() -> None:
     requests = "requests: [{name: GPU, exactly: {deviceClassName: a}}]"
     claim = claim_of(f"{requests}, constraints: [{{matchAttribute: a.b/c, requests: [GPU]}}]")
     assert [each["hint"] for each in found_in(claim)] == ['did you mean "gpu"?'] * 2
+
+
+@pytest.mark.parametrize(
+    ("resource", "meant"),
+    [
+        ("deviceclass.resource.k8s.io/gpu", "deviceclass.resource.kubernetes.io/gpu"),
+        ("gpu.deviceclass.resource.k8s.io/devices", "deviceclass.resource.kubernetes.io/gpu"),
+        ("deviceclasses.resource.k8s.io/gpu", "deviceclass.resource.kubernetes.io/gpu"),
+        ("deviceclass.resource.k8s.io/nic", ""),
+    ],
+)
+def test_the_domain_of_quotas_is_none_of_pods(resource: str, meant: str) -> None:
+    pod = (
+        POD.partition("spec:")[0]
+        + f"spec: {{containers: [{{name: c, image: i, resources: {{limits: {{{resource}: 1}}}}}}]}}\n"
+    )
+    hints = [each["hint"] for each in found_in(device_class() + pod) if each["rule"] == "extended-resource-unknown"]
+    assert hints == [f'did you mean "{meant}"?'] * bool(meant)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from webhook.api.core.meta import Object
     from webhook.extent import Extent
     from webhook.release import Release
+    from webhook.schema import Struct
     from webhook.schema.decoded import Decoded
     from webhook.schema.decoding import Misfit
 
@@ -125,6 +126,22 @@ def _plan_submitted(
     found = warnings.of_kind({"apiVersion": api_version, "kind": kind}, served_kind, known)
     struct = compile_struct(served_kind.type, known)
     return struct, tuple(found)
+
+
+def undecodable(obj: dict[str, Any], type_: type[Struct], release: Release) -> list[Problem]:
+    """List what the API server's decoder refuses in an object, whether draguard judges its kind or not.
+
+    Args:
+        obj: The object.
+        type_: The type of its kind, as the newest version has it.
+        release: The Kubernetes release; that nearest to it which serves the kind, if it does not.
+    """
+    known = find(obj.get("apiVersion"), obj.get("kind"))
+    if known is not None:
+        release = min(max(release, known.since), known.until)
+    struct = compile_struct(type_, target(obj["apiVersion"], release, CREATE, thorough=True).decoding)
+    misfits = [misfit for misfit in apart(struct.walk(obj))[0] if misfit.rule != GATE_OFF]
+    return _undecodable(misfits, struct, obj) if misfits else []
 
 
 def judge_admitted(

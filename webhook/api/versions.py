@@ -365,7 +365,8 @@ def target(
     """Return the compilation target of objects of a version."""
     key = api_version, release, operation, gates, admin_namespace, enough, declarative, thorough
     if (known := _targets.get(key)) is None:
-        name, replaced = api_version.rpartition("/")[2], VERSIONS[api_version].replaced
+        name = api_version.rpartition("/")[2]
+        replaced = VERSIONS[api_version].replaced if api_version in VERSIONS else None
         known = _targets[key] = Target(
             name,
             release,

@@ -22,6 +22,7 @@ from webhook.records import NamedTuple
 from webhook.report.excerpt import as_json
 from webhook.report.summary import counted
 from webhook.report.text import as_text
+from webhook.schema.decoding import UNKNOWN_FIELD
 from webhook.sources import is_rendered
 
 TYPE_CHECKING = False
@@ -49,7 +50,7 @@ def run(arguments: Namespace) -> int:
     for document in documents:
         change = _Changed(document.data)
         with guarded(document, faults):
-            change = _undecodable(document, stated) or (
+            change = _undecodable(document, stated, sender) or (
                 _mutated(document, sender, options) if sender else _rewritten(document, options)
             )
         changes.append(change)
@@ -146,15 +147,20 @@ def _namespaces(documents: Iterable[Document]) -> list[dict[str, Any]]:
     return namespaces.found
 
 
-def _undecodable(document: Document, stated: str | None) -> _Changed | None:
-    """Return the errors of an object with pods that the API server cannot decode; None if it can."""
-    if pod_template(document.data) is None:
-        return None
-    from webhook.api.judgement import judge  # few manifests hold pods
-    from webhook.schema.decoding import UNKNOWN_FIELD
+def _undecodable(document: Document, stated: str | None, sender: Sender | None) -> _Changed | None:
+    """Return the errors of an object that the API server cannot decode; None if it can.
 
-    problems = judge(document.data, kubernetes=stated)
-    faults = [found(each, document) for each in problems if each.reason == BAD_REQUEST and each.rule != UNKNOWN_FIELD]
+    Without policies, only objects with pods are decoded. Unknown fields may be those of a later release.
+    """
+    if sender is not None:
+        problems = sender.undecodable(document.data)
+    elif pod_template(document.data) is None:
+        return None
+    else:
+        from webhook.api.judgement import judge  # few manifests hold pods
+
+        problems = [each for each in judge(document.data, kubernetes=stated) if each.reason == BAD_REQUEST]
+    faults = [found(each, document) for each in problems if each.rule != UNKNOWN_FIELD]
     return _Changed(document.data, faults=faults) if faults else None
 
 

@@ -61,9 +61,27 @@ def compose(text: str) -> Composed:
         error = wrong
     except PARSER_ERRORS as wrong:
         error = content_error(wrong, text)
+        error = _earlier_error(text, error.offset) or error
     if "{{" in text:
         error.hint = "if this is a template, render it first, for example with helm template"
     raise error
+
+
+def _earlier_error(text: str, end: int) -> ContentError | None:
+    """Return what is wrong before the place where a parser failed, if that may be the depth of brackets.
+
+    A parser looks ahead for the ``:`` of a key, and may fail at its own bound of depth before it yields what nests
+    deeper than :data:`MAX_DEPTH`. It accepts the text before the bracket at which it failed.
+    """
+    if text.count("[", 0, end) + text.count("{", 0, end) < MAX_DEPTH:
+        return None
+    try:
+        _Composer(parser_of(text[: max(text.rfind("[", 0, end + 1), text.rfind("{", 0, end + 1))]).get_event).document()
+    except ContentError as error:
+        return error
+    except PARSER_ERRORS:  # depth is not the reason
+        return None
+    return None
 
 
 def _counted(next_event: Callable[[], Any]) -> Callable[[], Any]:

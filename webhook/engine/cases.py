@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from webhook.api.versions import NEWEST, find, release_of, target
+from webhook.api.versions import NEWEST, release_of
 from webhook.engine.offline import evaluate
 from webhook.objects import text
+from webhook.policy.change.decoding import undecodable
 from webhook.policy.change.patch import OPERATIONS as PATCH_OPERATIONS
 from webhook.policy.change.patch import PatchError, apply_patch
 from webhook.policy.evaluation.authorizer import DENY_ALL, AuthorizerError, authorizer_of
@@ -15,8 +16,7 @@ from webhook.policy.evaluation.request import OPERATIONS
 from webhook.policy.manifest.kinds import kind_of, meant
 from webhook.problem import Path
 from webhook.records import NamedTuple
-from webhook.schema import CREATE, compile_struct
-from webhook.schema.decoding import UNKNOWN_FIELD, WRONG_TYPE, apart
+from webhook.schema.decoding import UNKNOWN_FIELD
 from webhook.spelling import nearest
 
 TYPE_CHECKING = False
@@ -181,21 +181,15 @@ def _expect_decodable(obj: JSONObject | None, where: Path, policies: PolicySet) 
     for name in ("apiVersion", "kind"):
         if not text(obj, name):
             raise SuiteError(where, f"{name} is missing: an object needs apiVersion and kind")
-    release = policies.release
     if message := _unserved(kind_of(obj["apiVersion"], obj["kind"]), policies.kinds):
         raise SuiteError(where, message)
-    known = find(obj["apiVersion"], obj["kind"])
-    if known is None:
-        return
-    # Suites are run for other releases, too, which may lack a field.
-    for rule, judging, complaint in (
-        (WRONG_TYPE, release, "the API server cannot decode it"),
-        (UNKNOWN_FIELD, known.until, "the API server drops or refuses it, so that no policy reads it"),
+    for kinds, is_unknown, complaint in (
+        (policies.kinds, False, "the API server cannot decode it"),
+        # Suites are run for other releases, too, which may lack a field.
+        (policies.kinds.at(NEWEST), True, "the API server drops or refuses it, so that no policy reads it"),
     ):
-        struct = compile_struct(known.type, target(obj["apiVersion"], judging, CREATE))
-        for misfit in apart(struct.decoding.walk(obj))[0]:
-            if misfit.rule == rule:
-                problem = misfit.problem()
+        for problem in undecodable(obj, kinds):
+            if (problem.rule == UNKNOWN_FIELD) is is_unknown:
                 hint = f"; {problem.hint}" if problem.hint else ""
                 raise SuiteError(Path((*where, *problem.path)), f"{complaint}: {problem.message}{hint}")
 

@@ -89,17 +89,20 @@ def review(
     if problems:
         return Outcome(obj, problems)
     subresource = "" if old is None else subresource
-    change = sender.change(obj, old, subresource, kubernetes=kubernetes if known else None) if sender else None
+    judged = partial(
+        judge,
+        kubernetes=kubernetes,
+        feature_gates=feature_gates,
+        namespace_labels=namespace_labels,
+        beyond_decoding=beyond_decoding,
+    )
+    served_by = kubernetes if known else None
+    if sender and (problems := sender.undecodable(obj, served_by)):
+        return Outcome(obj, judged(obj, old, subresource=subresource) if known and rules else problems)
+    change = sender.change(obj, old, subresource, kubernetes=served_by) if sender else None
     allowed = change is not None and change.mutation.verdict.allowed
     sent = change.manifest if change and allowed else obj
     if rules:
-        judged = partial(
-            judge,
-            kubernetes=kubernetes,
-            feature_gates=feature_gates,
-            namespace_labels=namespace_labels,
-            beyond_decoding=beyond_decoding,
-        )
         problems = judged(sent, old, subresource=subresource) if known else _in_pods(obj, pod_locations, judged)
     is_scheduled = old is not None if is_scheduled is None else is_scheduled
     names_node = rules and not is_scheduled and makes_pods(obj.get("apiVersion"), obj.get("kind"))

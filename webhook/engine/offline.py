@@ -7,17 +7,21 @@ from webhook.budget import DOCUMENT, Budget, limited
 from webhook.engine.mutation import mutate_request
 from webhook.engine.registry import before_mutation, before_validation
 from webhook.objects import text
+from webhook.policy.change.decoding import undecodable
 from webhook.policy.change.defaults import completed, defaulted, without_defaults
 from webhook.policy.evaluation.authorizer import DENY_ALL
 from webhook.policy.evaluation.request import as_stated, in_namespace, request_of
 from webhook.policy.evaluation.validate import validate
+from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
+from webhook.problem import BAD_REQUEST
 from webhook.records import NamedTuple
+from webhook.schema.decoding import UNKNOWN_FIELD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
+    from typing import Any, Final
 
     from webhook.engine.mutation import Mutation
     from webhook.engine.prescheduled import Rewrite
@@ -25,9 +29,11 @@ if TYPE_CHECKING:
     from webhook.policy.evaluation.authorizer import Authorizer
     from webhook.policy.evaluation.policyset import Given, PolicySet
     from webhook.policy.evaluation.request import Request
-    from webhook.policy.evaluation.verdict import Verdict
     from webhook.problem import Problem
     from webhook.release import Release
+
+
+_BAD_REQUEST: Final = 400
 
 
 class Change(NamedTuple):
@@ -57,7 +63,7 @@ def _changed(
     rewrite: Callable[[Any], Rewrite | Problem | None] = _unchanged,
     budget: Budget | None = None,
 ) -> Change:
-    sent = before_mutation(completed(in_namespace(request), policies.release), policies.kinds)
+    sent = before_mutation(completed(in_namespace(request), policies.kinds), policies.kinds)
     with limited(budget or Budget(DOCUMENT, is_offline=True)):
         done = mutate_request(sent, policies, authorizer, rewrite)
     shown = without_defaults(done.object, sent.object, request.object)
@@ -66,7 +72,7 @@ def _changed(
 
 def _validated(change: Change, authorizer: Authorizer, budget: Budget | None = None) -> Verdict:
     policies = change.policies
-    request = before_validation(defaulted(change.request, policies.release), policies.kinds)
+    request = before_validation(defaulted(change.request, policies.kinds), policies.kinds)
     with limited(budget or Budget(DOCUMENT, is_offline=True)):
         return validate(request, policies, authorizer)
 
@@ -132,6 +138,17 @@ class Sender:
         )
         return _changed(request, policies, self._authorizer, rewrite)
 
+    def undecodable(self, obj: Any, kubernetes: str | None = None) -> list[Problem]:
+        """List why the API server cannot decode a manifest, so that no policy is asked about it.
+
+        Args:
+            obj: The manifest.
+            kubernetes: As for :meth:`change`.
+        """
+        if not isinstance(obj, dict):
+            return []
+        return undecodable(obj, self._at(release_of(kubernetes) if kubernetes else self._release(obj)).kinds)
+
     def validate(self, change: Change) -> Verdict:
         """Evaluate the validating policies for an object that mutating policies have admitted."""
         return _validated(change, self._authorizer)
@@ -187,6 +204,12 @@ def evaluate(
         dry_run=dry_run,
         namespace=namespace,
     )
+    refused = [] if obj is None else [each for each in undecodable(obj, policies.kinds) if each.rule != UNKNOWN_FIELD]
+    if refused:
+        message = refused[0].message
+        return Verdict(
+            allowed=False, code=_BAD_REQUEST, reason=BAD_REQUEST, message=message, causes=(message,), object=obj
+        )
     change = _changed(request, policies, authorizer, budget=budget)
     verdict = change.mutation.verdict
     if verdict.allowed:

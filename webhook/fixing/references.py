@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from webhook.api.dra.names import IMPLICIT_PREFIX
+from webhook.api.dra.names import IMPLICIT_PREFIX, QUOTA_SUFFIX
 from webhook.findings import identity
 from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE
@@ -39,7 +39,7 @@ class ClassKey(NamedTuple):
 _CLASS_KEYS: Final = (
     ClassKey(IMPLICIT_PREFIX),
     ClassKey(f"requests.{IMPLICIT_PREFIX}"),
-    ClassKey("", ".deviceclass.resource.k8s.io/devices"),
+    ClassKey("", QUOTA_SUFFIX),
 )
 """The extended resource of a class; in a ResourceQuota, requests of it, and devices of the class
 (``pkg/quota/v1/evaluator/core/resource_claims.go``)."""

@@ -5,7 +5,7 @@ Follows ``plugins/dynamicresources/extendeddynamicresources.go`` and ``extended/
 
 from __future__ import annotations
 
-from webhook.api.dra.names import IMPLICIT_PREFIX
+from webhook.api.dra.names import IMPLICIT_PREFIX, QUOTA_SUFFIX, STANDARD_DOMAIN
 from webhook.api.versions import NEWEST
 from webhook.inventory.claims import MADE, owner_reference, uid_of
 from webhook.inventory.resources import amounts, container_requests, is_extended
@@ -20,12 +20,21 @@ if TYPE_CHECKING:
     from webhook.release import Release
 
 ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
+_OF_QUOTAS: Final = "resource.k8s.io"
+"""The domain that quotas and API versions have where resources of pods have another."""
 _IN_MEMORY: Final = "<extended-resources>"
 """The name of a claim that the scheduler has not created yet (specialClaimInMemName)."""
 
 _CACHED_SINCE: Final = 35
 """Before this release, a class has one extended resource only, and pods that request no other than implicit ones get
 none of them: their requests of resources that a node does not state are ignored."""
+
+
+def as_in_pods(resource: str) -> str:
+    """Return the extended resource of a class that is spelled with the domain of quotas as pods spell it."""
+    if resource.endswith(QUOTA_SUFFIX):
+        return IMPLICIT_PREFIX + resource.removesuffix(QUOTA_SUFFIX)
+    return resource.replace(_OF_QUOTAS, STANDARD_DOMAIN, 1)
 
 
 class ExtendedResources:

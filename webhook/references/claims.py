@@ -24,7 +24,8 @@ def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
 
     The scheduler rejects such a pod before it tries any node. One missing class in firstAvailable is enough: the other
     alternatives are not tried. Without --cluster, a class counts as missing where the same file has other classes,
-    unless it comes with a known driver. With --cluster, such a class counts as missing if ResourceSlices are given.
+    unless it comes with a known driver. With --cluster, such a class counts as missing, too, if DeviceClasses or
+    ResourceSlices of the cluster are given.
     """
     for request in requests_of(claim):
         name = text(request.content, "deviceClassName")
@@ -38,12 +39,12 @@ def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
 
 
 def _is_installed(name: str, context: Context) -> bool:
-    """Tell whether a class comes with a driver rather than with the manifests; a cluster with slices has all classes.
+    """Tell whether a class comes with a driver rather than with the manifests; a known cluster has all its classes.
 
     Without any class, nothing is concluded anyway, and reading the profiles would take longer than judging a file.
     """
     knows = context.inventory.knows
-    has_all = context.is_cluster and knows("ResourceSlice")
+    has_all = context.is_cluster and (context.lists_classes or knows("ResourceSlice"))
     return knows("DeviceClass") and not has_all and bool(context.driver_of_class(name))
 
 

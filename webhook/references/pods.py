@@ -5,7 +5,7 @@ from __future__ import annotations
 from webhook.api.dra.names import IMPLICIT_PREFIX
 from webhook.fixing.references import NAMED_BY
 from webhook.inventory.claims import source
-from webhook.inventory.extended import ExtendedResources
+from webhook.inventory.extended import ExtendedResources, as_in_pods
 from webhook.inventory.resources import amounts, container_requests, is_extended
 from webhook.objects import at, items, mapping, name_of, namespace_of, text
 from webhook.patterns import Pattern
@@ -264,7 +264,8 @@ def extended_resource_unknown(pod: JSONObject, context: Context) -> Iterator[Pro
                 classes, nodes = (context.inventory.all(kind) for kind in ("DeviceClass", "Node"))
                 known = [stated for each in classes if (stated := text(each, "spec", "extendedResourceName"))]
                 implicit = [f"{IMPLICIT_PREFIX}{name_of(each)}" for each in classes]
-                hint = did_you_mean(name, [*known, *implicit, *context.of_nodes], quotes='"')
+                known += [*implicit, *context.of_nodes]
+                hint = did_you_mean(name, known, did_you_mean(as_in_pods(name), known, quotes='"'), quotes='"')
                 if nodes or hint:
                     where = "limits" if name in mapping(container, "resources", "limits") else "requests"
                     path = ("spec", containers, index, "resources", where, name)

@@ -73,6 +73,8 @@ class Context:
         """Whether to run the scheduler's allocator, which takes too long for a review."""
         self.is_cluster = True
         """Whether the objects are those of a cluster, so that others do not exist."""
+        self.lists_classes = inventory.knows("DeviceClass")
+        """Whether device classes of the cluster are known, and not just those of manifests."""
         self.alike = Alike()
         """The cache of findings for similar objects."""
         self.looked_at: tuple[Any, Any] = (None, None)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 MAX_LISTS = 1
 """Through how many lists to search for a field in another place."""
+_LISTED = 20
+"""The most fields of a struct that are named for an unknown one."""
+_METADATA = "metadata"
 _EMPTIED = "; its fields are now written here, without it"
 
 _SET_BY_SERVER = "leave it out: the API server sets the status of an object"
@@ -58,13 +61,21 @@ def suggestion(root: StructFields, path: Path, value: object = None) -> Advice:
         within = _nearest(around[-1:], name)
         fix = _nested(around[-1], within, name) or (Fix("unwrap") if _EMPTIED in history else None)
         return Advice(f"{history}; {_did_you_mean(within)}" if within else history, fix)
-    moved, box = struct.type.moved and f"in this version, {struct.type.moved}", struct.type.unboxed
-    moved = moved or (_SET_BY_SERVER if name == STATUS else "")
+    if name == STATUS:
+        return Advice(_SET_BY_SERVER)
+    if name == struct.type.unboxed:
+        return Advice(f"in this version, {struct.type.moved}", Fix("unwrap"))
+    return _elsewhere(around, path)
+
+
+def _elsewhere(around: Sequence[_Struct], path: Path) -> Advice:
+    """Suggest the place of a field of this name; the fields of the struct if there is none."""
+    name, struct = str(path[-1]), around[-1].struct
     joined, found = _joined(struct, name), _nearest(around, name)
-    place = "" if name in {box, STATUS} else joined or found or _entry(struct, name)
-    if not place:
-        return Advice(moved, Fix("unwrap") if name == box else None)
-    if box and (excluded := _excluded(around, path, place)):
+    if not (place := joined or found or _entry(struct, name)):
+        known = (*struct.wire, *struct.type.opaque)
+        return Advice(f"fields here: {', '.join(known)}" if path[:-1] and len(known) <= _LISTED else "")
+    if struct.type.unboxed and (excluded := _excluded(around, path, place)):
         return Advice(excluded)
     return Advice(_did_you_mean(place, found if place == joined else ""), _nested(around[-1], place, name))
 
@@ -199,10 +210,12 @@ def _history(struct: StructFields, name: str) -> str:
 
 def _nearest(around: Sequence[_Struct], name: str) -> str:
     """Find the nearest place of a field by name; None if several are equally near."""
+    is_in_list = any(type(step) is int for step in around[-1].path)
     places = [
         _Distance(lists, up + steps, path)
         for up, (where, struct) in enumerate(reversed(around))
         for lists, steps, path in _below(struct, name, str(where), 0, 1)
+        if not (is_in_list and _METADATA in path.split("."))  # labels of an item are not those of the object
     ]
     first = min(places, default=None)
     if first is None or [each[:2] for each in places].count(first[:2]) > 1:

@@ -180,6 +180,10 @@ def _by_qualified_name(type_: type[Struct], doc: str) -> Map:
 class BasicDevice(Struct):
     """The properties of a device, besides its name."""
 
+    instead: ClassVar = {
+        "bindingTimeoutSeconds": "the scheduler's configuration has it: bindingTimeout of DynamicResourcesArgs"
+    }
+
     attributes = _by_qualified_name(DeviceAttribute, "What selectors and constraints can look at.")
     capacity = _by_qualified_name(DeviceCapacity, "How much it has of what.")
     taints = Array(

@@ -123,6 +123,7 @@ class References:
         self._checking = Budget(_CHECKED, is_offline=True)
         # The objects of one cluster belong together.
         self._neighbours = None if is_cluster else Neighbours()
+        self._lists_classes = inventory.knows("DeviceClass")
 
     def note(
         self, document: Document, release: str, *, accepted: bool, findings: Sequence[Finding] | None = None
@@ -344,6 +345,7 @@ class References:
                 self._contexts[key] = _context(inventory, given.release, self._gates, self._profiles)
                 self._contexts[key].checking = self._checking
                 self._contexts[key].is_cluster = self._neighbours is None
+                self._contexts[key].lists_classes = self._lists_classes
             self._around[around] = self._contexts[key]
         return self._around[around]
 

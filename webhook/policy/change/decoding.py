@@ -1,12 +1,13 @@
-"""Whether the API server can decode a patched object.
+"""Decodes objects as the API server does, before policies are asked and after they have changed them.
 
-Known kinds are decoded as on submission, with all their fields; of Kubernetes' remaining kinds, only the metadata is.
+Known kinds are decoded with all their fields; of Kubernetes' remaining kinds, only the metadata is.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
+from webhook.api import conversion, judgement
 from webhook.api.core.meta import Object
 from webhook.api.shapes import type_of
 from webhook.api.versions import VERSIONS
@@ -24,12 +25,43 @@ if TYPE_CHECKING:
 
     from webhook.objects import JSONObject
     from webhook.policy.evaluation.policyset import PolicySet
+    from webhook.policy.manifest.kinds import Kinds
+    from webhook.problem import Problem
     from webhook.release import Release
     from webhook.schema.decoding import Misfit
 
 
 _IDENTITY: Final = ("apiVersion", "kind")
 _SCHEME: Final = '"k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"'
+
+
+def undecodable(obj: JSONObject, kinds: Kinds) -> list[Problem]:
+    """List why the API server cannot decode an object; no policy is asked about such an object.
+
+    Args:
+        obj: The object as submitted.
+        kinds: The known kinds, and the release.
+    """
+    api_version, kind = text(obj, "apiVersion"), text(obj, "kind")
+    if not api_version or not kind:
+        return []
+    type_ = type_of(api_version, kind)
+    if type_ is not None:
+        return judgement.undecodable(obj, type_, kinds.release)
+    if not kinds.has_group(kind_of(api_version, kind).group):
+        return []
+    found = judgement.undecodable(obj, Object, kinds.release)
+    return [problem for problem in found if problem.rule != UNKNOWN_FIELD]
+
+
+def decoded(obj: JSONObject, kinds: Kinds) -> JSONObject:
+    """Return an object as the API server decodes it: with defaults, without null; the object itself is not changed.
+
+    Args:
+        obj: The object as submitted, which can be decoded.
+        kinds: The known kinds, and the release.
+    """
+    return conversion.with_defaults(obj, kinds.release)
 
 
 class DecodingError(Exception):

@@ -7,9 +7,8 @@ is random.
 
 from __future__ import annotations
 
-from webhook.api import conversion
-from webhook.api.versions import NEWEST
 from webhook.objects import text
+from webhook.policy.change.decoding import decoded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,22 +17,22 @@ if TYPE_CHECKING:
 
     from webhook.objects import JSONObject
     from webhook.policy.evaluation.request import Request
-    from webhook.release import Release
+    from webhook.policy.manifest.kinds import Kinds
 
 _EVICTED_AFTER: Final = 300
 _NEW: Final[Mapping[str, Any]] = {"priority": 0, "preemptionPolicy": "PreemptLowerPriority"}
 """The fields of a new pod that admission plugins set, and keep in updates."""
 
 
-def with_defaults(obj: JSONObject, release: Release = NEWEST, stored: JSONObject | None = None) -> JSONObject:
+def with_defaults(obj: JSONObject, kinds: Kinds, stored: JSONObject | None = None) -> JSONObject:
     """Return an object as the API server shows it to policies; the object itself is not changed.
 
     Args:
         obj: The object as submitted.
-        release: The Kubernetes release, as the minor of 1.x.
+        kinds: The known kinds, and the release.
         stored: The object that it updates, as policies see it; None for a new one.
     """
-    defaulted = conversion.with_defaults(obj, release)
+    defaulted = decoded(obj, kinds)
     spec = defaulted.get("spec")
     if (obj.get("apiVersion"), obj.get("kind")) == ("v1", "Pod") and isinstance(spec, dict):
         old = _NEW if stored is None else stored.get("spec")
@@ -41,30 +40,30 @@ def with_defaults(obj: JSONObject, release: Release = NEWEST, stored: JSONObject
     return defaulted
 
 
-def completed(request: Request, release: Release = NEWEST) -> Request:
+def completed(request: Request, kinds: Kinds) -> Request:
     """Return a request as the API server shows it to policies: with defaults.
 
     Args:
         request: A request made of manifests.
-        release: The Kubernetes release, as the minor of 1.x.
+        kinds: The known kinds, and the release.
     """
     obj, old = request.object, request.old_object
     if request.subresource:
         return request
-    old = None if old is None else with_defaults(old, release)
-    return request._replace(object=None if obj is None else with_defaults(obj, release, old), old_object=old)
+    old = None if old is None else with_defaults(old, kinds)
+    return request._replace(object=None if obj is None else with_defaults(obj, kinds, old), old_object=old)
 
 
-def defaulted(request: Request, release: Release) -> Request:
+def defaulted(request: Request, kinds: Kinds) -> Request:
     """Return a request whose object has the defaults of its type again, after policies have changed it.
 
     Args:
         request: A completed request.
-        release: The Kubernetes release, as the minor of 1.x.
+        kinds: The known kinds, and the release.
     """
     if request.subresource or request.object is None:
         return request
-    return request.with_object(conversion.with_defaults(request.object, release))
+    return request.with_object(decoded(request.object, kinds))
 
 
 def _admitted(spec: JSONObject, old: Mapping[str, Any]) -> JSONObject:

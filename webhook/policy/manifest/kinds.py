@@ -212,11 +212,17 @@ class Kinds:
         definitions = [each for each in objects if each.get("kind") == DEFINITION]
         if not definitions:
             return self
-        kinds = Kinds(self.release)
+        kinds = self.at(self.release)
         kinds._known, kinds._defined = dict(self._known), dict(self._defined)
         kinds._define(definitions)
         kinds._by_resource = {(each.group, each.resource): each for each in kinds._known.values()}
         return kinds
+
+    def at(self, release: Release) -> Kinds:
+        """Return the same kinds, as of another release."""
+        other = Kinds(release)
+        other._known, other._defined, other._by_resource = self._known, self._defined, self._by_resource
+        return other
 
     def find(self, kind: Kind) -> Known | None:
         """Return a kind that is known and served in this version; otherwise None."""

@@ -9,7 +9,7 @@ from webhook.schema.collections import Array, Map
 from webhook.schema.derive.conversion import for_each, zeros
 from webhook.schema.fields import Default
 from webhook.schema.nested import Inlined, Nested
-from webhook.schema.scalars import Anything, Parsed, Scalar
+from webhook.schema.scalars import Anything, Bool, Int, Parsed, Scalar, Text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,9 +91,15 @@ class Defaults:
             return partial(_rewritten, field.parse, field.write)
         if not isinstance(field, Array | Map):
             return None
-        if isinstance(field.item, Nested) and not field.item.pointer:
-            return for_each(partial(self._complete_item, field.item))
-        part = self._part(field.item)
+        return self._parts(field.item)
+
+    def _parts(self, item: Field) -> Complete | None:
+        """Return the function that completes a list's items or a map's values, where null leaves the zero value."""
+        if isinstance(item, Nested):
+            return for_each(partial(self._complete_item, item))
+        if isinstance(item, Text | Int | Bool):
+            return partial(_without_null, item.zero)
+        part = self._part(item)
         return part and for_each(part)
 
 
@@ -141,6 +147,15 @@ class _Completion(NamedTuple):
             if present(found, self.release):
                 found = complete(found)
         return self.last(found if self.written.keys() <= found.keys() else {**self.written, **found})
+
+
+def _without_null(zero: Any, value: Any) -> Any:
+    """Return a list or map of scalars as Go decodes it: null leaves the zero value."""
+    if isinstance(value, dict):
+        return {key: zero if each is None else each for key, each in value.items()} if None in value.values() else value
+    if isinstance(value, list) and None in value:
+        return [zero if each is None else each for each in value]
+    return value
 
 
 def _rewritten(parse: Complete, write: Callable[[Any], str], value: Any) -> Any:
