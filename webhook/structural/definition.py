@@ -6,9 +6,10 @@ Follows apiextensions-apiserver ``pkg/registry/customresource`` (strategy.go, va
 
 from __future__ import annotations
 
+from webhook.api.conversion import with_defaults
 from webhook.cel.runtime.conversions import double_to_string
 from webhook.later import cached_property
-from webhook.objects import at, items, mapping, text
+from webhook.objects import at, is_definition, items, mapping, text
 from webhook.problem import BAD_REQUEST, ERROR, Fix, Path, Problem, invalid, quoted
 from webhook.records import NamedTuple
 from webhook.schema import STATUS
@@ -58,8 +59,9 @@ class CustomVersion:
         """Whether only updates of the subresource change the status."""
         return at(self._stated, "subresources", STATUS) is not None
 
-    def completed(self, obj: JSONObject) -> JSONObject:
+    def completed(self, obj: JSONObject, release: Release) -> JSONObject:
         """Return an object as the API server decodes it: without unknown fields, with defaults."""
+        obj = with_defaults(obj, release)  # of its metadata
         completed: JSONObject = defaulted(decoded(obj, self.schema)[0], self.schema)
         return completed
 
@@ -76,6 +78,17 @@ class CustomVersion:
         near = nearest(str(path[-1]), schema.properties) if schema is not None else ""
         hint, fix = (f'did you mean "{near}"?', Fix("rename", near, safe=False)) if near else ("", None)
         return Problem(ERROR, UNKNOWN_FIELD, BAD_REQUEST, path, message, hint, fix=fix)
+
+    def stored(self, obj: JSONObject, release: Release) -> JSONObject | None:
+        """Return an object as it is stored once a client creates it; None if the API server refuses it.
+
+        Args:
+            obj: The object as submitted.
+            release: The Kubernetes release.
+        """
+        completed = self.completed(obj, release)
+        is_refused = self.unknown_fields(obj) or self.refusals(completed, None, release)
+        return None if is_refused else completed
 
     def refusals(
         self, obj: JSONObject, old: JSONObject | None, release: Release, subresource: str = ""
@@ -151,7 +164,7 @@ class Definition(NamedTuple):
 
 def definition_of(obj: object) -> Definition | None:
     """Return the kind that a CustomResourceDefinition defines; None for other objects, and a malformed one."""
-    if text(obj, "kind") != "CustomResourceDefinition":
+    if not is_definition(obj):
         return None
     spec = mapping(obj, "spec")
     group, kind, plural = text(spec, "group"), text(spec, "names", "kind"), text(spec, "names", "plural")

@@ -60,7 +60,7 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
     suppressed = suppressions(arguments, manifests.paths)
     first = Report()
     old = _old_state(arguments, manifests, versions[0], first)
-    cluster = read_cluster(arguments.cluster, first, quiet=arguments.quiet)
+    cluster = read_cluster(arguments.cluster, first, quiet=arguments.quiet, definitions=bool(arguments.policies))
     states: list[list[Document | Unreadable]] = []
     reports: list[Report] = []
     for stated in versions:

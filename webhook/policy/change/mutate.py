@@ -332,7 +332,7 @@ def _changed(
         raise MutationError(str(error)) from None
     except (MismatchError, EvaluationError) as error:
         raise MutationError(f"type mismatch: {error}" if isinstance(error, MismatchError) else str(error)) from None
-    return custom.completed(changed) if custom else changed
+    return custom.completed(changed, policies.release) if custom else changed
 
 
 def _configuration(obj: JSONObject, value: Struct, natives: Natives) -> JSONObject:

@@ -7,6 +7,7 @@ from functools import cache
 from webhook.api.shapes import schema_of
 from webhook.api.versions import NEWEST, VERSIONS
 from webhook.later import cached_property
+from webhook.objects import is_definition
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.spelling import nearest
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Final
 
-    from webhook.objects import JSONObject
     from webhook.schema.derive.shape import Structure
     from webhook.structural.definition import CustomVersion, Definition
 
@@ -75,8 +75,6 @@ class Known(NamedTuple):
     versions: Mapping[str, tuple[Release, Release]]
 
 
-DEFINITION: Final = "CustomResourceDefinition"
-"""The kind of objects that define further kinds."""
 _ALWAYS: Final = (Release(0), NEWEST)
 
 _BUILT_IN: Final = """
@@ -194,11 +192,11 @@ class Kinds:
         self.release = release
         self._known = dict(_kubernetes_own())
         self._defined: dict[tuple[str, str], Definition] = {}
-        if definitions := [each for each in objects if isinstance(each, dict) and each.get("kind") == DEFINITION]:
+        if definitions := list(filter(is_definition, objects)):
             self._define(definitions)
         self._by_resource = {(each.group, each.resource): each for each in self._known.values()}
 
-    def _define(self, definitions: Iterable[JSONObject]) -> None:
+    def _define(self, definitions: Iterable[object]) -> None:
         from webhook.structural.definition import definition_of  # most runs have none
 
         for obj in definitions:
@@ -207,12 +205,12 @@ class Kinds:
                 if self._known.setdefault((known.group, known.kind), known) is known:
                     self._defined[known.group, known.kind] = defined
 
-    def beside(self, objects: Iterable[JSONObject]) -> Kinds:
+    def beside(self, objects: Iterable[object]) -> Kinds:
         """Return the same kinds, and those that further objects define; earlier definitions take precedence."""
-        definitions = [each for each in objects if each.get("kind") == DEFINITION]
+        definitions = list(filter(is_definition, objects))
         if not definitions:
             return self
-        kinds = self.at(self.release)
+        kinds = Kinds(self.release)
         kinds._known, kinds._defined = dict(self._known), dict(self._defined)
         kinds._define(definitions)
         kinds._by_resource = {(each.group, each.resource): each for each in kinds._known.values()}
@@ -238,10 +236,19 @@ class Kinds:
         """Tell whether a kind is not one of Kubernetes' own."""
         return (kind.group, kind.kind) not in _kubernetes_own()
 
+    def defines(self, group: str) -> bool:
+        """Tell whether a CustomResourceDefinition defines a kind of a group."""
+        return any(group == defined for defined, _ in self._defined)
+
     def custom(self, kind: Kind) -> CustomVersion | None:
         """Return what a CustomResourceDefinition says of a kind; None if there is none."""
         defined = self._defined.get((kind.group, kind.kind))
         return defined.versions.get(kind.version) if defined else None
+
+    def unserved(self, kind: Kind) -> list[str]:
+        """List the versions that a CustomResourceDefinition serves of a kind if it does not serve this one."""
+        defined = self._defined.get((kind.group, kind.kind))
+        return list(defined.versions) if defined and kind.version not in defined.versions else []
 
     def schema_of(self, kind: Kind) -> Structure | None:
         """Return the schema of a kind, as far as merging and type checking need it."""
