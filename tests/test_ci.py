@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from tests.command import ROOT, SCRIPT
+from tests.structured import claim
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,7 +54,11 @@ class TestAction:
         expressions = {f"${{{{ inputs.{name} }}}}": value for name, value in given.items()}
         variables = {name: expressions[text] for name, text in step["env"].items()}
         summary = repository / ".runner/summary.md"
-        runner = {"RUNNER_TEMP": str(repository / ".runner"), "GITHUB_STEP_SUMMARY": str(summary)}
+        runner = {
+            "RUNNER_TEMP": str(repository / ".runner"),
+            "GITHUB_STEP_SUMMARY": str(summary),
+            "GITHUB_OUTPUT": str(repository / ".runner/output"),
+        }
         return run(step["run"], repository, **variables, **runner)
 
     def test_findings_are_annotations_and_a_summary(self, repository: Path) -> None:
@@ -61,6 +66,26 @@ class TestAction:
         assert done.returncode == 1, done.stderr
         assert "::error file=bad dir/bad.yaml,line=5" in done.stdout
         assert "object-name" in (repository / ".runner/summary.md").read_text(encoding="utf-8")
+
+    def test_later_steps_get_the_counts_and_the_report(self, repository: Path) -> None:
+        assert self.validate(repository).returncode == 1
+        outputs = dict(
+            line.split("=", 1) for line in (repository / ".runner/output").read_text(encoding="utf-8").splitlines()
+        )
+        assert outputs.keys() == ACTION["outputs"].keys()
+        report = json.loads((repository / outputs["report"]).read_text(encoding="utf-8"))
+        assert {name: int(outputs[name]) for name in ("errors", "warnings")} == {"errors": 7, "warnings": 0}
+        assert sum(each["level"] == "error" for each in report["findings"]) == int(outputs["errors"])
+
+    def test_further_options_a_configuration_and_a_cluster_can_be_given(self, repository: Path) -> None:
+        (repository / "house.yaml").write_text("exclude: [bad.yaml]\n", encoding="utf-8")
+        class_ = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "tigers"}}
+        (repository / "cluster.json").write_text(json.dumps(class_), encoding="utf-8")
+        (repository / "fine/claim.json").write_text(json.dumps(claim()), encoding="utf-8")
+        assert self.validate(repository, config="house.yaml").returncode == 0
+        assert self.validate(repository, options="--exclude bad.yaml\n--all-pods").returncode == 0
+        assert "class-not-found" in self.validate(repository, paths="fine", cluster="cluster.json").stdout
+        assert self.validate(repository, options="--unknown").returncode == 2
 
     def test_a_report_for_code_scanning_is_written(self, repository: Path) -> None:
         assert self.validate(repository, sarif="found.sarif").returncode == 1

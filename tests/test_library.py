@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import draguard
+import webhook
+from draguard import Finding, check_files, matches, validate
 from tests.command import ROOT, SCRIPT
 from tests.structured import claim
-from webhook import Finding, check_files, matches, validate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +31,12 @@ DEVICE: dict[str, Any] = {
     "capacity": {"memory": {"value": "40Gi"}},
 }
 CLAIM = json.dumps(claim())
+
+
+def test_the_package_has_the_name_of_the_distribution() -> None:
+    assert {name: getattr(draguard, name) for name in draguard.__all__} == {
+        name: getattr(webhook, name) for name in (*webhook.__all__, "__version__")
+    }
 
 
 class TestFiles:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import tomllib
 from typing import TYPE_CHECKING, Any
@@ -84,6 +85,33 @@ def test_a_hook_converts_files_which_pre_commit_takes_for_a_failure(repository: 
     assert run("draguard-convert", repository, "old.yaml", "values.yml", "package.json").returncode == 0
     converted = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: a}  # c\n"
     assert file.read_text(encoding="utf-8") == converted
+
+
+def test_a_hook_fixes_files_and_fails_for_what_is_left(repository: Path) -> None:
+    file = repository / "claim.yaml"
+    written = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: a}
+spec:
+  devices:
+    reqests:
+    - {name: a, exactly: {deviceClassName: gpu.nvidia.com}}
+"""
+    file.write_text(written, encoding="utf-8")
+    assert run("draguard-fix", repository, "claim.yaml", "values.yml").returncode == 0
+    assert file.read_text(encoding="utf-8") == written.replace("reqests", "requests")
+    (repository / "bad.yaml").write_bytes(BAD)
+    assert run("draguard-fix", repository, "bad.yaml").returncode == 1
+
+
+def test_a_hook_runs_the_suites_of_policies(repository: Path) -> None:
+    shutil.copytree(ROOT / "policies/claim-device-limit", repository / "claim-device-limit")
+    assert run("draguard-policy-test", repository, "claim-device-limit/policy.yaml").returncode == 0
+    suite = repository / "claim-device-limit/tests.yaml"
+    suite.write_text(suite.read_text(encoding="utf-8").replace("allowed: true", "allowed: false"), encoding="utf-8")
+    done = run("draguard-policy-test", repository, "claim-device-limit/tests.yaml")
+    assert (done.returncode, "failed" in done.stdout) == (1, True)
 
 
 @pytest.mark.parametrize("hook", HOOKS)

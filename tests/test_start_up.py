@@ -105,10 +105,8 @@ except SystemExit:
 
 
 NEEDLESS = {
-    "webhook.cli.validate.ahead",
     "webhook.documents.dump",
     "webhook.documents.outline",
-    "webhook.documents.shares",
     "webhook.engine.prescheduled",
     "webhook.explain",
     "webhook.report.matrix",

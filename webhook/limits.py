@@ -1,4 +1,4 @@
-"""Limits of the Python interpreter, the same in every process, of findings and of processes.
+"""Limits of the Python interpreter, the same in every process, and of findings.
 
 With Python's default recursion limit, a deeply nested object would be judged in one process and refused in another,
 depending on whether the CEL engine was used before.
@@ -26,8 +26,6 @@ MOST_FINDINGS: Final = 10_000
 """The most findings reported in one file: each takes a kilobyte, and a longer list helps no reader."""
 MOST_IN_ALL: Final = 100_000
 """The most findings reported in all files together."""
-MOST_JOBS: Final = 64
-"""How many processes may share the work of a command."""
 
 
 def set_limits() -> None:

@@ -211,8 +211,6 @@ class TestMistakes:
             ("feature-gates: {}", "1:1: unknown key 'feature-gates'; did you mean featureGates?"),
             ("zzz: 1", "1:1: unknown key 'zzz'; the keys are kubernetesVersions, featureGates, "),
             ("strict: maybe", "1:1: strict: must be true or false, not a text"),
-            ("jobs: 0", "1:1: jobs: 0 is not a number from 1 to 64"),
-            ("jobs: two", "1:1: jobs: must be a number from 1 to 64, not a text"),
             (
                 "\nkubernetesVersions: [1.30]",
                 "2:22: kubernetesVersions[0]: must be a text, not a number; YAML takes it for a number: write it ",
@@ -410,14 +408,13 @@ class TestConfigCommand:
         assert done.code == 0
         lines = done.out.splitlines()
         assert [line.partition(":")[0] for line in lines[1:]] == [
-            f"# {name}" if name in {"baseline", "jobs"} else name for name in CONFIGURATION.keys
+            f"# {name}" if name == "baseline" else name for name in CONFIGURATION.keys
         ]
         assert [line for line in lines if not line.endswith("# default")] == [
             "# configuration file: .draguard.yaml",
             'exclude: ["a"]  # .draguard.yaml:1',
             'levels: {"deprecated": "warning"}  # .draguard.yaml:2, command line',
             "# baseline: none",
-            "# jobs: none",
             "strict: true  # DRAGUARD_STRICT",
         ]
 

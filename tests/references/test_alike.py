@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from functools import cache, partial
-from itertools import product, starmap
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
-from unittest import mock
 
 import pytest
 import yaml
@@ -20,13 +16,11 @@ from webhook.api.versions import NEWEST
 from webhook.explain.examples import example
 from webhook.inventory import CLAIMS, Inventory
 from webhook.problem import value_at
-from webhook.references import Context, ReferenceFindings, every_rule, look
-from webhook.references.alike import Alike, Plain
-from webhook.references.constants import plain_in
+from webhook.references import Context, ReferenceFindings, every_rule
+from webhook.references.alike import Alike
 from webhook.references.views import pod_view
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from webhook.objects import JSONObject
@@ -56,7 +50,7 @@ class Looking:
 def looks(alike: Alike, *objects: dict[str, Any]) -> int:
     looking = Looking()
     for each in objects:
-        alike.find(each, looking, lambda: Plain.CONSTANTS)
+        alike.find(each, looking)
     return looking.times
 
 
@@ -133,12 +127,6 @@ def test_different_pods_take_no_room_from_claims() -> None:
     assert looks(alike, claim("a"), claim("b")) == 1
 
 
-def test_shapes_of_few_claims_are_not_computed_beside_many_pods() -> None:
-    alike = Alike()
-    looks(alike, *PODS)
-    assert looks(alike, *(selecting(FORMS[0], (f'"{number}"', "")) for number in range(10, 20))) == 10
-
-
 def test_what_is_nested_deep_is_looked_at_each_time() -> None:
     deep: dict[str, Any] = {}
     for _ in range(3_000):
@@ -203,135 +191,3 @@ def test_each_of_those_alike_has_its_findings(tmp_path: Path) -> None:
         ("too-many-devices", 1, "a"),
         ("too-many-devices", 3, "b"),
     ]
-
-
-MODEL = 'device.attributes["gpu.example.com"].model'
-FORMS = [
-    MODEL + " == {0}",
-    'device.driver == "gpu.example.com" && ' + MODEL + " != {0}",
-    "has(" + MODEL + ") && " + MODEL + " == {0}",
-    MODEL + " == {0} && " + MODEL + " == {1}",
-    MODEL + " != {0} || " + MODEL + " != {1}",
-    MODEL + " < {0}",
-    'device.attributes["resource.kubernetes.io"].pcieRoot == {0}',
-    MODEL + ' == {0} && device.attributes["gpu.example.com"].brand == {1}',
-    MODEL + " == {0} && device.attributes['gpu.example.com'].brand != {1}",
-    'has(device.attributes["gpu.example.com"].brand) && ' + MODEL + " == {0}",
-    'device.attributes["gpu.example.com"]["model"] == {0} && ' + MODEL + " == {1}",
-    'device.attributes["gpu.example.com"].brand == {0}',
-    "1 == {0} || true",
-    "device.driver == {0}",
-    'device.attributes["gpu.nvidia.com"].type == {0} && device.attributes["gpu.nvidia.com"].profile == {1}',
-    'device.capacity["gpu.example.com"].memory.isGreaterThan(quantity({0}))',
-    'device.attributes["gpu.example.com"].version.isLessThan(semver({0}))',
-    MODEL + '.startsWith("a") && {0} == {1}',
-    MODEL + " == {0} || " + MODEL + " == {1}",
-    MODEL + " in [{0}, {1}]",
-    MODEL + " in [{0}] && " + MODEL + " in [{1}]",
-    MODEL + " in [{0}] && " + MODEL + " != {1}",
-    MODEL + ".startsWith({0}) && " + MODEL + ".endsWith({1})",
-    MODEL + ".startsWith({0}) || " + MODEL + ".contains({1})",
-    "!(" + MODEL + " in [{0}]) || " + MODEL + " == {1}",
-    MODEL + " == {0} || " + MODEL + " != {1}",
-    MODEL + " <= {0} || " + MODEL + " > {1}",
-    "device.driver in [{0}] || device.driver == {1}",
-    "(device.driver) == {0}",
-    "device.driver.startsWith({0})",
-]
-CONSTANTS = [
-    ('"a"', '"a"'),
-    ('"a"', '"b"'),
-    ('"gpu"', '"a"'),
-    ('"mig"', '"a"'),
-    ('"1.0.0"', '"x"'),
-    ('"1.0"', '"x"'),
-    ("1", "2"),
-    ("1", "1"),
-]
-
-
-NAMES = [
-    {},
-    {"model": "brand"},
-    {"model": "other"},
-    {"type": "mode"},
-    {"type": "tipe"},
-    {"profile": "profilf"},
-    {"pcieRoot": "pcieRoad"},
-]
-"""Names in the place of others."""
-CLASSES = ["gpu.example.com", "gpu.nvidia.com"]
-
-
-def selecting(
-    form: str, constants: tuple[str, str], names: Mapping[str, str] = MappingProxyType({}), class_name: str = CLASSES[0]
-) -> dict[str, Any]:
-    expression = form.format(*constants)
-    for name, other in names.items():
-        expression = expression.replace(f".{name}", f".{other}")
-    return claim("a", deviceClassName=class_name, selectors=[{"cel": {"expression": expression}}])
-
-
-@cache
-def found_alone(*, has_class: bool) -> tuple[Inventory, list[tuple[dict[str, Any], ReferenceFindings]]]:
-    """Return an inventory, and different claims, each with what is found about it alone."""
-    device_class = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu.example.com"}}
-    spec = {"selectors": [{"cel": {"expression": 'device.attributes["gpu.example.com"].brand != "b"'}}]}
-    inventory = Inventory([{**device_class, "spec": spec}] if has_class else [])
-
-    def alone(obj: dict[str, Any]) -> ReferenceFindings:
-        context = Context(inventory, NEWEST, enabled(NEWEST))
-        return ReferenceFindings(list(look(obj, "ResourceClaim", context)), Counter())
-
-    different = {str(each): each for each in starmap(selecting, product(FORMS, CONSTANTS, NAMES, CLASSES))}
-    return inventory, [(each, alone(each)) for each in different.values()]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("step", [1, -1])  # the first of a shape is what the others may be taken for
-@pytest.mark.parametrize("has_class", [True, False])
-def test_what_is_found_by_shape_is_what_is_found_alone(step: int, *, has_class: bool) -> None:
-    inventory, claims = found_alone(has_class=has_class)
-    together, looked = Context(inventory, NEWEST, enabled(NEWEST)), []
-
-    def looking(found: ReferenceFindings) -> ReferenceFindings:
-        looked.append(found)
-        return found
-
-    for number in range(16):
-        together.alike.find(claim("a", count=number), Looking(), lambda: Plain.NOTHING)
-    for each, alone in claims[::step]:
-        found = together.alike.find(each, partial(looking, alone), partial(plain_in, each, together))
-        assert found.problems == alone.problems, each
-    assert len(looked) < len(claims)
-
-
-def test_claims_that_differ_in_a_constant_are_looked_at_once() -> None:
-    alike = Alike()
-    looks(alike, *(claim("a", count=number) for number in range(16)))
-    claims = [selecting(FORMS[0], (f'"{number}"', "")) for number in range(10, 20)]
-    assert looks(alike, *claims) == 2
-    renamed = [selecting(FORMS[0], ('"12"', ""), {"model": f"model{number}"}) for number in range(10, 20)]
-    assert looks(alike, *renamed) == 10
-    other = [
-        {**each, "status": {"devices": []}, "spec": {**each["spec"], "config": [{"expression": "x"}]}}
-        for each in claims
-    ]
-    assert looks(alike, *other) == 2
-
-
-def test_constants_that_are_not_in_selectors_always_matter() -> None:
-    alike = Alike()
-    looks(alike, *(claim("a", count=number) for number in range(16)))
-    selector = selecting(FORMS[0], ('"10"', ""))
-    for field in ("config", "status"):
-        others = [selecting(FORMS[0], (f'"{number}"', ""))["spec"]["devices"]["requests"] for number in range(10, 20)]
-        assert looks(alike, *({**selector, field: other} for other in others)) == 10
-
-
-def test_whether_constants_matter_is_asked_once_for_a_shape() -> None:
-    alike, looking, asked = Alike(), Looking(), mock.Mock(return_value=Plain.NOTHING)
-    looks(alike, *(claim("a", count=number) for number in range(16)))
-    for number in range(10, 20):
-        alike.find(selecting(FORMS[0], (f'"{number}"', "")), looking, asked)
-    assert (looking.times, asked.call_count) == (10, 1)

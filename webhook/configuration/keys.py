@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from webhook.configuration.shapes import Flag, Key, Label, ListOf, MapOf, Number, Record, Text, Word
-from webhook.limits import MOST_JOBS
+from webhook.configuration.shapes import Flag, Key, Label, ListOf, MapOf, Record, Text, Word
 from webhook.suppression.levels import LEVELS
 
 TYPE_CHECKING = False
@@ -64,7 +63,6 @@ CONFIGURATION: Final = Record(
             "A file of findings to suppress, relative to this file (--baseline).",
         ),
         "allPods": Key(Flag(), "Whether pods and workloads without resource claims are judged, too (--all-pods)."),
-        "jobs": Key(Number(1, MOST_JOBS), "How many processes judge (--jobs)."),
         "strict": Key(Flag(), "Whether to exit with 1 for warnings, too (--strict)."),
     }
 )
@@ -91,7 +89,6 @@ OPTIONS: Final[Mapping[str, str]] = {
     "driverProfiles": "driver_profile",
     "baseline": "baseline",
     "allPods": "all_pods",
-    "jobs": "jobs",
     "strict": "strict",
 }
 """The options of keys; exclude, levels and ignores add to those of the command line."""

@@ -132,30 +132,6 @@ class Flag:
 
 
 @dataclass(frozen=True)
-class Number:
-    """A whole number.
-
-    Args:
-        least: The smallest value.
-        most: The largest value.
-    """
-
-    least: int
-    most: int
-
-    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[ShapeFault]:
-        """Check that it is such a number."""
-        if type(value) is not int:
-            yield _other(path, value, f"a number from {self.least} to {self.most}")
-        elif not self.least <= value <= self.most:
-            yield ShapeFault(path, f"{value} is not a number from {self.least} to {self.most}")
-
-    def schema(self) -> dict[str, Any]:
-        """Return it as JSON schema."""
-        return {"type": "integer", "minimum": self.least, "maximum": self.most}
-
-
-@dataclass(frozen=True)
 class ListOf:
     """A list.
 

@@ -1,4 +1,4 @@
-"""Reads texts part by part: large ones take less memory, and several processes can share them."""
+"""Reads texts part by part: large ones take less memory."""
 
 from __future__ import annotations
 
@@ -89,22 +89,6 @@ def _items(source: Source, listed: LongList, first: int, last: int, begin: int) 
         origin = ItemOrigin(source, start, end, is_json=listed.is_json, is_simple=is_simple)
         for item, within in expanded({**listed.head, "items": [value]}):
             yield Document(item, 0, origin, ("items", number, *within[2:]))
-
-
-def parse_part(source: Source, number: int, of: int, indexes: Iterator[int]) -> Iterator[Document | Unreadable]:
-    """Read a part of a text, which begins and ends at document boundaries.
-
-    Args:
-        source: The text, which is not a sequence of JSON values.
-        number: The number of the part, from 0.
-        of: How many parts the text has.
-        indexes: Numbers the documents of the part.
-
-    Yields:
-        As :func:`parse` does.
-    """
-    start, end = (_cut(source.text, each, of) for each in (number, number + 1))
-    yield from yaml_documents(source, indexes, start, end=end)
 
 
 def _cut(text: str, number: int, of: int) -> int:

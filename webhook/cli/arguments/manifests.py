@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from webhook.cli.arguments import EXIT_CODES, reading
 from webhook.cli.arguments.configured import configured, excluded
-from webhook.cli.arguments.parsing import number_of_jobs, repeated
+from webhook.cli.arguments.parsing import repeated
 from webhook.cli.arguments.shared import (
     RELEASE,
     STRICT,
@@ -187,12 +187,6 @@ def validate(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--statistics", action="store_true", help="show how many findings each rule has, instead of the findings"
-    )
-    parser.add_argument(
-        "--jobs",
-        type=number_of_jobs,
-        metavar="N",
-        help="judge in N processes (default: on Linux, for 2,000 manifests and more, one for each CPU, at most 4)",
     )
     fixes(parser)
     report(parser)

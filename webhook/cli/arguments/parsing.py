@@ -8,7 +8,6 @@ import sys
 from functools import partial
 from math import inf
 
-from webhook.limits import MOST_JOBS
 from webhook.spelling import nearest
 
 TYPE_CHECKING = False
@@ -270,14 +269,3 @@ def namespace(text: str) -> str:
     if faults := dns_label(text, NEWEST):
         raise argparse.ArgumentTypeError(f"{text!r} is not a namespace: {faults[0]}")
     return text
-
-
-def number_of_jobs(text: str) -> int:
-    """Read a number of processes.
-
-    Raises:
-        ArgumentTypeError: The text is not a number of processes.
-    """
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= MOST_JOBS):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {MOST_JOBS}")
-    return int(text)

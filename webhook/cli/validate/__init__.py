@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from webhook.api.versions import release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.output import check_outputs, show
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Final
 
-    from webhook.cli.validate.judge import Judge
     from webhook.cli.validate.oldstate import OldState
     from webhook.documents import Document, Unreadable
     from webhook.findings import Finding
@@ -64,17 +61,11 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
     states: list[list[Document | Unreadable]] = []
     reports: list[Report] = []
     for stated in versions:
-
-        def documents(judge: Judge, stated: str | None = stated) -> Iterable[Document | Unreadable]:
-            fixed = arguments.fix or arguments.diff
-            again = len(versions) > 1 or fixed
-            found = suppressed.noting(manifests.documents(stated, again=again, judge=None if fixed else judge))
-            if not (arguments.new_only and isinstance(old, AtRevision)):
-                return found
-            read = list(found)
-            states.append(old.before(read))
-            return read
-
+        again = len(versions) > 1 or arguments.fix or arguments.diff
+        documents: Iterable[Document | Unreadable] = suppressed.noting(manifests.documents(stated, again=again))
+        if arguments.new_only and isinstance(old, AtRevision):
+            documents = list(documents)
+            states.append(old.before(documents))
         # Manifests are added to the objects of the cluster.
         known = _copy.deepcopy(cluster) if versions[1:] or arguments.new_only else cluster
         reports.append(Report() if reports else first)
@@ -127,13 +118,8 @@ def _found_before(
     """
     reports = [Report() for _ in versions]
     for state, stated, report in zip(states, versions, reports, strict=True):
-        documents = partial(_as_read, state)
-        judge_all(documents, Deployed((), report), _copy.deepcopy(cluster), arguments, stated=stated, report=report)
+        judge_all(state, Deployed((), report), _copy.deepcopy(cluster), arguments, stated=stated, report=report)
     return [each for each in _merged(reports, versions).findings if each.file in reports[0].files]
-
-
-def _as_read(documents: Sequence[Document | Unreadable], _judge: Judge) -> Sequence[Document | Unreadable]:
-    return documents
 
 
 def _old_state(arguments: Namespace, manifests: Manifests, stated: str | None, report: Report) -> OldState:

@@ -91,7 +91,6 @@ def findings(paths: Any, config: Any, given: Mapping[str, Any]) -> list[Finding]
     try:
         file = None if config is None else _paths("config", config)[0]
         arguments.settings = configured(arguments, file, dict.fromkeys(stated, "the call"))
-        arguments.jobs = 1  # the caller's process may have threads
         return judged(arguments).findings
     except UsageError as error:
         raise ValueError(re.sub(r"--([a-z][a-z-]*)", _argument, str(error))) from error

@@ -12,8 +12,7 @@ from webhook.cli.options.namespaces import Namespaces
 from webhook.cli.options.podtemplates import pod_locations
 from webhook.cli.options.release import feature_gates
 from webhook.cli.options.suppressing import check_policies
-from webhook.cli.validate.judge import OTHERS, Ahead, Judge
-from webhook.cli.validate.processes import in_ranges
+from webhook.cli.validate.judge import OTHERS, Judge
 from webhook.cli.validate.references import References
 from webhook.cli.validate.repeats import Repeats
 from webhook.documents import Unreadable
@@ -30,7 +29,7 @@ from webhook.schema import OLDEST
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Final
 
     from webhook.api.versions import Served
@@ -77,7 +76,7 @@ class _Later(NamedTuple):
 
 
 def judge_all(
-    documents: Callable[[Judge], Iterable[Document | Unreadable]],
+    documents: Iterable[Document | Unreadable],
     old: OldState,
     cluster: Inventory,
     arguments: Namespace,
@@ -88,7 +87,7 @@ def judge_all(
     """Judge documents as they are read, dependent ones after all others, and their references.
 
     Args:
-        documents: Reads the documents, and may have them judged ahead.
+        documents: The documents.
         old: The earlier state of objects.
         cluster: The objects of the cluster; the manifests are added.
         arguments: The command's arguments.
@@ -115,15 +114,14 @@ def judge_all(
     judge.all_pods, judge.pod_locations = arguments.all_pods, locations
     judge.tries_fixes = references.tries_fixes = bool(arguments.fix or arguments.diff or arguments.unsafe_fixes)
     order = _InOrder(judge, references, stated, report, Repeats(arguments.namespace))
-    jobs = 1 if judge.tries_fixes else arguments.jobs
     order.is_listed = any(each.format in LISTING for each in arguments.output)
-    for document in documents(judge):
+    for document in documents:
         if isinstance(document, Unreadable):
             order.pass_over(document)
         else:
             order.take(document)
-    order.finish(jobs)
-    report.remarks += [*old.remarks(), *references.report(report, jobs)]
+    order.finish()
+    report.remarks += [*old.remarks(), *references.report(report)]
 
 
 _KUSTOMIZATION: Final = ("kustomize.config.k8s.io/v1beta1", "Kustomization")
@@ -184,11 +182,7 @@ class _InOrder:
         served = judge.kind_of(data)
         if served and not self._stated and served.until < NEWEST:
             self._removed[f"{data['kind']} of {data['apiVersion']}", served.until] += 1
-        judgement = (
-            document.judgement
-            if isinstance(document, Ahead) and document.judge is judge
-            else judge.alone(document, served, self._stated)
-        )
+        judgement = judge.alone(document, served, self._stated)
         if judgement is not None and judgement.passed:
             self._pass(document, served)
             return
@@ -261,19 +255,15 @@ class _InOrder:
             self._untyped = Untyped()
         return self._untyped.find(document, self._stated)
 
-    def finish(self, jobs: int | None) -> None:
-        """Judge postponed documents, and report all findings.
-
-        Args:
-            jobs: How many processes judge; None to choose by the amount of work.
-        """
+    def finish(self) -> None:
+        """Judge postponed documents, and report all findings."""
         self._judge.know_noted()
         using = [each for each in self._passed if self._gives_devices_to(each)]
         self._report.without_claims -= len(using)
         self._later += using
-        judged = chain.from_iterable(in_ranges(self._judge_later, self._later, jobs))
-        for (document, served, at, release, repeated), result in zip(self._later, judged, strict=True):
-            if result is None or self._found.is_full(document.source):
+        for later in self._later:
+            document, served, at, release, repeated = later
+            if self._found.is_full(document.source) or not (result := self._judge_later(later)):
                 continue
             beside, judgement = result
             if judgement.accepted is None:
@@ -305,19 +295,15 @@ class _InOrder:
             return self._stated or f"1.{NEWEST}"
         return f"1.{self._releases.beside(document.source, served)}"
 
-    def _judge_later(self, documents: Sequence[_Later]) -> list[tuple[str, Judgement] | None]:
-        """Judge postponed documents, and return their releases, too; None for an unchanged judgement."""
-        judge = self._judge
-        judged: list[tuple[str, Judgement] | None] = []
-        for document, served, _, release, _ in documents:
-            beside = release or self._release(document, served)
-            if served is None:
-                judged.append((beside, judge.later(document, self._stated, is_known=False)))
-            elif release is None or judge.namespaces.found:
-                judged.append((beside, judge.later(document, beside, is_known=True)))
-            else:
-                judged.append(None)
-        return judged
+    def _judge_later(self, later: _Later) -> tuple[str, Judgement] | None:
+        """Judge a postponed document, and return its release, too; None for an unchanged judgement."""
+        judge, (document, served, _, release, _) = self._judge, later
+        beside = release or self._release(document, served)
+        if served is None:
+            return beside, judge.later(document, self._stated, is_known=False)
+        if release is None or judge.namespaces.found:
+            return beside, judge.later(document, beside, is_known=True)
+        return None
 
 
 def _is_policy(api_version: str, kind: str) -> bool:

@@ -7,7 +7,6 @@ from webhook.api.judgement import stored
 from webhook.api.versions import GROUP, NEWEST, Served, find, release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.options.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT
-from webhook.documents import Document
 from webhook.documents.source import JSON
 from webhook.engine.manifests import review
 from webhook.findings import Finding, failed, found
@@ -25,9 +24,9 @@ if TYPE_CHECKING:
 
     from webhook.cli.options.namespaces import Namespaces
     from webhook.cli.validate.oldstate import OldState
+    from webhook.documents import Document
     from webhook.engine.manifests import Outcome
     from webhook.engine.offline import Sender
-    from webhook.references.keys import Keys
     from webhook.workloads import Locations
 
 
@@ -56,22 +55,6 @@ OTHERS: Final = (UsageError, OSError, MemoryError)
 def failure(error: Exception, document: Document) -> Judgement:
     """Report draguard's own failure on a document, so that all others are judged."""
     return Judgement([failed(error, document)])
-
-
-class Ahead(Document):
-    """A document that another process has read and judged.
-
-    Args:
-        judgement: Its own findings; None if they depend on other documents.
-        judge: The judge that made the judgement.
-        keys: The keys of a claim; None if they were not computed.
-    """
-
-    __slots__ = ("judge", "judgement", "keys")
-
-    judgement: Judgement | None
-    judge: Judge
-    keys: Keys | None
 
 
 class Judge:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 from webhook.api.versions import NEWEST, release_of
@@ -10,7 +9,6 @@ from webhook.cli.arguments import UsageError
 from webhook.cli.console.progress import counting, with_progress
 from webhook.cli.console.reading import check_charts, paths_of
 from webhook.cli.options.suppressing import exclusions, own_files
-from webhook.cli.validate.processes import BYTES, ENOUGH
 from webhook.documents import STDIN, Selection, parse
 from webhook.sources import RenderOptions, SourceError, is_rendered, read
 
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import BinaryIO
 
-    from webhook.cli.validate.ahead import Shared
-    from webhook.cli.validate.judge import Judge
     from webhook.documents import Document, Unreadable
     from webhook.report.model import Report
 
@@ -53,7 +49,6 @@ class Manifests:
         self._rendered = bool(self.rendered)
         check_charts(arguments, [*self.paths, *arguments.old])
         self._read: list[Document | Unreadable] | None = None
-        self._shared: Shared | None = None
         self._texts: dict[str, list[str]] = {}
         self.notes: dict[str, None] = {}
         """Remarks on what was rendered."""
@@ -80,15 +75,12 @@ class Manifests:
 
             Places(self._texts).place(report)
 
-    def documents(
-        self, kubernetes: str | None, *, again: bool = False, judge: Judge | None = None
-    ) -> Iterable[Document | Unreadable]:
+    def documents(self, kubernetes: str | None, *, again: bool = False) -> Iterable[Document | Unreadable]:
         """Read the manifests.
 
         Args:
             kubernetes: The release for which charts are rendered; None for the newest.
             again: Whether they will be read for another release, too.
-            judge: Judges them in the processes that read them, if there are several.
 
         Raises:
             UsageError: No renderer is available, or an option does not fit.
@@ -97,17 +89,12 @@ class Manifests:
             return self._read
         options = self.options(kubernetes)
         try:
-            shared = self._ahead() if judge else None
-            documents: Iterable[Document | Unreadable] = (
-                shared.documents(kubernetes, judge)
-                if shared and judge
-                else read(self.paths, self.stdin, self._selection, options)
-            )
+            documents: Iterable[Document | Unreadable] = read(self.paths, self.stdin, self._selection, options)
         except SourceError as error:
             raise UsageError(str(error)) from error
         if sys.stderr.isatty() and not self._arguments.quiet:
             documents = with_progress(documents, sys.stderr)
-        if again and not self._rendered and not (shared and shared.processes > 1):
+        if again and not self._rendered:
             documents = self._read = list(documents)
         return documents
 
@@ -126,21 +113,6 @@ class Manifests:
             self._texts,
             lambda remark: self.notes.update({remark: None}),
         )
-
-    def _ahead(self) -> Shared | None:
-        """Return the files for several processes; None if they are few, or if only this process can read them."""
-        jobs: int | None = self._arguments.jobs
-        if self._rendered or jobs == 1 or STDIN in self.paths or (jobs is None and self._are_few()):
-            return None
-        from webhook.cli.validate import ahead  # needed only for many files
-
-        if self._shared is None:
-            self._shared = ahead.Shared(self.paths, self._selection, jobs)
-        return self._shared
-
-    def _are_few(self) -> bool:
-        """Tell quickly that there is little to read: some named files."""
-        return all(map(os.path.isfile, self.paths)) and sum(map(os.path.getsize, self.paths)) < ENOUGH * BYTES
 
     @property
     def kept(self) -> Sequence[Document | Unreadable]:

@@ -8,9 +8,7 @@ from functools import partial
 from webhook.api.templates import pod_template
 from webhook.api.versions import find
 from webhook.budget import DOCUMENT, REVIEW, Budget, BudgetExceededError, limited
-from webhook.cli.validate.judge import Ahead
 from webhook.cli.validate.neighbours import SLICE, Neighbours
-from webhook.cli.validate.processes import in_ranges
 from webhook.cli.validate.unlooked import UNMATCHED, Unlooked
 from webhook.findings import Finding, failed, identity
 from webhook.inventory import CLAIMS, in_namespace, newest
@@ -31,16 +29,15 @@ if TYPE_CHECKING:
     from webhook.inventory.extended import ExtendedResources
     from webhook.objects import JSONObject
     from webhook.references import ReferenceFindings
-    from webhook.references.alike import Plain
     from webhook.references.lookup import Lookup
     from webhook.release import Release
     from webhook.report.model import Report
     from webhook.workloads import Locations, PodsIn
 
 _WORK: Final = 2 * DOCUMENT
-"""The work that matching selectors against devices may take in each process: some twenty seconds."""
+"""The work that matching selectors against devices may take: some twenty seconds."""
 _CHECKED: Final = DOCUMENT // 2
-"""The work that checking parameters against profiles may take in each process: some ten seconds."""
+"""The work that checking parameters against profiles may take: some ten seconds."""
 _MATCHED: Final = (*CLAIMS, "DeviceClass")
 """The kinds whose selectors are matched against devices."""
 
@@ -206,20 +203,16 @@ class References:
         if self._neighbours:
             self._neighbours.note_name(file, kind, name, namespace)
 
-    def report(self, report: Report, jobs: int | None = 1) -> list[str]:
+    def report(self, report: Report) -> list[str]:
         """Add the findings to a report, each beside the others of its file.
 
         Args:
             report: The report.
-            jobs: How many processes share the work; None to choose by its amount.
 
         Returns:
             Lines about references that were not looked up; empty if all were.
         """
-        skipped, findings = Unlooked(), list[Finding]()
-        for found_there, skipped_there in in_ranges(self._findings, list(self._documents.values()), jobs):
-            findings += found_there
-            skipped.update(skipped_there)
+        findings, skipped = self._findings()
         if findings:
             report.sort((*report.findings, *findings))
         if self._partly:
@@ -236,11 +229,11 @@ class References:
     def _has_selectors(self) -> bool:
         return any(each.obj.get("kind") in _MATCHED for each in self._documents.values())
 
-    def _findings(self, noted: Sequence[_Noted]) -> tuple[list[Finding], Unlooked]:
-        """Look up the references of some manifests; collect those that were skipped."""
+    def _findings(self) -> tuple[list[Finding], Unlooked]:
+        """Look up the references of the manifests; collect those that were skipped."""
         skipped, findings = Unlooked(), list[Finding]()
         alike: dict[int, _Alike] = {}
-        for given in noted:
+        for given in self._documents.values():
             try:
                 known = self._known(given)
                 if known is None:
@@ -269,11 +262,7 @@ class References:
             return None
         if given.errors:
             return self._found(given, context)
-        document, obj = given.document, given.obj
-        keys = document.keys if isinstance(document, Ahead) and obj is document.data else None
-        found: ReferenceFindings = context.alike.find(
-            obj, lambda: self._found(given, context), lambda: _plain(given, context), keys
-        )
+        found: ReferenceFindings = context.alike.find(given.obj, lambda: self._found(given, context))
         return found
 
     def _located(self, problems: Sequence[Problem], given: _Noted, skipped: Unlooked) -> Iterator[Finding]:
@@ -348,12 +337,6 @@ class References:
                 self._contexts[key].lists_classes = self._lists_classes
             self._around[around] = self._contexts[key]
         return self._around[around]
-
-
-def _plain(given: _Noted, context: Any) -> Plain:
-    from webhook.references.constants import plain_in  # most objects have no selectors
-
-    return plain_in(newest(given.obj), context)
 
 
 def _qualified(obj: Any) -> Iterator[str]:

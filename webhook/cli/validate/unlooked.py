@@ -45,15 +45,6 @@ class Unlooked:
         first, before = uses.get(name) or (_place(document, path) if len(uses) < _NAMED else "", 0)
         uses[name] = first, before + count
 
-    def update(self, later: Unlooked) -> None:
-        """Add the references of later manifests."""
-        self._unmatched += later._unmatched
-        for kind, uses in later._uses.items():
-            known = self._uses.setdefault(kind, {})
-            for name, (place, count) in uses.items():
-                first, before = known.get(name, (place, 0))
-                known[name] = first, before + count
-
     def kinds(self) -> set[str]:
         """Return the kinds of the objects."""
         return set(self._uses)

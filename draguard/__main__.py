@@ -1,4 +1,4 @@
-"""``python -m webhook``: the command ``draguard``."""
+"""``python -m draguard``: the command ``draguard``."""
 
 from __future__ import annotations
 
