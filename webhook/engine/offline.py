@@ -10,14 +10,15 @@ from webhook.objects import text
 from webhook.policy.change.decoding import undecodable
 from webhook.policy.change.defaults import completed, defaulted, without_defaults
 from webhook.policy.evaluation.authorizer import DENY_ALL
-from webhook.policy.evaluation.request import CREATE, UPDATE, as_stated, in_namespace, request_of
+from webhook.policy.evaluation.request import as_stated, in_namespace, request_of
 from webhook.policy.evaluation.validate import validate
-from webhook.policy.evaluation.verdict import INVALID, Verdict
+from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import kind_of
-from webhook.problem import BAD_REQUEST, ERROR, Path, Problem, aggregate, quoted
+from webhook.problem import BAD_REQUEST, ERROR, Path, Problem
 from webhook.records import NamedTuple
 from webhook.schema.decoding import UNKNOWN_FIELD
+from webhook.structural import SCHEMA
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 
 _BAD_REQUEST: Final = 400
-_UNPROCESSABLE: Final = 422
 
 
 class Change(NamedTuple):
@@ -76,30 +76,6 @@ def _validated(change: Change, authorizer: Authorizer, budget: Budget | None = N
     request = before_validation(defaulted(change.request, policies.kinds), policies.kinds)
     with limited(budget or Budget(DOCUMENT, is_offline=True)):
         return validate(request, policies, authorizer)
-
-
-def _refusals(change: Change) -> list[Problem]:
-    """List why the API server does not store a custom resource, which it decides before it asks validating policies."""
-    kinds, request = change.policies.kinds, change.request
-    custom = kinds.custom(request.kind)
-    if custom is None or request.object is None or request.operation not in {CREATE, UPDATE}:
-        return []
-    request = before_validation(defaulted(request, kinds), kinds)
-    try:
-        with limited(Budget(DOCUMENT, is_offline=True)):
-            return custom.refusals(request.object or {}, request.old_object, kinds.release, request.subresource)
-    except BudgetExceededError as error:
-        return [Problem(ERROR, "", "InternalError", Path(), str(error))]
-
-
-def _unstored(change: Change, refusals: Sequence[Problem]) -> Verdict:
-    """Return the verdict on a custom resource that the API server does not store."""
-    causes = tuple(str(each) for each in refusals)
-    kind, name = change.request.kind, quoted(change.request.shown_name)
-    message = f"{kind.kind}.{kind.group} {name} is invalid: {aggregate(causes)}"
-    return Verdict(
-        allowed=False, code=_UNPROCESSABLE, reason=INVALID, message=message, causes=causes, object=change.request.object
-    )
 
 
 class Sender:
@@ -182,7 +158,16 @@ class Sender:
 
     def refusals(self, change: Change) -> list[Problem]:
         """List why the API server does not store a custom resource, so that no validating policy is asked about it."""
-        return _refusals(change)
+        kinds, request = change.policies.kinds, change.request
+        custom = kinds.custom(request.kind)
+        if custom is None or request.object is None:
+            return []
+        request = before_validation(defaulted(request, kinds), kinds)
+        try:
+            with limited(Budget(DOCUMENT, is_offline=True)):
+                return custom.refusals(request.object or {}, request.old_object, kinds.release, request.subresource)
+        except BudgetExceededError as error:
+            return [Problem(ERROR, SCHEMA, "InternalError", Path(), str(error))]
 
     def validate(self, change: Change) -> Verdict:
         """Evaluate the validating policies for an object that mutating policies have admitted."""
@@ -247,9 +232,6 @@ def evaluate(
         )
     change = _changed(request, policies, authorizer, budget=budget)
     verdict = change.mutation.verdict
-    refusals = [each for each in _refusals(change) if each.level == ERROR] if verdict.allowed else []
-    if refusals:
-        verdict = _unstored(change, refusals).after(verdict)
-    elif verdict.allowed:
+    if verdict.allowed:
         verdict = _validated(change, authorizer, budget).after(verdict)
     return verdict._replace(object=change.manifest)

@@ -15,6 +15,7 @@ from webhook.records import NamedTuple
 from webhook.schema import STATUS
 from webhook.schema.decoding import STRICT, UNKNOWN_FIELD
 from webhook.spelling import nearest
+from webhook.structural import SCHEMA
 from webhook.structural.comparison import ABSENT
 from webhook.structural.decoding import decoded, defaulted
 from webhook.structural.schema import Structural
@@ -108,7 +109,8 @@ class CustomVersion:
             found = [*by_schema(obj, self.schema, release, before), *self._scale_problems(obj, "specReplicasPath")]
         found += [*self._scale_problems(obj, "statusReplicasPath"), *self._scale_problems(obj, "labelSelectorPath")]
         found += repeated_items(obj, self.schema, before)
-        return [*found, *by_rules(obj, self.schema, release, found, before, is_resource=True)]
+        found += by_rules(obj, self.schema, release, found, before, is_resource=True)
+        return [each if each.rule else each.named(SCHEMA) for each in found]
 
     def _refusals_of_status(self, obj: JSONObject, old: JSONObject | None, release: Release) -> list[Problem]:
         schema = self.schema.properties.get(STATUS)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Final
 
+    from webhook.release import Release
     from webhook.schema.derive.shape import Shape
     from webhook.structural.schema import Structural
 
@@ -62,22 +63,22 @@ class SchemaStructure(Structure):
         self.name, self.is_atomic = name, _is_atomic(schema)
         self._schema = schema
         self._known: dict[str, Shape | None] = dict(_OF_OBJECTS) if is_resource or schema.is_embedded else {}
-        self._is_open = schema.preserves_unknown or not schema.properties
+        self.is_open, self.is_pruned = schema.preserves_unknown, True
         self.field = self._field
 
     def _field(self, name: str) -> Shape | None:
         if name not in self._known:
             schema = self._schema.properties.get(name)
             if schema is None:
-                return Anything() if self._is_open else None
+                return Anything() if self.is_open else None
             self._known[name] = shape_of(schema, f"{self.name}.{name}")
         return self._known[name]
 
-    def fields(self) -> Iterator[tuple[str, Shape]]:
+    def fields(self, _release: Release | None = None) -> Iterator[tuple[str, Shape]]:
         """List the fields that expressions can read."""
         for name in self._known.keys() | self._schema.properties.keys():
             shape = self._field(name)
-            if shape is not None and not isinstance(shape, Anything):
+            if shape is not None and shape != Anything():
                 yield name, shape
 
 
@@ -93,13 +94,13 @@ def shape_of(schema: Structural, name: str) -> Shape:
     if schema.type == "object":
         if schema.values is not None and not schema.properties:
             return MapOf(shape_of(schema.values, f"{name}.@elem"), _is_atomic(schema))
-        return SchemaStructure(schema, name)
+        return SchemaStructure(schema, name) if schema.properties else Anything(is_object=True)
     if schema.type == "array" and schema.items is not None:
         keys = tuple((key, _default(schema.items, key)) for key in schema.list_map_keys)
         return ListOf(shape_of(schema.items, f"{name}.@idx"), _MERGING.get(schema.list_type, ATOMIC), keys)
     if schema.type == "string":
-        return Scalar(_TEXTS.get(text(schema.stated, "format"), STRING))
-    return Scalar(_SCALARS[schema.type]) if schema.type in _SCALARS else Anything()
+        return Scalar(_TEXTS.get(text(schema.stated, "format"), STRING), nullable=schema.nullable)
+    return Scalar(_SCALARS[schema.type], nullable=schema.nullable) if schema.type in _SCALARS else Anything()
 
 
 def _is_atomic(schema: Structural) -> bool:

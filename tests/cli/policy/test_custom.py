@@ -147,16 +147,16 @@ def test_an_object_that_the_schema_refuses_reaches_no_policy(
 
 @pytest.mark.parametrize("where", ["policies", "before", "after", "cluster"])
 def test_definitions_may_be_anywhere(where: str, write: Callable[..., Path]) -> None:
-    policies, wrong, nothing = validating("object.spec.size == 4"), gadget("{mode: fast}"), {"kind": "List", "items": []}
+    policies, wrong = validating("object.spec.size == 4"), gadget("{mode: fast}")
     folder = write(
         policies=[*policies, *([DEFINITION] if where == "policies" else [])],
         gadgets=[DEFINITION, wrong, gadget()] if where == "before" else [wrong, gadget()],
-        others=[DEFINITION] if where == "after" else [nothing],
-        cluster=[DEFINITION] if where == "cluster" else [nothing],
+        others=[DEFINITION],
     )
-    files = [folder / f"{name}.yaml" for name in ("gadgets", "others")]
-    found = findings("validate", "--policies", folder / "policies.yaml", "--cluster", folder / "cluster.yaml", *files)
-    assert [each["rule"] for each in found if each["level"] == "error"][0::2] == ["enum", "policy"]
+    others = folder / "others.yaml"
+    options: list[str | Path] = [others] if where == "after" else ["--cluster", others] if where == "cluster" else []
+    found = findings("validate", "--policies", folder / "policies.yaml", folder / "gadgets.yaml", *options)
+    assert [each["rule"] for each in found] == ["enum", "schema", "policy"]
 
 
 def test_without_a_definition_objects_reach_policies_as_they_are(write: Callable[..., Path]) -> None:
@@ -194,14 +194,30 @@ class TestStatus:
             new=[gadget("{size: 5}", status={"phase": "New"})],
             old=[gadget("{size: 4}", status={"phase": "Old"})],
         )
-        paths = ["--policies", folder / "policies.yaml", "--old", folder / "old.yaml", folder / "new.yaml"]
-        assert not findings("validate", *options, *paths)
+        paths: list[str | Path] = [
+            "--policies",
+            folder / "policies.yaml",
+            "--old",
+            folder / "old.yaml",
+            folder / "new.yaml",
+        ]
+        assert not findings("validate", *options, *paths, folder / "new.yaml")
 
 
 def test_rules_of_transitions_compare_with_the_stored_object(write: Callable[..., Path]) -> None:
-    folder = write(policies=[*validating("true"), DEFINITION], new=[gadget("{size: 4}")], old=[gadget("{owner: jane}")])
-    paths = ["--policies", folder / "policies.yaml", "--old", folder / "old.yaml", folder / "new.yaml"]
-    assert [each["message"] for each in findings("validate", *paths)] == ["Invalid value: owner is immutable"]
+    folder = write(
+        policies=[*validating("has(object.spec)"), DEFINITION], new=[gadget("{size: 4}")], old=[gadget("{owner: jane}")]
+    )
+    paths: list[str | Path] = [
+        "--policies",
+        folder / "policies.yaml",
+        "--old",
+        folder / "old.yaml",
+        folder / "new.yaml",
+    ]
+    assert [each["message"] for each in findings("validate", *paths, folder / "new.yaml")] == [
+        "Invalid value: owner is immutable"
+    ]
 
 
 class TestParameters:
@@ -215,26 +231,27 @@ class TestParameters:
 
     @pytest.mark.parametrize("spec", [{"sise": 1}, {"size": "x"}])
     def test_those_that_the_schema_refuses_are_none(self, spec: dict[str, Any], write: Callable[..., Path]) -> None:
-        policies = validating("true", paramKind=KIND)
+        policies = validating("has(object.spec)", paramKind=KIND)
         folder = write(policies=[*policies, DEFINITION, self.LIMIT | {"spec": spec}], gadget=[gadget()])
         found = findings("validate", "--policies", folder / "policies.yaml", folder / "gadget.yaml")
         assert {each["file"].rpartition("/")[2] for each in found} == {"policies.yaml", "gadget.yaml"}
         assert "no params found" in found[-1]["message"]
 
 
-class TestMutations:
-    CHANGES = [
-        ("Object{spec: Object.spec{size: 5, labels: {'a': 'b'}}}", "{labels: {c: d}}", {"size": 5, "labels/a": "b"}),
-        ("Object{spec: Object.spec{tags: ['new']}}", "{tags: [old]}", {"tags/1": "new"}),
-        (
-            "Object{spec: Object.spec{ports: [Object.spec.ports{name: 'a', port: 2}]}}",
-            "{ports: [{name: a, port: 1}]}",
-            {"ports/0/port": 2},
-        ),
-        ("[JSONPatch{op: 'add', path: '/spec/unknown', value: 'x'}]", "{}", {}),
-        ("[JSONPatch{op: 'add', path: '/spec/mode', value: 'auto'}]", "{}", {"mode": "auto"}),
-    ]
+CHANGES = [
+    ("Object{spec: Object.spec{size: 5, labels: {'a': 'b'}}}", "{labels: {c: d}}", {"size": 5, "labels/a": "b"}),
+    ("Object{spec: Object.spec{tags: ['new']}}", "{tags: [old]}", {"tags/1": "new"}),
+    (
+        "Object{spec: Object.spec{ports: [Object.spec.ports{name: 'a', port: 2}]}}",
+        "{ports: [{name: a, port: 1}]}",
+        {"ports/0/port": 2},
+    ),
+    ("[JSONPatch{op: 'add', path: '/spec/unknown', value: 'x'}]", "{}", {}),
+    ("[JSONPatch{op: 'add', path: '/spec/mode', value: 'auto'}]", "{}", {"mode": "auto"}),
+]
 
+
+class TestMutations:
     @pytest.mark.parametrize(("expression", "spec", "changes"), CHANGES)
     def test_they_merge_by_the_schema(
         self, expression: str, spec: str, changes: dict[str, Any], write: Callable[..., Path]
@@ -296,10 +313,8 @@ RULES = [
 
 
 @pytest.mark.parametrize(("fields", "expected"), RULES)
-def test_rules_are_compared_with_definitions(
-    fields: dict[str, Any], expected: str, write: Callable[..., Path]
-) -> None:
-    policies = validating("true")
+def test_rules_are_compared_with_definitions(fields: dict[str, Any], expected: str, write: Callable[..., Path]) -> None:
+    policies = validating("has(object.spec)")
     policies[0]["spec"]["matchConstraints"]["resourceRules"][0].update(fields)
     folder = write(policies=[*policies, DEFINITION])
     found = [each["message"] for each in findings("policy", "check", folder / "policies.yaml")]
@@ -317,28 +332,35 @@ PARAM_KINDS = [
 def test_param_kinds_are_compared_with_definitions(
     version: str, kind: str, expected: str, write: Callable[..., Path]
 ) -> None:
-    policies = validating("true", paramKind={"apiVersion": version, "kind": kind})
+    policies = validating("has(object.spec)", paramKind={"apiVersion": version, "kind": kind})
     folder = write(policies=[*policies, DEFINITION])
     found = [each["message"] for each in findings("policy", "check", folder / "policies.yaml")]
     assert found == ([f"{expected}: the policy always fails"] if expected else [])
 
 
+CHANGED = "the API server refuses the object as the policies have changed it"
 SUITES = [
-    ("{}", True, ""),
-    ("{size: 4}", False, "refused"),
-    ("{size: x}", False, "spec.size in body must be of type integer"),
+    ("{}", "", ""),
+    ("{size: 4}", "", "refused"),
+    ("{size: null}", "Object{spec: Object.spec{owner: 'jane'}}", ""),
+    ("{}", "Object{spec: Object.spec{size: 11}}", CHANGED),
+    ("{sise: 1}", "", "the API server drops or refuses it, so that no policy reads it"),
 ]
 
 
-@pytest.mark.parametrize(("spec", "allowed", "message"), SUITES)
+@pytest.mark.parametrize(("spec", "change", "message"), SUITES)
 def test_suites_use_the_definitions_of_their_context(
-    spec: str, allowed: bool, message: str, write: Callable[..., Path]
+    spec: str, change: str, message: str, write: Callable[..., Path]
 ) -> None:
-    expected = {"allowed": allowed, **({"message": message} if message == "refused" else {})}
-    case = {"name": "a", "object": gadget(spec), "expect": expected}
-    folder = write(policies=validating("object.spec.size == 3"), tests=[{"context": [DEFINITION], "cases": [case]}])
-    assert not findings("policy", "test", folder)
-    wrong = case | {"expect": {"allowed": not allowed}}
-    folder = write(tests=[{"context": [DEFINITION], "cases": [wrong]}])
-    (found,) = findings("policy", "test", folder)
-    assert message in found["message"]
+    case = {"name": "a", "object": gadget(spec), "expect": {"allowed": True}}
+    policies = validating("object.spec.size != 4") + (mutating(change) if change else [])
+    folder = write(policies=policies, tests=[{"context": [DEFINITION], "cases": [case]}])
+    found = [each for each in findings("policy", "test", folder) if each["rule"] in {"case", "suite"}]
+    assert bool(found) is bool(message)
+    assert message in str(found)
+
+
+def test_a_patch_that_adds_an_unknown_field_does_nothing(write: Callable[..., Path]) -> None:
+    folder = write(policies=[*mutating("[JSONPatch{op: 'add', path: '/spec/sise', value: 1}]"), DEFINITION])
+    (found,) = findings("policy", "check", folder / "policies.yaml")
+    assert (found["rule"], found["hint"]) == ("unknown-field", 'did you mean "size"?')
