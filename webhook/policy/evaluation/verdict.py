@@ -88,6 +88,7 @@ class Verdict(NamedTuple):
         object: The object as policies changed it.
         notes: Facts that cannot be known without a cluster, and the assumptions made instead.
         cost: The cost of all their expressions, in the API server's units.
+        is_of_plugin: Whether another admission plugin refuses the request.
     """
 
     allowed: bool
@@ -101,6 +102,7 @@ class Verdict(NamedTuple):
     object: Any = None
     notes: tuple[str, ...] = ()
     cost: int = 0
+    is_of_plugin: bool = False
 
     def after(self, earlier: Verdict) -> Verdict:
         """Combine this verdict with an earlier one of other policies for the request."""
