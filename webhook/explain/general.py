@@ -146,7 +146,7 @@ OF_POLICIES: Mapping[str, str] = {
         "A mutation makes a small valid object one that the API server refuses without further changes.",
         "Other mutating policies are tried together with it. It is not reported where one with parameters may apply.",
     ),
-    "fails-on-valid": "An expression ends with an error for a small object that the API server accepts.",
+    "fails-on-valid": "An expression, a change or a message fails for a small object that the API server accepts.",
     "over-cost": "An expression costs more than the API server allows, whatever the object is.",
 }
 """Rules of ``draguard policy check`` about policies and bindings."""
