@@ -126,7 +126,7 @@ class CustomVersion:
         if value is None or isinstance(value, dict | list):  # the schema says of what type it must be
             return
         wanted = "string" if name == "labelSelectorPath" else "int64"
-        got, printed = _GO_TYPES[type(value)]
+        got, printed = next(go for type_, go in _GO_TYPES.items() if isinstance(value, type_))
         fault = ""
         if got != wanted:
             fault = f"{stated} accessor error: {printed(value)} is of the type {got}, expected {wanted}"
