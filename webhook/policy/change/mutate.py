@@ -28,6 +28,7 @@ from webhook.policy.evaluation.params import ConfigurationError
 from webhook.policy.evaluation.request import DELETE, UPDATE
 from webhook.policy.evaluation.session import Session
 from webhook.policy.evaluation.verdict import INVALID, Decision, Verdict
+from webhook.policy.manifest.kinds import kind_of
 from webhook.policy.manifest.model import DENY, MUTATING, WARN
 from webhook.problem import BAD_REQUEST, quoted
 from webhook.schema.derive.plain import plain
@@ -272,7 +273,7 @@ class _Mutator:
     def _as_decoded(self, obj: JSONObject | None) -> JSONObject | None:
         """Return an object as expressions see it: after each change, the API server decodes it and sets defaults."""
         if obj is None or obj is self._sent or schema_of(text(obj, "apiVersion"), text(obj, "kind")) is None:
-            return obj
+            return obj  # custom resources are completed whenever they change
         if obj is not self._decoded[0]:
             self._decoded = obj, with_defaults(obj, self._session.policies.release)
         return self._decoded[1]
@@ -352,7 +353,8 @@ def _changed(
         DecodingError: The mutated object cannot be decoded.
     """
     api_version, kind = text(obj, "apiVersion"), text(obj, "kind")
-    schema = schema_of(api_version, kind)
+    schema = policies.kinds.schema_of(kind_of(api_version, kind))
+    custom = policies.kinds.custom(kind_of(api_version, kind))
     natives = Natives((obj, *bindings.values()))
     try:
         if current().is_offline:  # a review has a deadline
@@ -360,7 +362,7 @@ def _changed(
         if mutation.patch_type == "JSONPatch":
             changed = with_identity(_patched(obj, bindings["object"], value, natives), obj)
             expect_decodable(changed, obj, policies)
-            if schema and _has_null(changed):
+            if schema and not custom and _has_null(changed):
                 changed = without_nulls(changed, schema)
         else:
             if schema is None:
@@ -368,14 +370,14 @@ def _changed(
                     f"draguard does not know how {kind} of {api_version} is made, and cannot merge into it"
                 )
             configuration = _configuration(obj, value, natives)
-            changed = _merged(obj, configuration, schema, policies.release)
+            changed = _merged(obj, configuration, schema, policies.release, is_custom=custom is not None)
     except BudgetExceededError as error:
         if not current().is_offline:
             raise
         raise MutationError(str(error)) from None
     except (MismatchError, EvaluationError) as error:
         raise MutationError(f"type mismatch: {error}" if isinstance(error, MismatchError) else str(error)) from None
-    return changed
+    return custom.completed(changed, policies.release) if custom else changed
 
 
 def _configuration(obj: JSONObject, value: Struct, natives: Natives) -> JSONObject:
@@ -383,14 +385,16 @@ def _configuration(obj: JSONObject, value: Struct, natives: Natives) -> JSONObje
     return configuration_of(value, natives) | {"apiVersion": obj["apiVersion"], "kind": obj["kind"]}
 
 
-def _merged(obj: JSONObject, configuration: JSONObject, schema: Structure, release: Release) -> JSONObject:
+def _merged(
+    obj: JSONObject, configuration: JSONObject, schema: Structure, release: Release, *, is_custom: bool
+) -> JSONObject:
     fits = plain(schema)
     is_plain = fits(configuration) and fits(obj)
     try:
         changed = apply(obj, configuration, schema, duplicates=release >= _DUPLICATES_SINCE, is_plain=is_plain)
     except MergeError as error:
         raise MutationError(f"error applying patch: {error}") from None
-    if is_plain:
+    if is_plain or is_custom:
         return changed
     try:
         expect_whole_numbers(configuration, schema)
