@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webhook.explain.examples import example
-from webhook.explain.facts import span
 from webhook.explain.places import kinds, rules
+from webhook.release import span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

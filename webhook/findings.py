@@ -25,9 +25,6 @@ TOO_MANY_FINDINGS = "too-many-findings"
 INTERNAL = "internal-error"
 """The rule for objects on which draguard itself failed."""
 
-NOTE = "note"
-"""The level of findings that neither refuse a request nor warn its user, such as those for the audit log."""
-
 
 class Identity(NamedTuple):
     """The identity of an object; missing parts are empty."""

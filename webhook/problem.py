@@ -27,6 +27,8 @@ ERROR = "error"
 """The API server refuses the object."""
 WARNING = "warning"
 """The API server accepts the object, but it cannot work, or not as written."""
+NOTE = "note"
+"""The object is legal and may be intended; nobody is refused or warned."""
 
 BAD_REQUEST = "BadRequest"
 DUPLICATE = "FieldValueDuplicate"

@@ -100,14 +100,6 @@ class TestRelease:
 
     WORKFLOW: dict[str, Any] = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8"))
 
-    def test_what_it_uses_is_pinned_and_no_job_may_do_more_than_it_says(self) -> None:
-        jobs = self.WORKFLOW["jobs"].values()
-        used = [step["uses"] for job in jobs for step in job["steps"] if "uses" in step]
-        assert used
-        assert all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", name) for name in used)
-        assert self.WORKFLOW["permissions"] == {}
-        assert all("permissions" in job and "timeout-minutes" in job for job in jobs)
-
     def test_its_chart_names_the_image_by_its_digest(self) -> None:
         (step,) = (step for step in self.WORKFLOW["jobs"]["release"]["steps"] if "digest" in step.get("run", ""))
         (pattern,) = re.findall(r"s/\^(.+?)\$/", step["run"])

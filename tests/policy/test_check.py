@@ -9,9 +9,13 @@ import pytest
 from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, PODS, POLICY, binding, mutating, policy
 from webhook.api.versions import NEWEST
 from webhook.cel.kubernetes.environments import CALL_LIMIT
+from webhook.policy.manifest.kinds import Kinds
+from webhook.policy.manifest.model import policy_of
 from webhook.policy.tools.check import check_policies
+from webhook.policy.tools.typecheck import kinds_to_check
 from webhook.release import Release
 
+DEPLOYMENTS = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["deployments"]}
 CLAIMS = {"apiGroups": ["resource.k8s.io"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["resourceclaims"]}
 
 
@@ -308,8 +312,14 @@ def test_types_are_checked(expression: str, rules: list[dict[str, Any]], fields:
 @pytest.mark.parametrize(
     ("expression", "rules", "fields"),
     [
-        ("object.spec.containers.all(c, c.resources.limits.memory == '1Gi')", [PODS], {}),
         ("object.spec.nodename == 'a'", [PODS | {"apiVersions": ["*"]}], {}),
+        ("object.spec.strategy.rollingUpdate.maxSurge == '25%'", [DEPLOYMENTS], {}),
+        ("variables.n", [PODS], {"variables": [{"name": "n", "expression": "has(object.spec.overhead.cpu)"}]}),
+        (
+            "variables.n.size() > 0",
+            [PODS],
+            {"variables": [{"name": "n", "expression": "object.spec.containers + object.spec.initContainers"}]},
+        ),
         ("object.spec.nodename == 'a'", [PODS | {"resources": ["pods/status"]}], {}),
         ("params.data.a == 1", [PODS], {"paramKind": {"apiVersion": "example.com/v1", "kind": "Quota"}}),
         ("variables.n == 1", [PODS], {"variables": [{"name": "n", "expression": "object.spec.priority"}]}),
@@ -318,6 +328,69 @@ def test_types_are_checked(expression: str, rules: list[dict[str, Any]], fields:
 )
 def test_what_may_be_right_is_not_found(expression: str, rules: list[dict[str, Any]], fields: dict[str, Any]) -> None:
     assert "type-check" not in [rule for rule, _, _ in found(expression, rules=rules, **fields)]
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        ("object.spec.containers[0].resources.limits.cpu == '1'", "undefined field 'limits'"),
+        ("has(object.spec.overhead)", "undefined field 'overhead'"),
+        ("object.spec.volumes.all(v, has(v.emptyDir.sizeLimit))", "undefined field 'sizeLimit'"),
+        (
+            "authorizer.requestResource.check('get').allowed()",
+            "unexpected failed resolution of 'kubernetes.authorization.Authorizer'",
+        ),
+    ],
+)
+def test_what_the_api_server_states_of_a_policy_that_works_is_a_note(expression: str, text: str) -> None:
+    (finding,) = check_policies([policy(validations=[{"expression": expression}], rules=[PODS]), binding()]).findings
+    assert (finding.problem.level, finding.problem.rule) == ("note", "type-check")
+    assert finding.problem.message.startswith("/v1, Kind=Pod: ERROR: <input>:1:")
+    assert text in finding.problem.message
+
+
+@pytest.mark.parametrize(
+    ("expression", "rules", "text"),
+    [
+        (
+            "(object.spec.containers + object.spec.initContainers).size() > 0",
+            PODS,
+            "'_+_' applied to '(list(PodN.spec.containers.@idx), list(PodN.spec.initContainers.@idx))'",
+        ),
+        ("object.metadata.labels == object.spec", PODS, "'_==_' applied to '(map(string, string), PodN.spec)'"),
+        (
+            "object.spec.devices.config[0].opaque.parameters.a == 1",
+            CLAIMS,
+            "undefined field 'a'",
+        ),
+    ],
+)
+def test_types_have_the_names_of_their_paths(expression: str, rules: dict[str, Any], text: str) -> None:
+    ((rule, _, message),) = found(expression, rules=[rules])
+    assert (rule, text in message) == ("type-check", True), message
+
+
+@pytest.mark.parametrize(
+    ("rules", "kinds"),
+    [
+        ([PODS | {"resources": ["events"]}], ["/v1, Kind=Event", "events.k8s.io/v1, Kind=Event"]),
+        ([PODS | {"apiGroups": [""], "resources": ["deployments"]}], ["apps/v1, Kind=Deployment"]),
+        ([DEPLOYMENTS, PODS | {"apiGroups": ["*"]}, CLAIMS | {"apiVersions": ["v1*"]}], ["apps/v1, Kind=Deployment"]),
+        ([PODS | {"resources": ["pods", "pods/status", "*"]}], ["/v1, Kind=Pod"]),
+    ],
+)
+def test_kinds_are_found_as_by_the_api_server(rules: list[dict[str, Any]], kinds: list[str]) -> None:
+    read = policy_of(policy(rules=rules), None)
+    assert [str(each) for each in kinds_to_check(read, Kinds())] == kinds
+
+
+def test_the_eleventh_kind_of_a_rule_and_later_rules_are_not_checked() -> None:
+    names = ["configmaps", "endpoints", "limitranges", "nodes", "persistentvolumeclaims", "persistentvolumes", "pods"]
+    names += ["podtemplates", "replicationcontrollers", "resourcequotas", "secrets", "services"]
+    read = policy_of(policy(rules=[PODS | {"resources": names}, DEPLOYMENTS]), None)
+    kinds = [each.kind for each in kinds_to_check(read, Kinds())]
+    assert len(kinds) == 10
+    assert {"Secret", "Service", "Deployment"}.isdisjoint(kinds)
 
 
 def test_a_variable_that_does_not_fit_is_found_once() -> None:

@@ -281,3 +281,69 @@ def test_nodes_with_the_same_cause_are_counted_together() -> None:
     claim["spec"]["devices"]["requests"].append({**first, "name": "s"})
     text = reason(*on("a"), *on("b", 2), clusters.allocated("held", "b"), claim)
     assert text.startswith("2 nodes cannot meet all requests together: ")
+
+
+def test_an_alternative_that_cannot_be_met_is_no_reason_if_another_can() -> None:
+    claim = asking()
+    (first,) = claim["spec"]["devices"]["requests"]
+    several = [{"name": "many", "deviceClassName": "gpu", "count": 4}, {"name": "one", "deviceClassName": "gpu"}]
+    claim["spec"]["devices"]["requests"] = [{"name": "r", "firstAvailable": several}, {**first, "name": "s"}]
+    assert reason(*on("a"), claim) == "1 node cannot meet all requests together"
+
+
+def test_all_devices_are_those_with_enough_capacity() -> None:
+    made = clusters.devices("a", 2, allowMultipleAllocations=True)
+    for each, size in zip(made["spec"]["devices"], ("2Gi", "3Gi"), strict=True):
+        each["capacity"] = {"memory": {"value": size}}
+    claim = asking(allocationMode="All", capacity={"requests": {"memory": "4Gi"}})
+    lack = "capacity memory: a device has 2Gi, 4Gi is wanted"
+    assert reason(clusters.node("a"), made, claim) == f"no node has a suitable device for request r: {lack}"
+
+
+@pytest.mark.parametrize(
+    ("constraint", "values", "text"),
+    [
+        ("matchAttribute", (["a", "b"], ["b", "c"], ["c", "a"]), "3 devices with the same {} for request r: at most 2"),
+        (
+            "distinctAttribute",
+            (["a", "b"], ["b", "c"], ["c", "a"]),
+            "3 devices with different {} for request r: at most 1",
+        ),
+        ("distinctAttribute", (["a"], ["a"], ["b"]), "3 devices with different {} for request r: at most 2"),
+    ],
+)
+def test_constraints_on_lists_count_the_devices_that_go_together(
+    constraint: str, values: tuple[list[str], ...], text: str
+) -> None:
+    made = clusters.devices("a", 3)
+    for each, value in zip(made["spec"]["devices"], values, strict=True):
+        each["attributes"] = {"roots": {"strings": value}}
+    claim = asking(count=3)
+    claim["spec"]["devices"]["constraints"] = [{constraint: "gpu.example.com/roots"}]
+    objects = [clusters.device_class(), clusters.node("a"), made, claim]
+    gates = {"DRAListTypeAttributes": True}
+    pods = [clusters.pod(claims={"gpu": "c"})]
+    (answer,) = simulate(objects, pods, kubernetes="1.37", feature_gates=gates)
+    (without,) = simulate(objects, pods, kubernetes="1.37")
+    assert without["why"]["reason"].endswith("gpu.example.com/roots is of an unknown type")
+    assert answer["why"]["reason"].startswith(f"no node has {text.format('gpu.example.com/roots')}")
+
+
+def test_devices_of_other_compatibility_groups() -> None:
+    made = clusters.devices("a", 2)
+    for each, group in zip(made["spec"]["devices"], "xy", strict=True):
+        drawn = {"counterSet": "s", "counters": {"slots": {"value": "1"}}, "compatibilityGroups": [group]}
+        each["consumesCounters"] = [drawn]
+    made["spec"]["pool"]["resourceSliceCount"] = 2
+    sets = [{"name": "s", "counters": {"slots": {"value": "2"}}}]
+    spec = {**made["spec"], "devices": None, "sharedCounters": sets}
+    held = clusters.allocated("held", "a")
+    held["status"]["allocation"]["devices"]["results"][0]["compatibilityGroups"] = {"s": {"groups": ["x"]}}
+    counters = {"kind": "ResourceSlice", "metadata": {"name": "sets"}, "spec": spec}
+    objects = [clusters.device_class(), clusters.node("a"), made, counters, held, asking()]
+    gates = {"DRADeviceCompatibilityGroups": True}
+    pods = [clusters.pod(claims={"gpu": "c"})]
+    (answer,) = simulate(objects, pods, kubernetes="1.37", feature_gates=gates)
+    text = "devices in use draw on the same counters and have no compatibility group in common"
+    assert answer["why"]["reason"].endswith(text)
+    assert [each["claim"] for each in answer["why"]["nodes"][0]["requests"][0]["heldBy"]] == ["default/held"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.simulation.clusters import allocated, claim, device_class, devices, node, pod
+from tests.simulation.clusters import allocated, claim, device_class, devices, node, pod, template
 from webhook import simulate
 
 if TYPE_CHECKING:
@@ -77,3 +77,57 @@ def test_in_1_36_a_container_must_use_a_claim_with_mapped_devices(is_used: bool)
     assert (result["node"] == "a") == is_used
     if not is_used:
         assert "claim c: node-allocatable resource claim not referenced by any" in result["condition"]["message"]
+
+
+BY_CAPACITY: JSONObject = {"allowMultipleAllocations": True, "capacity": {"cpus": {"value": "16"}}}
+MAPPED: dict[str, JSONObject] = {
+    "1.36": {"nodeAllocatableResourceMappings": {"cpu": {"capacityKey": "cpus"}}},
+    "1.37": {"nodeAllocatableResources": {"cpu": {"mapping": {"capacityKey": "cpus", "capacityMultiplier": "1"}}}},
+}
+
+
+def why(release: str, *pods: JSONObject, template_of: JSONObject, around: tuple[JSONObject, ...] = ()) -> JSONObject:
+    around = (device_class(), node("a"), devices("a", 1, **BY_CAPACITY, **MAPPED[release]), template_of, *around)
+    found: JSONObject = simulate(around, list(pods), kubernetes=release, feature_gates=GATES)[-1]["why"]
+    return found
+
+
+@pytest.mark.parametrize("release", MAPPED)
+def test_the_reason_is_what_the_node_lacks_and_what_devices_take_of_it(release: str) -> None:
+    asked = template("t", capacity={"requests": {"cpus": "10"}})
+    found = why(release, pod(claims={"gpu": "t"}, requests={"cpu": "1"}), template_of=asked)
+    (group,) = found["nodes"]
+    lack = "cpu 11 wanted (10 of them by request r), 8 of 8 free"
+    assert (group["reasons"], group["details"], group["byDevices"]) == (["Insufficient cpu"], [lack], False)
+    assert found["reason"] == f"1 node has too little cpu: {lack}"
+    help_ = [each["change"] for each in found["help"]]
+    assert "with cpus 5 in place of 10 in request r" in help_
+    assert "without the feature gate DRANodeAllocatableResources" in help_
+
+
+@pytest.mark.parametrize("release", MAPPED)
+def test_the_pod_that_uses_the_node_is_named_and_its_release_helps(release: str) -> None:
+    asked = template("t", capacity={"requests": {"cpus": "6"}})
+    pods = [pod(name, claims={"gpu": "t"}, requests={"cpu": "1"}) for name in ("first", "second")]
+    found = why(release, *pods, template_of=asked)
+    free = "cpu 7 wanted (6 of them by request r), 1 of 8 free"
+    assert found["nodes"][0]["details"] == [free, "pod default/first uses cpu 7"]
+    help_ = [each["change"] for each in found["help"]]
+    assert any("claim default/first-gpu-XXXXX is released (pod first)" in each for each in help_), help_
+
+
+def test_less_cpu_for_the_containers_helps_beside_what_devices_take() -> None:
+    asked = template("t", capacity={"requests": {"cpus": "6"}})
+    found = why("1.36", pod(claims={"gpu": "t"}, requests={"cpu": "4"}), template_of=asked)
+    assert "with cpu 2 in place of 4" in [each["change"] for each in found["help"]]
+
+
+def test_devices_of_pods_that_run_take_of_their_node() -> None:
+    held = allocated("held", "a", "d0", "old")
+    held["status"]["allocation"]["devices"]["results"][0] |= {"shareID": "s", "consumedCapacity": {"cpus": "6"}}
+    old = pod("old", {"gpu": "held"}, nodeName="a")
+    old |= {"metadata": {"name": "old", "uid": "UID:old"}, "status": {"phase": "Running"}}
+    asked = template("t", capacity={"requests": {"cpus": "3"}})
+    found = why("1.36", pod(claims={"gpu": "t"}), template_of=asked, around=(held, old))
+    details = ["cpu 3 wanted (3 of them by request r), 2 of 8 free", "pod default/old uses cpu 6"]
+    assert found["nodes"][0]["details"] == details

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webhook.allocation.constraints import Match
+from webhook.allocation.constraints import UNKNOWN, Match
 from webhook.allocation.demand import Stop
 from webhook.allocation.devices import quantity_text
 
@@ -119,7 +119,9 @@ def _listed(values: Any) -> str:
 
 
 def _written(value: Value) -> str:
-    return " or ".join(sorted(str(each) for _, each in value)) if isinstance(value, frozenset) else str(value[1])
+    if isinstance(value, frozenset):
+        return " or ".join(sorted(str(each) for _, each in value))
+    return "of an unknown type" if value == UNKNOWN else str(value[1])
 
 
 def _of_devices(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:

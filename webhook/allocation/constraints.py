@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _SCALARS: Final = ("string", "int", "bool", "version")
 _LISTS: Final = (("ints", "int"), ("bools", "bool"), ("strings", "string"), ("versions", "version"))
-_UNKNOWN: Final = ("unknown", None)
+UNKNOWN: Final = ("unknown", None)
 """The value of an attribute whose type is not known to the implementation."""
 
 Value = tuple[str, Any] | frozenset[tuple[str, Any]]
@@ -57,7 +57,7 @@ class Attribute:
             if value is not None:
                 found = (kind, value)
                 return frozenset({found}) if self._with_lists else found
-        return _UNKNOWN
+        return UNKNOWN
 
 
 class Match:
@@ -76,7 +76,7 @@ class Match:
             return False
         if self.number == 0:
             self.value = value
-        elif value == _UNKNOWN or value != self.value:
+        elif value == UNKNOWN or value != self.value:
             return False
         self.number += 1
         return True
@@ -148,7 +148,7 @@ class Distinct:
         return value
 
     def _is_distinct(self, value: Value) -> bool:
-        return not self.values or (value != _UNKNOWN and value not in self.values.values())
+        return not self.values or (value != UNKNOWN and value not in self.values.values())
 
     def remove(self, request: str) -> None:
         """Remove a device; the request is forgotten even if it has other devices."""
@@ -175,7 +175,7 @@ class DistinctDevices(Distinct):
     __slots__ = ()
 
     def _comparable(self, value: Value, device: int) -> Value:
-        return value if value == _UNKNOWN else ("device", device)
+        return value if value == UNKNOWN else ("device", device)
 
 
 class DistinctLists(Distinct):

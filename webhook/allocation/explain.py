@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from webhook.allocation.constraints import Match
+from collections import Counter
+from itertools import chain
+
+from webhook.allocation.compatibility import Common
+from webhook.allocation.constraints import UNKNOWN, Distinct, DistinctDevices, Match
 from webhook.allocation.demand import Stop
 from webhook.allocation.devices import quantity_text
 from webhook.allocation.drawing import together
@@ -17,7 +21,8 @@ if TYPE_CHECKING:
     from webhook.allocation.constraints import Attribute, Constraint, Value
     from webhook.allocation.demand import Ask, Demand
     from webhook.allocation.devices import Content, Device
-    from webhook.allocation.drawing import Counter, Together
+    from webhook.allocation.drawing import Counter as SharedCounter
+    from webhook.allocation.drawing import Together
     from webhook.allocation.unused import Unused
     from webhook.allocation.usage import Available
     from webhook.allocation.view import NodeView
@@ -32,6 +37,9 @@ TAINT: Final = "taint"
 CAPACITY: Final = "capacity"
 COUNTERS: Final = "counters"
 CONSTRAINT: Final = "constraint"
+
+_COMPARED_MAX: Final = 256
+"""For how many devices a constraint on different values is looked at."""
 
 
 class DeviceReason(NamedTuple):
@@ -73,7 +81,7 @@ class Funnel:
         known: The stages of requests on nodes so far; nodes with equal keys share them.
     """
 
-    __slots__ = ("_ask", "_demand", "_left", "_names", "_stages", "_unused", "_view")
+    __slots__ = ("_ask", "_common", "_demand", "_left", "_names", "_stages", "_unused", "_view")
 
     def __init__(
         self,
@@ -92,6 +100,7 @@ class Funnel:
         self._ask = ask
         self._view = view
         self._left = left
+        self._common = Common(view) if view.variant.features.CompatibilityGroups else None
         key = ask, view.key(), "" if view.is_like_others else view.node
         if key not in known:
             known[key] = self._find_stages()
@@ -218,7 +227,7 @@ class Funnel:
         ]
         return together(len(places) if self.wanted is None else self.wanted, drawing, self._free)
 
-    def _free(self, counter: Counter) -> int | None:
+    def _free(self, counter: SharedCounter) -> int | None:
         pool, counter_set, name = counter
         return self._left(pool).counters.get((counter_set, name))
 
@@ -282,7 +291,9 @@ class Funnel:
         return self._ask.chooser.is_of_class(self.content(index)) is True
 
     def _is_selected(self, index: int) -> bool:
-        return self._ask.chooser.choose(self.content(index)) is True
+        # A request for all devices does not want those with too little capacity.
+        is_wanted = not self._ask.is_all or not self._lacks_capacity(index)
+        return is_wanted and self._ask.chooser.choose(self.content(index)) is True
 
     def _is_free(self, index: int) -> bool:
         return self._ask.is_admin or not self._view.taken >> index & 1
@@ -308,6 +319,11 @@ class Funnel:
             return (Lack("devices consume counters, and the DRAPartitionableDevices feature is disabled"),)
         if content.is_shared and view.capacity_used(index) is not None:
             return ()
+        if self._common is not None:
+            before = self._common.add(index)
+            if before is None:
+                return (Lack("devices in use draw on the same counters and have no compatibility group in common"),)
+            self._common.restore(before)
         left = self._left(view.pool_of[index])
         found = []
         for (counter_set, name), amount in content.consumes.items():
@@ -321,13 +337,28 @@ class Funnel:
         return tuple(found)
 
     def _most(self, number: int) -> int:
+        """Return how many of the devices a constraint allows together, at most."""
         kind, attribute = self.constraint(number)
-        groups: dict[Hashable, int] = {}
-        for index in _places(self._stages[5]):
-            value = self._value(attribute, index)
-            if value is not None:
-                groups[value] = groups.get(value, 0) + 1
-        return max(groups.values(), default=0) if issubclass(kind, Match) else len(groups)
+        known = (self._value(attribute, index) for index in _places(self._stages[5]))
+        values = [each if isinstance(each, frozenset) else frozenset({each}) for each in known if each is not None]
+        if issubclass(kind, DistinctDevices) or (issubclass(kind, Distinct) and len(values) > _COMPARED_MAX):
+            return len(values)
+        if issubclass(kind, Match):
+            alike = Counter(chain.from_iterable(values))
+            return max((1 if value == UNKNOWN else count for value, count in alike.items()), default=0)
+        if not self._view.variant.is_sorted:
+            largest = max(Counter(chain.from_iterable(values)).values(), default=0)
+            return min(len(values), 2 * (len(values) - largest) + 1)
+        # A device is compared only with the one before it, as Distinct remembers no other of the request.
+        chains: list[int] = []
+        for value in values:
+            before = (
+                length
+                for length, each in zip(chains, values, strict=False)
+                if UNKNOWN not in value and not each & value
+            )
+            chains.append(1 + max(before, default=0))
+        return max(chains, default=0)
 
     def _value(self, attribute: Attribute, index: int) -> Value | None:
         try:
@@ -344,18 +375,24 @@ class Funnel:
             stage = CLASS if choice.of_class else SELECTOR
             whose = f"class {self._ask.class_['metadata']['name']}" if choice.of_class else "the request"
             return stage, f"selector #{choice.place} of {whose}{f': {choice.detail}' if choice.detail else ' is false'}"
+
+        def capacity(index: int) -> str:
+            lack = self._lacks_capacity(index)
+            return lack.text if lack else ""
+
         tests = {
-            NODE: self._not_selected,
+            NODE: self._not_bound,
+            **({CAPACITY: capacity} if self._ask.is_all else {}),
             IN_USE: lambda index: "" if self._is_free(index) else "it is in use",
             TAINT: self._tainted,
-            CAPACITY: lambda index: lack.text if (lack := self._lacks_capacity(index)) else "",
+            CAPACITY: capacity,
             COUNTERS: lambda index: "; ".join(each.text for each in self._lacks_counters(index)),
             CONSTRAINT: self._lacks_attribute,
         }
         return next(((stage, text) for stage, test in tests.items() if (text := test(index))), ("", ""))
 
-    def _not_selected(self, index: int) -> str:
-        if self._is_selected(index):
+    def _not_bound(self, index: int) -> str:
+        if self._ask.chooser.choose(self.content(index)) is True:
             return ""
         return "it has binding conditions, and the feature gate DRADeviceBindingConditions is off"
 

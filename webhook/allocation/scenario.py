@@ -23,16 +23,7 @@ def outcome(scenario: Mapping[str, Any]) -> JSONObject:
     """
     _check(scenario)
     try:
-        allocator = Allocator(
-            scenario.get("classes") or (),
-            scenario.get("slices") or (),
-            scenario.get("allocated") or (),
-            scenario.get("taintRules") or (),
-            features=_features(scenario.get("features") or {}),
-            release=scenario.get("release", RECORDED),
-            patch=scenario.get("patch", 0),
-            implementations=scenario.get("enable") or (),
-        )
+        allocator = allocator_of(scenario)
         attempt = allocator.attempt(scenario.get("claims") or ())
         nodes = []
         for node in scenario.get("nodes") or ():
@@ -51,6 +42,24 @@ def outcome(scenario: Mapping[str, Any]) -> JSONObject:
         detail = f"no {error}" if isinstance(error, KeyError) else str(error)
         raise ValueError(f"the scenario is malformed: {detail}") from error
     return {"implementation": allocator.implementation, "nodes": nodes}
+
+
+def allocator_of(scenario: Mapping[str, Any]) -> Allocator:
+    """Return the allocator of a scenario.
+
+    Raises:
+        ValueError: No implementation supports the features.
+    """
+    return Allocator(
+        scenario.get("classes") or (),
+        scenario.get("slices") or (),
+        scenario.get("allocated") or (),
+        scenario.get("taintRules") or (),
+        features=_features(scenario.get("features") or {}),
+        release=scenario.get("release", RECORDED),
+        patch=scenario.get("patch", 0),
+        implementations=scenario.get("enable") or (),
+    )
 
 
 _REQUIRED: Final = {

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from itertools import chain
 
-from webhook.findings import NOTE
 from webhook.fixing.planning import UNREAD, Plan, Planner, applied
 from webhook.fixing.progress import is_further
-from webhook.problem import ERROR, NOT_DECODED
+from webhook.problem import ERROR, NOT_DECODED, NOTE
 from webhook.records import NamedTuple
 
 TYPE_CHECKING = False

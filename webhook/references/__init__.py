@@ -9,10 +9,9 @@ from __future__ import annotations
 from webhook.references import claims, classes, parameters, typos
 from webhook.references.alike import ReferenceFindings
 from webhook.references.lookup import every_rule, look
-from webhook.references.rules import NOTE, RULES, Context, Rule
+from webhook.references.rules import RULES, Context, Rule
 
 __all__ = [
-    "NOTE",
     "RULES",
     "Context",
     "ReferenceFindings",

@@ -17,10 +17,10 @@ from webhook.inventory.claims import allocation_of, source
 from webhook.inventory.extended import path_of
 from webhook.inventory.resources import amounts, container_requests
 from webhook.objects import at, items, mapping, namespace_of, text
-from webhook.problem import JUDGED_AS
+from webhook.problem import JUDGED_AS, NOTE
 from webhook.records import NamedTuple
 from webhook.references.requests import field_of, requests_of, requests_of_capacity, sorted_out
-from webhook.references.rules import NOTE, finding, listed, rule
+from webhook.references.rules import finding, listed, rule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from webhook.inventory import CLAIMS, devices_path
 from webhook.objects import items, number, text, texts
-from webhook.problem import Advice, Fix, value_at
+from webhook.problem import NOTE, Advice, Fix, value_at
 from webhook.records import NamedTuple
 from webhook.references.requests import class_of, drivers_of, requests_of
-from webhook.references.rules import MEANT, NOTE, finding, listed, rule
+from webhook.references.rules import MEANT, finding, listed, rule
 from webhook.spelling import nearest
 
 TYPE_CHECKING = False

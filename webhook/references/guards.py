@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from webhook.api.dra.names import STANDARD_DOMAIN
 from webhook.deviceselectors.reads import tested_origins
+from webhook.problem import NOTE
 from webhook.references.attributes import Around, is_published, unmatched_selectors
-from webhook.references.rules import NOTE, ask_first, finding, rule
+from webhook.references.rules import ask_first, finding, rule
 from webhook.references.selecting import SELECTING, reads_of
 
 TYPE_CHECKING = False

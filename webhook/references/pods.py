@@ -9,9 +9,9 @@ from webhook.inventory.extended import ExtendedResources, as_in_pods
 from webhook.inventory.resources import amounts, container_requests, is_extended
 from webhook.objects import at, items, mapping, name_of, namespace_of, text
 from webhook.patterns import Pattern
-from webhook.problem import Advice, Fix
+from webhook.problem import NOTE, Advice, Fix
 from webhook.references.requests import drivers_of
-from webhook.references.rules import NOTE, finding, in_place, listed, rule
+from webhook.references.rules import finding, in_place, listed, rule
 from webhook.spelling import did_you_mean
 
 TYPE_CHECKING = False

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from webhook.references.scene import Scene
     from webhook.release import Release
 
-NOTE: Final = "note"
-"""The level of findings about legal and sometimes intended configurations."""
-
 _LISTED: Final = 5
 _UNITS_A_NAME: Final = 7
 """The work of comparing a name with another one."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from webhook.inventory import CLAIMS
 from webhook.objects import at, items, text
+from webhook.problem import NOTE
 from webhook.references.requests import requests_of
-from webhook.references.rules import NOTE, finding, rule
+from webhook.references.rules import finding, rule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

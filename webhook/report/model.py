@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from webhook.findings import NOTE, Finding, by_place, found
-from webhook.problem import ERROR, WARNING, Problem
+from webhook.findings import Finding, by_place, found
+from webhook.problem import ERROR, NOTE, WARNING, Problem
 from webhook.records import NamedTuple
 
 TYPE_CHECKING = False

@@ -437,6 +437,9 @@ class Anything(Field):
         **common: As for :class:`Field`.
     """
 
+    is_object = False
+    """Whether it must be an object."""
+
     def __init__(self, doc: str = "", *, shape: Field | None = None, default: Any = None, **common: Any) -> None:
         super().__init__(doc, **common)
         self.shape, self.default = shape, default

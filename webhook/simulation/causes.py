@@ -9,10 +9,13 @@ from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Final
 
     from webhook.objects import JSONObject
+
+    RequestKey = tuple[str, str]
+    """A claim, and one of its requests or alternatives."""
 
 _STEPS: Final = ("seen", "ofClass", "selected", "free", "tolerated", "enough", "constrained", "together")
 """The numbers of devices of a request that are left, step by step."""
@@ -21,6 +24,8 @@ _INSUFFICIENT: Final = re.compile(r"^Insufficient (.+)$")
 _NODES: Final = "node(s)"
 _ELSEWHERE: Final = "resourceclaim not available on the node"
 """The scheduler's reason for a claim with devices on another node, whose details say more."""
+_TOO_MANY: Final = "each device is available, but not so many together"
+_UNEXPLAINED: Final = "the scheduler refuses the devices left for a reason that is not known here"
 _ERROR: Final = "an error ends the scheduling of the pod on all nodes: "
 
 
@@ -38,13 +43,22 @@ class Shortfall(NamedTuple):
     wanted: int
 
 
+def wanted_of(request: JSONObject) -> int:
+    """Return the number of devices that a request wants; for all devices, those that it selects, and at least one.
+
+    Args:
+        request: A request of a group of nodes.
+    """
+    return int(max(1, request["selected"]) if request["wanted"] is None else request["wanted"])
+
+
 def shortfall_of(request: JSONObject) -> Shortfall | None:
     """Return the first step that leaves too few devices; None if the request by itself can be met.
 
     Args:
         request: A request of a group of nodes.
     """
-    wanted = max(1, request["selected"]) if request["wanted"] is None else request["wanted"]
+    wanted = wanted_of(request)
     for step, name in enumerate(_STEPS):
         left = request[name]
         if name == "together" and left is not None:  # stated only where it is too few
@@ -52,6 +66,28 @@ def shortfall_of(request: JSONObject) -> Shortfall | None:
         if left is not None and left < wanted and (name != "seen" or not left):
             return Shortfall(step, left, wanted)
     return None
+
+
+def unmet(requests: Iterable[JSONObject]) -> dict[RequestKey, Shortfall]:
+    """Return what is too little for each request or alternative, unless it or another alternative can be met by itself.
+
+    Args:
+        requests: The requests of a group of nodes.
+    """
+    found = {key_of(each): shortfall_of(each) for each in requests}
+    met = {_whole(key) for key, short in found.items() if short is None}
+    return {key: short for key, short in found.items() if short is not None and _whole(key) not in met}
+
+
+def combined(requests: Sequence[JSONObject]) -> str:
+    """State why the only request cannot be met, though each device by itself would do; empty for several requests.
+
+    Args:
+        requests: The requests of a group of nodes.
+    """
+    if len({_whole(key_of(each)) for each in requests}) > 1:
+        return ""
+    return _TOO_MANY if min(map(wanted_of, requests)) > 1 else _UNEXPLAINED
 
 
 def cause(groups: Sequence[JSONObject], error: str) -> str:
@@ -85,51 +121,49 @@ def _of_devices(groups: Sequence[JSONObject], *, is_all: bool) -> list[str]:
     """State what nodes lack: what all of them lack for the same request, or else what each group lacks."""
     if not groups:
         return []
-    unmet = [{_key(each): found for each in group["requests"] if (found := shortfall_of(each))} for group in groups]
-    common = set.intersection(*map(set, unmet))
+    lacks = [unmet(group["requests"]) for group in groups]
+    common = set.intersection(*map(set, lacks))
     if common:
-        keys = [key for each in groups[0]["requests"] if (key := _key(each)) in common]
+        keys = [key for each in groups[0]["requests"] if (key := key_of(each)) in common]
         alternatives = [key for key in keys if _whole(key) == _whole(keys[0])][:_PHRASES_MAX]
-        texts = [_of_request(key, groups, unmet) for key in alternatives]
+        texts = [_of_request(key, groups, lacks) for key in alternatives]
         if is_all:
             return [f"no node has {', nor '.join(texts)}"]
         return [f"{_which_lack(sum(len(each['nodes']) for each in groups))} {', and '.join(texts)}"]
     counts: Counter[tuple[Callable[[int], str], str]] = Counter()
-    for group, short in zip(groups, unmet, strict=True):
+    for group, short in zip(groups, lacks, strict=True):
         counts[_of_group(group, short)] += len(group["nodes"])
     return [f"{who(count)} {what}" for (who, what), count in counts.items()]
 
 
-def _of_request(
-    key: tuple[str, str], groups: Sequence[JSONObject], unmet: Sequence[Mapping[tuple[str, str], Shortfall]]
-) -> str:
+def _of_request(key: RequestKey, groups: Sequence[JSONObject], lacks: Sequence[Mapping[RequestKey, Shortfall]]) -> str:
     """State what all groups lack for a request, as on the nodes that come closest, and on how many it is so."""
-    asked = [next(each for each in group["requests"] if _key(each) == key) for group in groups]
-    furthest = max(range(len(groups)), key=lambda index: (*unmet[index][key][:2], bool(asked[index]["lacking"])))
+    asked = [next(each for each in group["requests"] if key_of(each) == key) for group in groups]
+    furthest = max(range(len(groups)), key=lambda index: (*lacks[index][key][:2], bool(asked[index]["lacking"])))
     counts = [len(group["nodes"]) for group in groups]
     because = asked[furthest]["because"]
     alike = sum(count for count, each in zip(counts, asked, strict=True) if each["because"] == because)
     where = f" on {alike} of {_counted(sum(counts))}" if alike < sum(counts) else ""
-    return _lacking(asked[furthest], unmet[furthest][key], where)
+    return _lacking(asked[furthest], lacks[furthest][key], where)
 
 
-def _of_group(group: JSONObject, unmet: Mapping[tuple[str, str], Shortfall]) -> tuple[Callable[[int], str], str]:
+def _of_group(group: JSONObject, lacks: Mapping[RequestKey, Shortfall]) -> tuple[Callable[[int], str], str]:
     """State what the nodes of a group lack for the first request that they cannot meet, after their number."""
     for request in group["requests"]:
-        if short := unmet.get(_key(request)):
+        if short := lacks.get(key_of(request)):
             return _which_lack, _lacking(request, short)
     brief = [each.partition(": ")[0] for each in group["details"]]  # without the devices of each request
-    what = "all requests together"
-    if len(group["requests"]) == 1:
-        what = f"{group['requests'][0]['for']}: each device is available, but not so many together"
+    alone = combined(group["requests"])
+    what = f"{group['requests'][0]['for']}: {alone}" if alone else "all requests together"
     return _which_cannot, ": ".join([f"meet {what}", *brief[:1]])
 
 
-def _key(request: JSONObject) -> tuple[str, str]:
+def key_of(request: JSONObject) -> RequestKey:
+    """Return what identifies a request of a group of nodes."""
     return request["claim"], request["request"]
 
 
-def _whole(key: tuple[str, str]) -> tuple[str, str]:
+def _whole(key: RequestKey) -> RequestKey:
     """Return the key of the request that an alternative belongs to."""
     return key[0], key[1].partition("/")[0]
 

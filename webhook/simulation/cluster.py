@@ -12,15 +12,15 @@ from webhook.allocation.devices import Catalog
 from webhook.api import gates
 from webhook.api.versions import NEWEST, patch_of, release_of
 from webhook.deviceselectors.fleet import shortened
-from webhook.inventory.claims import POD, allocation_of
+from webhook.inventory.claims import POD, Blocked, allocation_of, claims_of
 from webhook.inventory.extended import ExtendedResources
 from webhook.later import cached_property
 from webhook.objects import items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.simulation.affinity import required, selects
-from webhook.simulation.nodeallocatable import NodeAllocatable
-from webhook.simulation.nodes import Demand, NodeState
+from webhook.simulation.nodeallocatable import NodeAllocatable, total
+from webhook.simulation.nodes import Demand, NodeState, amount_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ _SELECTORS_MAX: Final = 16
 """The number of node selectors of slices that are tried on the nodes."""
 EXTENDED: Final = "DRAExtendedResource"
 """The feature gate by which device classes provide extended resources."""
+NODE_ALLOCATABLE: Final = "DRANodeAllocatableResources"
+"""The feature gate by which devices are part of a node's cpu or memory."""
 EVERYWHERE: Final = -1
 """Stands for all nodes in the log of changes."""
 
@@ -96,6 +98,10 @@ class Settings(NamedTuple):
         """Return the settings with one more feature gate; None if it is on already, or the release does not have it."""
         is_off = gate not in self.gates and gates.known(gate, self.release)
         return self._replace(gates=self.gates | {gate}) if is_off else None
+
+    def without_gate(self, gate: str) -> Settings:
+        """Return the settings with one feature gate less."""
+        return self._replace(gates=self.gates - {gate})
 
     @property
     def taint_rules_ignored(self) -> str:
@@ -150,7 +156,7 @@ class Cluster:
         """The pods on nodes, with their demands."""
         for pod in inventory.running():
             if (home := self.index.get(text(pod, "spec", "nodeName"))) is not None:
-                self._add(pod, Demand.of(pod), home)
+                self._add(pod, self._demand(pod), home)
 
     def _configure(self, settings: Settings) -> None:
         """Make all that depends on the settings, and on objects that scheduling does not change."""
@@ -158,7 +164,7 @@ class Cluster:
         classes, slices = inventory.all("DeviceClass"), inventory.all("ResourceSlice")
         self.settings = settings
         self.extended = ExtendedResources(classes, settings.release, is_on=settings.has_extended_resources)
-        with_resources = "DRANodeAllocatableResources" in settings.gates
+        with_resources = NODE_ALLOCATABLE in settings.gates
         self.node_allocatable = NodeAllocatable(slices) if with_resources else None
         sources = slices, [] if settings.taint_rules_ignored else inventory.all("DeviceTaintRule")
         if sources != self._sources:
@@ -220,6 +226,28 @@ class Cluster:
     def _add(self, pod: JSONObject, demand: Demand, node: int) -> None:
         self._placed[namespace_of(pod), name_of(pod)] = node, demand
         self.nodes[node].add(demand)
+
+    def _demand(self, pod: JSONObject) -> Demand:
+        """Return what a pod that runs demands of its node, with what its devices take of it."""
+        demand = Demand.of(pod)
+        uses = claims_of(pod, self.inventory, groups=False) if self.node_allocatable is not None else []
+        if self.node_allocatable is None or isinstance(uses, Blocked):
+            return demand
+        return demand.with_more(total(self.node_allocatable.taken(pod, [use.claim for use in uses])))
+
+    def users(self, node: int, resources: Iterable[str]) -> Iterator[str]:
+        """Describe how much pods use of resources of a node: the pod that uses most of each, and the number of others.
+
+        Args:
+            node: The node.
+            resources: The resources.
+        """
+        demands = {key: demand.requests for key, (home, demand) in self._placed.items() if home == node}
+        for name in resources:
+            if using := sorted((key for key in demands if demands[key].get(name)), key=lambda key: -demands[key][name]):
+                amount = amount_text(name, demands[using[0]][name])
+                more = f", {len(using) - 1} more pods use some" if using[1:] else ""
+                yield f"pod {'/'.join(using[0])} uses {name} {amount}{more}"
 
     def nodes_of(self, claim: JSONObject) -> set[str]:
         """Return the nodes of the pods that a claim is reserved for, by name."""

@@ -12,14 +12,18 @@ from webhook.allocation.devices import amount
 from webhook.formats import decode_quantity
 from webhook.inventory.claims import allocation_of
 from webhook.inventory.resources import amounts
-from webhook.objects import at, items, mapping, text
+from webhook.objects import at, full_name_of, items, mapping, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any, Final
 
     from webhook.objects import JSONObject
+
+    Taken = dict[tuple[str, str], Counter[str]]
+    """The amounts of a node's resources that devices take, by claim and request; an unnamed claim is for extended
+    resources."""
 
 _MAPPINGS: Final = "nodeAllocatableResourceMappings"
 """The name of the field in 1.36; `nodeAllocatableResources` holds more."""
@@ -42,24 +46,42 @@ class NodeAllocatable:
                 if mapping(device, _MAPPINGS) or mapping(device, _RESOURCES):
                     self._devices[(*pool, text(device, "name"))] = device
 
-    def taken(self, results: Iterable[JSONObject], containers: int) -> dict[str, int]:
-        """Return the amounts that the devices of a claim take of a node, by resource.
+    def given(
+        self, pod: JSONObject, claims: Sequence[JSONObject], made: Iterable[JSONObject] = ()
+    ) -> Iterator[tuple[JSONObject, list[JSONObject], int]]:
+        """Yield a pod's claims with their devices, and the number of containers that use each.
 
         Args:
-            results: The results of its allocation.
-            containers: The number of containers that use the claim.
+            pod: The pod.
+            claims: Its claims.
+            made: The allocations of those that have none yet, and that of its claim for extended resources.
         """
-        total: Counter[str] = Counter()
-        for result in results:
-            device = self._device(result)
-            for resource, each in mapping(device, _MAPPINGS).items():
-                total.update(amounts({resource: _mapped(each, result, device)}))
-            for resource, each in mapping(device, _RESOURCES).items():
-                total.update(amounts({resource: _mapped(mapping(each, "mapping"), result)}))
-                overhead = amounts({resource: at(each, "overhead", "perPod") or "0"})[resource]
-                overhead += containers * amounts({resource: at(each, "overhead", "perContainer") or "0"})[resource]
-                total[resource] += overhead
-        return dict(total)
+        used, made = mentions(pod), iter(made)
+        names = [text(each, "name") for each in items(pod, "spec", "resourceClaims")]
+        for index, claim in enumerate(claims):
+            containers = used.get(names[index], 0) if index < len(names) else 0
+            allocation = allocation_of(claim) or next(made, {})
+            yield claim, items(allocation, "devices", "results"), containers
+        for allocation in made:
+            yield {}, items(allocation, "devices", "results"), 0
+
+    def taken(self, pod: JSONObject, claims: Sequence[JSONObject], made: Iterable[JSONObject] = ()) -> Taken:
+        """Return the amounts that a pod's devices take of a node, by request and resource.
+
+        Args:
+            pod: The pod.
+            claims: Its claims.
+            made: The allocations of those that have none yet, and that of its claim for extended resources.
+        """
+        found: Taken = {}
+        for claim, results, containers in self.given(pod, claims, made):
+            name = full_name_of(claim) if claim else ""
+            for result in results:
+                device = self._device(result)
+                if any(mapping(device, field) for field in (_MAPPINGS, _RESOURCES)):
+                    total = found.setdefault((name, text(result, "request")), Counter())
+                    total.update(_amounts(device, result, containers))
+        return found
 
     def refusal(self, claims: Sequence[JSONObject], uid: str) -> str:
         """Explain why a pod cannot use claims that other pods use; empty if it can.
@@ -114,10 +136,31 @@ class NodeAllocatable:
         return self._devices.get((text(result, "driver"), text(result, "pool"), text(result, "device")))
 
 
+def total(taken: Mapping[tuple[str, str], Mapping[str, int]]) -> dict[str, int]:
+    """Sum up the amounts that requests take, by resource."""
+    found: Counter[str] = Counter()
+    for each in taken.values():
+        found.update(each)
+    return dict(found)
+
+
 def mentions(pod: JSONObject) -> Mapping[str, int]:
     """Count the containers that use each claim of a pod, by its name in the pod."""
     containers = [*items(pod, "spec", "initContainers"), *items(pod, "spec", "containers")]
     return Counter(text(each, "name") for one in containers for each in items(one, "resources", "claims"))
+
+
+def _amounts(device: JSONObject | None, result: JSONObject, containers: int) -> Counter[str]:
+    """Return the amounts that a device takes of its node, by resource."""
+    found: Counter[str] = Counter()
+    for resource, each in mapping(device, _MAPPINGS).items():
+        found.update(amounts({resource: _mapped(each, result, device)}))
+    for resource, each in mapping(device, _RESOURCES).items():
+        found.update(amounts({resource: _mapped(mapping(each, "mapping"), result)}))
+        overhead = amounts({resource: at(each, "overhead", "perPod") or "0"})[resource]
+        overhead += containers * amounts({resource: at(each, "overhead", "perContainer") or "0"})[resource]
+        found[resource] += overhead
+    return found
 
 
 def _mapped(each: object, result: JSONObject, device: JSONObject | None = None) -> str:

@@ -49,6 +49,11 @@ class Refusal(NamedTuple):
     reasons: tuple[str, ...]
     resolvable: bool = False
 
+    @property
+    def missing(self) -> list[str]:
+        """The resources of which the node has too little."""
+        return [each.removeprefix(INSUFFICIENT) for each in self.reasons if each.startswith(INSUFFICIENT)]
+
 
 class Demand(NamedTuple):
     """The demands of a pod on a node, read once for all nodes.

@@ -14,7 +14,7 @@ from webhook.spelling import did_you_mean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Final
 
     from webhook.objects import JSONObject
@@ -94,18 +94,21 @@ def is_full(refusal: Refusal) -> bool:
     return all(reason == TOO_MANY or reason.startswith(INSUFFICIENT) for reason in refusal.reasons)
 
 
-def shortages(refusal: Refusal, nodes: Sequence[NodeState], demand: Demand) -> Iterator[str]:
+def shortages(
+    refusal: Refusal, nodes: Sequence[NodeState], demand: Demand, shares: Mapping[str, Mapping[str, int]]
+) -> Iterator[str]:
     """Describe the amounts that are wanted, and free on the node that has the most.
 
     Args:
         refusal: The refusal of all nodes.
         nodes: The nodes.
-        demand: The demands of the pod.
+        demand: The demands of the pod, those of its devices included.
+        shares: The part of them that the devices of each request take, by resource.
     """
     if TOO_MANY in refusal.reasons and not any(PODS in node.allocatable for node in nodes):
         yield _unstated(PODS)
     for name, wanted in demand.requests.items():
-        if INSUFFICIENT + name in refusal.reasons:
+        if name in refusal.missing:
             free = [(max(0, node.left(name) or 0), node.allocatable.get(name, 0)) for node in nodes]
             most, whole = max(free)
             if name in NATIVE and not any(name in node.allocatable for node in nodes):
@@ -113,7 +116,10 @@ def shortages(refusal: Refusal, nodes: Sequence[NodeState], demand: Demand) -> I
                 continue
             at_most = "at most " if len(set(free)) > 1 else ""
             amounts = [amount_text(name, each) for each in (wanted, most, whole)]
-            yield f"{name} {amounts[0]} wanted, {at_most}{amounts[1]} of {amounts[2]} free"
+            taken = {request: amount_text(name, each[name]) for request, each in shares.items() if each.get(name)}
+            parts = " and ".join(f"{amount} of them by {request}" for request, amount in taken.items())
+            of_devices = f" ({parts})" if parts else ""
+            yield f"{name} {amounts[0]} wanted{of_devices}, {at_most}{amounts[1]} of {amounts[2]} free"
 
 
 def _unstated(name: str) -> str:

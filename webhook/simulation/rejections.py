@@ -24,6 +24,7 @@ from webhook.objects import at, full_name_of, items, text
 from webhook.records import NamedTuple
 from webhook.simulation.affinity import named
 from webhook.simulation.holders import Held, elsewhere
+from webhook.simulation.nodeallocatable import total
 from webhook.simulation.nodes import UNNAMED
 from webhook.simulation.refusals import absent, is_full, labels, shortages, taints
 from webhook.simulation.shortages import Shortages
@@ -32,7 +33,7 @@ from webhook.spelling import either
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
     from typing import Any, Final
 
     from webhook.allocation import Attempt
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from webhook.objects import JSONObject
     from webhook.simulation.cluster import Cluster
     from webhook.simulation.holders import DeviceID
+    from webhook.simulation.nodes import NodeState
     from webhook.simulation.verdicts import Needs, Round, Verdict, Verdicts
 
 _WISH_MAX: Final = 80
@@ -61,6 +63,7 @@ class Group(NamedTuple):
         resolvable: Whether the nodes would accept the pod if other pods were gone, its devices aside.
         details: What is behind the reasons: where else a claim has its devices, why requests cannot be met together.
         by_devices: Whether devices are the reason; if not, but there are requests, their devices are missing, too.
+        taken: The amounts that the pod's devices would take of each node, by resource, if there is too little for them.
     """
 
     nodes: tuple[str, ...]
@@ -69,6 +72,7 @@ class Group(NamedTuple):
     resolvable: bool = False
     details: tuple[str, ...] = ()
     by_devices: bool = False
+    taken: Mapping[str, int] = {}
 
     @property
     def closeness(self) -> int:
@@ -148,7 +152,8 @@ class Explainer:
         tainted = taints(verdict.refusal, self._cluster.nodes[node], demand) if verdict.refusal else ()
         attempt = _attempt(node, verdict, round_)
         if attempt is None:
-            return reasons, verdict.unavailable, tainted
+            taken = [(request, *each.items()) for request, each in verdict.taken.items()]
+            return reasons, verdict.unavailable, tainted, *taken
         funnels = self._funnels(attempt, node)
         return reasons, tuple(each.key for each in funnels), _conflict(funnels, round_.needs)
 
@@ -156,12 +161,13 @@ class Explainer:
         names = tuple(self._cluster.nodes[each].name for each in nodes)
         reasons = verdict.refusal.reasons if verdict.refusal else ()
         resolvable = verdict.refusal is not None and verdict.refusal.resolvable
+        resolvable = resolvable or _fits(round_.needs, verdict, self._cluster.nodes[nodes[0]])
         details = [*self._details(nodes, verdict, round_.needs)]
         attempt = _attempt(nodes[0], verdict, round_)
         if attempt is None:
-            return Group(names, reasons, (), resolvable, tuple(details))
+            return Group(names, reasons, (), resolvable, tuple(details), taken=total(verdict.taken))
         funnels = self._funnels(attempt, nodes[0])
-        compete = all(each.is_met for each in funnels)
+        compete = _compete(funnels)
         requests = tuple(self._request(each, attempt, nodes, round_.needs, compete=compete) for each in funnels)
         details += filter(None, [_conflict(funnels, round_.needs)])
         return Group(names, reasons, requests, resolvable, tuple(details), by_devices=verdict.by_devices)
@@ -173,7 +179,11 @@ class Explainer:
             states = [self._cluster.nodes[each] for each in nodes]
             yield from taints(verdict.refusal, states[0], needs.demand)
             yield from labels(verdict.refusal, states, needs.demand)
-            yield from shortages(verdict.refusal, states, needs.demand)
+            demand = needs.demand.with_more(total(verdict.taken)) if verdict.taken else needs.demand
+            shares = {_subject(*key, needs): each for key, each in verdict.taken.items()}
+            yield from shortages(verdict.refusal, states, demand, shares)
+            if shares and len(nodes) == 1:
+                yield from self._cluster.users(nodes[0], verdict.refusal.missing)
 
     def _funnels(self, attempt: Attempt, node: int) -> list[Funnel]:
         return attempt.explain(self._cluster.nodes[node].node)
@@ -212,7 +222,7 @@ class Explainer:
         return {
             "claim": funnel.claim,
             "request": funnel.request,
-            "for": _subject(funnel, needs),
+            "for": _subject(funnel.claim, funnel.request, needs),
             "wanted": funnel.wanted,
             **counts,
             "constrained": constrained,
@@ -260,6 +270,8 @@ class Explainer:
             if getattr(funnel, stage) >= wanted:
                 continue
             blamed = {_BLAMED[stage], COUNTERS} if stage == "enough" else {_BLAMED[stage], NODE}
+            if stage == "selected" and funnel.wanted is None:  # all devices are those with enough capacity
+                blamed.add(CAPACITY)
             found = [reason for reason in reasons if reason.stage in blamed - {IN_USE}]
             closest = [reason for reason in found if reason.stage != CAPACITY or reason.lacks[0].name]
             yield from (self._first_false(funnel, reason) for reason in closest or found)
@@ -351,25 +363,39 @@ def _in_short(values: Sequence[str]) -> str:
     return either(values)
 
 
+def _compete(funnels: Sequence[Funnel]) -> bool:
+    """Tell whether each request, or one of its alternatives, could be met alone."""
+    met = {(each.ask.claim, each.ask.place) for each in funnels if each.is_met}
+    return all((each.ask.claim, each.ask.place) in met for each in funnels)
+
+
 def _conflict(funnels: Sequence[Funnel], needs: Needs) -> str:
     """Return why requests that could each be met alone cannot be met together; empty if one cannot be met."""
-    if len(funnels) < 2 or not all(each.is_met for each in funnels):  # noqa: PLR2004 - it takes two
+    if len(funnels) < 2 or not _compete(funnels):  # noqa: PLR2004 - it takes two
         return ""
     names = Counter(each.request for each in funnels)
 
     def title(funnel: Funnel) -> str:
-        subject = _subject(funnel, needs)
+        subject = _subject(funnel.claim, funnel.request, needs)
         return f"{subject} of claim {funnel.claim}" if names[funnel.request] > 1 else subject
 
     return conflict(funnels, title)
 
 
-def _subject(funnel: Funnel, needs: Needs) -> str:
+def _subject(claim: str, request: str, needs: Needs) -> str:
     """Name a request; an extended resource that devices provide has no request that its user wrote."""
-    if funnel.claim in {full_name_of(each) for each in needs.claims}:
-        return f"request {funnel.request}"
-    container, resource = resource_of(needs.pod, funnel.request)
+    if claim in {full_name_of(each) for each in needs.claims}:
+        return f"request {request}"
+    container, resource = resource_of(needs.pod, request)
     return f"extended resource {resource} of container {container}"
+
+
+def _fits(needs: Needs, verdict: Verdict, node: NodeState) -> bool:
+    """Tell whether a node has what a pod's devices take of it, but for other pods."""
+    if not verdict.taken:
+        return False
+    wanted = needs.demand.with_more(total(verdict.taken)).requests
+    return all(amount <= node.allocatable.get(name, 0) for name, amount in wanted.items())
 
 
 def requests(claim: JSONObject | None) -> list[tuple[str, JSONObject]]:

@@ -24,6 +24,7 @@ from webhook.objects import full_name_of, items, mapping, name_of, namespace_of,
 from webhook.records import NamedTuple
 from webhook.simulation import binding, conditions, creation
 from webhook.simulation.affinity import named, selects
+from webhook.simulation.nodeallocatable import total
 from webhook.simulation.nodes import UNNAMED, Demand
 from webhook.simulation.verdicts import Needs, Round, Verdicts
 
@@ -275,7 +276,7 @@ class Scheduler:
                 return self._unbound(placement, uses, [*bound, claim], before, error)
             bound.append(cluster.reserve(claim, use.consumer))
         taken = round_.taken(result if isinstance(result, Result) else None)
-        cluster.bind(placement.pod, needs.demand.with_more(taken) if taken else needs.demand, node)
+        cluster.bind(placement.pod, needs.demand.with_more(total(taken)) if taken else needs.demand, node)
         placement = placement._replace(claims=tuple({id(c): c for c in bound}.values()))
         if cluster.settings.has_binding_conditions and any(map(binding.waits, bound)):
             return placement._replace(reason=_waits_on(names[0]))

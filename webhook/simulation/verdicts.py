@@ -6,8 +6,6 @@ pods or devices have changed are checked again.
 
 from __future__ import annotations
 
-from collections import Counter
-
 from webhook.allocation import Failure
 from webhook.budget import check_deadline
 from webhook.inventory.claims import allocation_of, uid_of
@@ -16,18 +14,19 @@ from webhook.records import NamedTuple
 from webhook.simulation.affinity import selects
 from webhook.simulation.binding import is_unavailable
 from webhook.simulation.cluster import EVERYWHERE
-from webhook.simulation.nodeallocatable import mentions
+from webhook.simulation.nodeallocatable import total
 from webhook.simulation.nodes import INSUFFICIENT, Refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Final
 
     from webhook.allocation import Attempt, Result
     from webhook.inventory.claims import Consumer
     from webhook.objects import JSONObject
     from webhook.simulation.cluster import Cluster
+    from webhook.simulation.nodeallocatable import Taken
     from webhook.simulation.nodes import Demand
 
 _ORDER: Final = "the scheduler could also decide otherwise: the answer depends on the order in which it sees slices"
@@ -64,6 +63,7 @@ class Verdict(NamedTuple):
         unavailable: The claims that have devices elsewhere, by index.
         by_devices: Whether the allocation of devices failed.
         uncertain: Why the scheduler could also decide otherwise; empty if it could not.
+        taken: The amounts that its devices would take of the node, by request, if the node has too little for them.
     """
 
     refusal: Refusal | None = None
@@ -72,6 +72,7 @@ class Verdict(NamedTuple):
     unavailable: tuple[int, ...] = ()
     by_devices: bool = False
     uncertain: str = ""
+    taken: Mapping[tuple[str, str], Mapping[str, int]] = {}
 
 
 class Round:
@@ -168,47 +169,32 @@ class Round:
             if (selector and not selects(selector, node)) or (waits and is_unavailable(claim))
         )
 
-    def taken(self, result: Result | None) -> dict[str, int]:
-        """Return the amounts that the pod's devices take of their node's other resources."""
+    def taken(self, result: Result | None) -> Taken:
+        """Return the amounts that the pod's devices take of their node's other resources, by request."""
         devices = self.cluster.node_allocatable
         if devices is None:
             return {}
-        total: Counter[str] = Counter()
-        for _, results, containers in self._given(result):
-            total.update(devices.taken(results, containers))
-        return dict(total)
-
-    def _given(self, result: Result | None) -> Iterator[tuple[JSONObject, list[JSONObject], int]]:
-        """Return the pod's claims with their devices, and the number of containers that use each."""
-        used = mentions(self.needs.pod)
-        names = [text(each, "name") for each in items(self.needs.pod, "spec", "resourceClaims")]
-        made = iter(result.allocations if result else ())
-        for index, claim in enumerate(self.needs.claims):
-            containers = used.get(names[index], 0) if index < len(names) else 0
-            allocation = allocation_of(claim) or next(made, {})
-            yield claim, items(allocation, "devices", "results"), containers
-        for allocation in made:
-            yield {}, items(allocation, "devices", "results"), 0
+        return devices.taken(self.needs.pod, self.needs.claims, result.allocations if result else ())
 
     def _shortage(self, node: int, result: Result | None) -> Verdict | None:
         """Explain why a node lacks the resources that the pod's devices stand for; None if it has them."""
-        devices = self.cluster.node_allocatable
+        devices, pod, claims = self.cluster.node_allocatable, self.needs.pod, self.needs.claims
         if devices is None:
             return None
-        for claim, results, containers in self._given(result):
+        for claim, results, containers in devices.given(pod, claims, result.allocations if result else ()):
             if error := devices.error(claim, results):
-                return Verdict(Refusal((error,)), error=error, by_devices=True)
+                return Verdict(Refusal((error,)), error=error)
             if reason := devices.unused(claim, results, containers):
-                return Verdict(Refusal((reason,)), by_devices=True)
-        if reason := devices.refusal(self.needs.claims, uid_of(self.needs.pod)):
-            return Verdict(Refusal((reason,)), by_devices=True)
-        state, wanted = self.cluster.nodes[node], self.needs.demand.requests
+                return Verdict(Refusal((reason,)))
+        if reason := devices.refusal(claims, uid_of(pod)):
+            return Verdict(Refusal((reason,)))
+        state, wanted, taken = self.cluster.nodes[node], self.needs.demand.requests, self.taken(result)
         missing = [
             INSUFFICIENT + name
-            for name, taken in self.taken(result).items()
-            if taken + wanted.get(name, 0) > state.allocatable.get(name, 0) - state.used.get(name, 0)
+            for name, amount in total(taken).items()
+            if amount + wanted.get(name, 0) > state.allocatable.get(name, 0) - state.used.get(name, 0)
         ]
-        return Verdict(Refusal(tuple(missing)), by_devices=True) if missing else None
+        return Verdict(Refusal(tuple(missing)), taken=taken) if missing else None
 
 
 def _failure(failure: Failure) -> Verdict:

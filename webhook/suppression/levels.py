@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from webhook.findings import NOTE, UNREADABLE
-from webhook.problem import ERROR, WARNING
+from webhook.findings import UNREADABLE
+from webhook.problem import ERROR, NOTE, WARNING
 from webhook.records import NamedTuple
 from webhook.suppression.names import check, names, names_in
 

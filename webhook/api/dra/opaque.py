@@ -29,6 +29,8 @@ class RawObject(Anything):
         **common: As for :class:`Field`.
     """
 
+    is_object = True
+
     def compile(self, target: Target, owner: str, package: str) -> CompiledField:
         """Compile the closures for one target."""
         compiled = super().compile(target, owner, package)

@@ -15,7 +15,7 @@ from webhook.patterns import Pattern
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import ClassVar, Final
 
     from webhook.cel.kubernetes import gourl
@@ -117,7 +117,10 @@ def _prefix(validate: Callable[[str], formats.Messages]) -> Callable[[str], form
     return lambda text: validate(formats.mask_trailing_dash(text))
 
 
-def _named(release: Release) -> dict[str, Format]:
+@lru_cache(maxsize=16)
+def named(release: Release) -> Mapping[str, Format]:
+    """The formats by name, with the texts of a Kubernetes release."""
+
     def label(text: str) -> formats.Messages:
         return formats.dns_label(text, release)
 
@@ -159,10 +162,10 @@ def _constant(name: str, value: Format) -> Function:
 @lru_cache(maxsize=16)
 def library(release: Release) -> Library:
     """The library with the texts of a Kubernetes release."""
-    named = _named(release)
+    known = named(release)
 
     def find(name: str) -> Optional:
-        return Optional(named[name]) if name in named else NONE
+        return Optional(known[name]) if name in known else NONE
 
     return Library(
         "kubernetes.format",
@@ -172,6 +175,6 @@ def library(release: Release) -> Library:
                 Overload("format-validate", (FORMAT, STRING), optional_of(list_of(STRING)), _validate, member=True),
             ),
             Function("format.named", Overload("format-named", (STRING,), optional_of(FORMAT), find)),
-            *(_constant(f"format.{name}", value) for name, value in named.items()),
+            *(_constant(f"format.{name}", value) for name, value in known.items()),
         ),
     )

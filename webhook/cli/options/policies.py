@@ -12,7 +12,7 @@ from webhook.cli.console.expressions import located, position
 from webhook.cli.options.namespaces import POLICY_HINT
 from webhook.documents import STDIN, Document, Unreadable, read
 from webhook.engine.offline import Sender
-from webhook.findings import NOTE, Finding, Origin, by_place, found, unread
+from webhook.findings import Finding, Origin, by_place, found, unread
 from webhook.objects import metadata_of, text
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
 from webhook.policy.evaluation.authorizer import NOTE as USERS_NOT_KNOWN
@@ -20,7 +20,7 @@ from webhook.policy.evaluation.policyset import Given, PolicySet
 from webhook.policy.evaluation.request import DEFAULT_USER
 from webhook.policy.load import load
 from webhook.policy.manifest.model import DENY
-from webhook.problem import ERROR, WARNING, Path, Problem
+from webhook.problem import ERROR, NOTE, WARNING, Path, Problem
 from webhook.records import NamedTuple
 from webhook.report.summary import counted
 from webhook.report.text import as_text

@@ -8,6 +8,7 @@ from itertools import islice
 from webhook.cli.console.lines import colored
 from webhook.deviceselectors.fleet import shortened
 from webhook.report.summary import counted
+from webhook.simulation.causes import combined, key_of, unmet, wanted_of
 from webhook.simulation.conditions import SCHEDULER_ERROR
 from webhook.simulation.holders import used_by
 
@@ -209,25 +210,20 @@ def _group(group: JSONObject) -> Iterator[str]:
     also = "" if group["byDevices"] else "also "
     if also:
         yield f": {', '.join(group['reasons'])}{details}"
-    several = len({(each["claim"], each["request"]) for each in requests}) > 1
+    lacks, alone = unmet(requests), combined(requests) if requests else ""
     names = Counter(each["request"] for each in requests)
-    is_explained = False
-    for request in requests:
-        text, met = _funnel(request)
-        if met and several:
-            continue
-        is_explained = True
-        if met:
-            text = f"{text}; each is available, but not so many together"
+    shown = [each for each in requests if key_of(each) in lacks or (alone and not lacks)]
+    for request in shown:
         claim = f" of claim {request['claim']}" if names[request["request"]] > 1 else ""
+        text = f"{_funnel(request)}{'' if lacks else f'; {alone}'}"
         yield f", {also}{request['for']}{claim}: {text}{_unused(request['unused'])}"
-    if requests and not is_explained:
+    if requests and not shown:
         yield f": each request alone can be met, but not all of them together{details}"
 
 
-def _funnel(request: JSONObject) -> tuple[str, bool]:
+def _funnel(request: JSONObject) -> str:
     """Describe the remaining devices of a node after each step, up to the one that leaves too few."""
-    wanted = max(1, request["selected"]) if request["wanted"] is None else request["wanted"]
+    wanted = wanted_of(request)
     selecting = f"with {request['selecting']}" if request["selecting"] else "selected"
     steps = (
         ("seen", ""),
@@ -245,15 +241,15 @@ def _funnel(request: JSONObject) -> tuple[str, bool]:
             parts.append(f"{count} {label}" if label else counted(count, "device"))
         before = count
         if count < wanted and (key != "seen" or not count):
-            return f"{', '.join(parts)}{_because(request, key)}{_wanted(wanted)}", False
+            return f"{', '.join(parts)}{_because(request, key)}{_wanted(wanted)}"
     constrained = request["constrained"]
     if constrained is not None and constrained < wanted:
         because = f": {request['because']}" if request["because"] else ""
-        return f"{', '.join(parts)}, {constrained} with {request['constraint']}{because}{_wanted(wanted)}", False
+        return f"{', '.join(parts)}, {constrained} with {request['constraint']}{because}{_wanted(wanted)}"
     if request["together"] is not None:
         together = f"{request['together']} together{_because(request, 'together')}"
-        return f"{', '.join(parts)}, {together}{_wanted(wanted)}", False
-    return f"{', '.join(parts)}{_wanted(wanted)}", True
+        return f"{', '.join(parts)}, {together}{_wanted(wanted)}"
+    return f"{', '.join(parts)}{_wanted(wanted)}"
 
 
 def _unused(pools: Sequence[JSONObject]) -> str:

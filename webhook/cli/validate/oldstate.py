@@ -8,8 +8,8 @@ from webhook.cli.console.reading import note_left_out, with_manifests
 from webhook.documents import STDIN_NAME, Document, Selection, Unreadable, read
 from webhook.documents.search import bare
 from webhook.engine.manifests import NOT_COMPARED, not_compared
-from webhook.findings import NOTE, identity, unread
-from webhook.problem import Path, Problem
+from webhook.findings import identity, unread
+from webhook.problem import NOTE, Path, Problem
 from webhook.report.summary import counted
 from webhook.sources import is_rendered
 from webhook.sources import read as read_sources

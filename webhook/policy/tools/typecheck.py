@@ -1,27 +1,32 @@
 """Type-checks expressions against the kinds that a policy matches.
 
-Follows apiserver ``pkg/admission/plugin/policy/validating/typechecking.go``: kinds of rules without wildcards, ten at
-most. The API server writes its findings into the policy's status; here they are warnings. It does not check
-variables and the mutations of mutating policies; here they are checked in the same way.
+Follows apiserver ``pkg/admission/plugin/policy/validating/typechecking.go``: kinds of rules without wildcards, ten of a
+rule at most. What the API server writes into the policy's status is a warning, or a note where its types are wrong and
+the policy works. It checks validations only; here all other expressions are checked for what fails when evaluated.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import islice
 
 from webhook.api.shapes import schema_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel import CompileError, Environment, Library, StructType
+from webhook.cel.kubernetes.authorizer import AUTHORIZER
 from webhook.cel.kubernetes.environments import admission_environment, any_object, variable_type, with_variables
 from webhook.cel.types import base as types
 from webhook.policy.manifest.hints import hint_of
 from webhook.policy.manifest.kinds import Kind
 from webhook.policy.manifest.model import MUTATING
 from webhook.policy.tools.warnings import warning
+from webhook.problem import NOTE, Problem
+from webhook.records import NamedTuple
 from webhook.schema.derive.shape import (
     BOOLEAN,
     BYTES,
     INTEGER,
+    QUANTITY,
     STRING,
     TIMESTAMP,
     Anything,
@@ -33,13 +38,13 @@ from webhook.schema.derive.shape import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Final
 
     from webhook.cel.types.base import Type
     from webhook.policy.manifest.kinds import Kinds
-    from webhook.policy.manifest.model import Policy
-    from webhook.problem import Path, Problem
+    from webhook.policy.manifest.model import Policy, Rule
+    from webhook.problem import Path
     from webhook.release import Release
     from webhook.schema.derive.shape import Shape
 
@@ -51,6 +56,30 @@ _SCALARS: Final[Mapping[str, Type]] = {
     TIMESTAMP: types.TIMESTAMP,
     BYTES: types.BYTES,
 }
+_WORKS: Final = "the API server states this in status.typeChecking, as its types lack a field; the expression works"
+_APART: Final = "the API server tells the types of different fields apart: write dyn(…) around one of them"
+
+
+class _Typing(NamedTuple):
+    """How fields are typed.
+
+    Args:
+        by_path: Whether each struct is a type of its own, named by its path; otherwise it is named by its definition.
+        has_quantities: Whether quantities and ``authorizer.requestResource`` are declared.
+    """
+
+    by_path: bool
+    has_quantities: bool
+
+
+_STATED: Final = _Typing(by_path=True, has_quantities=False)
+"""As the API server types fields: the OpenAPI schema of a quantity states no type, so that it is no field for it.
+
+Source: apiserver ``pkg/cel/common/schemas.go``, SchemaDeclType.
+"""
+_MEANT: Final = _Typing(by_path=True, has_quantities=True)
+_EVALUATED: Final = _Typing(by_path=False, has_quantities=True)
+"""As values are when expressions are evaluated."""
 
 
 def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Problem]:
@@ -62,27 +91,53 @@ def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Pr
         release: The Kubernetes release, as the minor of 1.x.
     """
     checked = [kind for kind in kinds_to_check(policy, kinds) if schema_of(kind.api_version, kind.kind)]
-    found: dict[Path, list[tuple[Kind, str]]] = {}
-    hints: dict[Path, str] = {}
+    of_validations = {path for path, _ in _of_validations(policy)}
     with limited(Budget(DOCUMENT, is_offline=True)):
-        for kind in checked:
-            for path, error, environment in _errors(kind, policy, release):
-                found.setdefault(path, []).append((kind, str(error)))
-                hints.setdefault(path, hint_of(error, environment))
+        evaluated = _found(checked, policy, release, _EVALUATED)
+        stated = _found(checked, policy, release, _STATED) if of_validations else {}
+        meant = _found(checked, policy, release, _MEANT) if stated.keys() & of_validations else {}
+    for path in (path for path in stated if path in of_validations):
+        message, hint = _message(stated[path]), stated[path][0].hint
+        if path in meant:
+            yield warning("type-check", path, message, hint if path in evaluated else _APART)
+        else:
+            yield Problem(NOTE, "type-check", "", path, message, _WORKS)
     variables = {each.path for each in policy.variables}
     for_some_kinds = variables.union(each.path for each in policy.mutations)
-    for path, errors in found.items():
-        if path in for_some_kinds and len(errors) < len(checked):
+    for path, errors in evaluated.items():
+        if path in of_validations or (path in for_some_kinds and len(errors) < len(checked)):
             continue
-        if path in variables and len({error for _, error in errors}) > 1:
+        if path in variables and len({each.text for each in errors}) > 1:
             continue  # it chooses by the kind, and lacks for each kind what the others have
-        message = "\n".join(f"{kind}: {error}\n" for kind, error in errors).strip()
-        yield warning("type-check", path, message, hints[path])
+        yield warning("type-check", path, _message(errors), errors[0].hint)
 
 
-def _errors(kind: Kind, policy: Policy, release: Release) -> Iterator[tuple[Path, CompileError, Environment]]:
+class _Mistyped(NamedTuple):
+    """The error of an expression for a kind."""
+
+    kind: Kind
+    text: str
+    hint: str
+
+
+def _found(checked: Iterable[Kind], policy: Policy, release: Release, typing: _Typing) -> dict[Path, list[_Mistyped]]:
+    found: dict[Path, list[_Mistyped]] = {}
+    for kind in checked:
+        for path, error, environment in _errors(kind, policy, release, typing):
+            found.setdefault(path, []).append(_Mistyped(kind, str(error), hint_of(error, environment)))
+    return found
+
+
+def _message(errors: Iterable[_Mistyped]) -> str:
+    """Write errors as ``status.typeChecking`` has them."""
+    return "\n".join(f"{each.kind}: {each.text}\n" for each in errors).strip()
+
+
+def _errors(
+    kind: Kind, policy: Policy, release: Release, typing: _Typing
+) -> Iterator[tuple[Path, CompileError, Environment]]:
     """Yield the expressions that are wrong for a kind, with their errors and environments."""
-    typed = environment = _environment(kind, policy, release)
+    typed = environment = _environment(kind, policy, release, typing)
     known: dict[str, Type] = {}
     for variable in policy.variables:
         type_: Type = types.DYN
@@ -105,41 +160,61 @@ def _errors(kind: Kind, policy: Policy, release: Release) -> Iterator[tuple[Path
 
 def kinds_to_check(policy: Policy, kinds: Kinds) -> list[Kind]:
     """List the kinds that a policy matches, if its rules name them."""
-    found = set()
+    found: set[Kind] = set()
     for rule in policy.match.rules:
-        if "*" in rule.groups | rule.versions:
+        if any("*" in each for each in (*rule.groups, *rule.versions)):
             continue
-        names = {name for name, subresource in rule.resources if name != "*" and not subresource}
-        found |= {
-            kind
-            for group in rule.groups.intersection(kinds.groups)
-            for known in kinds.of_group(group)
-            if known.resource in names
-            for version in rule.versions.intersection(known.versions)
-            if kinds.find(kind := Kind(group, version, known.kind))
-        }
-    return sorted(found)[:MAX_KINDS]
+        named = [*islice(_kinds_of(rule, kinds), MAX_KINDS)]
+        found.update(named)
+        if len(named) == MAX_KINDS:
+            break
+    return sorted(found)
 
 
-def _expressions(policy: Policy) -> Iterator[tuple[Path, str]]:
+def _kinds_of(rule: Rule, kinds: Kinds) -> Iterator[Kind]:
+    """Yield the kinds that a rule names; the core group stands for all, as an empty one does in Kubernetes' RESTMapper.
+
+    Source: apimachinery ``pkg/api/meta/restmapper.go``, ResourcesFor.
+    """
+    names = {name for name, subresource in rule.resources if not subresource}
+    found = sorted(
+        (group, version, known.resource, Kind(known.group, version, known.kind))
+        for each in kinds.groups
+        for known in kinds.of_group(each)
+        if known.resource in names
+        for group in rule.groups & {"", known.group}
+        for version in rule.versions & known.versions.keys()
+    )
+    return (kind for _, _, _, kind in found if kinds.find(kind))
+
+
+def _of_validations(policy: Policy) -> Iterator[tuple[Path, str]]:
     for validation in policy.validations:
         yield validation.path / "expression", validation.expression
         if validation.message_expression:
             yield validation.path / "messageExpression", validation.message_expression
+
+
+def _expressions(policy: Policy) -> Iterator[tuple[Path, str]]:
+    yield from _of_validations(policy)
     for named in (*policy.conditions, *policy.annotations):
         yield named.path, named.expression
     for mutation in policy.mutations:
         yield mutation.path, mutation.expression
 
 
-def _environment(kind: Kind, policy: Policy, release: Release) -> Environment:
+def _environment(kind: Kind, policy: Policy, release: Release, typing: _Typing) -> Environment:
     has_params, makes_changes = policy.param_kind is not None, policy.kind == MUTATING
-    environment = admission_environment(release, stored=True, params=has_params, patch_types=makes_changes)
-    own = _typed(kind.api_version, kind.kind)
+    environment = admission_environment(
+        release, stored=True, params=has_params, authorizer=typing.has_quantities, patch_types=makes_changes
+    )
+    own = _typed(kind.api_version, kind.kind, release, typing)
     declared = {"object": own[0], "oldObject": own[0]}
     libraries = [own[1]]
+    if not typing.has_quantities:
+        declared["authorizer"] = AUTHORIZER
     if policy.param_kind and schema_of(policy.param_kind.api_version, policy.param_kind.kind):
-        params = _typed(policy.param_kind.api_version, policy.param_kind.kind)
+        params = _typed(policy.param_kind.api_version, policy.param_kind.kind, release, typing)
         declared["params"] = params[0]
         libraries.append(params[1])
     if makes_changes:
@@ -148,12 +223,13 @@ def _environment(kind: Kind, policy: Policy, release: Release) -> Environment:
 
 
 @lru_cache(maxsize=64)
-def _typed(api_version: str, kind: str) -> tuple[Type, Library]:
+def _typed(api_version: str, kind: str, release: Release, typing: _Typing) -> tuple[Type, Library]:
     """Declare the types of a known kind."""
-    root = _known_schema(api_version, kind)
-    declared: dict[str, StructType] = {}
-    type_ = _declare(root, f"{api_version}.{kind}", declared)
-    return type_, Library(kind, structs=tuple(declared.values()))
+    declaration = _Declaration(release, typing)
+    # The API server adds the nanoseconds of the time to the name of the kind.
+    type_ = declaration.of(_known_schema(api_version, kind), f"{kind}N" if typing.by_path else f"{api_version}.{kind}")
+    assert type_ is not None  # noqa: S101 - it is a struct
+    return type_, Library(kind, structs=tuple(declaration.structs.values()))
 
 
 @lru_cache(maxsize=64)
@@ -181,22 +257,54 @@ def _makeable_below(shape: Shape, name: str) -> Iterator[StructType]:
         yield any_object(name)
 
 
-def _declare(shape: Shape, prefix: str, declared: dict[str, StructType]) -> Type:
-    if isinstance(shape, Scalar):
-        return _SCALARS.get(shape.kind, types.DYN)
-    if isinstance(shape, Anything):
-        return types.DYN
-    if isinstance(shape, ListOf):
-        return types.list_of(_declare(shape.item, prefix, declared))
-    if isinstance(shape, MapOf):
-        return types.map_of(types.STRING, _declare(shape.item, prefix, declared))
-    return _declare_structure(shape, prefix, declared)
+class _Declaration:
+    """Declares the types of a kind's fields.
 
+    Args:
+        release: The Kubernetes release, which may lack fields.
+        typing: How fields are typed.
+    """
 
-def _declare_structure(structure: Structure, prefix: str, declared: dict[str, StructType]) -> Type:
-    type_ = types.struct(f"{prefix}.{structure.name}")
-    if type_.name not in declared:
+    def __init__(self, release: Release, typing: _Typing) -> None:
+        self._release, self._typing = release, typing
+        self.structs: dict[str, StructType] = {}
+        self._open: list[str] = []
+
+    def of(self, shape: Shape, name: str) -> Type | None:
+        """Return the type of a shape; None if it has none, so that its field does not exist.
+
+        Args:
+            shape: The shape.
+            name: The name of the kind; by path, that of the field.
+        """
+        if isinstance(shape, Scalar):
+            is_declared = self._typing.has_quantities or shape.kind != QUANTITY
+            return _SCALARS.get(shape.kind, types.DYN) if is_declared else None
+        if isinstance(shape, Anything):
+            return self._struct(name, {}) if shape.is_object and not self._typing.has_quantities else types.DYN
+        if isinstance(shape, ListOf):
+            item = self.of(shape.item, f"{name}.@idx" if self._typing.by_path else name)
+            return None if item is None else types.list_of(item)
+        if isinstance(shape, MapOf):
+            value = self.of(shape.item, f"{name}.@elem" if self._typing.by_path else name)
+            return None if value is None else types.map_of(types.STRING, value)
+        return self._structure(shape, name)
+
+    def _structure(self, structure: Structure, name: str) -> Type:
+        own = name if self._typing.by_path else f"{name}.{structure.name}"
+        if own in self.structs:
+            return self.structs[own].type
         fields: dict[str, Type] = {}
-        declared[type_.name] = StructType(type_, fields)
-        fields |= {name: _declare(each, prefix, declared) for name, each in structure.fields()}
-    return type_
+        type_ = self._struct(own, fields)
+        if structure.name in self._open:  # by path, one that holds itself has no fields within (``PopulateRefs``)
+            return type_
+        self._open.append(structure.name)
+        for field, shape in structure.fields(self._release):
+            if (declared := self.of(shape, f"{name}.{field}" if self._typing.by_path else name)) is not None:
+                fields[field] = declared
+        self._open.pop()
+        return type_
+
+    def _struct(self, name: str, fields: Mapping[str, Type]) -> Type:
+        self.structs[name] = StructType(types.struct(name), fields)
+        return self.structs[name].type

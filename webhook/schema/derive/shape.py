@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any, Final
 
+    from webhook.release import Release
     from webhook.schema.declarations import Struct
     from webhook.schema.fields import Field
 
@@ -48,7 +49,13 @@ class Scalar(NamedTuple):
 
 
 class Anything(NamedTuple):
-    """A value of any shape."""
+    """A value of any shape.
+
+    Args:
+        is_object: Whether it is an object, as drivers' parameters are.
+    """
+
+    is_object: bool = False
 
 
 class ListOf(NamedTuple):
@@ -87,9 +94,15 @@ class Structure:
         self.field: Callable[[str], Shape | None] = _Shapes(self._fields, replaced).__getitem__
         """Returns the shape of a field; None if the field does not exist."""
 
-    def fields(self) -> Iterator[tuple[str, Shape]]:
-        """List all fields."""
-        for name in self._fields:
+    def fields(self, release: Release | None = None) -> Iterator[tuple[str, Shape]]:
+        """List the fields.
+
+        Args:
+            release: The Kubernetes release that has them; None for all.
+        """
+        for name, field in self._fields.items():
+            if release is not None and not field.since <= release <= (field.until or release):
+                continue
             if (shape := self.field(name)) is not None:
                 yield name, shape
 
@@ -137,6 +150,8 @@ def _shape(field: Field, replaced: Replaced) -> Shape:
 
 
 def _scalar(field: Field) -> Scalar | Anything:
+    if isinstance(field, SomeValue):
+        return Anything(field.is_object)
     if isinstance(field, Parsed):
         return Scalar(field.rule)
     if isinstance(field, Int):

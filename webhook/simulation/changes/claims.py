@@ -12,6 +12,7 @@ from webhook.deviceselectors.thresholds import lowered, others, respelt
 from webhook.formats import readable_quantity
 from webhook.inventory.claims import allocation_of
 from webhook.objects import full_name_of, items, mapping, text, texts
+from webhook.simulation.causes import wanted_of
 from webhook.simulation.changes.change import Change, in_claim
 from webhook.simulation.rejections import requests
 from webhook.simulation.taints import Taint, taint_of
@@ -68,7 +69,9 @@ def changes(cluster: Cluster, claims: Sequence[JSONObject], groups: Sequence[Gro
                 if (each["claim"], each["request"]) == (full_name, name)
             ]
             title = f"request {name}{of_claim if named[name] > 1 else ''}"
-            yield from _Request(cluster, asks, alike, place=(index, name), title=title).changes(error)
+            is_found = any(group.taken for group in groups)
+            request = _Request(cluster, asks, alike, place=(index, name), title=title, is_found=is_found)
+            yield from request.changes(error)
 
 
 def _constraints(claim: JSONObject) -> list[JSONObject]:
@@ -90,11 +93,6 @@ def _lacking(answers: Sequence[JSONObject]) -> dict[str, list[str]]:
     return {name: list(values) for name, values in found.items()}
 
 
-def _least(answer: JSONObject) -> int:
-    """Return how many devices a request needs of a node: all that it selects if it has no count."""
-    return int(max(1, answer["selected"]) if answer["wanted"] is None else answer["wanted"])
-
-
 class _Request:
     """A request, or an alternative, that may be changed.
 
@@ -104,6 +102,7 @@ class _Request:
         answers: The devices that nodes have left for it.
         place: The place of its claim, and its full name.
         title: The name that changes give it.
+        is_found: Whether some node has devices for all requests, but too little of what these take of the node.
     """
 
     def __init__(
@@ -114,6 +113,7 @@ class _Request:
         *,
         place: tuple[int, str],
         title: str,
+        is_found: bool,
     ) -> None:
         self._cluster = cluster
         self._index, self._name = place
@@ -122,15 +122,19 @@ class _Request:
         self._taints = _taints(answers, items(asks, "tolerations"))
         self._lacking: Mapping[str, Sequence[str]] = _lacking(answers)
         self._lacking_capacity: Mapping[str, Sequence[str]] = _lacking(
-            [each for each in answers if each["enough"] < _least(each) <= each["tolerated"]]
+            [
+                each
+                for each in answers
+                if each["enough"] < wanted_of(each) and (each["wanted"] is None or wanted_of(each) <= each["tolerated"])
+            ]
         )
-        self._is_met = any(_least(each) <= each["enough"] for each in answers)
+        self._is_met = is_found or any(wanted_of(each) <= each["enough"] for each in answers)
         """Whether some node has enough devices for it alone, constraints aside."""
         self._had = {
             min(filter(None, (each["enough"], each["constrained"], each["together"])), default=0) for each in answers
         }
         """How many devices nodes could give, each alone."""
-        self._most = max(map(_least, answers), default=1)
+        self._most = max(map(wanted_of, answers), default=1)
         """How many devices it needs of some node."""
 
     def changes(self, error: str) -> Iterator[Change]:

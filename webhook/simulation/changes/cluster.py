@@ -13,6 +13,7 @@ from webhook.later import cached_property
 from webhook.objects import items, mapping, name_of, text
 from webhook.simulation.changes.change import Change
 from webhook.simulation.changes.pools import completed
+from webhook.simulation.cluster import NODE_ALLOCATABLE
 from webhook.simulation.rejections import requests
 from webhook.simulation.taints import Taint, taint_of
 from webhook.spelling import nearest
@@ -75,7 +76,7 @@ class Later:
         cluster = self._cluster
         if len(cluster.nodes) > NODES_MAX:
             return
-        for what, about, settings in _schedulers(cluster):
+        for what, about, settings in _schedulers(cluster, groups):
             with suppress(ValueError):  # no allocator supports the gates
                 yield self._change(what, about, partial(cluster.variant, settings))
         if pools := self._completed:
@@ -109,8 +110,11 @@ class Later:
         return Change(what, _WAIT, about, cluster=made)
 
 
-def _schedulers(cluster: Cluster) -> Iterator[tuple[str, str, Settings]]:
-    """Return other settings of the scheduler: with one more feature gate, and of the later releases."""
+def _schedulers(cluster: Cluster, groups: Sequence[Group]) -> Iterator[tuple[str, str, Settings]]:
+    """Return other settings of the scheduler: with one feature gate more or less, and of the later releases."""
+    if any(each.taken for each in groups):
+        without = cluster.settings.without_gate(NODE_ALLOCATABLE)
+        yield f"without the feature gate {NODE_ALLOCATABLE}", NODE_ALLOCATABLE, without
     for gate in _OPENING:
         if settings := cluster.settings.with_gate(gate):
             yield f"with the feature gate {gate}", gate, settings

@@ -15,7 +15,7 @@ from webhook.spelling import nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
     from typing import Final
 
     from webhook.objects import JSONObject
@@ -29,13 +29,18 @@ _MEBI: Final = 1024 * 1024
 
 
 def changes(
-    demand: Demand, nodes: Sequence[NodeState], known: Container[str], is_delegated: Callable[[str], bool]
+    demand: Demand,
+    nodes: Sequence[NodeState],
+    taken: Mapping[int, Mapping[str, int]],
+    known: Container[str],
+    is_delegated: Callable[[str], bool],
 ) -> Iterator[Change]:
     """Return the changes that let nodes accept a pod, its devices aside.
 
     Args:
         demand: The demands of the pod on a node.
         nodes: The nodes on which changes are tried.
+        taken: The amounts that the pod's devices would take of some of them, by resource.
         known: The names of all nodes.
         is_delegated: Tells whether devices can provide an extended resource.
     """
@@ -44,7 +49,11 @@ def changes(
     for name, wanted in demand.requests.items():
         # No smaller amount helps with a resource that no node has.
         if not is_delegated(name) and any(name in each.allocatable for each in nodes):
-            yield from _of_resource(demand, name, wanted, nodes)
+            left = [
+                None if (most := each.left(name)) is None else most - taken.get(index, {}).get(name, 0)
+                for index, each in enumerate(nodes)
+            ]
+            yield from _of_resource(demand, name, wanted, left)
 
 
 def _of_selection(demand: Demand, nodes: Sequence[NodeState], known: Container[str]) -> Iterator[Change]:
@@ -107,9 +116,9 @@ def _of_taints(demand: Demand, nodes: Sequence[NodeState]) -> Iterator[Change]:
         yield Change(" and ".join(parts), 4 if to_recover else 2, "taints", tolerated, nodes=only)
 
 
-def _of_resource(demand: Demand, name: str, wanted: int, nodes: Sequence[NodeState]) -> Iterator[Change]:
+def _of_resource(demand: Demand, name: str, wanted: int, left: Sequence[int | None]) -> Iterator[Change]:
     """Lower a request to the amounts left on nodes that fit otherwise."""
-    if all(each.left(name) is None or wanted <= (each.left(name) or 0) for each in nodes):
+    if all(each is None or wanted <= each for each in left):
         return
 
     def requesting(amount: int) -> Change:
@@ -117,8 +126,8 @@ def _of_resource(demand: Demand, name: str, wanted: int, nodes: Sequence[NodeSta
         return Change(what, 2, name, demanding(requests={**demand.requests, name: amount}))
 
     def closer(fitting: Collection[int]) -> Iterable[Change]:
-        left = {_round(name, nodes[each].left(name) or 0) for each in fitting}
-        return map(requesting, sorted((each for each in left if 0 < each < wanted), reverse=True)[:_AMOUNTS_MAX])
+        amounts = {_round(name, left[each] or 0) for each in fitting}
+        return map(requesting, sorted((each for each in amounts if 0 < each < wanted), reverse=True)[:_AMOUNTS_MAX])
 
     rest = {key: value for key, value in demand.requests.items() if key != name}
     yield Change(f"with no {name} requested", 3, name, demanding(requests=rest), closer=closer)

@@ -151,11 +151,13 @@ class Suggestions:
     def _of_pod(self, needs: Needs, groups: Sequence[Group], error: str) -> list[Change]:
         """Return the changes to a pod, its claims and those of others, the smallest first."""
         cluster = self._cluster
+        taken = {cluster.index[node]: group.taken for group in groups for node in group.nodes if group.taken}
+        nodes = cluster.nodes[: of_cluster.NODES_MAX]
         wants_devices = needs.claims or any(group.requests for group in groups)
         every = [
             *of_claims.changes(cluster, needs.claims, groups, error),
             *of_extended.changes(cluster, needs, groups),
-            *of_nodes.changes(needs.demand, cluster.nodes[: of_cluster.NODES_MAX], cluster.index, cluster.extended.has),
+            *of_nodes.changes(needs.demand, nodes, taken, cluster.index, cluster.extended.has),
             *(releases.changes(cluster, needs, groups) if wants_devices else ()),
         ]
         return sorted(every, key=lambda each: each.size)[:_TRIED_MAX]

@@ -1,0 +1,133 @@
+"""Structural schemas, as CustomResourceDefinitions state them (apiextensions ``types_jsonschema.go``)."""
+
+from __future__ import annotations
+
+from webhook.later import cached_property
+from webhook.objects import items, mapping, number, text, texts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any, Final
+
+    from webhook.objects import JSONObject
+    from webhook.release import Release
+
+META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
+"""The fields that every object has, whatever its schema says."""
+_STRING: Final = {"type": "string"}
+_OF_RESOURCES: Final[Mapping[str, Any]] = {
+    "apiVersion": _STRING,
+    "kind": _STRING,
+    "metadata": {"type": "object", "properties": {"name": _STRING, "generateName": _STRING}},
+}
+"""What rules see of every object (apiextensions ``schema/cel/model/schemas.go``, WithTypeAndObjectMeta)."""
+_STRING_FORMATS: Final = frozenset(
+    {
+        *("bsonobjectid", "uri", "email", "hostname", "ipv4", "ipv6", "cidr", "mac", "uuid", "uuid3", "uuid4", "uuid5"),
+        *("isbn", "isbn10", "isbn13", "creditcard", "ssn", "hexcolor", "rgbcolor", "byte", "password", "date"),
+        *("duration", "datetime", "k8sshortname", "k8slongname"),
+    }
+)
+_NUMBER_FORMATS: Final = {"integer": frozenset({"int32", "int64"}), "number": frozenset({"float", "double"})}
+
+
+class Structural:
+    """A structural schema; its parts are read when they are used, and those of a wrong type count as absent.
+
+    Args:
+        stated: The schema, as ``openAPIV3Schema`` has it.
+    """
+
+    def __init__(self, stated: object) -> None:
+        self.stated: JSONObject = stated if isinstance(stated, dict) else {}
+        get = self.stated.get
+        self.type = text(self.stated, "type")
+        self.nullable = get("nullable") is True
+        self.default = get("default")
+        self.preserves_unknown = get("x-kubernetes-preserve-unknown-fields") is True
+        self.is_embedded = get("x-kubernetes-embedded-resource") is True
+        self.is_int_or_string = get("x-kubernetes-int-or-string") is True
+        self.list_type = text(self.stated, "x-kubernetes-list-type")
+        self.programs: dict[Release, Any] = {}
+        """The compiled rules, by release (:mod:`webhook.structural.rules`)."""
+
+    @cached_property
+    def types(self) -> Sequence[str]:
+        """The JSON types that a value may have; none if it may have any."""
+        return ("integer", "string") if self.is_int_or_string else (self.type,) if self.type else ()
+
+    @cached_property
+    def format(self) -> str:
+        """The format of texts or numbers, if API servers check it (apiextensions ``validation/formats.go``)."""
+        stated = text(self.stated, "format")
+        if len(self.types) == 1 and self.type != "string":
+            return stated if stated in _NUMBER_FORMATS.get(self.type, ()) else ""
+        return stated if stated.replace("-", "") in _STRING_FORMATS else ""
+
+    @cached_property
+    def properties(self) -> Mapping[str, Structural]:
+        """The schemas of the fields."""
+        return {name: Structural(each) for name, each in mapping(self.stated, "properties").items()}
+
+    @cached_property
+    def items(self) -> Structural | None:
+        """The schema of a list's items."""
+        stated = self.stated.get("items")
+        return Structural(stated) if isinstance(stated, dict) else None
+
+    @cached_property
+    def values(self) -> Structural | None:
+        """The schema of a map's values (``additionalProperties``)."""
+        stated = self.stated.get("additionalProperties")
+        return Structural(stated) if isinstance(stated, dict) else None
+
+    @property
+    def takes_any_field(self) -> bool:
+        """Whether it says something of fields without a name (``additionalProperties``)."""
+        return self.stated.get("additionalProperties") is not None
+
+    @cached_property
+    def list_map_keys(self) -> Sequence[str]:
+        """The fields that tell the items of a list apart, if it is one of ``x-kubernetes-list-type: map``."""
+        return texts(self.stated, "x-kubernetes-list-map-keys") if self.list_type == "map" else ()
+
+    @cached_property
+    def rules(self) -> Sequence[JSONObject]:
+        """The validation rules in CEL (``x-kubernetes-validations``)."""
+        return items(self.stated, "x-kubernetes-validations")
+
+    def alternatives(self, name: str) -> Sequence[Structural]:
+        """Return the schemas of ``allOf``, ``anyOf`` or ``oneOf``."""
+        return self._alternatives[name]
+
+    @cached_property
+    def _alternatives(self) -> Mapping[str, Sequence[Structural]]:
+        return {name: [*map(Structural, items(self.stated, name))] for name in ("allOf", "anyOf", "oneOf")}
+
+    @cached_property
+    def unwanted(self) -> Structural | None:
+        """The schema that a value must not fit (``not``)."""
+        stated = self.stated.get("not")
+        return Structural(stated) if isinstance(stated, dict) else None
+
+    @cached_property
+    def has_rules(self) -> bool:
+        """Whether there are validation rules anywhere in it."""
+        parts = (self.items, self.values, *self.properties.values(), *self.alternatives("allOf"))
+        return bool(self.rules) or any(each.has_rules for each in parts if each)
+
+    @cached_property
+    def of_resource(self) -> Structural:
+        """The schema as rules at the root of an object see it: with its version, kind and name."""
+        return Structural(
+            self.stated | {"type": "object", "properties": {**mapping(self.stated, "properties"), **_OF_RESOURCES}}
+        )
+
+    def number(self, name: str) -> int | None:
+        """Return a limit that is a whole number."""
+        return number(self.stated, name)
+
+    def field(self, name: str) -> Structural | None:
+        """Return the schema of a field, or of a map's value."""
+        return self.properties.get(name) or self.values
