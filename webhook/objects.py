@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import is_
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,6 +15,29 @@ DEFAULT_NAMESPACE: Final = "default"
 """The namespace of an object that states none."""
 
 _NONE: Final[JSONObject] = {}
+_PLAIN: Final = frozenset({str, int, bool, float, type(None)})
+
+
+def plain(value: Any) -> Any:
+    """Return a JSON value without subclasses of Python's own types; the same one if it has none.
+
+    The CEL engine tells types by the class of a value, so that it does not take a subclass of ``str`` for a string.
+    """
+    cls = type(value)
+    if cls in _PLAIN:
+        return value
+    if isinstance(value, dict):
+        made = {plain(key): plain(each) for key, each in value.items()}
+        is_same = cls is dict and all(map(is_, made, value)) and all(map(is_, made.values(), value.values()))
+        return value if is_same else made
+    if isinstance(value, list):
+        copied = [plain(each) for each in value]
+        return value if cls is list and all(map(is_, copied, value)) else copied
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    return float.__float__(value) if isinstance(value, float) else value
 
 
 def at(obj: Any, *path: str) -> Any:

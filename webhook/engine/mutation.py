@@ -46,6 +46,7 @@ def mutate_request(
     policies: PolicySet,
     authorizer: Authorizer,
     rewrite: Callable[[JSONObject | None], Rewrite | Problem | None],
+    complete: Callable[[JSONObject | None], JSONObject | None] | None = None,
     *,
     deadline: float | None = None,
 ) -> Mutation:
@@ -56,6 +57,7 @@ def mutate_request(
         policies: The policies.
         authorizer: Decides what the user may do.
         rewrite: Returns the rewrite of an object for the scheduler.
+        complete: Returns an object as other admission plugins complete it, after it has been changed; None for none.
         deadline: When policies must be finished, by ``time.monotonic`` in seconds; None for no limit.
 
     Raises:
@@ -68,7 +70,8 @@ def mutate_request(
         change = rewrite(obj)
         if isinstance(change, Problem):
             return None
-        return obj if obj is None or change is None else apply_patch(obj, change.patch)
+        changed = obj if obj is None or change is None else apply_patch(obj, change.patch)
+        return changed if complete is None or changed == request.object else complete(changed)
 
     verdict = policy.mutate(request, policies, authorizer, rewritten, deadline=deadline)
     return Mutation(verdict, change)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from webhook.api.versions import find, release_of
 from webhook.budget import DOCUMENT, Budget, limited
-from webhook.engine.mutation import mutate_request
+from webhook.engine.mutation import Mutation, mutate_request
 from webhook.engine.registry import before_mutation, before_validation
 from webhook.objects import text
 from webhook.policy.change.decoding import undecodable
 from webhook.policy.change.defaults import completed, defaulted, without_defaults
+from webhook.policy.change.plugins import RefusedError, admitted, expect_in_limits
 from webhook.policy.evaluation.authorizer import DENY_ALL
 from webhook.policy.evaluation.request import as_stated, in_namespace, request_of
 from webhook.policy.evaluation.validate import validate
-from webhook.policy.evaluation.verdict import Verdict
+from webhook.policy.evaluation.verdict import Verdict, forbidden
 from webhook.policy.load import load
 from webhook.problem import BAD_REQUEST
 from webhook.records import NamedTuple
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Final
 
-    from webhook.engine.mutation import Mutation
     from webhook.engine.prescheduled import Rewrite
     from webhook.objects import JSONObject
     from webhook.policy.evaluation.authorizer import Authorizer
@@ -64,15 +64,41 @@ def _changed(
     budget: Budget | None = None,
 ) -> Change:
     sent = before_mutation(completed(in_namespace(request), policies.kinds), policies.kinds)
-    with limited(budget or Budget(DOCUMENT, is_offline=True)):
-        done = mutate_request(sent, policies, authorizer, rewrite)
-    shown = without_defaults(done.object, sent.object, request.object)
+    added: list[tuple[JSONObject | None, JSONObject | None]] = []
+
+    def complete(obj: JSONObject | None) -> JSONObject | None:
+        again = admitted(sent.with_object(obj), policies).object
+        added.append((again, obj))
+        return again
+
+    try:
+        sent = admitted(sent, policies)
+        with limited(budget or Budget(DOCUMENT, is_offline=True)):
+            done = mutate_request(sent, policies, authorizer, rewrite, complete)
+    except RefusedError as error:
+        return Change(sent, Mutation(_refused(sent, error)), request.object, policies)
+    shown = done.object
+    for again, before in added:
+        shown = without_defaults(shown, again, before)
+    shown = without_defaults(shown, sent.object, request.object)
     return Change(sent.with_object(done.object), done, as_stated(shown, request.object), policies)
+
+
+def _refused(request: Request, error: RefusedError) -> Verdict:
+    """Return the verdict for a request that an admission plugin refuses, so that no further policy is asked."""
+    message = forbidden(request, str(error))
+    return Verdict(
+        allowed=False, code=403, reason="Forbidden", message=message, object=request.object, is_of_plugin=True
+    )
 
 
 def _validated(change: Change, authorizer: Authorizer, budget: Budget | None = None) -> Verdict:
     policies = change.policies
     request = before_validation(defaulted(change.request, policies.kinds), policies.kinds)
+    try:
+        expect_in_limits(request, policies)
+    except RefusedError as error:
+        return _refused(request, error)
     with limited(budget or Budget(DOCUMENT, is_offline=True)):
         return validate(request, policies, authorizer)
 

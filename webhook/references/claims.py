@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from webhook.inventory import CLAIMS, devices_path
-from webhook.objects import at, items, mapping, name_of, number, text, texts
+from webhook.inventory.quotas import EXTENDED_SINCE, QUOTA
+from webhook.objects import at, items, mapping, name_of, namespace_of, number, text, texts
 from webhook.problem import Advice, Path
 from webhook.references.requests import class_of, drivers_of, requests_of, wrong_drivers
 from webhook.references.rules import finding, in_expression, in_place, rule
@@ -151,3 +152,26 @@ def count_of_zero(claim: JSONObject, _: Context) -> Iterator[Problem]:
             message = f'the count 0 means unset, so request "{request.name}" is for one device'
             hint = "leave the request out, or state how many devices it is for"
             yield finding((*request.path, "count"), message, hint, "Defaulted")
+
+
+@rule("quota-exceeded", *CLAIMS, needs=(QUOTA,))
+def quota_exceeded(claim: JSONObject, context: Context) -> Iterator[Problem]:
+    """A ResourceQuota of the namespace leaves too little for a claim: the API server refuses to create it.
+
+    Pods whose claims are made from a template stay pending with "ResourceClaim not created yet"; only an event of the
+    pod has the reason. A request for all devices counts 32, and of alternatives the most of each class. What is used
+    follows the status of the quota, as --cluster has it.
+    """
+    if not context.inventory.knows(QUOTA):
+        return
+    key = namespace_of(claim), name_of(claim)
+    is_template = claim.get("kind") == "ResourceClaimTemplate"
+    if not is_template and key in context.stored_claims:
+        return
+    made = {**claim, "spec": mapping(claim, *devices_path(claim)[:-1])}
+    extended = context.release >= EXTENDED_SINCE and "DRAExtendedResource" in context.gates
+    if why := context.quotas.refusal(made, extended=extended):
+        message = (
+            f"the API server refuses the claim{'s made from it, so pods stay pending' if is_template else ''}: {why}"
+        )
+        yield finding(devices_path(claim), message, reason="Forbidden")

@@ -41,6 +41,8 @@ DENIED = "policy"
 """The rule name of a policy's decisions."""
 NOT_EVALUATED = "policy-error"
 """The rule name of policies that could not be evaluated."""
+PLUGIN = "admission-plugin"
+"""The rule name of refusals by other admission plugins."""
 
 _HINTS = {USERS_NOT_KNOWN: "--authorizer names a file that says what users may do"}
 """How to replace an assumption by facts, other than for a namespace."""
@@ -210,17 +212,19 @@ def found_by_mutating(change: Change, document: Document) -> list[Finding]:
     denied = [decision for decision in verdict.decisions if decision.denied]
     # An object that cannot be decoded ends the request: that is then the only cause, and the last decision.
     causes = dict(zip(map(id, denied[len(denied) - len(verdict.causes) :]), verdict.causes, strict=True))
-    return [
+    findings = [
         _found(decision, document, policies, ERROR, causes[id(decision)]) if id(decision) in causes else each
         for decision in verdict.decisions
         for each in _findings(decision, document, policies)
     ]
+    return [*_of_plugin(verdict, document, policies), *findings]
 
 
 def found_by_validating(change: Change, verdict: Verdict, document: Document) -> list[Finding]:
     """Report the findings of validating policies in a document, and the assumptions made."""
     policies = change.policies
     findings = [each for decision in verdict.decisions for each in _findings(decision, document, policies)]
+    findings += _of_plugin(verdict, document, policies)
     problems = (
         Problem(NOTE, "assumed", "Assumed", Path(), note, _HINTS.get(note, POLICY_HINT))
         for note in dict.fromkeys(change.mutation.verdict.notes + verdict.notes)
@@ -263,6 +267,12 @@ def _findings(decision: Decision, document: Document, policies: PolicySet) -> It
     elif "Audit" in decision.actions:
         text = f"{who} lets this pass and notes in the audit log: {decision.message}"
         yield _found(decision, document, policies, NOTE, text)
+
+
+def _of_plugin(verdict: Verdict, document: Document, policies: PolicySet) -> Iterator[Finding]:
+    """Report the refusal by an admission plugin, after which no policy decides."""
+    if verdict.is_of_plugin:
+        yield found(Problem(ERROR, PLUGIN, verdict.reason, Path(), verdict.message), document, f"1.{policies.release}")
 
 
 def _found(decision: Decision, document: Document, policies: PolicySet, level: str, text: str) -> Finding:

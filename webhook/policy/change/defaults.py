@@ -1,9 +1,4 @@
-"""Defaults that the API server sets before policies see an object.
-
-Defaults are declared with the types. New pods also get the additions of the admission plugins that every cluster has:
-ServiceAccount, Priority, DefaultTolerationSeconds. The volume with the service account's token is left out: its name
-is random.
-"""
+"""Defaults that the API server sets before policies see an object; they are declared with the types."""
 
 from __future__ import annotations
 
@@ -12,32 +7,10 @@ from webhook.policy.change.decoding import decoded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Final
+    from typing import Any
 
-    from webhook.objects import JSONObject
     from webhook.policy.evaluation.request import Request
     from webhook.policy.manifest.kinds import Kinds
-
-_EVICTED_AFTER: Final = 300
-_NEW: Final[Mapping[str, Any]] = {"priority": 0, "preemptionPolicy": "PreemptLowerPriority"}
-"""The fields of a new pod that admission plugins set, and keep in updates."""
-
-
-def with_defaults(obj: JSONObject, kinds: Kinds, stored: JSONObject | None = None) -> JSONObject:
-    """Return an object as the API server shows it to policies; the object itself is not changed.
-
-    Args:
-        obj: The object as submitted.
-        kinds: The known kinds, and the release.
-        stored: The object that it updates, as policies see it; None for a new one.
-    """
-    defaulted = decoded(obj, kinds)
-    spec = defaulted.get("spec")
-    if (obj.get("apiVersion"), obj.get("kind")) == ("v1", "Pod") and isinstance(spec, dict):
-        old = _NEW if stored is None else stored.get("spec")
-        return defaulted | {"spec": _admitted(spec, old if isinstance(old, dict) else {})}
-    return defaulted
 
 
 def completed(request: Request, kinds: Kinds) -> Request:
@@ -50,8 +23,10 @@ def completed(request: Request, kinds: Kinds) -> Request:
     obj, old = request.object, request.old_object
     if request.subresource:
         return request
-    old = None if old is None else with_defaults(old, kinds)
-    return request._replace(object=None if obj is None else with_defaults(obj, kinds, old), old_object=old)
+    return request._replace(
+        object=None if obj is None else decoded(obj, kinds),
+        old_object=None if old is None else decoded(old, kinds),
+    )
 
 
 def defaulted(request: Request, kinds: Kinds) -> Request:
@@ -64,35 +39,6 @@ def defaulted(request: Request, kinds: Kinds) -> Request:
     if request.subresource or request.object is None:
         return request
     return request.with_object(decoded(request.object, kinds))
-
-
-def _admitted(spec: JSONObject, old: Mapping[str, Any]) -> JSONObject:
-    """Complete a pod's spec as admission plugins do; what an update does not state stays.
-
-    Args:
-        spec: The spec.
-        old: The stored spec, or what a new pod gets.
-    """
-    account = spec.get("serviceAccountName") or spec.get("serviceAccount") or old.get("serviceAccountName", "default")
-    tolerations = spec.get("tolerations")
-    tolerations = tolerations if isinstance(tolerations, list) else []
-    tolerated = {
-        each.get("key") for each in tolerations if isinstance(each, dict) and isinstance(each.get("key"), str | None)
-    }
-    added = [
-        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _EVICTED_AFTER}
-        for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-        if key not in tolerated
-    ]
-    return (
-        {name: old[name] for name in _NEW if name in old}
-        | spec
-        | {
-            "serviceAccountName": account,
-            "serviceAccount": account,
-            "tolerations": [*tolerations, *added],
-        }
-    )
 
 
 def without_defaults(value: Any, defaulted: Any, submitted: Any) -> Any:

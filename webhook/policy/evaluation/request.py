@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webhook.objects import mapping, metadata_of, text
+from webhook.objects import mapping, metadata_of, plain, text
 from webhook.policy.manifest.kinds import Kind, Kinds, Resource, kind_of
 from webhook.records import NamedTuple
 
@@ -133,8 +133,9 @@ def request_of(
         dry_run: Whether nothing will be stored.
         namespace: The namespace of a namespaced object that states none.
     """
+    obj, old, user, namespace = plain(obj), plain(old), plain(user), plain(namespace)
     shown = obj if obj is not None else old or {}
-    operation = operation or (CREATE if old is None else DELETE if obj is None else UPDATE)
+    operation = plain(operation) or (CREATE if old is None else DELETE if obj is None else UPDATE)
     if operation == DELETE:
         obj, old = None, old if old is not None else obj
     if operation == CREATE:
@@ -153,7 +154,7 @@ def request_of(
         operation=operation,
         kind=kind,
         resource=kinds.resource_of(kind),
-        subresource=subresource,
+        subresource=plain(subresource),
         name=name,
         namespace=stated,
         object=obj,

@@ -40,6 +40,7 @@ class Decision:
         changed: Whether a mutation changed the object.
         refuses: Whether a denial refuses the request, whatever the binding's actions are.
         missing: The object that is missing for its evaluation.
+        unused_message: Why the result of its messageExpression is not the message; empty if it is, or there is none.
     """
 
     policy: Policy
@@ -53,6 +54,7 @@ class Decision:
     changed: bool = False
     refuses: bool = False
     missing: str = ""
+    unused_message: str = ""
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -88,6 +90,7 @@ class Verdict(NamedTuple):
         object: The object as policies changed it.
         notes: Facts that cannot be known without a cluster, and the assumptions made instead.
         cost: The cost of all their expressions, in the API server's units.
+        is_of_plugin: Whether another admission plugin refuses the request.
     """
 
     allowed: bool
@@ -101,6 +104,7 @@ class Verdict(NamedTuple):
     object: Any = None
     notes: tuple[str, ...] = ()
     cost: int = 0
+    is_of_plugin: bool = False
 
     def after(self, earlier: Verdict) -> Verdict:
         """Combine this verdict with an earlier one of other policies for the request."""

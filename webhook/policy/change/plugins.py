@@ -1,0 +1,498 @@
+"""What the admission plugins of every cluster add to objects and refuse, before policies are asked.
+
+Follows kube-apiserver ``pkg/kubeapiserver/options/plugins.go`` (AllOrderedPlugins, without DefaultOffAdmissionPlugins)
+and ``plugin/pkg/admission``: plugins that decide by the request and by objects that manifests may hold. Objects that
+were not given, such as a PriorityClass, are taken for what most clusters have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from itertools import chain, islice
+
+from webhook.api.core.meta import generated_name
+from webhook.formats.quantities import Quantity, readable_quantity
+from webhook.objects import items, mapping, metadata_of, number, text
+from webhook.policy.evaluation.request import CREATE
+from webhook.policy.manifest.kinds import Kind
+from webhook.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any, Final
+
+    from webhook.objects import JSONObject
+    from webhook.policy.evaluation.clusterobjects import ClusterObjects
+    from webhook.policy.evaluation.request import Request
+
+_POD: Final = Kind("", "v1", "Pod")
+_NODE: Final = Kind("", "v1", "Node")
+_VOLUME: Final = Kind("", "v1", "PersistentVolume")
+_VOLUME_CLAIM: Final = Kind("", "v1", "PersistentVolumeClaim")
+_INGRESS: Final = Kind("networking.k8s.io", "v1", "Ingress")
+_LIMIT_RANGE: Final = Kind("", "v1", "LimitRange")
+_SERVICE_ACCOUNT: Final = Kind("", "v1", "ServiceAccount")
+_PRIORITY_CLASS: Final = Kind("scheduling.k8s.io", "v1", "PriorityClass")
+_RUNTIME_CLASS: Final = Kind("node.k8s.io", "v1", "RuntimeClass")
+_STORAGE_CLASS: Final = Kind("storage.k8s.io", "v1", "StorageClass")
+_INGRESS_CLASS: Final = Kind("networking.k8s.io", "v1", "IngressClass")
+READ: Final = frozenset(
+    {_LIMIT_RANGE, _SERVICE_ACCOUNT, _PRIORITY_CLASS, _RUNTIME_CLASS, _STORAGE_CLASS, _INGRESS_CLASS}
+)
+"""The kinds of the objects that plugins read."""
+
+_CONTAINERS: Final = ("initContainers", "containers")
+_TOKEN_VOLUME: Final = "kube-api-access-"  # noqa: S105 - the prefix of a volume's name
+_TOKEN_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a directory
+_TOKEN: Final = {
+    "projected": {
+        "sources": [
+            {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
+            {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+            {
+                "downwardAPI": {
+                    "items": [
+                        {"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}
+                    ]
+                }
+            },
+        ],
+        "defaultMode": 0o644,
+    }
+}
+_MIRROR: Final = "kubernetes.io/config.mirror"
+_LIMITED: Final = "kubernetes.io/limit-ranger"
+_PREEMPTS: Final = "PreemptLowerPriority"
+_SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+_OF_PRIORITY: Final = ("priorityClassName", "priority", "preemptionPolicy")
+_NOT_READY: Final = "node.kubernetes.io/not-ready"
+_UNREACHABLE: Final = "node.kubernetes.io/unreachable"
+_EVICTED_AFTER: Final = 300
+_CLASS_OF_CLAIM: Final = "volume.beta.kubernetes.io/storage-class"
+_DEFAULT_STORAGE: Final = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
+_CLASS_OF_INGRESS: Final = "kubernetes.io/ingress.class"
+_DEFAULT_INGRESS: Final = ("ingressclass.kubernetes.io/is-default-class",)
+
+
+class RefusedError(Exception):
+    """An admission plugin refuses a request; the message says why."""
+
+
+class _Asked(NamedTuple):
+    """What a plugin is asked about, beside the object.
+
+    Args:
+        namespace: The object's namespace.
+        stored: The object that it updates, completed; None for a new one, or if it is stored itself.
+        is_new: Whether the object is about to be created.
+        cluster: The objects that plugins read.
+    """
+
+    namespace: str
+    stored: JSONObject | None
+    is_new: bool
+    cluster: ClusterObjects
+
+    def find(self, kind: Kind, name: str) -> JSONObject | None:
+        """Return an object by its name; None if it was not given."""
+        namespace = self.namespace if self.cluster.is_namespaced(kind) else ""
+        return next((each for named, each in self.cluster.find(kind, namespace) if named == name), None)
+
+
+Plugin = Callable[["JSONObject", _Asked], "JSONObject"]
+
+
+def admitted(request: Request, cluster: ClusterObjects) -> Request:
+    """Return a request as the plugins complete it; what an update does not state stays as it was.
+
+    Args:
+        request: The request, whose objects have the defaults of their types.
+        cluster: The objects that plugins read.
+
+    Raises:
+        RefusedError: A plugin refuses it.
+    """
+    plugins = _PLUGINS.get(request.kind, ())
+    if request.subresource or not plugins:
+        return request
+    obj, old = request.object, request.old_object
+    if old is not None:
+        stored = _Asked(request.namespace, None, is_new=False, cluster=cluster)
+        for plugin in plugins:
+            old = plugin(old, stored)
+    if obj is not None:
+        asked = _Asked(request.namespace, old, request.operation == CREATE, cluster)
+        for plugin in plugins:
+            obj = plugin(obj, asked)
+    return request._replace(object=obj, old_object=old)
+
+
+def _limited(pod: JSONObject, asked: _Asked) -> JSONObject:
+    """Set the default limits and requests of LimitRanges in containers (plugin LimitRanger)."""
+    for _, each in asked.cluster.find(_LIMIT_RANGE, asked.namespace):
+        pod = _with_limits(pod, *_defaults(each))
+    return pod
+
+
+def _with_limits(pod: JSONObject, limits: JSONObject, requests: JSONObject) -> JSONObject:
+    changes: list[str] = []
+
+    def limited(container: JSONObject, what: str) -> JSONObject:
+        resources = dict(mapping(container, "resources"))
+        for field, defaults in (("requests", requests), ("limits", limits)):
+            own = mapping(resources, field)
+            if added := {name: each for name, each in defaults.items() if name not in own}:
+                resources[field] = own | added
+                changes.append(f"{', '.join(sorted(added))} {field[:-1]} for {what} {text(container, 'name')}")
+        return container | {"resources": resources}
+
+    spec = mapping(pod, "spec")
+    for field, what in (("containers", "container"), ("initContainers", "init container")):
+        spec = _each(spec, field, partial(limited, what=what))
+    if not changes:
+        return pod
+    metadata = metadata_of(pod)
+    note = {_LIMITED: f"LimitRanger plugin set: {'; '.join(changes)}"}
+    return pod | {"spec": spec, "metadata": {**metadata, "annotations": mapping(metadata, "annotations") | note}}
+
+
+def _defaults(limit_range: JSONObject) -> tuple[JSONObject, JSONObject]:
+    """Return the default limits and requests of containers (``core/v1/defaults.go``, SetDefaults_LimitRangeItem)."""
+    limits, requests = dict[str, Quantity](), dict[str, Quantity]()
+    for item in items(limit_range, "spec", "limits"):
+        if item.get("type") == "Container":
+            default = _quantities(item, "max") | _quantities(item, "default")
+            requests |= _quantities(item, "min") | default | _quantities(item, "defaultRequest")
+            limits |= default
+    return _written(limits), _written(requests)
+
+
+def _quantities(obj: Any, *path: str) -> dict[str, Quantity]:
+    """Return the readable quantities of a map, by their names."""
+    read = ((name, readable_quantity(each)) for name, each in mapping(obj, *path).items())
+    return {name: each for name, each in read if each is not None}
+
+
+def _written(quantities: Mapping[str, Quantity]) -> JSONObject:
+    return {name: str(each) for name, each in quantities.items()}
+
+
+def _with_account(pod: JSONObject, asked: _Asked) -> JSONObject:
+    """Set the ServiceAccount, the volume with its token, and its secrets for images (plugin ServiceAccount)."""
+    spec, stored = mapping(pod, "spec"), mapping(asked.stored, "spec")
+    if _MIRROR in mapping(pod, "metadata", "annotations"):
+        return pod
+    name = text(spec, "serviceAccountName") or text(spec, "serviceAccount") or text(stored, "serviceAccountName")
+    name = name or "default"
+    account = asked.find(_SERVICE_ACCOUNT, name) or {}
+    spec = spec | {"serviceAccountName": name, "serviceAccount": name}
+    own = (spec.get("automountServiceAccountToken"), account.get("automountServiceAccountToken"))
+    if asked.stored is None:
+        mounts = next((each for each in own if isinstance(each, bool)), True)
+    else:
+        mounts = any(_has_token(each) for each in items(stored, "volumes"))
+    if mounts:
+        spec = _with_token(spec)
+    secrets = stored.get("imagePullSecrets") or [
+        {"name": text(each, "name")} for each in items(account, "imagePullSecrets")
+    ]
+    if secrets and not spec.get("imagePullSecrets"):
+        spec = spec | {"imagePullSecrets": secrets}
+    return pod | {"spec": spec}
+
+
+def _has_token(volume: JSONObject) -> bool:
+    return text(volume, "name").startswith(_TOKEN_VOLUME)
+
+
+def _with_token(spec: JSONObject) -> JSONObject:
+    """Mount the token where a container does not mount something else there."""
+    there = next(filter(_has_token, items(spec, "volumes")), None)
+    name = text(there, "name") or generated_name(_TOKEN_VOLUME)
+    mount = {"name": name, "readOnly": True, "mountPath": _TOKEN_PATH}
+
+    def mounted(container: JSONObject) -> JSONObject:
+        mounts = items(container, "volumeMounts")
+        if any(each.get("mountPath") == _TOKEN_PATH for each in mounts):
+            return container
+        return container | {"volumeMounts": [*mounts, mount]}
+
+    changed = spec
+    for field in _CONTAINERS:
+        changed = _each(changed, field, mounted)
+    if there is None and any(mount in items(each, "volumeMounts") for each in _containers(changed)):
+        changed = changed | {"volumes": [*items(spec, "volumes"), {"name": name, **_TOKEN}]}
+    return changed
+
+
+def _with_priority(pod: JSONObject, asked: _Asked) -> JSONObject:
+    """Set the priority of the PriorityClass (plugin Priority).
+
+    Of a class that was not given only the name is known: the priority is what the pod states, or that of no class.
+    """
+    spec = mapping(pod, "spec")
+    if not asked.is_new and asked.stored is not None:
+        stored = mapping(asked.stored, "spec")
+        return pod | {"spec": {name: stored[name] for name in _OF_PRIORITY if name in stored} | spec}
+    found = _priority_class(text(spec, "priorityClassName"), asked.cluster)
+    if found is None:
+        return pod | {"spec": {"priority": 0, "preemptionPolicy": _PREEMPTS} | spec}
+    name, priority, preempts = found
+    if asked.is_new and spec.get("priority", priority) != priority:
+        raise RefusedError(
+            f"the integer value of priority ({spec['priority']}) must not be provided in pod spec; priority admission "
+            f"controller computed {priority} from the given PriorityClass name"
+        )
+    if asked.is_new and spec.get("preemptionPolicy", preempts) != preempts:
+        raise RefusedError(
+            f"the string value of PreemptionPolicy ({spec['preemptionPolicy']}) must not be provided in pod spec; "
+            f"priority admission controller computed {preempts} from the given PriorityClass name"
+        )
+    named = {"priorityClassName": name} if name else {}
+    return pod | {"spec": {"priority": priority, "preemptionPolicy": preempts} | spec | named}
+
+
+def _priority_class(name: str, cluster: ClusterObjects) -> tuple[str, int, str] | None:
+    """Return the name, priority and preemption policy of a pod's class; None if the class was not given.
+
+    Args:
+        name: The name of the class; empty for the default of the cluster.
+        cluster: The objects that were given.
+
+    Raises:
+        RefusedError: Other classes were given, but not this one.
+    """
+    if name in _SYSTEM_PRIORITIES:
+        return name, _SYSTEM_PRIORITIES[name], _PREEMPTS
+    given = [(number(each, "value") or 0, named, each) for named, each in cluster.find(_PRIORITY_CLASS, "")]
+    if name:
+        found = next((each for each in given if each[1] == name), None)
+        if found is None and given:
+            raise RefusedError(f"no PriorityClass with name {name} was found")
+    else:
+        found = min((each for each in given if each[2].get("globalDefault") is True), default=(0, "", {}), key=_value)
+    return found and (found[1], found[0], text(found[2], "preemptionPolicy") or _PREEMPTS)
+
+
+def _value(found: tuple[int, str, JSONObject]) -> int:
+    return found[0]
+
+
+def _tolerating(pod: JSONObject, _asked: _Asked) -> JSONObject:
+    """Let a pod stay a while on a node that is not ready (plugin DefaultTolerationSeconds)."""
+    given = items(pod, "spec", "tolerations")
+    tolerated = {text(each, "key") for each in given if each.get("effect") in {None, "", "NoExecute"}}
+    added = [
+        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _EVICTED_AFTER}
+        for key in (_NOT_READY, _UNREACHABLE)
+        if tolerated.isdisjoint({key, ""})
+    ]
+    return pod | {"spec": mapping(pod, "spec") | {"tolerations": [*given, *added]}} if added else pod
+
+
+def _with_runtime(pod: JSONObject, asked: _Asked) -> JSONObject:
+    """Set the overhead and scheduling of the RuntimeClass (plugin RuntimeClass)."""
+    spec = mapping(pod, "spec")
+    runtime = asked.find(_RUNTIME_CLASS, text(spec, "runtimeClassName"))
+    if runtime is None:
+        return pod
+    changes: JSONObject = {}
+    if overhead := _quantities(runtime, "overhead", "podFixed"):
+        if asked.is_new and spec.get("overhead") and _quantities(spec, "overhead") != overhead:
+            raise RefusedError("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+        changes["overhead"] = _written(overhead)
+    selector, own = mapping(runtime, "scheduling", "nodeSelector"), mapping(spec, "nodeSelector")
+    for name, each in selector.items():
+        if asked.is_new and own.get(name, each) != each:
+            raise RefusedError(
+                f"conflict: runtimeClass.scheduling.nodeSelector[{name}] = {each}; "
+                f"pod.spec.nodeSelector[{name}] = {own[name]}"
+            )
+    if selector:
+        changes["nodeSelector"] = own | selector
+    given = items(spec, "tolerations")
+    if added := [each for each in items(runtime, "scheduling", "tolerations") if each not in given]:
+        changes["tolerations"] = [*given, *added]
+    return pod | {"spec": spec | changes}
+
+
+def _tainted(node: JSONObject, asked: _Asked) -> JSONObject:
+    """Keep pods from a new node that is not ready yet (plugin TaintNodesByCondition)."""
+    taint, spec = {"key": _NOT_READY, "effect": "NoSchedule"}, mapping(node, "spec")
+    given = items(spec, "taints")
+    if not asked.is_new or any(taint.items() <= each.items() for each in given):
+        return node
+    return node | {"spec": spec | {"taints": [*given, taint]}}
+
+
+def _with_class(
+    obj: JSONObject, asked: _Asked, *, field: str, stated: str, kind: Kind, marks: Sequence[str]
+) -> JSONObject:
+    """Set the default class of a cluster, the newest if there are several (DefaultStorageClass, DefaultIngressClass).
+
+    Args:
+        obj: The object.
+        asked: What surrounds it.
+        field: The field of its spec that names the class.
+        stated: The annotation that names the class instead.
+        kind: The kind of the class.
+        marks: The annotations of which one marks a default class.
+    """
+    spec = mapping(obj, "spec")
+    if spec.get(field) is not None or stated in mapping(obj, "metadata", "annotations"):
+        return obj
+    default = [
+        (text(each, "metadata", "creationTimestamp"), name)
+        for name, each in sorted(asked.cluster.find(kind, ""), key=lambda found: found[0], reverse=True)
+        if any(mapping(each, "metadata", "annotations").get(mark) == "true" for mark in marks)
+    ]
+    name = text(asked.stored, "spec", field) or max(default, default=("", ""), key=lambda found: found[0])[1]
+    return obj | {"spec": spec | {field: name}} if name else obj
+
+
+def _protected(obj: JSONObject, _asked: _Asked, *, finalizer: str) -> JSONObject:
+    """Keep an object from being deleted while it is used (plugin StorageObjectInUseProtection)."""
+    metadata = metadata_of(obj)
+    given = metadata.get("finalizers") or []
+    if not isinstance(given, list) or finalizer in given:
+        return obj
+    return obj | {"metadata": {**metadata, "finalizers": [*given, finalizer]}}
+
+
+_PLUGINS: Final[Mapping[Kind, tuple[Plugin, ...]]] = {
+    _POD: (_limited, _with_account, _with_priority, _tolerating, _with_runtime),
+    _NODE: (_tainted,),
+    _VOLUME: (partial(_protected, finalizer="kubernetes.io/pv-protection"),),
+    _VOLUME_CLAIM: (
+        partial(
+            _with_class, field="storageClassName", stated=_CLASS_OF_CLAIM, kind=_STORAGE_CLASS, marks=_DEFAULT_STORAGE
+        ),
+        partial(_protected, finalizer="kubernetes.io/pvc-protection"),
+    ),
+    _INGRESS: (
+        partial(
+            _with_class,
+            field="ingressClassName",
+            stated=_CLASS_OF_INGRESS,
+            kind=_INGRESS_CLASS,
+            marks=_DEFAULT_INGRESS,
+        ),
+    ),
+}
+"""The plugins that complete objects of a kind, in the order of AllOrderedPlugins."""
+
+
+def expect_in_limits(request: Request, cluster: ClusterObjects) -> None:
+    """Make sure that a new object, as mutating policies have left it, is within the LimitRanges of its namespace.
+
+    Args:
+        request: The request.
+        cluster: The objects that plugins read.
+
+    Raises:
+        RefusedError: It is not (``limitranger/admission.go``, PodValidateLimitFunc, PersistentVolumeClaimLimitFunc).
+    """
+    if request.subresource or request.kind not in {_POD, _VOLUME_CLAIM}:
+        return
+    if request.kind == _POD and request.operation != CREATE:
+        return
+    for _, limit_range in cluster.find(_LIMIT_RANGE, request.namespace):
+        errors = list(dict.fromkeys(_beyond(request.object, limit_range)))
+        if errors:
+            raise RefusedError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+
+
+def _beyond(obj: Any, limit_range: JSONObject) -> Iterator[str]:
+    """List how an object exceeds the limits."""
+    spec = mapping(obj, "spec")
+    for item in items(limit_range, "spec", "limits"):
+        match text(item, "type"), text(obj, "kind"):
+            case "Container", "Pod":
+                for each in _containers(spec):
+                    amounts = (_quantities(each, "resources", field) for field in ("requests", "limits"))
+                    yield from _outside(item, *amounts)
+            case "Pod", "Pod":
+                yield from _outside(item, _of_pod(spec, "requests"), _of_pod(spec, "limits"))
+            case "PersistentVolumeClaim", "PersistentVolumeClaim":
+                yield from _outside(item, _quantities(spec, "resources", "requests"))
+
+
+def _outside(
+    item: JSONObject, requests: Mapping[str, Quantity], limits: Mapping[str, Quantity] | None = None
+) -> Iterator[str]:
+    """List the limits that requests and limits exceed.
+
+    Args:
+        item: The limits.
+        requests: The requests.
+        limits: The limits of the object; None if it has none, so that its requests are compared with a maximum.
+    """
+    kind, amounts = text(item, "type"), {"request": requests, "limit": limits or {}}
+    by_limit = {"request": requests} if limits is None else dict(reversed(amounts.items()))
+    for field, compared in (("min", amounts), ("max", by_limit)):
+        for name, enforced in _quantities(item, field).items():
+            start = f"{field}imum {name} usage per {kind} is {enforced}"
+            first = next(iter(compared))
+            if name not in compared[first]:
+                yield f"{start}.  No {first} is specified"
+                continue
+            given = ((what, each[name]) for what, each in compared.items() if name in each)
+            wrong = ((what, each) for what, each in given if (each < enforced if field == "min" else each > enforced))
+            for what, each in islice(wrong, 1):
+                yield f"{start}, but {what} is {each}"
+    if limits is not None:
+        for name, enforced in _quantities(item, "maxLimitRequestRatio").items():
+            yield from _disproportion(
+                f"{name} max limit to request ratio per {kind} is {enforced}",
+                enforced,
+                [each.get(name) for each in amounts.values()],
+            )
+
+
+def _disproportion(start: str, enforced: Quantity, amounts: Sequence[Quantity | None]) -> Iterator[str]:
+    """Report a limit that is too large for its request."""
+    for what, each in zip(("request", "limit"), amounts, strict=True):
+        if each is None or not each.sign:
+            yield f"{start}, but no {what} is specified or {what} is 0"
+            return
+    request, limit = (Fraction(each.decimal()) for each in amounts if each)
+    if limit / request > Fraction(enforced.decimal()):
+        yield f"{start}, but provided ratio is {float(limit / request):f}"
+
+
+def _of_pod(spec: JSONObject, field: str) -> dict[str, Quantity]:
+    """Return what a pod requests, or its limits (``limitranger/admission.go``, podRequests)."""
+    sidecars, first, total = dict[str, Quantity](), dict[str, Quantity](), dict[str, Quantity]()
+    for each in items(spec, "initContainers"):
+        own = _quantities(each, "resources", field)
+        if each.get("restartPolicy") == "Always":
+            sidecars = own = _sum(sidecars, own)
+        else:
+            own = _sum(sidecars, own)
+        first = {name: max(first.get(name, amount), amount) for name, amount in (first | own).items()}
+    for each in items(spec, "containers"):
+        total = _sum(total, _quantities(each, "resources", field))
+    total = _sum(total, sidecars)
+    total = first | {name: max(first.get(name, amount), amount) for name, amount in total.items()}
+    return total | _quantities(spec, "resources", field)
+
+
+def _sum(one: Mapping[str, Quantity], other: Mapping[str, Quantity]) -> dict[str, Quantity]:
+    added = {name: one[name] + amount if name in one else amount for name, amount in other.items()}
+    return {**one, **added}
+
+
+def _containers(spec: JSONObject) -> Iterator[JSONObject]:
+    return chain.from_iterable(items(spec, field) for field in ("containers", "initContainers"))
+
+
+def _each(spec: JSONObject, field: str, change: Callable[[JSONObject], JSONObject]) -> JSONObject:
+    """Return a spec with the containers of a field changed."""
+    containers = items(spec, field)
+    return spec | {field: [change(each) for each in containers]} if containers else spec
