@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from webhook.api.versions import NEWEST, find, release_of, target
+from webhook.api.versions import DEFAULT, find, release_of, target
 from webhook.engine.offline import evaluate
 from webhook.objects import text
 from webhook.policy.change.patch import OPERATIONS as PATCH_OPERATIONS
@@ -190,7 +190,7 @@ def _expect_decodable(obj: JSONObject | None, where: Path, policies: PolicySet) 
     # Suites are run for other releases, too, which may lack a field.
     for rule, judging, complaint in (
         (WRONG_TYPE, release, "the API server cannot decode it"),
-        (UNKNOWN_FIELD, known.until, "the API server drops or refuses it, so that no policy reads it"),
+        (UNKNOWN_FIELD, known.default, "the API server drops or refuses it, so that no policy reads it"),
     ):
         struct = compile_struct(known.type, target(obj["apiVersion"], judging, CREATE))
         for misfit in apart(struct.decoding.walk(obj))[0]:
@@ -312,7 +312,7 @@ def release_of_suite(document: Mapping[str, Any]) -> Release:
     """
     stated = document.get("kubernetes")
     if stated is None:
-        return NEWEST
+        return DEFAULT
     try:
         return release_of(stated)
     except ValueError as error:

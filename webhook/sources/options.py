@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from contextlib import nullcontext
 
-from webhook.api.versions import NEWEST, VERSIONS
+from webhook.api.versions import DEFAULT, VERSIONS
 from webhook.documents.search import bare
 from webhook.documents.selection import KUSTOMIZATIONS
 from webhook.records import NamedTuple
@@ -54,7 +54,7 @@ class RenderOptions(NamedTuple):
     values: Sequence[str] = ()
     sets: Sequence[str] = ()
     namespace: str = "default"
-    release: Release = NEWEST
+    release: Release = DEFAULT
     progress: Progress = lambda: nullcontext(_ignore)
     texts: dict[str, list[str]] | None = None
     note: Callable[[str], None] = _overlook

@@ -8,7 +8,7 @@ is random.
 from __future__ import annotations
 
 from webhook.api import conversion
-from webhook.api.versions import NEWEST
+from webhook.api.versions import DEFAULT
 from webhook.objects import text
 
 TYPE_CHECKING = False
@@ -25,7 +25,7 @@ _NEW: Final[Mapping[str, Any]] = {"priority": 0, "preemptionPolicy": "PreemptLow
 """The fields of a new pod that admission plugins set, and keep in updates."""
 
 
-def with_defaults(obj: JSONObject, release: Release = NEWEST, stored: JSONObject | None = None) -> JSONObject:
+def with_defaults(obj: JSONObject, release: Release = DEFAULT, stored: JSONObject | None = None) -> JSONObject:
     """Return an object as the API server shows it to policies; the object itself is not changed.
 
     Args:
@@ -41,7 +41,7 @@ def with_defaults(obj: JSONObject, release: Release = NEWEST, stored: JSONObject
     return defaulted
 
 
-def completed(request: Request, release: Release = NEWEST) -> Request:
+def completed(request: Request, release: Release = DEFAULT) -> Request:
     """Return a request as the API server shows it to policies: with defaults.
 
     Args:
