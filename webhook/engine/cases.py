@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from webhook.api.versions import NEWEST, release_of
+from webhook.api.versions import DEFAULT, NEWEST, release_of
 from webhook.engine.offline import evaluate
 from webhook.objects import text
 from webhook.policy.change.decoding import undecodable
@@ -306,7 +306,7 @@ def release_of_suite(document: Mapping[str, Any]) -> Release:
     """
     stated = document.get("kubernetes")
     if stated is None:
-        return NEWEST
+        return DEFAULT
     try:
         return release_of(stated)
     except ValueError as error:

@@ -181,7 +181,7 @@ class Sender:
 
     def _release(self, obj: Mapping[str, Any]) -> Release:
         minor, known = self._set.release, find(obj.get("apiVersion"), obj.get("kind"))
-        return minor if known is None or known.since <= minor <= known.until else known.until
+        return minor if known is None or known.since <= minor <= known.until else known.default
 
     def _at(self, minor: Release) -> PolicySet:
         """Return the policies with the kinds of a release."""

@@ -31,7 +31,7 @@ from __future__ import annotations
 import json
 from contextlib import nullcontext
 
-from webhook.api.versions import NEWEST
+from webhook.api.versions import DEFAULT
 from webhook.engine.acceptance import made_invalid
 from webhook.engine.allowing import why_allowed
 from webhook.engine.cases import (
@@ -168,7 +168,7 @@ def _read(
     """Return a suite's release, the objects of all cases, the named objects, and the cases."""
     document = map_of(suite, Path(), SUITE_FIELDS)
     cases, templates, base = document.get("cases"), document.get("objects") or {}, [*given]
-    errors, minor = SuiteErrors(), release or NEWEST
+    errors, minor = SuiteErrors(), release or DEFAULT
     with errors.collected():
         expect_known(document, Path(), SUITE_FIELDS)
     with errors.collected():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webhook.api.versions import NEWEST
+from webhook.api.versions import DEFAULT
 from webhook.objects import metadata_of, text
 from webhook.policy.evaluation.plan import Hook
 from webhook.policy.evaluation.policyset import Given, PolicyFinding, PolicySet
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def load(
     given: Iterable[Given | JSONObject],
-    release: Release = NEWEST,
+    release: Release = DEFAULT,
     strongest: Callable[[str], str] = lambda _name: DENY,
     *,
     by_cluster: bool = False,

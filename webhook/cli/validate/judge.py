@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from webhook.api.claimed import is_pod_without_claims
 from webhook.api.judgement import stored
-from webhook.api.versions import GROUP, NEWEST, Served, find, release_of
+from webhook.api.versions import DEFAULT, GROUP, NEWEST, Served, find, release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.options.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT
 from webhook.documents.source import JSON
@@ -143,7 +143,7 @@ class Judge:
                 return self._unknown(document, stated)
             if stated is None and is_everywhere(served):
                 return None
-            return self._judged(document, stated or f"1.{served.until}")
+            return self._judged(document, stated or f"1.{served.default}")
         except OTHERS:
             raise
         except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
@@ -193,7 +193,7 @@ class Judge:
         accepted = None if any(each.level == ERROR for each in outcome.problems) else True
         if not outcome.problems and not outcome.decisions:
             return Judgement(None, waits=waits, accepted=accepted)
-        found_here = (found(problem, document, stated or f"1.{NEWEST}") for problem in problems)
+        found_here = (found(problem, document, stated or f"1.{DEFAULT}") for problem in problems)
         return Judgement([*found_here, *findings], waits=waits, accepted=accepted)
 
     def _review(self, document: Document, release: str | None) -> tuple[Outcome, list[Problem]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from webhook.api.versions import NEWEST, VERSIONS
+from webhook.api.versions import DEFAULT, NEWEST, VERSIONS
 from webhook.later import cached_property
 from webhook.records import NamedTuple
 from webhook.release import Release
@@ -183,7 +183,7 @@ class Kinds:
         objects: Objects that may define further kinds.
     """
 
-    def __init__(self, release: Release = NEWEST, objects: Iterable[object] = ()) -> None:
+    def __init__(self, release: Release = DEFAULT, objects: Iterable[object] = ()) -> None:
         self.release = release
         self._known = dict(_kubernetes_own())
         for obj in objects:
