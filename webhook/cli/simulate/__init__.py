@@ -9,7 +9,7 @@ from itertools import chain, count, islice
 from time import monotonic
 
 from webhook.api.judgement import stored
-from webhook.api.versions import DEFAULT, find
+from webhook.api.versions import DEFAULT
 from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.lines import show_lines
