@@ -106,7 +106,7 @@ def test_the_flag_can_switch_off_a_stable_version_and_those_of_older_releases() 
     ((message, hint),) = off(
         manifest("resource.k8s.io/v1"), "--kubernetes-version", "1.34", f"--runtime-config={BETA},resource.k8s.io/v1=0"
     )
-    assert message == "resource.k8s.io/v1 is not served: --runtime-config switches it off"
+    assert message == "the cluster does not serve resource.k8s.io/v1"
     assert hint == f"{BETA} is served: draguard convert --write --to v1beta1"
     older = off(manifest("resource.k8s.io/v1beta2"), "--kubernetes-version", "1.33", "--runtime-config", BETA)
     assert [each[1] for each in older] == [f"{BETA} is served: draguard convert --write --to v1beta1"]
@@ -168,3 +168,21 @@ def test_the_templates_of_charts_see_what_is_served() -> None:
 def test_the_core_group_is_that_of_the_flag() -> None:
     assert is_served("v1", release=Release(36))
     assert not is_served("v1", release=Release(36), stated={"api/v1": False})
+
+
+def test_a_cluster_tells_what_it_serves(tmp_path: Path) -> None:
+    def given(*names: str) -> Path:
+        items = [
+            f"{{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {{name: {each}}}}}" for each in names
+        ]
+        path = tmp_path / "cluster.yaml"
+        path.write_text("\n---\n".join(items))
+        return path
+
+    old, new = (f"{manifest(f'resource.k8s.io/{each}')}" for each in ("v1beta1", "v1"))
+    options = ("--kubernetes-version", "1.34", "--cluster")
+    assert off(old, *options, str(given("v1.", "v1.apps", "v1beta1.resource.k8s.io"))) == []
+    assert len(off(new, *options, str(given("v1.", "v1.apps", "v1beta1.resource.k8s.io")))) == 1
+    assert len(off(old, *options, str(given("v1.", "v1.resource.k8s.io")))) == 1
+    assert len(off(old, *options, str(given("v1beta1.resource.k8s.io")))) == 1  # not all are listed
+    assert off(old, *options, str(given("v1.")), "--runtime-config", BETA) == []

@@ -128,3 +128,13 @@ def test_only_a_new_claim_is_refused(tmp_path: Path) -> None:
     given.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": claims}))
     found = findings("validate", given, "--cluster", known)
     assert [(each["rule"], each["name"]) for each in found] == [("quota-exceeded", "new")]
+
+
+def test_a_template_of_the_cluster_is_found_where_a_pod_names_it(tmp_path: Path) -> None:
+    known, given = tmp_path / "cluster.json", tmp_path / "pod.json"
+    items = [quota(hard={DEVICES: "1"}), {"apiVersion": "resource.k8s.io/v1", **template(count=2)}]
+    known.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
+    given.write_text(json.dumps({"apiVersion": "v1", **pod(claims={"g": "t", "h": "t-gone"})}))
+    (found,) = [each for each in findings("validate", given, "--cluster", known) if each["rule"] == "quota-exceeded"]
+    assert found["field"] == "spec.resourceClaims[0].resourceClaimTemplateName"
+    assert found["message"].startswith("the API server refuses the claims made from it, so pods stay pending: exceeded")

@@ -152,7 +152,7 @@ def _off(
     flag = f"--runtime-config={api_version}"
     message = f"{api_version} is served only with {flag}=true"
     if stage_of(api_version) == STABLE:
-        message = f"{api_version} is not served: --runtime-config switches it off"
+        message = f"the cluster does not serve {api_version}"
     others = (f"{named.group}/{version}" for version in kinds.versions(named))
     other = next(filter(served, others), "")
     hint = ""

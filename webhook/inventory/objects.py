@@ -37,6 +37,7 @@ KINDS: Final = {
     "PodGroup": "scheduling.k8s.io",
     "PriorityClass": "scheduling.k8s.io",
     "ResourceQuota": "",
+    "APIService": "apiregistration.k8s.io",
     "Role": "rbac.authorization.k8s.io",
     "ClusterRole": "rbac.authorization.k8s.io",
 }

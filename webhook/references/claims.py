@@ -154,8 +154,8 @@ def count_of_zero(claim: JSONObject, _: Context) -> Iterator[Problem]:
             yield finding((*request.path, "count"), message, hint, "Defaulted")
 
 
-@rule("quota-exceeded", *CLAIMS, needs=(QUOTA,))
-def quota_exceeded(claim: JSONObject, context: Context) -> Iterator[Problem]:
+@rule("quota-exceeded", *CLAIMS, "Pod", needs=(QUOTA,))
+def quota_exceeded(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A ResourceQuota of the namespace leaves too little for a claim: the API server refuses to create it.
 
     Pods whose claims are made from a template stay pending with "ResourceClaim not created yet"; only an event of the
@@ -164,14 +164,28 @@ def quota_exceeded(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """
     if not context.inventory.knows(QUOTA):
         return
-    key = namespace_of(claim), name_of(claim)
-    is_template = claim.get("kind") == "ResourceClaimTemplate"
-    if not is_template and key in context.stored_claims:
-        return
+    if obj.get("kind") not in CLAIMS:
+        yield from _of_stored_templates(obj, context)
+    elif obj.get("kind") == CLAIMS[1] and (why := _quota_refusal(obj, context)):
+        yield finding(devices_path(obj), _CLAIMS_REFUSED + why, reason="Forbidden")
+    elif (obj["kind"], namespace_of(obj), name_of(obj)) not in context.stored and (why := _quota_refusal(obj, context)):
+        yield finding(devices_path(obj), f"the API server refuses the claim: {why}", reason="Forbidden")
+
+
+_CLAIMS_REFUSED: Final = "the API server refuses the claims made from it, so pods stay pending: "
+
+
+def _of_stored_templates(pod: JSONObject, context: Context) -> Iterator[Problem]:
+    """Find templates of the cluster; those among the manifests have their own findings."""
+    for index, entry in enumerate(items(pod, "spec", "resourceClaims")):
+        name, namespace = text(entry, "resourceClaimTemplateName"), namespace_of(pod)
+        template = context.inventory.find(CLAIMS[1], name, namespace)
+        if template and (CLAIMS[1], namespace, name) in context.stored and (why := _quota_refusal(template, context)):
+            path = ("spec", "resourceClaims", index, "resourceClaimTemplateName")
+            yield finding(path, _CLAIMS_REFUSED + why, reason="Forbidden")
+
+
+def _quota_refusal(claim: JSONObject, context: Context) -> str:
     made = {**claim, "spec": mapping(claim, *devices_path(claim)[:-1])}
     extended = context.release >= EXTENDED_SINCE and "DRAExtendedResource" in context.gates
-    if why := context.quotas.refusal(made, extended=extended):
-        message = (
-            f"the API server refuses the claim{'s made from it, so pods stay pending' if is_template else ''}: {why}"
-        )
-        yield finding(devices_path(claim), message, reason="Forbidden")
+    return context.quotas.refusal(made, extended=extended)

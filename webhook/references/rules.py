@@ -71,8 +71,8 @@ class Context:
         """Whether to run the scheduler's allocator, which takes too long for a review."""
         self.is_cluster = True
         """Whether the objects are those of a cluster, so that others do not exist."""
-        self.stored_claims: Collection[tuple[str, str]] = ()
-        """The claims that exist in the cluster, by namespace and name."""
+        self.stored: Collection[tuple[str, str, str]] = ()
+        """The claims and templates that the cluster has beside the manifests: their kinds, namespaces and names."""
         self.lists_classes = inventory.knows("DeviceClass")
         """Whether device classes of the cluster are known, and not just those of manifests."""
         self.alike = Alike()

@@ -122,7 +122,7 @@ class References:
         # The objects of one cluster belong together.
         self._neighbours = None if is_cluster else Neighbours()
         self._lists_classes = inventory.knows("DeviceClass")
-        self._stored_claims = frozenset(inventory.names("ResourceClaim"))
+        self._stored = frozenset((kind, *name) for kind in CLAIMS for name in inventory.names(kind))
 
     def note(
         self, document: Document, release: str, *, accepted: bool, findings: Sequence[Finding] | None = None
@@ -337,7 +337,7 @@ class References:
                 self._contexts[key].checking = self._checking
                 self._contexts[key].is_cluster = self._neighbours is None
                 self._contexts[key].lists_classes = self._lists_classes
-                self._contexts[key].stored_claims = self._stored_claims
+                self._contexts[key].stored = self._stored
             self._around[around] = self._contexts[key]
         return self._around[around]
 
