@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from webhook.policy.evaluation.authorizer import Authorizer
     from webhook.policy.evaluation.policyset import Given, PolicySet
     from webhook.policy.evaluation.request import Request
+    from webhook.policy.manifest.kinds import Resource
     from webhook.release import Release
 
 
@@ -222,6 +223,7 @@ def evaluate(
     namespace: str = "default",
     authorizer: Authorizer = DENY_ALL,
     budget: Budget | None = None,
+    resource: Resource | None = None,
 ) -> Verdict:
     """Evaluate policies for the request that a manifest stands for, as the API server would; never raises.
 
@@ -239,6 +241,7 @@ def evaluate(
         namespace: The namespace of a namespaced object that states none.
         authorizer: Decides what the user may do.
         budget: The work that it may take; by default, that for a document, for mutations and again for validations.
+        resource: The resource whose subresource the object is sent to; None for that of its kind.
     """
     request = request_of(
         obj,
@@ -249,6 +252,7 @@ def evaluate(
         user=user,
         dry_run=dry_run,
         namespace=namespace,
+        resource=resource,
     )
     refused = [] if obj is None else [each for each in undecodable(obj, policies.kinds) if each.rule != UNKNOWN_FIELD]
     if refused:
