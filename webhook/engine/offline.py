@@ -9,7 +9,7 @@ from webhook.engine.registry import before_mutation, before_validation
 from webhook.objects import text
 from webhook.policy.change.decoding import undecodable
 from webhook.policy.change.defaults import completed, defaulted, without_defaults
-from webhook.policy.change.plugins import RefusedError, admitted, expect_in_limits
+from webhook.policy.change.plugins import COMPLETED, RefusedError, admitted, expect_in_limits
 from webhook.policy.evaluation.authorizer import DENY_ALL
 from webhook.policy.evaluation.request import as_stated, in_namespace, request_of
 from webhook.policy.evaluation.validate import validate
@@ -50,6 +50,11 @@ class Change(NamedTuple):
     mutation: Mutation
     manifest: Any
     policies: PolicySet
+
+    @property
+    def is_completed(self) -> bool:
+        """Whether admission plugins complete it, and so other objects may change the verdict."""
+        return self.request.kind in COMPLETED
 
 
 def _unchanged(_obj: JSONObject | None) -> None:
@@ -130,7 +135,7 @@ class Sender:
     def know(self, objects: Sequence[JSONObject]) -> None:
         """Add objects for policies to read."""
         self._others += objects
-        self._sets = {minor: policies.beside(objects) for minor, policies in self._sets.items()}
+        self._sets = {minor: policies.beside(objects, self._namespace) for minor, policies in self._sets.items()}
 
     def change(
         self,
@@ -186,7 +191,8 @@ class Sender:
     def _at(self, minor: Release) -> PolicySet:
         """Return the policies with the kinds of a release."""
         if minor not in self._sets:
-            self._sets[minor] = load(self._manifests, minor).beside(self._others)
+            policies = load(self._manifests, minor, namespace=self._namespace)
+            self._sets[minor] = policies.beside(self._others, self._namespace)
         return self._sets[minor]
 
 

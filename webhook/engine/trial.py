@@ -11,6 +11,7 @@ from webhook.engine.acceptance import made_invalid
 from webhook.engine.offline import evaluate
 from webhook.later import cached_property
 from webhook.objects import text
+from webhook.policy.change.mutate import INTERNAL
 from webhook.policy.evaluation.matcher import match
 from webhook.policy.evaluation.policyset import PolicyFinding
 from webhook.policy.evaluation.request import request_of
@@ -197,14 +198,18 @@ class _Trials:
 
 def _failure(decision: Decision, path: Path, description: str, doing: str) -> Problem:
     _, _, reason = decision.message.rpartition(_ERROR)
-    effect = "does not apply then" if decision.policy.fails_open else "refuses it then"
+    is_of_server = decision.reason == INTERNAL  # which ends the request, whatever the failure policy is
+    effect = "does not apply then" if decision.policy.fails_open and not is_of_server else "refuses it then"
     message = f"fails when {description} is {doing}, and the policy {effect}: {reason}"
-    return Problem(WARNING, "fails-on-valid", "", path, message, _hint(reason, description, doing))
+    return Problem(
+        WARNING, "fails-on-valid", "", path, message, "" if is_of_server else _hint(reason, description, doing)
+    )
 
 
 def _fails(decision: Decision) -> bool:
     """Tell whether the expression itself failed; other warnings are about versions that cannot be changed."""
-    return decision.is_error and (_ERROR in decision.message or decision.message.startswith(_PATCH))
+    is_own = decision.reason == INTERNAL or _ERROR in decision.message or decision.message.startswith(_PATCH)
+    return decision.is_error and is_own
 
 
 def _hint(reason: str, description: str, doing: str) -> str:

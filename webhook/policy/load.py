@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from webhook.api.versions import NEWEST
-from webhook.objects import metadata_of, text
+from webhook.objects import DEFAULT_NAMESPACE, metadata_of, plain, text
+from webhook.policy.evaluation.clusterobjects import stored_in
 from webhook.policy.evaluation.plan import Hook
 from webhook.policy.evaluation.policyset import Given, PolicyFinding, PolicySet
 from webhook.policy.evaluation.quick import quick_of
@@ -28,6 +29,7 @@ def load(
     strongest: Callable[[str], str] = lambda _name: DENY,
     *,
     by_cluster: bool = False,
+    namespace: str = DEFAULT_NAMESPACE,
 ) -> PolicySet:
     """Make a policy set from the objects in manifests; never raises.
 
@@ -38,11 +40,12 @@ def load(
         strongest: Returns the strongest action that a policy, given by name, may lead to: Deny, Warn or Audit.
         by_cluster: Whether a cluster of that release evaluates the policies, and so must serve them; if not,
             policies of other releases are used, too.
+        namespace: The namespace of objects that state none.
     """
     read = _Read(release, strongest, by_cluster=by_cluster)
     for each in given:
         read.take(each if isinstance(each, Given) else Given(each))
-    return read.policy_set()
+    return read.policy_set(plain(namespace))
 
 
 Name = tuple[str, str]
@@ -73,7 +76,7 @@ class _Read:
         obj = each.object
         if not is_policy(obj):
             if isinstance(obj, dict):
-                self._objects.setdefault(kind_of(text(obj, "apiVersion"), text(obj, "kind")), []).append(obj)
+                self._objects.setdefault(kind_of(text(obj, "apiVersion"), text(obj, "kind")), []).append(plain(obj))
             return
         problems = validate_policy(obj, self._served_by(obj), beyond_decoding=self._by_cluster)
         self._findings += [PolicyFinding(each, problem) for problem in problems]
@@ -98,20 +101,28 @@ class _Read:
     def _served_by(self, obj: JSONObject) -> Release:
         return self._release if self._by_cluster else serving(obj, self._release)
 
-    def policy_set(self) -> PolicySet:
-        """Bind the policies, and compile those that are bound."""
+    def policy_set(self, namespace: str) -> PolicySet:
+        """Bind the policies, and compile those that are bound.
+
+        Args:
+            namespace: The namespace of objects that state none.
+        """
         self._findings += _unbound(self._policies, self._bindings, self._origins, self._refused)
         definitions = (
             each for kind, group in self._objects.items() if kind.kind.startswith("Custom") for each in group
         )
+        kinds = Kinds(self._release, definitions)
         return PolicySet(
             release=self._release,
-            kinds=Kinds(self._release, definitions),
+            kinds=kinds,
             validating=tuple(self._hooks(VALIDATING)),
             mutating=tuple(self._hooks(MUTATING)),
             policies=tuple(self._policies.values()),
             findings=tuple(self._findings),
-            objects={kind: tuple(group) for kind, group in self._objects.items()},
+            objects={
+                kind: tuple(stored_in(namespace, each, kind, kinds) for each in group)
+                for kind, group in self._objects.items()
+            },
             origins=self._origins,
         )
 

@@ -118,7 +118,7 @@ class Judge:
         )
 
     def know_namespaces(self) -> None:
-        """Use the Namespaces among the manifests, as all of them have been read."""
+        """Use the Namespaces among the manifests, and what plugins read, as all of them have been read."""
         self.namespaces.all_noted = True
         if self._sender:
             self._sender.know(self.namespaces.found)
@@ -181,13 +181,14 @@ class Judge:
         findings = [self._brief(each, document, outcome.object) for each in findings]
         findings += self._of_policies(outcome, document)
         findings.sort(key=lambda finding: (finding.line, finding.column))
-        return Judgement(findings, waits=any(map(_asks_for_namespace, findings)), accepted=accepted)
+        waits = any(map(_asks_for_namespace, findings)) or (outcome.change is not None and outcome.change.is_completed)
+        return Judgement(findings, waits=waits, accepted=accepted)
 
     def _unknown(self, document: Document, stated: str | None) -> Judgement:
         """Judge an object of an unknown kind, which is skipped unless a policy matches it."""
         outcome, problems = self._review(document, stated)
         findings = self._of_policies(outcome, document)
-        waits = any(map(_asks_for_namespace, findings))
+        waits = any(map(_asks_for_namespace, findings)) or (outcome.change is not None and outcome.change.is_completed)
         accepted = None if outcome.problems else True
         if not outcome.problems and not outcome.decisions:
             return Judgement(None, waits=waits, accepted=accepted)
