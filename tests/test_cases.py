@@ -34,7 +34,12 @@ def findings(text: str) -> list[tuple[int, str]]:
     found = []
     for document in parse(text):
         assert isinstance(document, Document), document
-        problems = validate(document.data, kubernetes=stated[1] if stated else None, feature_gates=gates)
+        problems = validate(
+            document.data,
+            kubernetes=stated[1] if stated else None,
+            feature_gates=gates,
+            runtime_config={"api/all": True},
+        )
         found += [(document.position(problem.path).line, problem.message) for problem in problems]
     return found
 

@@ -47,6 +47,7 @@ def validate(
     subresource: str = "",
     feature_gates: Mapping[str, bool] | None = None,
     namespace_labels: Mapping[str, str] | None = None,
+    runtime_config: Mapping[str, bool] | None = None,
 ) -> list[Problem]:
     """Validate an object as the API server of a Kubernetes release would; an empty list means that it is accepted.
 
@@ -61,6 +62,8 @@ def validate(
         feature_gates: Gates that differ from the release's defaults, by name; ``AllAlpha`` and ``AllBeta`` too.
             DRA's own gate counts as on.
         namespace_labels: The labels of the object's namespace.
+        runtime_config: API versions that the cluster serves or not, by name, such as ``resource.k8s.io/v1beta1`` or
+            ``api/beta``; None for the release's defaults.
 
     Raises:
         ValueError: ``kubernetes`` is not a known version, ``subresource`` is not a judged subresource, a feature gate
@@ -75,6 +78,7 @@ def validate(
     _check_settings(kubernetes, feature_gates)
     arguments.check_string("subresource", subresource)
     arguments.check_mapping("namespace_labels", namespace_labels, str)
+    arguments.check_mapping("runtime_config", runtime_config, bool)
     if subresource not in {"", "status"}:
         raise ValueError(f'subresource {subresource!r} is not judged: give "status", or "" for the object itself')
     if subresource and old is None:
@@ -94,6 +98,7 @@ def validate(
                 subresource=subresource,
                 feature_gates=feature_gates,
                 namespace_labels=namespace_labels,
+                runtime_config=runtime_config,
             )
             problems = _hinted(outcome.problems, each, old, kubernetes)
         found += [problem.below(within, within) for problem in problems] if within else problems
@@ -121,6 +126,7 @@ def check_files(
     *,
     kubernetes: str | Sequence[str] | None = None,
     feature_gates: Mapping[str, bool] | None = None,
+    runtime_config: Mapping[str, bool] | None = None,
     namespace_labels: Mapping[str, Mapping[str, str]] | None = None,
     policies: Paths = (),
     old: Paths = (),
@@ -141,6 +147,8 @@ def check_files(
         paths: One or more files, directories, globs, and directories of Helm charts or kustomizations.
         kubernetes: The release, such as ``"1.34"``, or several; None for the newest that serves each object's version.
         feature_gates: Gates that differ from the release's defaults, by name.
+        runtime_config: API versions that the cluster serves or not, by name, such as ``resource.k8s.io/v1beta1`` or
+            ``api/beta``.
         namespace_labels: The labels of namespaces, by name.
         policies: Files or directories of policies and bindings, and of the objects that they read.
         old: Files or directories with an earlier state of the same objects.
@@ -167,6 +175,7 @@ def check_files(
     given: dict[str, Any] = {
         "kubernetes": kubernetes,
         "feature_gates": feature_gates,
+        "runtime_config": runtime_config,
         "namespace_labels": namespace_labels,
     }
     given |= {"policies": policies, "old": old, "cluster": cluster, "user": user, "groups": groups}

@@ -181,15 +181,16 @@ def test_a_kind_that_is_served_only_with_a_gate_says_so() -> None:
     rule = of_kind("DeviceTaintRule", {"taint": {"key": "a", "effect": "None"}}, "v1beta2")
     assert ("gate-off", "apiVersion") in warnings(validate(rule, kubernetes="1.36"))
     on = validate(rule, kubernetes="1.36", feature_gates={"DRADeviceTaintRules": True})
-    assert warnings(on) == []
+    assert warnings(on) == [("version-off", "apiVersion")]
 
 
 @pytest.mark.parametrize(("kubernetes", "gate"), [("1.34", "DRADeviceTaints"), ("1.35", "DRADeviceTaintRules")])
 def test_the_gate_of_a_kind_is_that_of_the_release(kubernetes: str, gate: str) -> None:
     rule = of_kind("DeviceTaintRule", {"taint": {"key": "a", "effect": "NoSchedule"}})
-    (problem,) = validate(rule, kubernetes=kubernetes)
+    everything: dict[str, Any] = {"kubernetes": kubernetes, "runtime_config": {"api/all": True}}
+    (problem,) = validate(rule, **everything)
     assert problem.message == f"DeviceTaintRule is served only with the feature gate {gate}"
-    assert validate(rule, kubernetes=kubernetes, feature_gates={gate: True}) == []
+    assert validate(rule, feature_gates={gate: True}, **everything) == []
 
 
 def test_of_what_an_api_server_has_decoded_every_gate_may_be_on() -> None:

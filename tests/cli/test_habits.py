@@ -363,7 +363,9 @@ class TestMatrix:
 {name: r, deviceClassName: x, tolerations: [{operator: Exists}]}]}}}
 """
         done = draguard(
-            "validate", "-q", "-o", "concise", "--kubernetes-version", "1.32,1.33,1.34", "-", stdin=claim.encode()
+            *("validate", "-q", "-o", "concise", "--kubernetes-version", "1.32,1.33,1.34"),
+            *("--runtime-config", "api/beta=true", "-"),
+            stdin=claim.encode(),
         )
         named, unknown = sorted(done.out.splitlines(), key=lambda line: "unknown-field" in line)
         assert unknown.endswith(" [1.32]")

@@ -101,9 +101,9 @@ class TestNamespaces:
     def test_each_release_has_its_own_label(self) -> None:
         claim = CLAIM_OF_ADMIN.replace("/v1\n", "/v1beta2\n", 1)
         labels = "--namespace-labels=ops=resource.k8s.io/admin-access=true"
-        on = "--feature-gates=DRAAdminAccess=true"
-        assert levels("--kubernetes-version=1.33", on, labels, stdin=claim) == []
-        found = levels("--kubernetes-version=1.34", on, labels, stdin=claim)
+        on = "--feature-gates=DRAAdminAccess=true", "--runtime-config=api/beta=true"
+        assert levels("--kubernetes-version=1.33", *on, labels, stdin=claim) == []
+        found = levels("--kubernetes-version=1.34", *on, labels, stdin=claim)
         assert found == [("error", "admin-access")]
 
     @pytest.mark.parametrize(

@@ -30,7 +30,8 @@ class TestText:
         ready = clusters.devices("a", 1, bindingConditions=["attached"], bindingFailureConditions=["failed"])
         objects = (clusters.device_class(), ready, clusters.node("a"), clusters.claim())
         text = self.result(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
-        assert "default/p: waiting for binding conditions for device on node a\n  c: gpu.example.com/a/d0\n" in text
+        wait = "default/p: waits until attached is True for d0 (at most 600 s), to be bound to node a\n"
+        assert f"{wait}  c: gpu.example.com/a/d0\n" in text
         assert "1 pod: 1 waiting for devices" in text
 
     @pytest.mark.parametrize(("node", "result"), [("a", "(a)"), ("b", "(b, which does not exist)")])
@@ -148,18 +149,20 @@ class TestText:
         text = self.result(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}), options=gate)
         assert "0 selected: it has binding conditions, and the feature gate DRADeviceBindingConditions is off\n" in text
 
-    def test_a_device_that_failed_is_given_back_and_waited_for_again(self, tmp_path: Path) -> None:
+    def test_a_device_that_failed_is_given_back_and_given_again(self, tmp_path: Path) -> None:
         ready = clusters.devices("a", 1, bindingConditions=["attached"], bindingFailureConditions=["failed"])
         claim = clusters.allocated("c", "a", "d0", "p")
         (result,) = claim["status"]["allocation"]["devices"]["results"]
         result |= {"bindingConditions": ["attached"], "bindingFailureConditions": ["failed"]}
-        failed = {"type": "failed", "status": "True", "reason": "r", "message": "", "lastTransitionTime": None}
+        failed = {"type": "failed", "status": "True", "reason": "NoSlot", "message": "", "lastTransitionTime": None}
         where = {name: result[name] for name in ("driver", "pool", "device")}
         claim["status"]["devices"] = [{**where, "conditions": [failed]}]
         objects = (clusters.device_class(), clusters.node("a"), ready, claim)
         text = self.result(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
         assert "deallocation of ResourceClaim completed" in text
-        assert text.startswith("default/p: waiting for binding conditions for device on node a\n")
+        said = "d0: failed is True (NoSlot): the scheduler takes the device back and tries again"
+        assert text.startswith(f"default/p: pending: {said}; it is the only one, so it gets d0 again\n")
+        assert "1 pod: 1 pending\n" in text
 
     def test_counters_that_devices_share(self, tmp_path: Path) -> None:
         consumed = [{"counterSet": "set", "counters": {"memory": {"value": "2Gi"}}}]

@@ -18,7 +18,7 @@ class TestSnapshot:
     def test_prints_the_command(self) -> None:
         assert draguard("snapshot").out == (
             "kubectl get deviceclasses,resourceslices,resourceclaims,resourceclaimtemplates,devicetaintrules,nodes,"
-            "pods,namespaces -A -o yaml\n"
+            "pods,namespaces,resourcequotas,apiservices -A -o yaml\n"
         )
         shorter = draguard("snapshot", "--without", "devicetaintrules", "-n", "a", "--context", "c").out
         assert shorter.startswith("kubectl --context c get deviceclasses,")

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     """Reason, field and text."""
 
 FILES = sorted(Path(__file__).parent.glob("*.jsonl.gz"))
+PUBLISHED = Path(__file__).parent / "published" / "v1-1.37.0-rc.0.jsonl.gz"
 NAMESPACE_LABELS = {"resource.kubernetes.io/admin-access": "true", "resource.k8s.io/admin-access": "true"}
 
 UNDECODABLE = 400
@@ -189,6 +190,14 @@ def _cases(file: Path, texts: Iterable[str], wanted: Callable[[int], bool]) -> I
 
 def _hash(file: Path, match: re.Match[str]) -> int:
     return crc32(f"{file.name} {match[1]}".encode())
+
+
+def published() -> Iterator[tuple[dict[str, Any], set[Cause]]]:
+    """Read objects, and what the declarative rules of 1.37.0-rc.0 say of their creation (``k8s.io/api``)."""
+    with gzip.open(PUBLISHED, "rt", encoding="utf-8") as lines:
+        for text in lines:
+            line = json.loads(text)
+            yield line["object"], {(each["type"], each["field"], each["text"]) for each in line["declared"]}
 
 
 def kinds(file: Path) -> Iterator[tuple[str, str]]:

@@ -81,6 +81,159 @@ def test_what_a_policy_with_parameters_may_add_is_not_missing(rules: dict[str, A
     assert bool(tried(use, claim)) is is_found
 
 
+def levels(*given: dict[str, Any]) -> list[tuple[str, str, str]]:
+    found = try_policies(load(given), NEWEST).findings
+    return [
+        (each.problem.level, each.problem.field, each.problem.message.partition("shown instead: ")[2]) for each in found
+    ]
+
+
+@pytest.mark.parametrize(
+    ("operation", "message", "reason"),
+    [
+        ("DELETE", "'not ' + object.metadata.name", "no such key: metadata"),
+        ("CREATE", "'not ' + oldObject.metadata.name", "no such key: metadata"),
+        ("CREATE", "'team ' + object.metadata.labels['team']", "no such key: labels"),
+        ("CREATE", "object.metadata.name + '\\n'+ 'x'", "the message has a line break"),
+        ("CREATE", "object.metadata.?labels[?'a'].orValue(' ')", "the message is empty"),
+        ("CREATE", f"object.metadata.name + '{'x' * 5120}'", "the message has more than 5120 bytes"),
+        ("CREATE", "'no ' + object.metadata.name", ""),
+        ("CREATE", "' ' + object.metadata.name + '\\n'", ""),
+    ],
+)
+@pytest.mark.parametrize("beside", ["", "no"])
+def test_a_message_that_is_not_used_is_found(operation: str, message: str, reason: str, beside: str) -> None:
+    validation = {"expression": "request.userInfo.username == 'a'", "messageExpression": message}
+    given = policy(
+        rules=[PODS | {"operations": [operation]}], validations=[validation | ({"message": beside} if beside else {})]
+    )
+    level = "note" if beside else "warning"
+    expected = [(level, "spec.validations[0].messageExpression", reason)] if reason else []
+    assert levels(given, binding()) == expected
+
+
+def test_a_message_that_is_only_made_for_what_is_refused_is_not_tried_on_others() -> None:
+    validation = {
+        "expression": "!has(object.metadata.labels) || object.metadata.labels.team == 'a'",
+        "messageExpression": "'not ' + object.metadata.labels.team",
+    }
+    assert levels(policy(rules=[PODS], validations=[validation]), binding()) == []
+
+
+@pytest.mark.parametrize(
+    ("operations", "condition", "when"),
+    [
+        (["CREATE", "DELETE"], "object.metadata.name != 'a'", "a Pod without labels is deleted"),
+        (["CREATE", "UPDATE"], "oldObject.metadata.name != 'a'", "a Pod without labels is created"),
+        (["CREATE"], "namespaceObject.metadata.name != 'a'", "a Pod without labels is created"),
+        (["CREATE"], "object.metadata.labels.team == 'a'", "a Pod without labels is created"),
+        (["CREATE"], "object == null || object.metadata.name != 'a'", ""),
+    ],
+)
+@pytest.mark.parametrize("effect", ["refuses it", "does not apply"])
+@pytest.mark.parametrize("is_mutating", [False, True])
+def test_a_condition_that_fails_is_found(
+    operations: list[str], condition: str, when: str, effect: str, *, is_mutating: bool
+) -> None:
+    made: dict[str, Any] = {
+        "matchConditions": [{"name": "c", "expression": condition}],
+        "failurePolicy": "Fail" if effect == "refuses it" else "Ignore",
+    }
+    rules = [PODS | {"operations": operations}]
+    if is_mutating:
+        made["matchConstraints"] = {"resourceRules": rules}
+        mutating = jsonpatch("m.example.com", "/metadata/labels", "{'a': 'b'}", **made)
+        given = [mutating, MUTATING_BINDING]
+    else:
+        given = [policy(rules=rules, validations=[{"expression": "true"}], **made), binding()]
+    expected = [("spec.matchConditions[0].expression", f"fails when {when}, and the policy {effect} then")]
+    is_found = when and not (is_mutating and "deleted" in when)  # the API server asks no mutating policy then
+    assert [(path, text.partition(": ")[0]) for path, text, _ in tried(*given)] == (expected if is_found else [])
+
+
+DEPLOYMENTS = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["deployments"]}
+
+
+@pytest.mark.parametrize(
+    ("rule", "patch_type", "expression", "reason"),
+    [
+        (
+            PODS,
+            "ApplyConfiguration",
+            "Object{spec: Object.spec{nodeSelector: {'pool': 'gpu'}}}",
+            "may not mutate atomic arrays, maps or structs: .spec.nodeSelector",
+        ),
+        (
+            PODS,
+            "ApplyConfiguration",
+            "Object{spec: Object.spec{tolerations: [Object.spec.tolerations{key: 'a'}]}}",
+            "may not mutate atomic arrays, maps or structs: .spec.tolerations",
+        ),
+        (
+            DEPLOYMENTS,
+            "ApplyConfiguration",
+            "Object{spec: Object.spec{template: ITS{spec: ITS.spec{tolerations: []}}}}".replace(
+                "ITS", "Object.spec.template"
+            ),
+            "may not mutate atomic arrays, maps or structs: .spec.template.spec.tolerations",
+        ),
+        (
+            DEPLOYMENTS,
+            "ApplyConfiguration",
+            "Object{spec: Object.spec{selector: Object.spec.selector{matchLabels: {'a': 'b'}}}}",
+            "may not mutate atomic arrays, maps or structs: .spec.selector",
+        ),
+        (
+            CLAIMS,
+            "ApplyConfiguration",
+            "Object{spec: Object.spec{devices: Object.spec.devices{requests: [Object.spec.devices.requests{}]}}}",
+            "may not mutate atomic arrays, maps or structs: .spec.devices.requests",
+        ),
+        (
+            PODS,
+            "ApplyConfiguration",
+            "Object{spec: Object.spec{containers: ['a', 'a'].map(n, Object.spec.containers{name: n})}}",
+            '.spec.containers: duplicate entries for key [name="a"]',
+        ),
+        (
+            PODS,
+            "ApplyConfiguration",
+            "Object{metadata: Object.metadata{annotations: {'n': 1}}}",
+            ".metadata.annotations.n: expected string",
+        ),
+        (
+            PODS,
+            "JSONPatch",
+            "[JSONPatch{op: 'add', path: '/spec/hostNetwork', value: 'yes'}]",
+            "cannot unmarshal string into Go struct field PodSpec.spec.hostNetwork of type bool",
+        ),
+        (PODS, "JSONPatch", "[JSONPatch{op: 'add', path: '/spec/nope', value: 'x'}]", 'unknown field "spec.nope"'),
+        (PODS, "ApplyConfiguration", "Object{metadata: Object.metadata{labels: {'a': 'b'}}}", ""),
+        (
+            PODS,
+            "JSONPatch",
+            "[JSONPatch{op: 'add', path: '/spec/tolerations', value: [{'key': 'a', 'operator': 'Exists'}]}]",
+            "",
+        ),
+    ],
+)
+def test_a_change_that_fails_after_its_evaluation_is_found(
+    rule: dict[str, Any], patch_type: str, expression: str, reason: str
+) -> None:
+    field = patch_type[0].lower() + patch_type[1:] if patch_type == "ApplyConfiguration" else "jsonPatch"
+    mutation = {"patchType": patch_type, field: {"expression": expression}}
+    given = MUTATING | {
+        "spec": MUTATING["spec"] | {"matchConstraints": {"resourceRules": [rule]}, "mutations": [mutation]}
+    }
+    found = tried(given, MUTATING_BINDING)
+    if not reason:
+        assert found == []
+        return
+    ((path, message, _),) = found
+    assert path == f"spec.mutations[0].{field}.expression"
+    assert reason in message
+
+
 def test_of_policies_that_take_very_much_work_the_rest_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("webhook.engine.trial._WORK_OF_ALL", 1_000)
     slow = f"{list(range(40))}.all(x, {list(range(40))}.all(y, x + y >= 0))"

@@ -149,6 +149,26 @@ def test_conditions_that_never_change_are_found() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ("'first\\nsecond'", "the message has a line break"),
+        ("' '", "the message is empty"),
+        (f"'{'x' * 5121}'", "the message has more than 5120 bytes"),
+        ("'no'", ""),
+    ],
+)
+@pytest.mark.parametrize("beside", ["", "no"])
+def test_messages_that_are_never_used_are_found(message: str, reason: str, beside: str) -> None:
+    validation = {"expression": "object.metadata.name != 'a'", "messageExpression": message}
+    stated = policy(validations=[validation | ({"message": beside} if beside else {})])
+    problems = [each.problem for each in check_policies([stated, binding()]).findings]
+    assert [(each.level, each.field) for each in problems] == (
+        [("note" if beside else "warning", "spec.validations[0].messageExpression")] if reason else []
+    )
+    assert all(each.message.endswith(reason) for each in problems)
+
+
 def test_nested_macros_take_no_exponential_time() -> None:
     text = "optional.of(object.kind == 'Pods')" + ".optMap(x, optional.of(x))" * 40 + ".hasValue()"
     result = check_policies([policy(rules=[PODS], validations=[{"expression": text}]), binding()])

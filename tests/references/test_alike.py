@@ -156,7 +156,7 @@ def test_rules_about_claims_read_no_metadata_but_the_name(rule: str) -> None:
     assert list(check(asked, context)) == list(check(renamed, context))
 
 
-OF_CLAIMS_BY_NAME = {"claim-not-found", "claim-of-another", "claim-shared-by-replicas"}
+OF_CLAIMS_BY_NAME = {"claim-not-found", "claim-of-another", "claim-shared-by-replicas", "quota-exceeded"}
 """Rules about pods that find nothing in those of templates."""
 ALL_DEVICES = {"spec": claim("", allocationMode="All")["spec"]}
 TEMPLATE = {**claim("gpu"), "kind": "ResourceClaimTemplate", "spec": ALL_DEVICES}

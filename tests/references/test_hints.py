@@ -240,7 +240,8 @@ WITHOUT_KIND = "leave it out: the driver takes parameters without apiVersion and
     ],
 )
 def test_the_hint_names_what_was_meant(manifest: str, hints: list[str]) -> None:
-    assert [each.get("hint") or "" for each in findings("validate", "-", stdin=manifest)] == hints
+    found = findings("validate", "-", "--runtime-config", "api/beta=true", stdin=manifest)
+    assert [each.get("hint") or "" for each in found] == hints
 
 
 def hints_on_amounts(capacity: str, wanted: str) -> list[str]:

@@ -311,3 +311,51 @@ def test_the_domain_of_quotas_is_none_of_pods(resource: str, meant: str) -> None
     )
     hints = [each["hint"] for each in found_in(device_class() + pod) if each["rule"] == "extended-resource-unknown"]
     assert hints == [f'did you mean "{meant}"?'] * bool(meant)
+
+
+def role(kind: str, *rules: tuple[str, str, str]) -> str:
+    written = "\n".join(
+        f"- {{apiGroups: ['{group}'], resources: ['{resource}'], verbs: ['{verb}']}}" for group, resource, verb in rules
+    )
+    head = f"apiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}\nmetadata: {{name: {kind.lower()}}}\n"
+    return f"{head}rules:\n{written}\n"
+
+
+DRA = "resource.k8s.io"
+UPDATER = role("ClusterRole", (DRA, "resourceclaims/status", "update"))
+
+
+@pytest.mark.parametrize(
+    ("other", "count"),
+    [
+        ((DRA, "resourceclaims/driver", "associated-node:patch"), 0),
+        ((DRA, "resourceclaims/driver", "arbitrary-node:update"), 0),
+        ((DRA, "resourceclaims/binding", "patch"), 0),
+        (("*", "*", "*"), 0),
+        ((DRA, "*/driver", "*"), 0),
+        ((DRA, "resourceclaims/driver", "update"), 1),
+        ((DRA, "resourceclaims/binding", "get"), 1),
+        (("", "*", "*"), 1),
+    ],
+)
+def test_all_roles_together_allow_updates_of_the_status(
+    other: tuple[str, str, str], count: int, tmp_path: Path
+) -> None:
+    (tmp_path / "driver.yaml").write_text(UPDATER)
+    (tmp_path / "node.yaml").write_text(role("Role", other))
+    assert len(findings("validate", tmp_path)) == count
+    assert len(findings("validate", tmp_path / "driver.yaml", "--cluster", tmp_path / "node.yaml")) == count
+
+
+def test_a_role_is_as_it_was_before_the_gate() -> None:
+    for options, count in (
+        (("--kubernetes-version", "1.35"), 0),
+        (("--kubernetes-version", "1.36"), 1),
+        (("--feature-gates", "DRAResourceClaimGranularStatusAuthorization=false"), 0),
+    ):
+        assert len(findings("validate", "-", *options, stdin=UPDATER)) == count
+
+
+@pytest.mark.parametrize("rules", ["null", "{}", "[1, {resources: resourceclaims/status}]", "[{verbs: [1]}]"])
+def test_a_malformed_role_is_not_looked_at(rules: str) -> None:
+    assert findings("validate", "-", stdin=UPDATER.partition("rules:")[0] + f"rules: {rules}\n") == []

@@ -6,7 +6,6 @@ import gzip
 import json
 import re
 from copy import deepcopy
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -121,6 +120,7 @@ class _World:
             for each in deepcopy(case.get(group, []))
         }
         self._pods = {"p": _typed("Pod", deepcopy(case["pod"]))}
+        self._pods["p"]["metadata"]["creationTimestamp"] = "2026-01-01T01:00:00Z"  # the newest time
         self._answers: dict[str, JSONObject] = {}
         self._gates = case.get("scheduler", {}).get("gates")
         self._is_impatient = "bindingTimeout" in case.get("scheduler", {}).get("args", {})
@@ -151,8 +151,8 @@ class _World:
             return
         status = obj.setdefault("status", {})
         if not status.get("allocation"):
-            time = "2026-01-01T00:00:00Z" if self._is_impatient else datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            status["allocation"] = {**allocation, "allocationTimestamp": time}
+            hour = 0 if self._is_impatient else 1
+            status["allocation"] = {**allocation, "allocationTimestamp": f"2026-01-01T0{hour}:00:00Z"}
         failed = answer["condition"] and answer["condition"]["status"] == "False"
         consumer = {"resource": "pods", "name": pod, "uid": f"UID:{pod}"}
         if not failed and consumer not in status.setdefault("reservedFor", []):

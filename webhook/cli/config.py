@@ -57,6 +57,7 @@ def _lines(arguments: Namespace) -> Iterator[str]:
 
 def _values(arguments: Namespace, configuration: Configuration | None) -> dict[str, Any]:
     """Return the value of every key; check the options."""
+    from webhook.cli.console.reading import runtime_config
     from webhook.cli.options.namespaces import Namespaces
     from webhook.cli.options.podtemplates import pod_locations  # the schema needs nothing of this
     from webhook.cli.options.release import feature_gates, kubernetes_versions
@@ -71,6 +72,7 @@ def _values(arguments: Namespace, configuration: Configuration | None) -> dict[s
     return {name: getattr(arguments, option) for name, option in OPTIONS.items()} | {
         "kubernetesVersions": list(filter(None, kubernetes_versions(arguments))),
         "featureGates": feature_gates(arguments, None) or {},
+        "runtimeConfig": runtime_config(arguments) or {},
         "namespaceLabels": {each["metadata"]["name"]: each["metadata"]["labels"] for each in namespaces},
         "podTemplates": {"/".join(kind): [*paths] for kind, paths in (pod_locations(arguments) or {}).items()},
         "exclude": [*written.get("exclude", ()), *arguments.exclude],

@@ -22,6 +22,10 @@ CONFIGURATION: Final = Record(
         "featureGates": Key(
             MapOf(Flag(), "feature gates"), "Feature gates that differ from the releases' defaults (--feature-gates)."
         ),
+        "runtimeConfig": Key(
+            MapOf(Flag(), "API versions"),
+            "API versions that the clusters serve or not, beside the releases' defaults (--runtime-config).",
+        ),
         "namespaceLabels": Key(
             MapOf(MapOf(Label(), "labels"), "namespaces"),
             "All labels of namespaces, by the namespace's name (--namespace-labels).",
@@ -71,8 +75,8 @@ CONFIGURATION: Final = Record(
 
 def texts(name: str, value: Any) -> Any:
     """Return the value of a key in the form of its option: a list of texts, a text, or a boolean."""
-    if name == "featureGates":
-        return [f"{gate}={str(on).lower()}" for gate, on in value.items()]
+    if name in {"featureGates", "runtimeConfig"}:
+        return [f"{each}={str(on).lower()}" for each, on in value.items()]
     if name == "namespaceLabels":
         return [f"{space}={','.join(f'{key}={label}' for key, label in of.items())}" for space, of in value.items()]
     if name == "podTemplates":
@@ -83,6 +87,7 @@ def texts(name: str, value: Any) -> Any:
 OPTIONS: Final[Mapping[str, str]] = {
     "kubernetesVersions": "kubernetes_version",
     "featureGates": "feature_gates",
+    "runtimeConfig": "runtime_config",
     "namespaceLabels": "namespace_labels",
     "policies": "policies",
     "podTemplates": "pod_template",

@@ -6,12 +6,13 @@ if it can be decoded. Policies are optional.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 
 from webhook.api.claimed import is_pod_without_claims
 from webhook.api.judgement import judge
+from webhook.api.runtimeconfig import STABLE, is_served, stage_of
 from webhook.api.templates import makes_pods, pod_template
-from webhook.api.versions import find
+from webhook.api.versions import GROUP, NEWEST, find, is_own, release_of
 from webhook.problem import NOT_DECODED, WARNING, Path, Problem, value_at
 from webhook.records import NamedTuple
 
@@ -66,6 +67,7 @@ def review(
     beyond_decoding: bool = False,
     pod_locations: Locations | None = None,
     is_scheduled: bool | None = None,
+    runtime_config: Mapping[str, bool] | None = None,
 ) -> Outcome:
     """Review a manifest.
 
@@ -81,6 +83,7 @@ def review(
         beyond_decoding: Whether to validate the rest of an object that cannot be decoded, too.
         pod_locations: Where kinds of other projects keep their pods, in addition to the known ones.
         is_scheduled: Whether the scheduler may have chosen its node; None if it may for stored objects.
+        runtime_config: Which API versions the cluster serves, as kube-apiserver takes it; None for the defaults.
     """
     if not isinstance(obj, dict):
         return Outcome(obj, [])
@@ -89,6 +92,7 @@ def review(
     if problems:
         return Outcome(obj, problems)
     subresource = "" if old is None else subresource
+    switched_off = _switched_off(obj, kubernetes, runtime_config)
     judged = partial(
         judge,
         kubernetes=kubernetes,
@@ -104,12 +108,58 @@ def review(
     sent = change.manifest if change and allowed else obj
     if rules:
         problems = judged(sent, old, subresource=subresource) if known else _in_pods(obj, pod_locations, judged)
+    problems = [*problems, *switched_off]
     is_scheduled = old is not None if is_scheduled is None else is_scheduled
     names_node = rules and not is_scheduled and makes_pods(obj.get("apiVersion"), obj.get("kind"))
     warnings = never_runs(sent) if names_node else ()
     is_validated = allowed and not any(each.reason in NOT_DECODED for each in problems)
     verdict = sender.validate(change) if sender and change and is_validated else None
     return Outcome(sent, problems, change, verdict, warnings)
+
+
+def _switched_off(
+    obj: dict[str, Any], kubernetes: str | None, runtime_config: Mapping[str, bool] | None
+) -> Sequence[Problem]:
+    """Warn of a version that the release has, and a cluster serves only with ``--runtime-config``."""
+    version, kind = obj.get("apiVersion"), obj.get("kind")
+    if not isinstance(version, str) or not isinstance(kind, str) or not is_own(version):
+        return ()
+    if runtime_config is None:
+        known = find(version, kind)
+        release = release_of(kubernetes) if kubernetes else known.until if known else NEWEST
+        if is_served(version, release=release):  # as for most objects
+            return ()
+    return _off(version, kind, kubernetes, None if runtime_config is None else frozenset(runtime_config.items()))
+
+
+@lru_cache(maxsize=256)
+def _off(
+    api_version: str, kind: str, kubernetes: str | None, stated: frozenset[tuple[str, bool]] | None
+) -> Sequence[Problem]:
+    from webhook.policy.manifest.kinds import Kinds, kind_of  # most objects are of stable versions
+
+    named = kind_of(api_version, kind)
+    known = Kinds().releases(named)
+    if known is None:
+        return ()
+    release, config = release_of(kubernetes) if kubernetes else known[1], None if stated is None else dict(stated)
+    kinds = Kinds(release)
+    if kinds.find(named) is None:
+        return ()
+    served = partial(is_served, resource=kinds.resource_of(named).resource, release=release, stated=config)
+    if served(api_version):
+        return ()
+    flag = f"--runtime-config={api_version}"
+    message = f"{api_version} is served only with {flag}=true"
+    if stage_of(api_version) == STABLE:
+        message = f"the cluster does not serve {api_version}"
+    others = (f"{named.group}/{version}" for version in kinds.versions(named))
+    other = next(filter(served, others), "")
+    hint = ""
+    if other:
+        hint = f"{other} is {'on by default' if is_served(other, release=release, stated={}) else 'served'}"
+        hint += f": draguard convert --write --to {other.rpartition('/')[2]}" if named.group == GROUP else ""
+    return (Problem(WARNING, "version-off", "VersionOff", Path(("apiVersion",)), message, hint),)
 
 
 def _misspelt(obj: dict[str, Any], kubernetes: str | None) -> list[Problem]:

@@ -19,7 +19,7 @@ from webhook.policy.load import load
 from webhook.policy.manifest.kinds import kind_of
 from webhook.policy.manifest.model import MUTATING
 from webhook.policy.manifest.selectors import EVERYTHING
-from webhook.problem import WARNING, Problem
+from webhook.problem import NOTE, WARNING, Problem
 from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -145,11 +145,10 @@ class _Trials:
                     continue
                 budget = Budget(DOCUMENT, is_offline=True)
                 verdict = evaluate(new, old, policies=alone, budget=budget)
-                for decision in verdict.decisions:
-                    path = decision.path
-                    if path and path not in reported and _fails(decision):
-                        reported.add(path)
-                        yield _failure(decision, path, description, doing)
+                for problem in _failures(policy, verdict.decisions, description, doing):
+                    if problem.path not in reported:
+                        reported.add(problem.path)
+                        yield problem
                 path = next((each.path for each in reversed(verdict.decisions) if each.changed), None)
                 if path and path not in reported and not has_old:  # a stored object may have the change already
                     for refusal in self._refusals(verdict.object, obj, budget)[:1]:
@@ -176,9 +175,14 @@ class _Trials:
         )
 
     def _may_apply(self, policy: Policy, obj: JSONObject | None, old: JSONObject | None = None) -> bool:
-        """Tell whether a policy applies to an object, if it and its namespace have the right labels."""
+        """Tell whether a policy applies to an object, if it and its namespace have the right labels.
+
+        A mutating policy fails for a version that its rules do not name, of which there is another warning.
+        """
         kinds, rules = self._policies.kinds, policy.match._replace(namespaces=EVERYTHING, objects=EVERYTHING)
-        return match(rules, request_of(obj, old, kinds=kinds), kinds, self._policies.namespace_labels) is not None
+        request = request_of(obj, old, kinds=kinds)
+        matched = match(rules, request, kinds, self._policies.namespace_labels)
+        return matched is not None and (policy.kind != MUTATING or matched.kind == request.kind)
 
     @cached_property
     def _objects(self) -> Sequence[tuple[str, JSONObject]]:
@@ -191,30 +195,39 @@ class _Trials:
         return self._bound(self.tried)
 
     def _bound(self, some: Iterable[Policy]) -> PolicySet:
-        """Return some of the policies, bound to all objects."""
-        manifests = ((self._policies.origins[each].object, _binding(each, self._policies)) for each in some)
+        """Return some of the policies, bound to all objects; errors are decisions whatever their failure policy."""
+        manifests = ((_failing(self._policies.origins[each].object), _binding(each, self._policies)) for each in some)
         return load(list(chain.from_iterable(manifests)), self._release)
 
 
-def _failure(decision: Decision, path: Path, description: str, doing: str) -> Problem:
-    _, _, reason = decision.message.rpartition(_ERROR)
-    is_of_server = decision.reason == INTERNAL  # which ends the request, whatever the failure policy is
-    effect = "does not apply then" if decision.policy.fails_open and not is_of_server else "refuses it then"
-    message = f"fails when {description} is {doing}, and the policy {effect}: {reason}"
-    return Problem(
-        WARNING, "fails-on-valid", "", path, message, "" if is_of_server else _hint(reason, description, doing)
-    )
+def _failing(manifest: JSONObject) -> JSONObject:
+    return {**manifest, "spec": {**manifest["spec"], "failurePolicy": "Fail"}}
 
 
-def _fails(decision: Decision) -> bool:
-    """Tell whether the expression itself failed; other warnings are about versions that cannot be changed."""
-    is_own = decision.reason == INTERNAL or _ERROR in decision.message or decision.message.startswith(_PATCH)
-    return decision.is_error and is_own
+def _failures(policy: Policy, decisions: Iterable[Decision], description: str, doing: str) -> Iterator[Problem]:
+    """Yield the expressions that fail, and messages that are not used."""
+    for decision in decisions:
+        if decision.is_error and decision.path:
+            _, _, reason = decision.message.rpartition(_ERROR)
+            is_refused = not policy.fails_open or decision.reason == INTERNAL
+            effect = f"and the policy {'refuses it' if is_refused else 'does not apply'} then: {reason}"
+            hint = _hint(decision, reason, description, doing)
+            message = f"fails when {description} is {doing}, {effect}"
+            yield Problem(WARNING, "fails-on-valid", "", decision.path, message, hint)
+        elif decision.unused_message and decision.path:
+            validation = next(each for each in policy.validations if each.path == decision.path[:-1])
+            _, _, reason = decision.unused_message.rpartition(_ERROR)
+            level, instead = (NOTE, "its message") if validation.message else (WARNING, "the expression")
+            text = f"is not used when {description} is {doing} and refused, and {instead} is shown instead: {reason}"
+            hint = _guard(reason, description, doing) if _ERROR in decision.unused_message else ""
+            yield Problem(level, "fails-on-valid", "", validation.path / "messageExpression", text, hint)
 
 
-def _hint(reason: str, description: str, doing: str) -> str:
+def _hint(decision: Decision, reason: str, description: str, doing: str) -> str:
     if _TOO_MUCH in reason:
         return _SHORTEN
+    if _ERROR not in decision.message and not reason.startswith(_PATCH):
+        return ""
     if patch := _NO_PATH.fullmatch(reason):
         operation, path = patch.groups()
         if operation == "add":

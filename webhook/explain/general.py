@@ -146,7 +146,7 @@ OF_POLICIES: Mapping[str, str] = {
         "A mutation makes a small valid object one that the API server refuses without further changes.",
         "Other mutating policies are tried together with it. It is not reported where one with parameters may apply.",
     ),
-    "fails-on-valid": "An expression ends with an error for a small object that the API server accepts.",
+    "fails-on-valid": "An expression, a change or a message fails for a small object that the API server accepts.",
     "over-cost": "An expression costs more than the API server allows, whatever the object is.",
 }
 """Rules of ``draguard policy check`` about policies and bindings."""
@@ -189,6 +189,12 @@ EVERY_OBJECT: Mapping[str, str] = {
         "The API version is deprecated: the API server warns, and names the release that removes it.",
         "The object is still accepted. `draguard explain KIND` lists the other versions, and where its fields are "
         "in them.",
+    ),
+    "version-off": _paragraphs(
+        "The release has the API version, but a cluster does not serve it by default.",
+        "Alpha versions, and beta versions that are newer than Kubernetes 1.24, are off unless kube-apiserver has "
+        "--runtime-config; DRA is on by default from Kubernetes 1.34, in v1. If your cluster serves the version, state "
+        "--runtime-config here, too.",
     ),
     "gate-off": _paragraphs(
         "A kind or field needs a feature gate that is off; such a field is dropped.",

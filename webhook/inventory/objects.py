@@ -36,13 +36,17 @@ KINDS: Final = {
     "Namespace": "",
     "PodGroup": "scheduling.k8s.io",
     "PriorityClass": "scheduling.k8s.io",
+    "ResourceQuota": "",
+    "APIService": "apiregistration.k8s.io",
+    "Role": "rbac.authorization.k8s.io",
+    "ClusterRole": "rbac.authorization.k8s.io",
 }
 """The kinds that an inventory holds, and their groups."""
 
 CLAIMS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 """The kinds that request devices, the only ones whose defaults matter to the scheduler."""
 
-_NEWEST: Final = frozenset({f"{DRA}/v1", "v1"})
+_NEWEST: Final = frozenset({f"{DRA}/v1", "v1", "rbac.authorization.k8s.io/v1"})
 
 _TERMINATED: Final = frozenset({"Succeeded", "Failed"})
 

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from typing import Final
 
 
-RESOURCES: Final = tuple(guess_resource(kind) for kind, group in KINDS.items() if group in {DRA, ""})
-"""The resources that a simulation reads; PriorityClasses are not needed, as pods in a cluster state their priority."""
+_LEFT_OUT: Final = ("scheduling.k8s.io", "rbac.authorization.k8s.io")
+"""The groups of resources that are not needed: pods in a cluster state their priority, and roles are manifests."""
+RESOURCES: Final = tuple(guess_resource(kind) for kind, group in KINDS.items() if group not in _LEFT_OUT)
+"""The resources that a simulation reads, and APIServices, which tell what the cluster serves."""
 OPTIONAL: Final = {guess_resource(kind) for kind, group in KINDS.items() if group == DRA}
 """The resources that a cluster may not serve: the release or a gate decides."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from webhook.inventory import CLAIMS, devices_path
-from webhook.objects import at, items, mapping, name_of, number, text, texts
+from webhook.inventory.quotas import EXTENDED_SINCE, QUOTA
+from webhook.objects import at, items, mapping, name_of, namespace_of, number, text, texts
 from webhook.problem import Advice, Path
 from webhook.references.requests import class_of, drivers_of, requests_of, wrong_drivers
 from webhook.references.rules import finding, in_expression, in_place, rule
@@ -151,3 +152,40 @@ def count_of_zero(claim: JSONObject, _: Context) -> Iterator[Problem]:
             message = f'the count 0 means unset, so request "{request.name}" is for one device'
             hint = "leave the request out, or state how many devices it is for"
             yield finding((*request.path, "count"), message, hint, "Defaulted")
+
+
+@rule("quota-exceeded", *CLAIMS, "Pod", needs=(QUOTA,))
+def quota_exceeded(obj: JSONObject, context: Context) -> Iterator[Problem]:
+    """A ResourceQuota of the namespace leaves too little for a claim: the API server refuses to create it.
+
+    Pods whose claims are made from a template stay pending with "ResourceClaim not created yet"; only an event of the
+    pod has the reason. A request for all devices counts 32, and of alternatives the most of each class. What is used
+    follows the status of the quota, as --cluster has it.
+    """
+    if not context.inventory.knows(QUOTA):
+        return
+    if obj.get("kind") not in CLAIMS:
+        yield from _of_stored_templates(obj, context)
+    elif obj.get("kind") == CLAIMS[1] and (why := _quota_refusal(obj, context)):
+        yield finding(devices_path(obj), _CLAIMS_REFUSED + why, reason="Forbidden")
+    elif (obj["kind"], namespace_of(obj), name_of(obj)) not in context.stored and (why := _quota_refusal(obj, context)):
+        yield finding(devices_path(obj), f"the API server refuses the claim: {why}", reason="Forbidden")
+
+
+_CLAIMS_REFUSED: Final = "the API server refuses the claims made from it, so pods stay pending: "
+
+
+def _of_stored_templates(pod: JSONObject, context: Context) -> Iterator[Problem]:
+    """Find templates of the cluster; those among the manifests have their own findings."""
+    for index, entry in enumerate(items(pod, "spec", "resourceClaims")):
+        name, namespace = text(entry, "resourceClaimTemplateName"), namespace_of(pod)
+        template = context.inventory.find(CLAIMS[1], name, namespace)
+        if template and (CLAIMS[1], namespace, name) in context.stored and (why := _quota_refusal(template, context)):
+            path = ("spec", "resourceClaims", index, "resourceClaimTemplateName")
+            yield finding(path, _CLAIMS_REFUSED + why, reason="Forbidden")
+
+
+def _quota_refusal(claim: JSONObject, context: Context) -> str:
+    made = {**claim, "spec": mapping(claim, *devices_path(claim)[:-1])}
+    extended = context.release >= EXTENDED_SINCE and "DRAExtendedResource" in context.gates
+    return context.quotas.refusal(made, extended=extended)

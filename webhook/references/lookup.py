@@ -37,6 +37,8 @@ _OF_OTHERS: Final[Mapping[str, Sequence[str]]] = {
     "Pod": ("pods",),
     "PodGroup": ("pods",),
     "DeviceTaintRule": ("taints",),
+    "Role": ("roles",),
+    "ClusterRole": ("roles",),
 }
 """Those about the other kinds, which a claim or class does not need."""
 _OF_SELECTORS: Final = ("attributes", "selectors", "guards")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from webhook.drivers import Profile
     from webhook.inventory import Inventory
     from webhook.inventory.extended import ExtendedResources
+    from webhook.inventory.quotas import Quotas
     from webhook.objects import JSONObject
     from webhook.references.scene import Scene
     from webhook.release import Release
@@ -70,6 +71,8 @@ class Context:
         """Whether to run the scheduler's allocator, which takes too long for a review."""
         self.is_cluster = True
         """Whether the objects are those of a cluster, so that others do not exist."""
+        self.stored: Collection[tuple[str, str, str]] = ()
+        """The claims and templates that the cluster has beside the manifests: their kinds, namespaces and names."""
         self.lists_classes = inventory.knows("DeviceClass")
         """Whether device classes of the cluster are known, and not just those of manifests."""
         self.alike = Alike()
@@ -137,6 +140,13 @@ class Context:
         from webhook.inventory.extended import ExtendedResources  # few pods request any
 
         return ExtendedResources(self.inventory.all("DeviceClass"))
+
+    @cached_property
+    def quotas(self) -> Quotas:
+        """The quotas of claims."""
+        from webhook.inventory.quotas import Quotas  # few inventories have any
+
+        return Quotas(self.inventory)
 
     @cached_property
     def of_nodes(self) -> Collection[str]:

@@ -8,15 +8,15 @@ from webhook.inventory.claims import allocation_of, uid_of
 from webhook.inventory.extended import ExtendedResources
 from webhook.objects import full_name_of, items, name_of, namespace_of, text
 from webhook.simulation import binding, creation, untried
-from webhook.simulation.binding import are_reservable
+from webhook.simulation.binding import EPOCH, are_reservable
 from webhook.simulation.causes import cause
-from webhook.simulation.changes.suggestions import Suggestions
+from webhook.simulation.changes.suggestions import Advice, Suggestion, Suggestions
 from webhook.simulation.cluster import EXTENDED
 from webhook.simulation.conditions import FILTER_FAILED
 from webhook.simulation.ignored import concerned
 from webhook.simulation.leftout import LeftOut
-from webhook.simulation.rejections import Explainer
-from webhook.simulation.verdicts import Round
+from webhook.simulation.rejections import Explainer, Group
+from webhook.simulation.verdicts import UNAVAILABLE, Round
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
     from webhook.objects import JSONObject
-    from webhook.simulation.changes.suggestions import Advice
-    from webhook.simulation.rejections import Group
+    from webhook.simulation.binding import Awaited
     from webhook.simulation.scheduler import Placement, Scheduler
     from webhook.simulation.verdicts import Needs, Verdicts
 
 NOT_SIMULATED: Final = (
     "not simulated: affinity to other pods, topology spread, volumes, preemption, and all scores but those of devices"
 )
+_WAITING: Final = "waiting for binding conditions"
 _ERRORS: Final = "nodes fail with different errors, and the scheduler reports the one that it meets first"
 
 
@@ -83,8 +83,13 @@ class Answers:
 
     def _why(self, placement: Placement) -> JSONObject:
         """Explain why a pod has no node; pods with equal needs in the same cluster get the same explanation."""
+        if placement.awaited:
+            names = (self._cluster.names[each] for each in (placement.verdicts.fitting if placement.verdicts else ()))
+            return _of_waiting(placement.awaited, placement.candidates or tuple(names))
         verdicts, needs = placement.verdicts, placement.needs
-        is_reservable = needs is None or are_reservable(needs.claims, needs.consumers, self._cluster.settings)
+        is_reservable = needs is None or are_reservable(
+            needs.claims, needs.consumers, self._cluster.settings.release, self._cluster.timestamp
+        )
         if placement.node is not None or (placement.candidates and is_reservable):
             return _nothing()
         if verdicts is None or needs is None:
@@ -114,6 +119,12 @@ class Answers:
             notes.append(placement.uncertain)
         if placement.verdicts is not None and len(set(placement.verdicts.errors.values())) > 1:
             notes.append(_ERRORS)
+        if placement.awaited and self._cluster.now > EPOCH:
+            left = min(each.left for each in placement.awaited)
+            later = (
+                f": more than {left} s later, the scheduler takes the device back and tries again" if left >= 0 else ""
+            )
+            notes.append(f"times are as of {self._cluster.timestamp}, the newest one in the cluster's objects{later}")
         settings = self._cluster.settings
         if placement.node is None and placement.verdicts is not None and settings.has_binding_conditions:
             notes += [
@@ -167,6 +178,15 @@ def _reason(placement: Placement, groups: Sequence[JSONObject]) -> str:
         return full
     error = message.removeprefix(FILTER_FAILED)
     return cause(groups, error if error != message else "") or message
+
+
+def _of_waiting(devices: Sequence[Awaited], nodes: tuple[str, ...]) -> JSONObject:
+    """Explain what a pod waits for: what is known of each device, on the nodes that suit the pod."""
+    reason = UNAVAILABLE if any(each.is_unavailable for each in devices) else _WAITING
+    group = Group(nodes, (reason,), (), details=tuple(each.text for each in devices))
+    wishes = [each.wish for each in devices]
+    wishes += [f"{text(each.failed, 'type')} is not True" for each in devices if each.failed]
+    return _advised([group], Advice([Suggestion(f"once {' and '.join(wishes)}", len(nodes))], 0, is_complete=True))
 
 
 def _nothing() -> JSONObject:

@@ -6,11 +6,13 @@ Follows ``plugins/dynamicresources/dynamicresources.go`` (PreBind, bindClaim, is
 from __future__ import annotations
 
 import json
+import math
 from datetime import UTC, datetime, timedelta
 
 from webhook.inventory.claims import allocation_of
 from webhook.objects import at, full_name_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import aggregate
+from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,12 +22,15 @@ if TYPE_CHECKING:
     from webhook.inventory.claims import Consumer
     from webhook.objects import JSONObject
     from webhook.release import Release
-    from webhook.simulation.cluster import Settings
 
 CONSUMERS_MAX: Final = 256
 """The largest number of consumers of a claim (ResourceClaimReservedForMaxSize)."""
-_TIMEOUT: Final = timedelta(minutes=10)
+TIMEOUT: Final = timedelta(minutes=10)
 """The time after which the scheduler stops waiting for binding conditions."""
+_NAMED_MAX: Final = 3
+"""The number of devices that are named."""
+EPOCH: Final = datetime.fromtimestamp(0, UTC)
+"""The time of clusters whose objects have none."""
 FAILED: Final = 'running PreBind plugin "DynamicResources": '
 _UNMAPPED_FAILS_SINCE: Final = 35
 """From this release on, an empty claim for extended resources is an error (patchPodExtendedResourceClaimStatus)."""
@@ -33,7 +38,7 @@ _WHOLE_SINCE: Final = 35
 """From this release on, a duplicate consumer as a whole is rejected; before, its UID."""
 
 
-def refusal(claim: JSONObject, consumer: Consumer, namespace: str, release: Release, *, timestamps: bool) -> str:
+def refusal(claim: JSONObject, consumer: Consumer, namespace: str, release: Release, timestamp: str) -> str:
     """Explain why the API server would not let the scheduler reserve an allocated claim; empty if it would.
 
     Args:
@@ -41,12 +46,13 @@ def refusal(claim: JSONObject, consumer: Consumer, namespace: str, release: Rele
         consumer: The consumer that it is reserved for.
         namespace: The claim's namespace.
         release: The Kubernetes release, as the minor of 1.x.
-        timestamps: Whether the scheduler adds the time of allocation where it is missing.
+        timestamp: The time of allocation that the scheduler adds where it is missing; empty if it adds none.
     """
     reserved = items(claim, "status", "reservedFor")
     complaints = []
-    if timestamps and not text(allocation_of(claim), "allocationTimestamp"):
-        complaints.append(f"status.allocation: Invalid value: {_dumped(allocation_of(claim))}: field is immutable")
+    if timestamp and not text(allocation_of(claim), "allocationTimestamp"):
+        value = _dumped(allocation_of(claim), timestamp)
+        complaints.append(f"status.allocation: Invalid value: {value}: field is immutable")
     if len(reserved) >= CONSUMERS_MAX:
         complaints.append(f"status.reservedFor: Too many: {len(reserved) + 1}: must have at most {CONSUMERS_MAX} items")
     elif consumer.has(claim):
@@ -82,52 +88,123 @@ def unmapped(pod: JSONObject, claim: JSONObject, release: Release) -> str:
     return f"{FAILED}nil or empty request mappings, no update of pod {which} ExtendedResourceClaimStatus"
 
 
+class Awaited(NamedTuple):
+    """A device whose binding conditions are not met.
+
+    Args:
+        device: Its name.
+        missing: The conditions that are not True yet.
+        failed: The failure condition that is True, as in the claim's status; None if there is none.
+        reported: What the driver says of the missing conditions, as in the claim's status.
+        left: The seconds that the scheduler still waits for them; less than 0 if it has stopped.
+    """
+
+    device: str
+    missing: tuple[str, ...]
+    failed: JSONObject | None
+    reported: tuple[JSONObject, ...]
+    left: int
+
+    @property
+    def is_unavailable(self) -> bool:
+        """Whether it has failed, or was not ready in time."""
+        return self.failed is not None or self.left < 0
+
+    @property
+    def wish(self) -> str:
+        """What it waits for, such as ``example.com/attached is True for gpu-0``."""
+        return f"{' and '.join(self.missing)} {'is' if len(self.missing) == 1 else 'are'} True for {self.device}"
+
+    @property
+    def text(self) -> str:
+        """What is known of it, such as ``gpu-0: example.com/failed is True (NoSlot: no slot)``."""
+        if self.failed is not None:
+            return f"{self.device}: {_said(self.failed)}"
+        known = {text(each, "type") for each in self.reported}
+        said = [*map(_said, self.reported), *(f"{each} is not reported" for each in self.missing if each not in known)]
+        late = f"{', '.join(self.missing)} not True within {_seconds(TIMEOUT)} s: " if self.left < 0 else ""
+        return f"{self.device}: {late}{', '.join(said)}"
+
+
+def awaited(claim: JSONObject, now: datetime) -> list[Awaited]:
+    """Return the devices of a claim whose binding conditions are not met, or that have failed.
+
+    Args:
+        claim: The claim.
+        now: The time at which its status is looked at.
+    """
+    found = []
+    for result in items(allocation_of(claim), "devices", "results"):
+        known = {text(each, "type"): each for each in _conditions(claim, result)}
+        true = {name for name, each in known.items() if text(each, "status") == "True"}
+        missing = tuple(each for each in texts(result, "bindingConditions") if each not in true)
+        failed = next((known[each] for each in texts(result, "bindingFailureConditions") if each in true), None)
+        if missing or failed:
+            reported = tuple(known[each] for each in missing if each in known)
+            found.append(Awaited(text(result, "device"), missing, failed, reported, _left(claim, now)))
+    return found
+
+
+def waiting(devices: Sequence[Awaited], node: str) -> str:
+    """State what a pod waits for on a node.
+
+    Args:
+        devices: The devices of its claims whose conditions are not met.
+        node: The node.
+    """
+    left, most = min(each.left for each in devices), _seconds(TIMEOUT)
+    more = f", and {len(devices) - _NAMED_MAX} more" if len(devices) > _NAMED_MAX else ""
+    wishes = ", ".join(each.wish for each in devices[:_NAMED_MAX])
+    time = f"at most {left} s more" if left < most else f"at most {most} s"
+    return f"waits until {wishes}{more} ({time}), to be bound to node {node}"
+
+
 def waits(claim: JSONObject) -> bool:
     """Tell whether the devices of a claim still have to meet conditions before the pod is bound."""
-    return not _is_ready(claim)
+    return any(each.missing for each in awaited(claim, EPOCH))
 
 
-def has_failed(claim: JSONObject) -> bool:
-    """Tell whether a device of a claim meets one of its failure conditions."""
-    return any(
-        _is_true(claim, result, condition)
-        for result in items(allocation_of(claim), "devices", "results")
-        for condition in texts(result, "bindingFailureConditions")
-    )
+def is_unavailable(claim: JSONObject, now: datetime) -> bool:
+    """Tell whether devices of an allocated claim have failed, or were not ready in time.
+
+    Args:
+        claim: The claim.
+        now: The time at which its status is looked at.
+    """
+    return any(each.is_unavailable for each in awaited(claim, now))
 
 
-def is_unavailable(claim: JSONObject) -> bool:
-    """Tell whether devices of an allocated claim have failed, or were not ready in time."""
-    if has_failed(claim):
-        return True
-    return not _is_ready(claim) and _timed_out(claim)
+def _left(claim: JSONObject, now: datetime) -> int:
+    """Return the seconds that the scheduler still waits for the devices of a claim."""
+    since = time_of(text(allocation_of(claim), "allocationTimestamp"))
+    return _seconds(TIMEOUT if since is None else TIMEOUT - (now - since))
 
 
-def _is_ready(claim: JSONObject) -> bool:
-    return all(
-        _is_true(claim, result, condition)
-        for result in items(allocation_of(claim), "devices", "results")
-        for condition in texts(result, "bindingConditions")
-    )
+def _seconds(time: timedelta) -> int:
+    return math.floor(time.total_seconds())
 
 
-def _timed_out(claim: JSONObject) -> bool:
-    try:
-        since = datetime.fromisoformat(text(allocation_of(claim), "allocationTimestamp"))
-    except ValueError:
-        return False
-    return datetime.now(UTC) - since > _TIMEOUT
+def _said(condition: JSONObject) -> str:
+    """Write a condition with what its driver says of it."""
+    why = ": ".join(filter(None, (text(condition, "reason"), text(condition, "message"))))
+    return f"{text(condition, 'type')} is {text(condition, 'status')}{why and f' ({why})'}"
 
 
-def _is_true(claim: JSONObject, result: JSONObject, condition: str) -> bool:
+def _conditions(claim: JSONObject, result: JSONObject) -> list[JSONObject]:
     device = [text(result, each) for each in ("driver", "pool", "device")]
     for status in items(claim, "status", "devices"):
         if [text(status, each) for each in ("driver", "pool", "device")] == device:
-            return any(
-                text(each, "type") == condition and text(each, "status") == "True"
-                for each in items(status, "conditions")
-            )
-    return False
+            return items(status, "conditions")
+    return []
+
+
+def time_of(value: str) -> datetime | None:
+    """Read a time as objects have it; None if it is none."""
+    try:
+        found = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return found if found.tzinfo else None
 
 
 _RESULT: Final = (
@@ -144,7 +221,7 @@ _RESULT: Final = (
 )
 
 
-def _dumped(allocation: Any) -> str:
+def _dumped(allocation: Any, timestamp: str) -> str:
     """Write an allocation as the API server prints a rejected one: with the names of Go's fields."""
     results = [{_go(name): at(each, name) for name in _RESULT} for each in items(allocation, "devices", "results")]
     config = at(allocation, "devices", "config")
@@ -155,7 +232,7 @@ def _dumped(allocation: Any) -> str:
     shown = {
         "Devices": {"Results": results, "Config": config},
         "NodeSelector": {"NodeSelectorTerms": terms} if mapping(allocation, "nodeSelector") else None,
-        "AllocationTimestamp": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "AllocationTimestamp": timestamp,
     }
     return json.dumps(shown, separators=(",", ":"))
 
@@ -169,16 +246,19 @@ def _go(name: str) -> str:
     return name[0].upper() + name[1:]
 
 
-def are_reservable(claims: Sequence[JSONObject], consumers: Sequence[Consumer], settings: Settings) -> bool:
+def are_reservable(
+    claims: Sequence[JSONObject], consumers: Sequence[Consumer], release: Release, timestamp: str
+) -> bool:
     """Tell whether the API server lets the scheduler reserve the claims that have devices already (PreBind).
 
     Args:
         claims: The claims of a pod.
         consumers: The pod, as a consumer of each.
-        settings: The settings of the cluster.
+        release: The Kubernetes release, as the minor of 1.x.
+        timestamp: The time of allocation that the scheduler adds where it is missing; empty if it adds none.
     """
     return not any(
-        refusal(claim, consumer, namespace_of(claim), settings.release, timestamps=settings.has_binding_conditions)
+        refusal(claim, consumer, namespace_of(claim), release, timestamp)
         for claim, consumer in zip(claims, consumers, strict=False)
         if allocation_of(claim) and not consumer.has(claim)
     )

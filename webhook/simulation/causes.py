@@ -6,6 +6,7 @@ import re
 from collections import Counter
 
 from webhook.records import NamedTuple
+from webhook.simulation.verdicts import UNAVAILABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ _STEPS: Final = ("seen", "ofClass", "selected", "free", "tolerated", "enough", "
 _PHRASES_MAX: Final = 3
 _INSUFFICIENT: Final = re.compile(r"^Insufficient (.+)$")
 _NODES: Final = "node(s)"
-_ELSEWHERE: Final = "resourceclaim not available on the node"
-"""The scheduler's reason for a claim with devices on another node, whose details say more."""
 _TOO_MANY: Final = "each device is available, but not so many together"
 _UNEXPLAINED: Final = "the scheduler refuses the devices left for a reason that is not known here"
 _ERROR: Final = "an error ends the scheduling of the pod on all nodes: "
@@ -205,7 +204,7 @@ def _of_nodes(group: JSONObject, *, is_all: bool) -> str:
     """State why nodes refuse a pod, its devices aside."""
     count = len(group["nodes"])
     nodes = f"all {_counted(count)}" if is_all and count > 1 else _counted(count)
-    if group["reasons"] == [_ELSEWHERE] and group["details"]:
+    if group["reasons"] == [UNAVAILABLE] and group["details"]:
         return "; ".join(group["details"])
     texts = [_of_reason(each, nodes) for each in group["reasons"]]
     return f"{', '.join(texts)}{_detailed(group)}"

@@ -14,11 +14,13 @@ from webhook.api.versions import NEWEST, patch_of, release_of
 from webhook.deviceselectors.fleet import shortened
 from webhook.inventory.claims import POD, Blocked, allocation_of, claims_of
 from webhook.inventory.extended import ExtendedResources
+from webhook.inventory.quotas import EXTENDED_SINCE, Quotas
 from webhook.later import cached_property
 from webhook.objects import items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.simulation.affinity import required, selects
+from webhook.simulation.binding import EPOCH, time_of
 from webhook.simulation.nodeallocatable import NodeAllocatable, total
 from webhook.simulation.nodes import Demand, NodeState, amount_text
 
@@ -49,6 +51,9 @@ EXTENDED: Final = "DRAExtendedResource"
 """The feature gate by which device classes provide extended resources."""
 NODE_ALLOCATABLE: Final = "DRANodeAllocatableResources"
 """The feature gate by which devices are part of a node's cpu or memory."""
+_TIMED: Final = ("Node", "Pod", "ResourceClaim")
+"""The kinds whose objects change often, so that the newest time is one of theirs."""
+_NAMES_OF_TIMES: Final = ("time", "Time", "Timestamp")
 EVERYWHERE: Final = -1
 """Stands for all nodes in the log of changes."""
 
@@ -120,6 +125,11 @@ class Settings(NamedTuple):
         return {"DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"} <= self.gates
 
     @property
+    def counts_extended_resources(self) -> bool:
+        """Whether quotas count the devices of claims as extended resources, too."""
+        return self.has_extended_resources and self.release >= EXTENDED_SINCE
+
+    @property
     def has_extended_resources(self) -> bool:
         """Whether device classes provide extended resources."""
         return EXTENDED in self.gates
@@ -135,10 +145,10 @@ class Cluster:
 
     def __init__(self, inventory: Inventory, settings: Settings) -> None:
         self.inventory = inventory
+        self.quotas = Quotas(inventory)
         self.nodes = [NodeState(each) for each in inventory.all("Node")]
         self.names = [node.name for node in self.nodes]
         self.index = {node.name: index for index, node in enumerate(self.nodes)}
-        self._now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         self.progress: Callable[[], None] = _nothing
         """Called before each check of a node."""
         self.log: list[int] = []
@@ -191,6 +201,17 @@ class Cluster:
         made = copy(self)
         made._configure(settings)  # noqa: SLF001 - of the same class
         return made
+
+    @cached_property
+    def now(self) -> datetime:
+        """The newest time in the objects, at which they were collected; they tell no other."""
+        known = (each for kind in _TIMED for obj in self.inventory.all(kind) for each in _times(obj))
+        return max(known, default=EPOCH)
+
+    @property
+    def timestamp(self) -> str:
+        """The time at which the scheduler allocates, as it writes it; empty if it does not."""
+        return self.now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if self.settings.has_binding_conditions else ""
 
     @cached_property
     def of_unknown_size(self) -> str:
@@ -266,8 +287,8 @@ class Cluster:
 
     def allocate(self, claim: JSONObject, allocation: JSONObject) -> JSONObject:
         """Give a claim an allocation; return the updated claim."""
-        if self.settings.has_binding_conditions:
-            allocation = {**allocation, "allocationTimestamp": self._now}
+        if self.timestamp:
+            allocation = {**allocation, "allocationTimestamp": self.timestamp}
         return self._replaced(claim, {**claim.get("status", {}), "allocation": allocation})
 
     def reserve(self, claim: JSONObject, consumer: Consumer) -> JSONObject:
@@ -283,6 +304,7 @@ class Cluster:
 
     def delete(self, claim: JSONObject) -> None:
         """Delete a claim."""
+        self.quotas.release(claim)
         current = self.inventory.discard("ResourceClaim", name_of(claim), namespace_of(claim))
         if current is not None and allocation_of(current):
             self._release(current)
@@ -327,6 +349,19 @@ class Cluster:
     def _touch(self, claim: JSONObject) -> None:
         for result in items(claim, "status", "allocation", "devices", "results"):
             self.log.append(self._homes.get((text(result, "driver"), text(result, "pool")), EVERYWHERE))
+
+
+def _times(value: Any) -> Iterator[datetime]:
+    """Yield the times in an object, but for that of its deletion, which may lie ahead."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            if not isinstance(each, str):
+                yield from _times(each)
+            elif name.endswith(_NAMES_OF_TIMES) and name != "deletionTimestamp" and (found := time_of(each)):
+                yield found
+    elif isinstance(value, list):
+        for each in value:
+            yield from _times(each)
 
 
 def _nothing() -> None:

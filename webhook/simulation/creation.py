@@ -10,19 +10,32 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from webhook.inventory import Inventory
     from webhook.objects import JSONObject
-    from webhook.simulation.cluster import Settings
+    from webhook.simulation.cluster import Cluster, Settings
 
 
-def refusal(claim: JSONObject, inventory: Inventory, settings: Settings) -> str:
-    """Explain why the API server rejects a claim made from a template; empty if it accepts the claim.
+def refusal(claim: JSONObject, cluster: Cluster) -> str:
+    """Explain why the API server rejects a claim made from a template; count it in quotas if it is accepted.
 
     Objects in a cluster were accepted once, but the label that admin access requires is checked again.
 
     Args:
         claim: The claim.
-        inventory: The objects that may include its namespace; an unknown namespace counts as labelled.
-        settings: The release and its feature gates.
+        cluster: The cluster, with the claim; a namespace that it does not have counts as labelled.
+
+    Returns:
+        The reason; empty if the claim is accepted.
     """
+    if not name_of(claim).endswith(MADE):
+        return ""
+    extended = cluster.settings.counts_extended_resources
+    why = _of_label(claim, cluster.inventory, cluster.settings) or cluster.quotas.refusal(claim, extended=extended)
+    if not why:
+        cluster.quotas.charge(claim, extended=extended)
+    return why
+
+
+def _of_label(claim: JSONObject, inventory: Inventory, settings: Settings) -> str:
+    """Explain that the API server requires a label of the namespace; empty if it does not, or the label is there."""
     index, namespace = _admin_request(claim, settings), inventory.find("Namespace", namespace_of(claim))
     if index is None or namespace is None:
         return ""

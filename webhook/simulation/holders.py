@@ -6,9 +6,9 @@ from collections import defaultdict
 
 from webhook.deviceselectors.fleet import shortened
 from webhook.inventory.claims import POD, POD_GROUP, allocation_of
-from webhook.objects import at, full_name_of, items, mapping, namespace_of, text, texts
+from webhook.objects import at, full_name_of, items, mapping, namespace_of, text
 from webhook.simulation.affinity import selects
-from webhook.simulation.binding import has_failed
+from webhook.simulation.binding import awaited
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -127,30 +127,10 @@ def elsewhere(cluster: Cluster, claim: JSONObject) -> str:
         claim: The claim.
     """
     name = f"claim {full_name_of(claim)}"
-    if failed := _failed(claim):
-        return f"{name}: {failed}"
+    devices = awaited(claim, cluster.now) if cluster.settings.has_binding_conditions else []
+    if troubled := [each.text for each in devices if each.is_unavailable]:
+        return f"{name}: {'; '.join(troubled)}"
     selector = mapping(allocation_of(claim), "nodeSelector")
     homes = [each.name for each in cluster.nodes if not selector or selects(selector, each.node)]
-    if len(homes) == len(cluster.nodes):
-        return f"{name}: its devices were not ready in time"
     held = used_by(holder(cluster, full_name_of(claim), 0))
     return f"{name}{held} has its devices on {shortened(homes) or 'no known node'}"
-
-
-def _failed(claim: JSONObject) -> str:
-    if not has_failed(claim):
-        return ""
-    true = set(_true_conditions(items(claim, "status", "devices")))
-    for result in items(allocation_of(claim), "devices", "results"):
-        device = tuple(text(result, each) for each in ("driver", "pool", "device"))
-        for condition in texts(result, "bindingFailureConditions"):
-            if (*device, condition) in true:
-                return f"condition {condition} of device {'/'.join(device)} is True"
-    return ""
-
-
-def _true_conditions(devices: Iterable[JSONObject]) -> Iterable[tuple[str, ...]]:
-    for each in devices:
-        for condition in items(each, "conditions"):
-            if text(condition, "status") == "True":
-                yield (*(text(each, field) for field in ("driver", "pool", "device")), text(condition, "type"))

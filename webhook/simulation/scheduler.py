@@ -6,6 +6,8 @@ Omits affinity to other pods, topology spread, volumes, preemption, and all scor
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
+from itertools import islice
 
 from webhook.allocation import Result
 from webhook.inventory.claims import (
@@ -30,7 +32,7 @@ from webhook.simulation.verdicts import Needs, Round, Verdicts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from typing import Final
 
     from webhook.objects import JSONObject
@@ -43,6 +45,8 @@ _STARTS: Final = (
 )
 _EITHER: Final = "the scheduler could also decide otherwise: it takes the devices of {} back, whichever comes first"
 _ON_ANOTHER: Final = "the scheduler could also decide otherwise: node {} suits the pod as well, but there it {}"
+_ASKED_MAX: Final = 16
+"""The number of nodes on which other devices are looked for."""
 _SHARED_MAX: Final = 64
 """The number of shapes of pods that are remembered."""
 
@@ -61,6 +65,7 @@ class Placement(NamedTuple):
         needs: The needs of the pod; None if no node was checked.
         uncertain: Why the result may differ in the release, such as by the order of Go's maps; empty if it may not.
         notes: Further notes.
+        awaited: The devices that it waits for.
     """
 
     pod: JSONObject
@@ -73,6 +78,7 @@ class Placement(NamedTuple):
     needs: Needs | None = None
     uncertain: str = ""
     notes: tuple[str, ...] = ()
+    awaited: tuple[binding.Awaited, ...] = ()
 
 
 class Scheduler:
@@ -103,8 +109,9 @@ class Scheduler:
         if isinstance(uses, Blocked):
             return Placement(pod, None, None, reason=uses.reason, notes=(uses.note,) if uses.note else ())
         for use in uses:
-            if why := creation.refusal(use.claim, cluster.inventory, cluster.settings):
+            if why := creation.refusal(use.claim, cluster):
                 return self._without_claim(pod, use.claim, why)
+        before = self._awaited([use.claim for use in uses])
         last: Placement | None = None
         for _ in range(len(uses) + 1):
             placement, again = self._try(pod, uses)
@@ -115,7 +122,51 @@ class Scheduler:
                 break
             last = placement
             uses = [use._replace(claim=self._current(use.claim)) for use in uses]
-        return placement
+        return self._after_trouble(placement, [each for each in before if each.is_unavailable])
+
+    def _awaited(self, claims: Iterable[JSONObject]) -> tuple[binding.Awaited, ...]:
+        """Return the devices of claims whose binding conditions are not met."""
+        if not self.cluster.settings.has_binding_conditions:
+            return ()
+        return tuple(device for claim in claims for device in binding.awaited(claim, self.cluster.now))
+
+    def _waiting(self, placement: Placement, claims: Iterable[JSONObject], node: str) -> Placement:
+        """Return the placement of a pod that waits for devices of claims."""
+        awaited = self._awaited(claims)
+        return placement._replace(reason=binding.waiting(awaited, node), awaited=awaited)
+
+    def _after_trouble(self, placement: Placement, troubled: Sequence[binding.Awaited]) -> Placement:
+        """Say what becomes of a pod whose devices have failed, or were not ready in time: it waits for devices anew.
+
+        It can never run if the device that has failed is the one that it gets again.
+        """
+        if not troubled or not placement.awaited:
+            return placement
+        said = "; ".join(each.text for each in troubled)
+        names = {each.device for each in troubled}
+        again = sorted(names & {each.device for each in placement.awaited})
+        back = "the scheduler takes the device back and tries again"
+        if not again:
+            return placement._replace(notes=(*placement.notes, f"{said}: {back}, with another device"))
+        which = ", ".join(again)
+        only = "it is the only one" if len(again) == 1 else "they are the only ones"
+        because = f"{only}, so it gets" if self._suits_no_other(placement, names) else "it gets"
+        placement = placement._replace(reason=f"{said}: {back}; {because} {which} again", awaited=tuple(troubled))
+        has_failed = any(each.failed and each.device in again for each in troubled)
+        return placement._replace(candidates=()) if has_failed else placement
+
+    def _suits_no_other(self, placement: Placement, names: Collection[str]) -> bool:
+        """Tell whether only devices of some names suit the claims of a pod that were taken back."""
+        cluster = self.cluster
+        if placement.needs is None or placement.verdicts is None:
+            return False
+        with ExitStack() as given_back:
+            for claim in placement.claims:
+                given_back.enter_context(cluster.without(claim))
+            round_ = Round(cluster, placement.needs)
+            attempts = ((node, round_.attempt_on(node)) for node in islice(placement.verdicts.fitting, _ASKED_MAX))
+            found = (f for node, attempt in attempts if attempt for f in attempt.explain(cluster.nodes[node].node))
+            return all(funnel.view.devices[place].name in names for funnel in found for place in funnel.places)
 
     def _without_claim(self, pod: JSONObject, claim: JSONObject, why: str) -> Placement:
         """Return the placement of a pod that waits for a claim which the API server rejects."""
@@ -175,7 +226,7 @@ class Scheduler:
         left = round_.needs.leftover
         if left is not None and self._is_being_bound(pod, left):
             home = next((each.name for each in cluster.nodes if _is_usable_on(each.node, left)), "")
-            return Placement(pod, None, None, (*claims, left), reason=_waits_on(home)), False
+            return self._waiting(Placement(pod, None, None, (*claims, left), candidates=(home,)), [left], home), False
         uncertain = next(iter(verdicts.uncertain.values()), "")
         placement = Placement(pod, None, None, claims, verdicts=verdicts, needs=round_.needs, uncertain=uncertain)
         if verdicts.errors:
@@ -208,7 +259,7 @@ class Scheduler:
         """Tell whether a pod only waits for the devices of its claim for extended resources."""
         if not self.cluster.settings.has_binding_conditions or not _consumer(pod).has(claim):
             return False
-        return binding.waits(claim) and not binding.is_unavailable(claim)
+        return binding.waits(claim) and not binding.is_unavailable(claim, self.cluster.now)
 
     def _missing_classes(self, claims: Sequence[JSONObject]) -> Iterator[str]:
         for claim in claims:
@@ -266,11 +317,11 @@ class Scheduler:
             if not allocation_of(claim):
                 cluster.inventory.put(claim)
                 claim = cluster.allocate(claim, given[id(use.claim)])
-                timestamps = False
+                timestamp = ""
             else:
-                timestamps = cluster.settings.has_binding_conditions and not _is_repeated(claim, bound)
+                timestamp = "" if _is_repeated(claim, bound) else cluster.timestamp
             error = binding.refusal(
-                claim, use.consumer, namespace_of(placement.pod), cluster.settings.release, timestamps=timestamps
+                claim, use.consumer, namespace_of(placement.pod), cluster.settings.release, timestamp
             )
             if error:
                 return self._unbound(placement, uses, [*bound, claim], before, error)
@@ -279,7 +330,7 @@ class Scheduler:
         cluster.bind(placement.pod, needs.demand.with_more(total(taken)) if taken else needs.demand, node)
         placement = placement._replace(claims=tuple({id(c): c for c in bound}.values()))
         if cluster.settings.has_binding_conditions and any(map(binding.waits, bound)):
-            return placement._replace(reason=_waits_on(names[0]))
+            return self._waiting(placement, bound, names[0])
         return placement._replace(node=names[0], condition=conditions.SCHEDULED)
 
     def _elsewhere(self, best: Sequence[int], round_: Round) -> str:
@@ -351,10 +402,6 @@ def _consumer(pod: JSONObject) -> Consumer:
 def _is_usable_on(node: JSONObject, claim: JSONObject) -> bool:
     selector = mapping(allocation_of(claim), "nodeSelector")
     return not selector or selects(selector, node)
-
-
-def _waits_on(node: str) -> str:
-    return f"waiting for binding conditions for device on node {node}"
 
 
 def _is_repeated(claim: JSONObject, bound: Sequence[JSONObject]) -> bool:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from webhook.simulation.nodeallocatable import Taken
     from webhook.simulation.nodes import Demand
 
+UNAVAILABLE: Final = "resourceclaim not available on the node"
+"""The scheduler's reason for a claim with devices on another node, or with devices that failed."""
 _ORDER: Final = "the scheduler could also decide otherwise: the answer depends on the order in which it sees slices"
 _TIMED_OUT = "node {}: timed out trying to allocate devices"
 _ALTERNATIVES_MAX = 8
@@ -153,7 +155,7 @@ class Round:
         if isinstance(result, Failure):
             return _failure(result)
         if unavailable:
-            return Verdict(Refusal(("resourceclaim not available on the node",)), unavailable=unavailable)
+            return Verdict(Refusal((UNAVAILABLE,)), unavailable=unavailable)
         if shortage := self._shortage(node, result):
             return shortage
         if result is None:
@@ -166,7 +168,7 @@ class Round:
         return tuple(
             index
             for index, selector, claim in self._selectors
-            if (selector and not selects(selector, node)) or (waits and is_unavailable(claim))
+            if (selector and not selects(selector, node)) or (waits and is_unavailable(claim, self.cluster.now))
         )
 
     def taken(self, result: Result | None) -> Taken:

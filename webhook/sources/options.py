@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from contextlib import nullcontext
 
+from webhook.api.runtimeconfig import is_served
 from webhook.api.versions import NEWEST, VERSIONS
 from webhook.documents.search import bare
 from webhook.documents.selection import KUSTOMIZATIONS
@@ -13,7 +14,7 @@ from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from contextlib import AbstractContextManager
     from typing import Final
 
@@ -46,6 +47,7 @@ class RenderOptions(NamedTuple):
         sets: Single values, as for ``helm --set``.
         namespace: The release's namespace.
         release: The cluster's release.
+        runtime_config: Which API versions it serves, as kube-apiserver takes it; None for the defaults.
         progress: Opens a context with a function that is called repeatedly with the seconds that a program has run.
         texts: Receives the rendered texts, by the file of the template or the kustomization.
         note: Called with each remark.
@@ -55,6 +57,7 @@ class RenderOptions(NamedTuple):
     sets: Sequence[str] = ()
     namespace: str = "default"
     release: Release = NEWEST
+    runtime_config: Mapping[str, bool] | None = None
     progress: Progress = lambda: nullcontext(_ignore)
     texts: dict[str, list[str]] | None = None
     note: Callable[[str], None] = _overlook
@@ -65,7 +68,7 @@ class RenderOptions(NamedTuple):
         Args:
             values: Its files of values.
         """
-        return RenderOptions(values, self.sets, self.namespace, self.release, self.progress)
+        return RenderOptions(values, self.sets, self.namespace, self.release, self.runtime_config, self.progress)
 
     @property
     def kubernetes(self) -> str:
@@ -79,7 +82,9 @@ class RenderOptions(NamedTuple):
             (version, kind)
             for version, each in VERSIONS.items()
             for kind, known in each.kinds.items()
-            if known.since <= self.release <= known.until and not known.gate
+            if known.since <= self.release <= known.until
+            and not known.gate
+            and is_served(version, release=self.release, stated=self.runtime_config)
         ]
         return list(dict.fromkeys(name for version, kind in served for name in (version, f"{version}/{kind}")))
 

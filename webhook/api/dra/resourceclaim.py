@@ -42,6 +42,8 @@ REQUESTS_MAX_ITEMS = 32
 CONSTRAINTS_MAX_ITEMS = 32
 CONFIG_MAX_ITEMS = 32
 
+_DISTINCT_TAGGED_SINCE = 37
+
 
 def request_names(doc: str) -> Array:
     """Declare references to requests of the claim."""
@@ -65,6 +67,7 @@ class DeviceConstraint(Struct):
         pointer=True,
         since=34,
         gate={OLDEST: "", 35: "DRAConsumableCapacity"},  # 1.34 drops it from a copy
+        declared={_DISTINCT_TAGGED_SINCE: {"checked_by": attribute_of_a_domain}},
     )
 
 
@@ -169,6 +172,8 @@ def an_attribute_to_compare(constraint: View) -> Iterator[Problem]:
     if "matchAttribute" in constraint:
         return
     if "distinctAttribute" in constraint:
+        if constraint.target.declarative and constraint.release >= _DISTINCT_TAGGED_SINCE:
+            return
         for problem in fully_qualified_name(constraint.distinctAttribute, constraint.target):
             yield problem.under("distinctAttribute")
     elif constraint.enabled("DRAConsumableCapacity"):

@@ -32,7 +32,14 @@ def paths(
 
 
 def charts(parser: argparse.ArgumentParser) -> None:
-    """Declare the options for rendering Helm charts."""
+    """Declare the options for rendering Helm charts, and for the API versions that decide what they render."""
+    repeated(
+        parser,
+        "--runtime-config",
+        metavar="API=BOOL,…",
+        help="API versions that the cluster serves or not, beside the defaults of the release, as kube-apiserver takes "
+        "them: resource.k8s.io/v1beta1=true, api/beta=true",
+    )
     group = parser.add_argument_group("Helm charts")
     repeated(group, "--helm-values", metavar="FILE", help="values for the charts, as for helm --values")
     repeated(group, "--helm-set", metavar="KEY=VALUE", help="a value for the charts, as for helm --set")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from webhook.api.gates import GATES
+from webhook.api.runtimeconfig import OF_STAGES
 from webhook.api.versions import NEWEST, VERSIONS
 from webhook.cli.arguments import make_parser
 from webhook.drivers.known import built_in
@@ -43,6 +44,7 @@ _LEVELS = ("off", "note", "warn", "error")
 _MODES = ("deny", "warn", "audit")
 _VALUES: Mapping[str, Callable[[], Values]] = {
     **dict.fromkeys(("DIR", "DIRECTORY", "FILE", "GLOB", "PATH"), lambda: FILES),
+    "API=BOOL,…": lambda: Values(keys=(*OF_STAGES, *VERSIONS), of_keys=("true", "false")),
     "COMMAND": lambda: Values(tuple(make_parser().commands)),
     "DRIVER": lambda: Values(built_in()),
     "FORMAT[=FILE]": lambda: Values(tuple(FORMATS), files=True),

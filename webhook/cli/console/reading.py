@@ -6,6 +6,7 @@ import os
 import stat
 import sys
 
+from webhook.api.runtimeconfig import parse
 from webhook.api.versions import NEWEST, release_of
 from webhook.cli.arguments import UsageError
 from webhook.documents import STDIN, STDIN_NAME, Selection, Unreadable
@@ -99,7 +100,34 @@ def render_options(arguments: Namespace, kubernetes: str | None, namespace: str)
         namespace: The namespace for which they are rendered.
     """
     release = release_of(kubernetes) if kubernetes else NEWEST
-    return RenderOptions(tuple(arguments.helm_values), tuple(arguments.helm_set), namespace, release, note=_note)
+    values, sets, stated = tuple(arguments.helm_values), tuple(arguments.helm_set), runtime_config(arguments)
+    return RenderOptions(values, sets, namespace, release, stated, note=_note)
+
+
+def runtime_config(arguments: Namespace) -> dict[str, bool] | None:
+    """Read ``--runtime-config``, None if it was not given.
+
+    Raises:
+        UsageError: A key or value is malformed, or names an API group or version that Kubernetes does not have.
+    """
+    if not arguments.runtime_config:
+        return None
+    from webhook.policy.manifest.kinds import versions_of  # few clusters differ from the defaults
+
+    try:
+        stated = {key: on for text in arguments.runtime_config for key, on in parse(text).items()}
+    except ValueError as error:
+        raise UsageError(f"--runtime-config: {error}") from error
+    for key in stated:
+        group, version = key.split("/")[:2]
+        if group == "api":
+            continue
+        if not (versions := versions_of(group)):
+            raise UsageError(f"--runtime-config: unknown API group {group}")
+        if version not in versions:
+            known = ", ".join(versions)
+            raise UsageError(f"--runtime-config: group version {group}/{version} is unknown; {group} has {known}")
+    return stated
 
 
 def only_manifests(

@@ -21,7 +21,7 @@ PREFIX = "DRAGUARD_"
 COMMAND_LINE = "command line"
 _YES = frozenset({"1", "true", "yes", "on"})
 _NO = frozenset({"0", "false", "no", "off"})
-_MERGED = frozenset({"feature_gates", "namespace_labels"})
+_MERGED = frozenset({"feature_gates", "runtime_config", "namespace_labels"})
 """Options to which the file adds entries of other names."""
 
 

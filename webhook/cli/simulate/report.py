@@ -107,7 +107,7 @@ class Text:
         names = _name(first)
         if len(answers) > 1:
             names = f"{names} … {answers[-1]['name']} ({len(answers)} pods)"
-        state, reason = "waiting" if waits(first) else "pending", _because_of(first)
+        state, reason = "waits" if waits(first) else "pending", _because_of(first)
         yield f"{names}: {self._in('bad', state)}{reason.removeprefix(f': {state}')}"
         yield from _devices(first)
         yield from self._why(first)

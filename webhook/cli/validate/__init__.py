@@ -6,7 +6,7 @@ from webhook.api.versions import release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.output import check_outputs, show
 from webhook.cli.console.reading import piped_twice
-from webhook.cli.options.cluster import read_cluster
+from webhook.cli.options.cluster import read_cluster, served_by
 from webhook.cli.options.release import kubernetes_versions
 from webhook.cli.options.suppressing import suppress, suppressions
 from webhook.cli.validate.inorder import judge_all
@@ -56,8 +56,10 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
     _check_together(arguments, manifests.paths, versions)
     suppressed = suppressions(arguments, manifests.paths)
     first = Report()
-    old = _old_state(arguments, manifests, versions[0], first)
     cluster = read_cluster(arguments.cluster, first, quiet=arguments.quiet)
+    if served := served_by(cluster):  # what is stated has precedence
+        arguments.runtime_config = [*served, *(each for each in arguments.runtime_config if each not in served)]
+    old = _old_state(arguments, manifests, versions[0], first)
     states: list[list[Document | Unreadable]] = []
     reports: list[Report] = []
     for stated in versions:

@@ -54,6 +54,7 @@ def _text(name: str, value: Any) -> str | None:
 _OPTIONS: Final[Mapping[str, tuple[str, Callable[[str, Any], Any]]]] = {
     "kubernetes": ("kubernetes_version", _releases),
     "feature_gates": ("feature_gates", _gates),
+    "runtime_config": ("runtime_config", _gates),
     "namespace_labels": ("namespace_labels", _labels),
     "policies": ("policies", _paths),
     "old": ("old", _paths),

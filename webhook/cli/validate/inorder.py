@@ -7,6 +7,7 @@ from collections import Counter
 from itertools import chain, starmap
 
 from webhook.api.versions import NEWEST
+from webhook.cli.console.reading import runtime_config
 from webhook.cli.options.driverprofiles import option_profiles
 from webhook.cli.options.namespaces import Namespaces
 from webhook.cli.options.podtemplates import pod_locations
@@ -110,6 +111,7 @@ def judge_all(
     )
     judge = Judge(old, arguments.subresource, sender, gates, namespaces=namespaces)
     judge.all_pods, judge.pod_locations = arguments.all_pods, locations
+    judge.runtime_config = runtime_config(arguments)
     judge.tries_fixes = references.tries_fixes = bool(arguments.fix or arguments.diff or arguments.unsafe_fixes)
     order = _InOrder(judge, references, stated, report, Repeats(arguments.namespace))
     order.is_listed = any(each.format in LISTING for each in arguments.output)

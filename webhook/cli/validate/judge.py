@@ -83,6 +83,8 @@ class Judge:
         self.namespaces = namespaces
         self.all_pods = False
         """Whether rules are applied to pods without claims, too."""
+        self.runtime_config: Mapping[str, bool] | None = None
+        """Which API versions the cluster serves, as kube-apiserver takes it; None for the defaults."""
         self.tries_fixes = False
         """Whether fixes are applied, so that none need be tested."""
         self.pod_locations: Locations | None = None
@@ -189,7 +191,7 @@ class Judge:
         outcome, problems = self._review(document, stated)
         findings = self._of_policies(outcome, document)
         waits = any(map(_asks_for_namespace, findings)) or (outcome.change is not None and outcome.change.is_completed)
-        accepted = None if outcome.problems else True
+        accepted = None if any(each.level == ERROR for each in outcome.problems) else True
         if not outcome.problems and not outcome.decisions:
             return Judgement(None, waits=waits, accepted=accepted)
         found_here = (found(problem, document, stated or f"1.{NEWEST}") for problem in problems)
@@ -235,6 +237,7 @@ class Judge:
             beyond_decoding=True,
             pod_locations=self.pod_locations,
             is_scheduled=before is not None and self.old.is_stored,
+            runtime_config=self.runtime_config,
         )
 
     def _brief(self, finding: Finding, document: Document, obj: Any) -> Finding:

@@ -7,7 +7,7 @@ import sys
 from webhook.api.versions import NEWEST, release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.progress import counting, with_progress
-from webhook.cli.console.reading import check_charts, paths_of
+from webhook.cli.console.reading import check_charts, paths_of, runtime_config
 from webhook.cli.options.suppressing import exclusions, own_files
 from webhook.documents import STDIN, Selection, parse
 from webhook.sources import RenderOptions, SourceError, is_rendered, read
@@ -109,6 +109,7 @@ class Manifests:
             tuple(self._arguments.helm_set),
             self._arguments.namespace,
             release_of(kubernetes) if kubernetes else NEWEST,
+            runtime_config(self._arguments),
             self._progress,
             self._texts,
             lambda remark: self.notes.update({remark: None}),

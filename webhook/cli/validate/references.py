@@ -12,6 +12,7 @@ from webhook.cli.validate.neighbours import SLICE, Neighbours
 from webhook.cli.validate.unlooked import UNMATCHED, Unlooked
 from webhook.findings import Finding, failed, identity
 from webhook.inventory import CLAIMS, in_namespace, newest
+from webhook.inventory.quotas import QUOTA
 from webhook.objects import DEFAULT_NAMESPACE, items, mapping, namespace_of
 from webhook.problem import Path, Problem, value_at
 from webhook.records import NamedTuple
@@ -121,6 +122,7 @@ class References:
         # The objects of one cluster belong together.
         self._neighbours = None if is_cluster else Neighbours()
         self._lists_classes = inventory.knows("DeviceClass")
+        self._stored = frozenset((kind, *name) for kind in CLAIMS for name in inventory.names(kind))
 
     def note(
         self, document: Document, release: str, *, accepted: bool, findings: Sequence[Finding] | None = None
@@ -260,7 +262,7 @@ class References:
         context = self._context(given)
         if given.needs and not context.inventory.knows(given.needs):
             return None
-        if given.errors:
+        if given.errors or context.inventory.knows(QUOTA):  # a quota is that of a namespace
             return self._found(given, context)
         found: ReferenceFindings = context.alike.find(given.obj, lambda: self._found(given, context))
         return found
@@ -335,6 +337,7 @@ class References:
                 self._contexts[key].checking = self._checking
                 self._contexts[key].is_cluster = self._neighbours is None
                 self._contexts[key].lists_classes = self._lists_classes
+                self._contexts[key].stored = self._stored
             self._around[around] = self._contexts[key]
         return self._around[around]
 
@@ -381,11 +384,12 @@ def _settings(release: str, stated: Mapping[str, bool] | None) -> tuple[Release,
 
 def _views(obj: JSONObject, locations: Locations | None) -> Iterator[tuple[JSONObject, str, Callable[[Path], Path]]]:
     """Return the views of an object for rules, with their places: the object in the newest version, or its pods."""
+    from webhook.references.roles import ROLES
     from webhook.references.views import pod_view  # only here once all manifests are read
 
     about = identity(obj)
     steps = pod_template(obj)
-    if steps is None and find(obj.get("apiVersion"), obj.get("kind")):
+    if steps is None and (about.kind in ROLES or find(obj.get("apiVersion"), obj.get("kind"))):
         yield newest(obj), about.kind, Path
         return
     if steps is None:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from webhook.policy.evaluation.request import Request
     from webhook.policy.manifest.kinds import Kind
     from webhook.policy.manifest.model import Mutation
+    from webhook.problem import Path
     from webhook.release import Release
     from webhook.schema.derive.shape import Structure
 
@@ -192,7 +193,7 @@ class _Mutator:
             return
         met = evaluate_conditions(programs, bindings, self._session.request, self._session.meter)
         if met.error and not policy.fails_open:
-            self._failed(invocation, met.error)
+            self._failed(invocation, met.error, policy.condition(met.failed))
         if not met.holds or (due is not None and _key(invocation) not in due):
             return
         for mutation, program in zip(policy.mutations, programs.mutations, strict=True):
@@ -203,7 +204,7 @@ class _Mutator:
             try:
                 outcome = evaluation.evaluate(program)
                 if outcome.error:
-                    self._failed(invocation, outcome.error, mutation)
+                    self._failed(invocation, outcome.error, mutation.path)
                     continue
                 changed = _changed(obj, mutation, outcome.value, self._session.policies, bindings)
                 self._expect_own_version(matched.kind)
@@ -252,7 +253,7 @@ class _Mutator:
     def _record(self, error: Exception, invocation: Invocation, mutation: Mutation) -> None:
         """Record an error; raise it if it ends the request, whatever the failure policy is."""
         ends = isinstance(error, DecodingError) and invocation.hook.policy.strongest == DENY
-        self._failed(invocation, str(error), mutation, INTERNAL if ends else INVALID)
+        self._failed(invocation, str(error), mutation.path, INTERNAL if ends else INVALID)
         if ends:
             raise error
 
@@ -266,7 +267,7 @@ class _Mutator:
         self,
         invocation: Invocation,
         message: str,
-        mutation: Mutation | None = None,
+        path: Path | None = None,
         reason: str = INVALID,
         missing: str = "",
     ) -> None:
@@ -278,7 +279,7 @@ class _Mutator:
             is_error=True,
             message=message,
             reason=reason,
-            path=mutation.path if mutation else None,
+            path=path,
             params=invocation.params,
             refuses=True,
             missing=missing,

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 
 class MatchResult(NamedTuple):
-    """Whether the conditions hold, or the error that leaves this undecided."""
+    """Whether the conditions hold, or the error that leaves this undecided, and the first condition that failed."""
 
     holds: bool
     error: str = ""
+    failed: int | None = None
 
 
 HOLD: Final = MatchResult(holds=True)
@@ -52,6 +53,7 @@ def evaluate_conditions(programs: Programs, bindings: Mapping[str, Any], request
             seen["request"] = seen["request"] | {"resource": resource_value(request.resource)}
     evaluation = Evaluation(seen, None, MATCH_CONDITIONS_LIMIT, meter)
     errors: list[str] = []
+    failed: int | None = None
     refused = False
     try:
         for index, condition in enumerate(programs.conditions):
@@ -60,9 +62,10 @@ def evaluate_conditions(programs: Programs, bindings: Mapping[str, Any], request
             outcome = evaluation.evaluate(condition)
             if outcome.error:
                 errors.append(outcome.error)
+                failed = index if failed is None else failed
             refused = refused or outcome.value is False
     except OutOfBudgetError as error:
         return MatchResult(holds=False, error=str(error))
     if refused:
         return MatchResult(holds=False)
-    return MatchResult(holds=False, error=aggregate(errors)) if errors else HOLD
+    return MatchResult(holds=False, error=aggregate(errors), failed=failed) if errors else HOLD

@@ -30,9 +30,11 @@ if TYPE_CHECKING:
     from webhook.policy.evaluation.policyset import PolicySet
     from webhook.policy.evaluation.request import Request
     from webhook.policy.manifest.model import Validation
+    from webhook.problem import Path
 
 MAX_MESSAGE_BYTES: Final = 5 * 1024
 """A longer result of a messageExpression is not used."""
+_NO_MESSAGE: Final = "failed expression: "
 
 
 class _Result(NamedTuple):
@@ -142,7 +144,8 @@ def _evaluate(session: Session, invocation: Invocation) -> _Result:
     met = evaluate_conditions(invocation.hook.programs, bindings, session.request, session.meter)
     if met.error:
         # With failurePolicy Ignore, a policy whose match conditions fail does not apply.
-        return _NOTHING if policy.fails_open else _Result([_failed(invocation, met.error)])
+        failed = policy.condition(met.failed)
+        return _NOTHING if policy.fails_open else _Result([_failed(invocation, met.error, failed)])
     if not met.holds:
         return _NOTHING
     try:
@@ -155,9 +158,8 @@ def _evaluate(session: Session, invocation: Invocation) -> _Result:
         return _Result([_failed(invocation, str(error))])
 
 
-def _failed(invocation: Invocation, message: str, validation: Validation | None = None) -> Decision:
+def _failed(invocation: Invocation, message: str, path: Path | None = None) -> Decision:
     policy = invocation.hook.policy
-    path = validation.path / "expression" if validation else None
     return Decision(
         policy,
         invocation.binding,
@@ -185,7 +187,7 @@ def _validations(invocation: Invocation, bindings: Mapping[str, Any], meter: Met
         messages = [speaker.evaluate(each) if each else None for each in programs.messages]
     except OutOfBudgetError as error:
         return [
-            _failed(invocation, outcome.error or f"failed messageExpression: {error}", validation)
+            _failed(invocation, outcome.error or f"failed messageExpression: {error}", validation.path / "expression")
             for outcome, validation in zip(outcomes, policy.validations, strict=True)
         ]
     return [
@@ -197,29 +199,45 @@ def _validations(invocation: Invocation, bindings: Mapping[str, Any], meter: Met
 def _decision(
     invocation: Invocation, validation: Validation, outcome: EvaluationResult, expression: EvaluationResult | None
 ) -> Decision:
-    if outcome.error:
-        return _failed(invocation, outcome.error, validation)
     policy, binding, path = invocation.hook.policy, invocation.binding, validation.path / "expression"
+    if outcome.error:
+        return _failed(invocation, outcome.error, path)
     if outcome.value is True:
         return Decision(policy, binding, denied=False, path=path, params=invocation.params)
+    message, unused = _message(expression)
     return Decision(
         policy,
         binding,
         denied=True,
-        message=_message(validation, expression),
+        message=message or validation.message.strip(GO_SPACE) or _NO_MESSAGE + validation.expression.strip(GO_SPACE),
         reason=validation.reason,
         path=path,
         params=invocation.params,
+        unused_message=unused,
     )
 
 
-def _message(validation: Validation, expression: EvaluationResult | None) -> str:
-    message = expression.value.strip(GO_SPACE) if expression and isinstance(expression.value, str) else ""
-    if "\n" in message or len(message.encode(errors="replace")) > MAX_MESSAGE_BYTES:
-        message = ""
-    return (
-        message or validation.message.strip(GO_SPACE) or f"failed expression: {validation.expression.strip(GO_SPACE)}"
-    )
+def _message(expression: EvaluationResult | None) -> tuple[str, str]:
+    """Return the message that a messageExpression makes, or why it is not used."""
+    if expression is None:
+        return "", ""
+    return ("", expression.error) if expression.error else usable_message(expression.value)
+
+
+def usable_message(value: Any) -> tuple[str, str]:
+    """Return the message that the value of a messageExpression makes, or why it is not used.
+
+    Args:
+        value: The value; a text, if the expression was compiled.
+    """
+    message = value.strip(GO_SPACE) if isinstance(value, str) else ""
+    if not message:
+        return "", "the message is empty"
+    if "\n" in message:
+        return "", "the message has a line break"
+    if len(message.encode(errors="replace")) > MAX_MESSAGE_BYTES:
+        return "", f"the message has more than {MAX_MESSAGE_BYTES} bytes"
+    return message, ""
 
 
 def _annotations(

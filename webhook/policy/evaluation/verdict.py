@@ -40,6 +40,7 @@ class Decision:
         changed: Whether a mutation changed the object.
         refuses: Whether a denial refuses the request, whatever the binding's actions are.
         missing: The object that is missing for its evaluation.
+        unused_message: Why the result of its messageExpression is not the message; empty if it is, or there is none.
     """
 
     policy: Policy
@@ -53,6 +54,7 @@ class Decision:
     changed: bool = False
     refuses: bool = False
     missing: str = ""
+    unused_message: str = ""
 
     @property
     def actions(self) -> tuple[str, ...]:

@@ -311,6 +311,12 @@ def meant(api_version: object, kind: object) -> str:
     return nearest(kind, own) if own and kind not in own else ""
 
 
+def versions_of(group: str) -> list[str]:
+    """List the versions of a group of Kubernetes' own, in any release; empty if there is no such group."""
+    own = (known for known in _kubernetes_own().values() if known.group == group)
+    return list(dict.fromkeys(version for known in own for version in known.versions))
+
+
 @cache
 def _names() -> Mapping[str, Sequence[str]]:
     """List the kinds of each group of Kubernetes' own, in any version."""

@@ -130,6 +130,10 @@ class Policy:
     reinvoked: bool = False
     strongest: str = DENY
 
+    def condition(self, index: int | None) -> Path | None:
+        """Return the path of a match condition; None for none of them."""
+        return None if index is None else self.conditions[index].path
+
 
 class ParamRef(NamedTuple):
     """The parameters of a binding: one object by name, or objects by a selector."""

@@ -9,6 +9,7 @@ from webhook.cel import CelError, Meter
 from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.policy.evaluation.policyset import Given, PolicyFinding
+from webhook.policy.evaluation.validate import usable_message
 from webhook.policy.load import load
 from webhook.policy.manifest.expressions import CompiledExpression
 from webhook.policy.manifest.model import policy_of
@@ -18,7 +19,7 @@ from webhook.policy.tools.literals import literal_warnings
 from webhook.policy.tools.resources import resource_warnings
 from webhook.policy.tools.typecheck import type_warnings
 from webhook.policy.tools.warnings import warning
-from webhook.problem import ERROR, NOT_DECODED, Path, value_at
+from webhook.problem import ERROR, NOT_DECODED, NOTE, WARNING, Path, Problem, value_at
 from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from webhook.policy.evaluation.policyset import PolicySet
     from webhook.policy.manifest.model import Policy
     from webhook.policy.manifest.programs import Programs
-    from webhook.problem import Problem
     from webhook.release import Release
 
 
@@ -142,6 +142,12 @@ def _constants(policy: Policy, programs: Programs) -> Iterator[Problem]:
         if _constant(expression.compiled) is True:
             path = validation.path / "expression"
             yield warning("never-refuses", path, "the expression is always true: it never refuses anything")
+    for validation, message in zip(policy.validations, programs.messages, strict=True):
+        value = message and _constant(message.compiled)
+        if value is not None and (unused := usable_message(value)[1]):
+            path, instead = validation.path / "messageExpression", "message" if validation.message else "expression"
+            text = f"is never used, and the {instead} is shown instead: {unused}"
+            yield Problem(NOTE if validation.message else WARNING, "fails-on-valid", "", path, text)
 
 
 def _constant(compiled: object) -> object:

@@ -229,7 +229,7 @@ class Suggestions:
     def _fitting(self, needs: Needs, cluster: Cluster) -> list[int]:
         if self._filtered > _FILTERED_MAX:
             raise DeadlineExceededError
-        if not are_reservable(needs.claims, needs.consumers, cluster.settings):
+        if not are_reservable(needs.claims, needs.consumers, cluster.settings.release, cluster.timestamp):
             return []
         verdicts = Verdicts(cluster, named(needs.demand.spec))
         verdicts.update(Round(cluster, needs), at_most=of_cluster.NODES_MAX)

@@ -1,0 +1,90 @@
+"""Pods whose devices have binding conditions: fresh, waiting, timed out and failed are told apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.simulation.clusters import DRIVER, allocated, claim, device_class, devices, node, pod
+from webhook import simulate
+from webhook.cli.simulate.report import gets_devices
+
+if TYPE_CHECKING:
+    from webhook.objects import JSONObject
+
+CONDITIONS = {"bindingConditions": ["attached"], "bindingFailureConditions": ["attach-failed"]}
+NOT_READY = ("attached", "False", "Attaching", "slot 3")
+FAILED = ("attach-failed", "True", "NoSlot", "no slot")
+AGAIN = "the scheduler takes the device back and tries again; it is the only one, so it gets d0 again"
+
+
+def held(*reported: tuple[str, str, str, str]) -> JSONObject:
+    """Make a claim whose device is not ready, allocated at midnight."""
+    made = allocated("c", "a", "d0", "p")
+    (result,) = made["status"]["allocation"]["devices"]["results"]
+    result |= CONDITIONS
+    said = [dict(zip(("type", "status", "reason", "message"), each, strict=True)) for each in reported]
+    made["status"]["devices"] = [{"driver": DRIVER, "pool": "a", "device": "d0", "conditions": said}]
+    return made
+
+
+def answer(used: JSONObject, now: str, count: int = 1) -> JSONObject:
+    wanted = pod(claims={"gpu": "c"})
+    wanted["metadata"] |= {"uid": "UID:p"}
+    home = node("a")
+    home["status"]["conditions"] = [{"type": "Ready", "status": "True", "lastHeartbeatTime": now}]
+    (found,) = simulate([device_class(), devices("a", count, **CONDITIONS), home, used], [wanted])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("used", "now", "reason", "runs"),
+    [
+        (claim(), "00:00:00", "waits until attached is True for d0 (at most 600 s), to be bound to node a", True),
+        (held(), "00:01:30", "waits until attached is True for d0 (at most 510 s more), to be bound to node a", True),
+        (held(), "00:10:01", f"d0: attached not True within 600 s: attached is not reported: {AGAIN}", True),
+        (held(FAILED), "00:01:00", f"d0: attach-failed is True (NoSlot: no slot): {AGAIN}", False),
+    ],
+    ids=["fresh", "waiting", "timed out", "failed"],
+)
+def test_the_states_of_a_device_differ(used: JSONObject, now: str, reason: str, runs: bool) -> None:
+    found = answer(used, f"2026-01-01T{now}Z")
+    why = found["why"]
+    assert (found["node"], why["reason"], gets_devices(found)) == (None, reason, runs)
+    assert [each["nodes"] for each in why["nodes"]] == [["a"]]
+    (change,) = why["help"]
+    assert change["change"].startswith("once attached is True for d0")
+    assert why["notes"][0].startswith(f"times are as of 2026-01-01T{now}Z, the newest one in the cluster's objects")
+
+
+def test_the_driver_s_reason_is_shown_while_the_pod_waits() -> None:
+    (group,) = answer(held(NOT_READY), "2026-01-01T00:01:00Z")["why"]["nodes"]
+    assert group["details"] == ["d0: attached is False (Attaching: slot 3)"]
+
+
+def test_a_claim_that_others_use_says_why_its_devices_are_not_available() -> None:
+    used = held(FAILED)
+    used["status"]["reservedFor"].append({"resource": "pods", "name": "other", "uid": "UID:other"})
+    found = answer(used, "2026-01-01T00:01:00Z")
+    assert found["why"]["reason"] == "claim default/c: d0: attach-failed is True (NoSlot: no slot)"
+
+
+def test_a_pod_whose_device_is_replaced_waits_for_another() -> None:
+    used = held(FAILED)
+    (result,) = used["status"]["allocation"]["devices"]["results"]
+    result["device"] = used["status"]["devices"][0]["device"] = "d9"
+    found = answer(used, "2026-01-01T00:01:00Z")
+    assert found["why"]["reason"].startswith("waits until attached is True for d0 (at most 600 s)")
+    assert any(each.endswith("tries again, with another device") for each in found["why"]["notes"])
+    assert gets_devices(found)
+
+
+def test_a_device_that_is_not_the_only_one_is_given_again_as_it_comes_first() -> None:
+    reason = answer(held(FAILED), "2026-01-01T00:01:00Z", count=2)["why"]["reason"]
+    assert reason.endswith("tries again; it gets d0 again")
+
+
+@pytest.mark.parametrize("now", ["soon", "2026-01-01T00:10:00", ""])
+def test_what_is_no_time_is_left_out(now: str) -> None:
+    assert "(at most 600 s)" in answer(held(), now)["why"]["reason"]

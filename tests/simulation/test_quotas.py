@@ -1,0 +1,140 @@
+"""ResourceQuotas of claims and of the devices of classes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.command import draguard, findings
+from tests.simulation.clusters import claim, device_class, devices, node, pod, template
+from webhook import simulate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from webhook.objects import JSONObject
+
+DEVICES = "gpu.deviceclass.resource.k8s.io/devices"
+CLAIMS = "count/resourceclaims.resource.k8s.io"
+
+
+def quota(name: str = "q", namespace: str = "default", used: dict[str, Any] | None = None, **spec: Any) -> JSONObject:
+    metadata, status = {"name": name, "namespace": namespace}, {"hard": spec["hard"], "used": used or {}}
+    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": spec, "status": status}
+
+
+def cluster(*others: JSONObject, **fields: Any) -> list[JSONObject]:
+    return [node("a"), device_class(**fields), devices("a", 4), template(count=2), *others]
+
+
+def waiting(objects: list[JSONObject], *pods: JSONObject, **settings: Any) -> list[str]:
+    answers = simulate(objects, pods or (pod(claims={"g": "t"}),), **settings)
+    for each in answers:
+        assert each["node"] or each["why"]["reason"].endswith("ResourceClaim not created yet")
+    return [next(iter(each["why"]["notes"]), "") if each["node"] is None else "" for each in answers]
+
+
+def exceeded(key: str, requested: int, used: int, limited: str, claim_name: str = "p-g") -> str:
+    amounts = f"requested: {key}={requested}, used: {key}={used}, limited: {key}={limited}"
+    return f"the API server refuses its claim default/{claim_name}-XXXXX: exceeded quota: q, {amounts}"
+
+
+@pytest.mark.parametrize(
+    ("asks", "counted"),
+    [
+        ({}, 1),
+        ({"count": 3}, 3),
+        ({"allocationMode": "All"}, 32),
+    ],
+)
+def test_what_a_request_counts(asks: dict[str, Any], counted: int) -> None:
+    objects = [*cluster(), template(**asks)]
+    assert waiting([*objects, quota(hard={DEVICES: str(counted)})])[0] != exceeded(DEVICES, counted, 0, str(counted))
+    less = str(counted - 1)
+    assert waiting([*objects, quota(hard={DEVICES: less})]) == [exceeded(DEVICES, counted, 0, less)]
+
+
+def test_alternatives_count_their_largest_of_each_class() -> None:
+    alternatives = [{"name": f"a{count}", "deviceClassName": "gpu", "count": count} for count in (2, 1)]
+    several: JSONObject = {"requests": [{"name": "r", "firstAvailable": alternatives}]}
+    made = {"kind": "ResourceClaimTemplate", "metadata": {"name": "t"}, "spec": {"spec": {"devices": several}}}
+    assert waiting([*cluster(), made, quota(hard={DEVICES: "1"})]) == [exceeded(DEVICES, 2, 0, "1")]
+    assert waiting([*cluster(), made, quota(hard={DEVICES: "2"})]) == [""]
+
+
+def test_what_is_used_follows_the_status_and_the_pods_before() -> None:
+    objects = cluster(quota(hard={DEVICES: "5", CLAIMS: "10"}, used={DEVICES: "1", CLAIMS: 3}))
+    pods = [pod(name, claims={"g": "t"}) for name in ("p1", "p2", "p3")]
+    assert waiting(objects, *pods) == ["", "", exceeded(DEVICES, 2, 5, "5", claim_name="p3-g")]
+    full = cluster(quota(hard={CLAIMS: "3"}, used={CLAIMS: "3"}))
+    assert waiting(full) == [exceeded(CLAIMS, 1, 3, "3")]
+
+
+def test_a_pod_with_two_claims_waits_for_the_second() -> None:
+    both = pod(claims={"g": "t", "h": "t"})
+    assert waiting(cluster(quota(hard={DEVICES: "3"})), both) == [exceeded(DEVICES, 2, 2, "3", claim_name="p-h")]
+
+
+def test_devices_count_as_the_extended_resources_of_their_class() -> None:
+    implicit, named = "requests.deviceclass.resource.kubernetes.io/gpu", "requests.example.com/gpu"
+    for key in (implicit, named):
+        objects = cluster(quota(hard={key: "1"}), extendedResourceName="example.com/gpu")
+        assert waiting(objects) == [exceeded(key, 2, 0, "1")]
+        assert waiting(objects, kubernetes="1.34") == [""]
+        assert waiting(objects, feature_gates={"DRAExtendedResource": False}) == [""]
+
+
+def test_other_quotas_do_not_matter() -> None:
+    others = [
+        quota(hard={DEVICES: "0"}, namespace="other"),
+        quota("scopes", hard={DEVICES: "0"}, scopes=["BestEffort"]),
+        quota("selector", hard={DEVICES: "0"}, scopeSelector={"matchExpressions": []}),
+        quota("pods", hard={"requests.cpu": "0", "nic.deviceclass.resource.k8s.io/devices": "0"}),
+    ]
+    assert waiting(cluster(*others[:2], others[3])) == [""]
+
+
+def test_a_quota_without_status_limits_what_its_spec_says() -> None:
+    new = quota(hard={DEVICES: "1"})
+    del new["status"]
+    assert waiting(cluster(new)) == [exceeded(DEVICES, 2, 0, "1")]
+
+
+@pytest.mark.parametrize("hard", [None, [], {DEVICES: None}, {DEVICES: {}}, {DEVICES: "many"}, {1: 1}])
+def test_a_malformed_quota_does_no_harm(hard: Any) -> None:
+    made = simulate(cluster(quota(hard=hard)), [pod(claims={"g": "t"})])
+    assert len(made) == 1
+
+
+def test_fewer_copies_fit(tmp_path: Path) -> None:
+    known, given = tmp_path / "cluster.json", tmp_path / "pod.json"
+    objects = cluster(quota(hard={DEVICES: "3"}), claim())
+    known.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": objects}))
+    given.write_text(json.dumps({"apiVersion": "v1", **pod(claims={"g": "t"})}))
+    done = draguard("simulate", "--fit", given, "--cluster", known)
+    assert done.out.startswith("1 pod like default/p fits")
+    assert "exceeded quota: q, requested: gpu.deviceclass.resource.k8s.io/devices=2, used: " in done.out
+
+
+def test_only_a_new_claim_is_refused(tmp_path: Path) -> None:
+    known, given = tmp_path / "cluster.json", tmp_path / "claims.json"
+    full = quota(hard={DEVICES: "2"}, used={DEVICES: "2"})
+    of_group = {"apiVersion": "resource.k8s.io/v1"}
+    items = [full, *({**of_group, **each} for each in (device_class(), claim("old", count=2)))]
+    known.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
+    claims = [{**of_group, **claim(name, count=2)} for name in ("old", "new")]
+    given.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": claims}))
+    found = findings("validate", given, "--cluster", known)
+    assert [(each["rule"], each["name"]) for each in found] == [("quota-exceeded", "new")]
+
+
+def test_a_template_of_the_cluster_is_found_where_a_pod_names_it(tmp_path: Path) -> None:
+    known, given = tmp_path / "cluster.json", tmp_path / "pod.json"
+    items = [quota(hard={DEVICES: "1"}), {"apiVersion": "resource.k8s.io/v1", **template(count=2)}]
+    known.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
+    given.write_text(json.dumps({"apiVersion": "v1", **pod(claims={"g": "t", "h": "t-gone"})}))
+    (found,) = [each for each in findings("validate", given, "--cluster", known) if each["rule"] == "quota-exceeded"]
+    assert found["field"] == "spec.resourceClaims[0].resourceClaimTemplateName"
+    assert found["message"].startswith("the API server refuses the claims made from it, so pods stay pending: exceeded")
