@@ -43,7 +43,7 @@ def test_other_objects_are_deleted_without_a_grace_period() -> None:
 
 
 def _subclasses(base: type) -> list[type]:
-    found = base.__subclasses__()
+    found: list[type] = base.__subclasses__()
     return [*found, *(each for own in found for each in _subclasses(own))]
 
 
