@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import webhook
-from webhook.api.core.others import KINDS
+from webhook.api.core import catalogue
 from webhook.api.core.pod import Pod
 from webhook.api.core.workloads import PodTemplateSpec
 from webhook.api.templates import makes_pods, pod_template, template_of
@@ -64,7 +64,8 @@ def types(api_version: str) -> list[type[Struct]]:
     """List all types of a version."""
     seen: set[type[Struct]] = set()
     version = VERSIONS[api_version]
-    roots = [served.type for served in version.kinds.values()] + (list(KINDS.values()) if api_version == "v1" else [])
+    others = (catalogue.kind(api_version, each.kind) for each in built_in())
+    roots = [*(served.type for served in version.kinds.values()), *filter(None, others)]
     return [part for root in roots for part in parts(root, version.replaced, seen)]
 
 
@@ -144,9 +145,6 @@ def test_no_kind_is_listed_twice() -> None:
     judged = {(name.rpartition("/")[0], kind) for name, version in VERSIONS.items() for kind in version.kinds}
     assert len(set(listed)) == len(listed)
     assert not judged & set(listed)
-    assert {("", kind, type_.namespaced) for kind, type_ in KINDS.items()} <= {
-        (each.group, each.kind, each.namespaced) for each in built_in()
-    }
     assert {(manifests.GROUP, kind) for kind in manifests.KINDS} <= set(listed)
 
 
@@ -186,3 +184,9 @@ def test_no_kinds_resources_or_versions_are_listed_twice() -> None:
         places[listed].append(module)
     assert {listed: modules for listed, modules in places.items() if len(modules) > 1} == {}
     assert not any(listed <= VERSIONS.keys() for listed in places)
+
+
+def test_the_fields_of_all_kinds_are_known() -> None:
+    versions = [(f"{each.group}/{name}".strip("/"), each.kind) for each in built_in() for name in each.versions]
+    unknown = [place for place in versions if catalogue.kind(*place) is None]
+    assert unknown == []

@@ -18,7 +18,7 @@ TEMPLATED: dict[str, Any] = {
     "spec": {"replicas": 1, "template": {"metadata": {"labels": {"a": "b"}}, "spec": POD["spec"]}},
 }
 CONFIG: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "b"}}
-SERVICE: dict[str, Any] = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
+OTHER: dict[str, Any] = {"apiVersion": "v1", "kind": "Other", "metadata": {"name": "s"}}
 
 
 @pytest.mark.parametrize(
@@ -62,12 +62,12 @@ SERVICE: dict[str, Any] = {"apiVersion": "v1", "kind": "Service", "metadata": {"
             "string into Go struct field ObjectMeta.metadata.ownerReferences of ",
         ),
         (
-            SERVICE,
+            OTHER,
             "/metadata/labels",
             "3",
             "number into Go struct field ObjectMeta.metadata.labels of type map[string]string",
         ),
-        (SERVICE, "/spec", "3", ""),
+        (OTHER, "/spec", "3", ""),
         (QUOTA, "/metadata/labels", "3", ""),
     ],
 )
@@ -87,7 +87,7 @@ def test_a_patch_makes_what_can_be_decoded(obj: dict[str, Any], path: str, value
             "/spec/strategy",
             'strict decoding error: unknown field "spec.strategy.a", unknown field "spec.strategy.b"',
         ),
-        (SERVICE, "/spec", ""),
+        (OTHER, "/spec", ""),
     ],
 )
 def test_all_misspelt_fields_of_known_kinds_are_named(obj: dict[str, Any], path: str, said: str) -> None:

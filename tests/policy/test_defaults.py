@@ -240,3 +240,117 @@ def test_what_go_writes_even_if_empty_is_there() -> None:
     policy_ = {"value": "8Gi", "requestPolicy": {}}
     (device,) = with_defaults(resource_slice({"name": "a", "capacity": {"memory": policy_}}))["spec"]["devices"]
     assert device["capacity"]["memory"]["requestPolicy"] == {"default": None}
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "fields", "added"),
+    [
+        ("v1", "Secret", {"stringData": {"a": "b"}}, {"data": {"a": "Yg=="}, "type": "Opaque"}),
+        ("v1", "Namespace", {}, {"metadata": {"name": "x", "labels": {"kubernetes.io/metadata.name": "x"}}}),
+        (
+            "v1",
+            "Service",
+            {"spec": {"ports": [{"port": 80}], "type": "LoadBalancer", "sessionAffinity": "ClientIP"}},
+            {
+                "spec": {
+                    "ports": [{"port": 80, "protocol": "TCP", "targetPort": 80}],
+                    "type": "LoadBalancer",
+                    "sessionAffinity": "ClientIP",
+                    "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 10800}},
+                    "externalTrafficPolicy": "Cluster",
+                    "internalTrafficPolicy": "Cluster",
+                    "allocateLoadBalancerNodePorts": True,
+                }
+            },
+        ),
+        (
+            "v1",
+            "LimitRange",
+            {"spec": {"limits": [{"type": "Container", "max": {"cpu": "1"}}, {"type": "Pod"}]}},
+            {
+                "spec": {
+                    "limits": [
+                        {
+                            "type": "Container",
+                            "max": {"cpu": "1"},
+                            "default": {"cpu": "1"},
+                            "defaultRequest": {"cpu": "1"},
+                        },
+                        {"type": "Pod"},
+                    ]
+                }
+            },
+        ),
+        (
+            "rbac.authorization.k8s.io/v1",
+            "RoleBinding",
+            {"subjects": [{"kind": "User", "name": "a"}, {"kind": "ServiceAccount", "name": "b"}]},
+            {
+                "subjects": [
+                    {"kind": "User", "name": "a", "apiGroup": "rbac.authorization.k8s.io"},
+                    {"kind": "ServiceAccount", "name": "b"},
+                ]
+            },
+        ),
+        (
+            "networking.k8s.io/v1",
+            "NetworkPolicy",
+            {"spec": {"egress": [{}]}},
+            {"spec": {"egress": [{}], "podSelector": {}, "policyTypes": ["Ingress", "Egress"]}},
+        ),
+        (
+            "autoscaling/v1",
+            "HorizontalPodAutoscaler",
+            {"spec": {"maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "a"}}},
+            {
+                "spec": {
+                    "maxReplicas": 3,
+                    "scaleTargetRef": {"kind": "Deployment", "name": "a"},
+                    "minReplicas": 1,
+                    "targetCPUUtilizationPercentage": 80,
+                }
+            },
+        ),
+        (
+            "storage.k8s.io/v1",
+            "StorageClass",
+            {"provisioner": "a"},
+            {"provisioner": "a", "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"},
+        ),
+        ("scheduling.k8s.io/v1", "PriorityClass", {"value": 1}, {"preemptionPolicy": "PreemptLowerPriority"}),
+    ],
+)
+def test_other_kinds_have_their_defaults(
+    api_version: str, kind: str, fields: dict[str, Any], added: dict[str, Any]
+) -> None:
+    seen = with_defaults({"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}, **fields})
+    assert {name: seen[name] for name in added} == added
+    assert "stringData" not in seen
+
+
+@pytest.mark.parametrize(
+    ("behavior", "windows"),
+    [(None, None), ({"scaleUp": {"stabilizationWindowSeconds": 9}}, (9, None)), ({}, (0, None))],
+)
+def test_an_autoscaler_has_a_metric_and_the_rules_of_its_behavior(behavior: Any, windows: Any) -> None:
+    spec = {"maxReplicas": 3, "behavior": behavior}
+    seen = with_defaults({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "spec": spec})["spec"]
+    assert (seen["minReplicas"], seen["metrics"][0]["resource"]["target"]["averageUtilization"]) == (1, 80)
+    rules = seen.get("behavior")
+    found = rules and (
+        rules["scaleUp"]["stabilizationWindowSeconds"],
+        rules["scaleDown"].get("stabilizationWindowSeconds"),
+    )
+    assert found == windows
+
+
+def test_a_volume_without_a_source_is_an_empty_directory() -> None:
+    volumes = [
+        {"name": "a"},
+        {"name": "b", "hostPath": None},
+        {"name": "c", "image": {"reference": "r/m:latest"}},
+        {"name": "d", "image": {"reference": "r/m:1"}},
+    ]
+    seen = with_defaults(POD | {"spec": {"volumes": volumes}})["spec"]["volumes"]
+    assert seen[:2] == [{"name": "a", "emptyDir": {}}, {"name": "b", "emptyDir": {}}]
+    assert [each["image"]["pullPolicy"] for each in seen[2:]] == ["Always", "IfNotPresent"]

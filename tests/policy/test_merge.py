@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from tests.policy.examples import CLAIM, POD
-from webhook.api.core.others import KINDS
 from webhook.api.shapes import schema_of
 from webhook.api.versions import VERSIONS
 from webhook.cel.types.values import UInt
@@ -190,7 +189,7 @@ def test_claims_are_known_in_each_version() -> None:
 
 def test_every_type_that_is_named_is_there() -> None:
     served = {(version, kind) for version, each in VERSIONS.items() for kind in each.kinds}
-    for api_version, kind in served | {("v1", kind) for kind in KINDS}:
+    for api_version, kind in served | {("v1", "ConfigMap"), ("v1", "Service"), ("networking.k8s.io/v1", "Ingress")}:
         _walk(schema_of(api_version, kind), set())
     assert schema_of("v1", "Nothing") is None
 

@@ -21,9 +21,9 @@ def type_of(api_version: str, kind: str) -> type[Struct] | None:
     """
     if known := find(api_version, kind):
         return known.type
-    from webhook.api.core import others  # only policies look at them
+    from webhook.api.core import catalogue  # only policies look at them
 
-    return others.KINDS.get(kind) if api_version == "v1" else None
+    return catalogue.kind(api_version, kind)
 
 
 @cache
@@ -35,4 +35,6 @@ def schema_of(api_version: str, kind: str) -> Structure | None:
         kind: The kind.
     """
     type_ = type_of(api_version, kind)
-    return None if type_ is None else Structure(type_, VERSIONS[api_version].replaced)
+    return (
+        None if type_ is None else Structure(type_, VERSIONS[api_version].replaced if api_version in VERSIONS else {})
+    )

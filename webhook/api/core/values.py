@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from webhook.formats.quantities import decode_quantity
 from webhook.formats.timestamps import format_timestamp, parse_timestamp
 from webhook.schema import Field, Nested, Parsed, Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Final
 
 
 class V1Struct(Struct):
@@ -18,8 +20,9 @@ class V1Struct(Struct):
 
 
 def unjudged(name: str, **common: Any) -> Nested:
-    """Declare a struct that is not judged, by its name in :mod:`webhook.api.core.unjudged`."""
-    return Nested(f"webhook.api.core.unjudged:{name}", pointer=True, **common)
+    """Declare a struct that is not judged, by its name in core/v1 or its place in ``webhook.api.core.catalogue``."""
+    place = name if "/" in name else f"v1.{name}"
+    return Nested(f"webhook.api.core.catalogue:{place}", **{"pointer": True} | common)
 
 
 def alike(field: Field, names: str) -> dict[str, Field]:
@@ -30,6 +33,11 @@ def alike(field: Field, names: str) -> dict[str, Field]:
 def Time(doc: str = "", **common: Any) -> Parsed:  # noqa: N802 - named as the Go type
     """Declare a metav1.Time: RFC 3339, compared as an instant."""
     return Parsed(_time, doc, rule="timestamp", go="Time", write=format_timestamp, **common)
+
+
+def MicroTime(**common: Any) -> Parsed:  # noqa: N802 - named as the Go type
+    """Declare a metav1.MicroTime: RFC 3339, with a fraction that stays as it is."""
+    return Parsed(_time, rule="timestamp", go="MicroTime", **common)
 
 
 def Quantity(doc: str = "", **common: Any) -> Parsed:  # noqa: N802 - named as the Go type
@@ -44,7 +52,7 @@ def IntOrString(**common: Any) -> Parsed:  # noqa: N802 - named as the Go type
 
 def Bytes(**common: Any) -> Parsed:  # noqa: N802 - named as the Go type
     """Declare bytes, written in base64."""
-    return Parsed(_text, rule="bytes", go="[]uint8", **common)
+    return Parsed(_base64, rule="bytes", go="[]uint8", **common)
 
 
 def _int_or_string(value: object) -> Any:
@@ -53,9 +61,22 @@ def _int_or_string(value: object) -> Any:
     return value
 
 
-def _text(value: object) -> str:
+_FOURS: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+_DIGITS: Final = re.compile(r"[A-Za-z0-9+/]*")
+
+
+def _base64(value: object) -> str:
+    """Read base64 as Go's ``encoding/base64`` does, which skips line breaks and names the first malformed byte."""
     if not isinstance(value, str):
         raise TypeError
+    text = value.replace("\r", "").replace("\n", "")
+    if _FOURS.fullmatch(text) is None:
+        digits = _DIGITS.match(text)
+        at = digits.end() if digits else 0
+        if text[at:].strip("=") == "":
+            at = len(text) if at % 4 in {2, 3} else at  # Go expects the rest of the padding at the end
+            at -= at % 4 if len(text) % 4 else 0
+        raise ValueError(f"illegal base64 data at input byte {at}")
     return value
 
 

@@ -126,7 +126,7 @@ class DeploymentSpec(Controlled):
     opaque: ClassVar = dict[str, Field](
         replicas=REPLICAS,
         selector=SELECTOR,
-        strategy=Nested("webhook.api.core.unjudged:DeploymentStrategy"),
+        strategy=unjudged("apps/v1.DeploymentStrategy", pointer=False),
         minReadySeconds=READY,
         revisionHistoryLimit=HISTORY,
         paused=Bool(),
@@ -165,16 +165,16 @@ class StatefulSetSpec(Controlled):
     opaque: ClassVar = dict[str, Field](
         replicas=REPLICAS,
         selector=SELECTOR,
-        volumeClaimTemplates=Array(Nested("webhook.api.core.others:PersistentVolumeClaim")),
+        volumeClaimTemplates=Array(unjudged("PersistentVolumeClaim")),
         serviceName=Text(),
         podManagementPolicy=Text(go="PodManagementPolicyType", default="OrderedReady"),
-        updateStrategy=Nested("webhook.api.core.unjudged:StatefulSetUpdateStrategy"),
+        updateStrategy=unjudged("apps/v1.StatefulSetUpdateStrategy", pointer=False),
         revisionHistoryLimit=HISTORY,
         minReadySeconds=READY,
         persistentVolumeClaimRetentionPolicy=unjudged(
-            "StatefulSetPersistentVolumeClaimRetentionPolicy", default=Default({}, {})
+            "apps/v1.StatefulSetPersistentVolumeClaimRetentionPolicy", default=Default({}, {})
         ),
-        ordinals=unjudged("StatefulSetOrdinals"),
+        ordinals=unjudged("apps/v1.StatefulSetOrdinals"),
     )
 
     template = Nested(StatefulPodTemplateSpec, "What the pods look like.")
@@ -202,7 +202,7 @@ class DaemonSetSpec(Controlled):
 
     opaque: ClassVar = dict[str, Field](
         selector=SELECTOR,
-        updateStrategy=Nested("webhook.api.core.unjudged:DaemonSetUpdateStrategy"),
+        updateStrategy=unjudged("apps/v1.DaemonSetUpdateStrategy", pointer=False),
         minReadySeconds=READY,
         revisionHistoryLimit=HISTORY,
     )
