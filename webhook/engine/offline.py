@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from webhook.api.versions import find, release_of
-from webhook.budget import DOCUMENT, Budget, limited
+from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.engine.mutation import Mutation, mutate_request
 from webhook.engine.registry import before_mutation, before_validation
 from webhook.objects import text
@@ -15,9 +15,11 @@ from webhook.policy.evaluation.request import as_stated, in_namespace, request_o
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.evaluation.verdict import Verdict, forbidden
 from webhook.policy.load import load
-from webhook.problem import BAD_REQUEST
+from webhook.policy.manifest.kinds import kind_of
+from webhook.problem import BAD_REQUEST, ERROR, Path, Problem
 from webhook.records import NamedTuple
 from webhook.schema.decoding import UNKNOWN_FIELD
+from webhook.structural import SCHEMA
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from webhook.policy.evaluation.authorizer import Authorizer
     from webhook.policy.evaluation.policyset import Given, PolicySet
     from webhook.policy.evaluation.request import Request
-    from webhook.problem import Problem
     from webhook.release import Release
 
 
@@ -179,6 +180,25 @@ class Sender:
         if not isinstance(obj, dict):
             return []
         return undecodable(obj, self._at(release_of(kubernetes) if kubernetes else self._release(obj)).kinds)
+
+    def awaits_definition(self, obj: Any) -> bool:
+        """Tell whether a CustomResourceDefinition could still say something of a manifest."""
+        kind = kind_of(text(obj, "apiVersion"), text(obj, "kind"))
+        kinds = self._set.kinds
+        return not kinds.has_group(kind.group) and kinds.custom(kind) is None
+
+    def refusals(self, change: Change) -> list[Problem]:
+        """List why the API server does not store a custom resource, so that no validating policy is asked about it."""
+        kinds, request = change.policies.kinds, change.request
+        custom = kinds.custom(request.kind)
+        if custom is None or request.object is None:
+            return []
+        request = before_validation(defaulted(request, kinds), kinds)
+        try:
+            with limited(Budget(DOCUMENT, is_offline=True)):
+                return custom.refusals(request.object or {}, request.old_object, kinds.release, request.subresource)
+        except BudgetExceededError as error:
+            return [Problem(ERROR, SCHEMA, "InternalError", Path(), str(error))]
 
     def validate(self, change: Change) -> Verdict:
         """Evaluate the validating policies for an object that mutating policies have admitted."""

@@ -177,6 +177,11 @@ EVERY_OBJECT: Mapping[str, str] = {
         "The hint lists the API versions that the release serves, and the fields that moved. `draguard explain` "
         "shows which releases serve a kind.",
     ),
+    "schema": _paragraphs(
+        "The schema in the CustomResourceDefinition of the object's kind, or one of its validation rules, refuses the "
+        "object.",
+        "It is judged where the CustomResourceDefinition is among the files, and policies are.",
+    ),
     "not-an-object": "The submitted value is not a JSON object.",
     "too-deep": "The object is nested too deeply for draguard.",
     "claims-lost": "The controller of another project's workload drops or refuses its resource claims.",

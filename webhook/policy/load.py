@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from webhook.api.versions import NEWEST
 from webhook.objects import DEFAULT_NAMESPACE, metadata_of, plain, text
+from webhook.policy.change.decoding import undecodable
 from webhook.policy.evaluation.clusterobjects import stored_in
 from webhook.policy.evaluation.plan import Hook
 from webhook.policy.evaluation.policyset import Given, PolicyFinding, PolicySet
@@ -69,14 +70,14 @@ class _Read:
         self._refused: set[Name] = set()
         """The policies that refused manifests would have defined or bound."""
         self._findings: list[PolicyFinding] = []
-        self._objects: dict[Kind, list[JSONObject]] = {}
+        self._objects: dict[Kind, list[Given]] = {}
 
     def take(self, each: Given) -> None:
         """Add an object; errors in a policy or binding become findings."""
         obj = each.object
         if not is_policy(obj):
             if isinstance(obj, dict):
-                self._objects.setdefault(kind_of(text(obj, "apiVersion"), text(obj, "kind")), []).append(plain(obj))
+                self._objects.setdefault(kind_of(text(obj, "apiVersion"), text(obj, "kind")), []).append(each)
             return
         problems = validate_policy(obj, self._served_by(obj), beyond_decoding=self._by_cluster)
         self._findings += [PolicyFinding(each, problem) for problem in problems]
@@ -109,9 +110,10 @@ class _Read:
         """
         self._findings += _unbound(self._policies, self._bindings, self._origins, self._refused)
         definitions = (
-            each for kind, group in self._objects.items() if kind.kind.startswith("Custom") for each in group
+            each.object for kind, group in self._objects.items() if kind.kind.startswith("Custom") for each in group
         )
         kinds = Kinds(self._release, definitions)
+        self._findings += self._refused_params(kinds)
         return PolicySet(
             release=self._release,
             kinds=kinds,
@@ -120,11 +122,21 @@ class _Read:
             policies=tuple(self._policies.values()),
             findings=tuple(self._findings),
             objects={
-                kind: tuple(stored_in(namespace, each, kind, kinds) for each in group)
+                kind: tuple(stored_in(namespace, plain(each.object), kind, kinds) for each in group)
                 for kind, group in self._objects.items()
             },
             origins=self._origins,
         )
+
+    def _refused_params(self, kinds: Kinds) -> Iterator[PolicyFinding]:
+        """Find parameters of custom kinds that the API server refuses, so that no policy finds them."""
+        for kind in {policy.param_kind for policy in self._policies.values()}:
+            if kind is None or (custom := kinds.custom(kind)) is None:
+                continue
+            for each in self._objects.get(kind, ()):
+                completed = custom.completed(each.object, self._release)
+                problems = undecodable(each.object, kinds) or custom.refusals(completed, None, self._release)
+                yield from (PolicyFinding(each, problem) for problem in problems)
 
     def _hooks(self, kind: str) -> Iterator[Hook]:
         for policy in self._policies.values():

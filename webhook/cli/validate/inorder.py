@@ -110,6 +110,8 @@ def judge_all(
         namespace=arguments.namespace,
     )
     judge = Judge(old, arguments.subresource, sender, gates, namespaces=namespaces)
+    for each in cluster.definitions:
+        judge.note(each)
     judge.all_pods, judge.pod_locations = arguments.all_pods, locations
     judge.runtime_config = runtime_config(arguments)
     judge.tries_fixes = references.tries_fixes = bool(arguments.fix or arguments.diff or arguments.unsafe_fixes)
@@ -166,7 +168,7 @@ class _InOrder:
         try:
             self._report.files[document.source] = None
             self._report.documents += 1
-            self._judge.namespaces.note(document.data)
+            self._judge.note(document.data)
             if self._found.is_full(document.source):
                 self._references.note(document, "", accepted=False)
             else:
@@ -257,7 +259,7 @@ class _InOrder:
 
     def finish(self) -> None:
         """Judge postponed documents, and report all findings."""
-        self._judge.know_namespaces()
+        self._judge.know_noted()
         using = [each for each in self._passed if self._gives_devices_to(each)]
         self._report.without_claims -= len(using)
         self._later += using

@@ -15,7 +15,7 @@ from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from webhook.extent import Extent
@@ -120,15 +120,15 @@ class PolicySet(ClusterObjects):
         """The findings for which the API server would refuse a policy or binding."""
         return [finding for finding in self.findings if finding.problem.level == ERROR]
 
-    def beside(self, objects: Iterable[JSONObject], namespace: str = DEFAULT_NAMESPACE) -> PolicySet:
+    def beside(self, objects: Sequence[JSONObject], namespace: str = DEFAULT_NAMESPACE) -> PolicySet:
         """Return the same policies with further objects to read; earlier objects take precedence.
 
         Args:
             objects: The objects.
             namespace: The namespace of those that state none.
         """
-        known = dict(self.objects)
+        known, kinds = dict(self.objects), self.kinds.beside(objects)
         for each in objects:
             kind = kind_of(text(each, "apiVersion"), text(each, "kind"))
-            known[kind] = (*known.get(kind, ()), stored_in(plain(namespace), plain(each), kind, self.kinds))
-        return replace(self, objects=known)
+            known[kind] = (*known.get(kind, ()), stored_in(plain(namespace), plain(each), kind, kinds))
+        return replace(self, objects=known, kinds=kinds)
