@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webhook.api.versions import NEWEST
+from webhook.api.versions import DEFAULT
 from webhook.objects import DEFAULT_NAMESPACE, metadata_of, plain, text
 from webhook.policy.change.decoding import undecodable
 from webhook.policy.evaluation.clusterobjects import stored_in
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def load(
     given: Iterable[Given | JSONObject],
-    release: Release = NEWEST,
+    release: Release = DEFAULT,
     strongest: Callable[[str], str] = lambda _name: DENY,
     *,
     by_cluster: bool = False,

@@ -6,9 +6,6 @@ from webhook import formats
 from webhook.api.versions import NEWEST, release_of
 from webhook.cli.arguments import UsageError
 from webhook.findings import identity
-from webhook.objects import text
-from webhook.policy.change.plugins import READ
-from webhook.policy.manifest.kinds import Kind, kind_of
 from webhook.problem import ERROR
 
 TYPE_CHECKING = False
@@ -25,13 +22,11 @@ ADMIN_HINT = "its labels are not known: add the Namespace, or give --namespace-l
 POLICY_HINT = "give the Namespace, too, or its labels with --namespace-labels"
 """How to provide a namespace's unknown labels to rules and policies."""
 
-_NAMESPACE = Kind("", "v1", "Namespace")
-_NOTED = {_NAMESPACE.kind, *(kind.kind for kind in READ)}
 _EXAMPLE = "ops=resource.kubernetes.io/admin-access=true"
 
 
 class Namespaces:
-    """The known labels of namespaces, and the objects that admission plugins read.
+    """The known labels of namespaces.
 
     Args:
         stated: ``NAMESPACE=KEY=VALUE,…`` each; they take precedence over objects.
@@ -44,12 +39,11 @@ class Namespaces:
     def __init__(self, stated: Iterable[str] = (), default: str = "default") -> None:
         self._stated: dict[str, dict[str, str]] = {}
         self._found: dict[str, dict[str, Any]] = {}
-        self._others: dict[tuple[Kind, str, str], dict[str, Any]] = {}
         self._default = default
         self.all_noted = False
         """Whether all objects were added; until then only stated labels are known."""
-        for each in stated:
-            name, labels = _read(each)
+        for text in stated:
+            name, labels = _read(text)
             self._stated.setdefault(name, {}).update(labels)
 
     @property
@@ -61,19 +55,17 @@ class Namespaces:
         ]
 
     def note(self, obj: Any) -> None:
-        """Add an object if it is a Namespace, or admission plugins read it; the last one of a name counts."""
-        if not isinstance(obj, dict) or obj.get("kind") not in _NOTED:
+        """Add an object if it is a Namespace; the last one of a name counts."""
+        if not isinstance(obj, dict) or obj.get("kind") != "Namespace" or obj.get("apiVersion") != "v1":
             return
-        kind, (_, _, namespace, name) = kind_of(text(obj, "apiVersion"), text(obj, "kind")), identity(obj)
-        if kind == _NAMESPACE and name:
+        metadata = obj.get("metadata")
+        if isinstance(metadata, dict) and isinstance(name := metadata.get("name"), str):
             self._found[name] = obj
-        elif kind in READ and name:
-            self._others[kind, namespace or self._default, name] = obj
 
     @property
     def found(self) -> list[dict[str, Any]]:
-        """The objects that were added."""
-        return [*self._found.values(), *self._others.values()]
+        """The Namespaces that were added."""
+        return list(self._found.values())
 
     def labels_around(self, obj: Any) -> Mapping[str, str] | None:
         """Return the labels of an object's namespace; None if they are unknown.
@@ -103,10 +95,10 @@ class Namespaces:
         return problem._replace(hint=hint) if meant else problem
 
 
-def _read(stated: str) -> tuple[str, dict[str, str]]:
-    name, given, labels = stated.partition("=")
+def _read(text: str) -> tuple[str, dict[str, str]]:
+    name, given, labels = text.partition("=")
     if not given:
-        raise UsageError(f"--namespace-labels: {stated} has no labels: write it as {_EXAMPLE}, or {name}= for none")
+        raise UsageError(f"--namespace-labels: {text} has no labels: write it as {_EXAMPLE}, or {name}= for none")
     if faults := formats.dns_label(name, NEWEST):
         raise UsageError(f"--namespace-labels: {name!r} is not a namespace: {faults[0]}; write it as {_EXAMPLE}")
     found = {}
