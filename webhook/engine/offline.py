@@ -145,7 +145,7 @@ class Sender:
             self._noted[kind, text(metadata, "namespace") or self._namespace, text(metadata, "name")] = obj
 
     def know(self, namespaces: Sequence[JSONObject]) -> bool:
-        """Let policies and plugins read what was noted of the manifests, and their Namespaces; tell whether it is any."""
+        """Let policies and plugins read what was noted of the manifests, and Namespaces; tell whether it is any."""
         objects = [*namespaces, *self._noted.values()]
         self._noted.clear()
         self._others += objects
