@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from webhook.inventory import Inventory
 from webhook.simulation.answers import Answers
-from webhook.simulation.cluster import DEFAULT_RELEASE, Cluster, Settings
+from webhook.simulation.cluster import Cluster, Settings
 from webhook.simulation.queue import in_order
 from webhook.simulation.running import Running
 from webhook.simulation.scheduler import Placement, Scheduler
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any
 
-__all__ = ["DEFAULT_RELEASE", "Cluster", "Inventory", "Placement", "Scheduler", "Settings", "simulate"]
+__all__ = ["Cluster", "Inventory", "Placement", "Scheduler", "Settings", "simulate"]
 
 
 def _without_notes(*_: object) -> Callable[[dict[str, Any], Placement, dict[str, Any]], None]:

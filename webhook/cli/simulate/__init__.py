@@ -9,6 +9,7 @@ from itertools import chain, count, islice
 from time import monotonic
 
 from webhook.api.judgement import stored
+from webhook.api.versions import DEFAULT
 from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.lines import show_lines
@@ -33,7 +34,6 @@ from webhook.references.rules import listed
 from webhook.report.model import Report
 from webhook.simulation import Cluster, Scheduler, Settings
 from webhook.simulation.answers import NOT_SIMULATED, Answers
-from webhook.simulation.cluster import DEFAULT_RELEASE
 from webhook.simulation.queue import in_order
 from webhook.simulation.replicas import fit, shared
 from webhook.simulation.running import Running
@@ -97,7 +97,7 @@ def run(arguments: Namespace) -> int:
 
 def _simulate(arguments: Namespace, deadline: float) -> int:
     namespace = arguments.namespace or DEFAULT_NAMESPACE
-    stated = kubernetes(arguments) or DEFAULT_RELEASE
+    stated = kubernetes(arguments) or f"1.{DEFAULT}"
     try:
         settings = Settings.of(stated, feature_gates(arguments, stated))
     except ValueError as error:
