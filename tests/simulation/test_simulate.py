@@ -49,7 +49,7 @@ class TestClaims:
         (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
         (group,) = answer["why"]["nodes"]
         assert group["requests"][0]["heldBy"] == [
-            {"claim": "default/used", "pods": ["old"], "state": "", "devices": 1, "nodes": []}
+            {"claim": "default/used", "pods": ["old"], "others": [], "state": "", "devices": 1, "nodes": []}
         ]
         assert {"change": "once claim default/used is released (pod old)", "nodes": 1, "atLeast": False} in answer[
             "why"
@@ -67,7 +67,7 @@ class TestClaims:
         (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
         (group,) = answer["why"]["nodes"]
         assert group["requests"][0]["heldBy"] == [
-            {"claim": "default/used", "pods": ["old"], "state": "", "devices": 1, "nodes": []}
+            {"claim": "default/used", "pods": ["old"], "others": [], "state": "", "devices": 1, "nodes": []}
         ]
 
     def test_several_nodes_that_suit_alike_are_named(self) -> None:
@@ -163,7 +163,7 @@ class TestClaims:
         spec = {"deviceSelector": selector, "taint": {"key": "k", "effect": "NoSchedule"}}
         rule = {"kind": "DeviceTaintRule", "metadata": {"name": "rule"}, "spec": spec}
         objects = [device_class(), devices("a", 2), node("a"), claim(count=count), rule]
-        (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
+        (answer,) = simulate(objects, [pod(claims={"gpu": "c"})], kubernetes="1.36")
         assert len(answer["why"]["notes"]) == is_noted
 
 

@@ -155,7 +155,7 @@ class TestMissingNames:
         better = "with deviceClassName: gpu in place of gpus in request r"
         assert cures(answer) == {f"{better} and with count 1 in request r": 1}
         (answer,) = simulate([node("a"), device_class(), unmet], [pod(claims={"gpu": "c"})])
-        assert (cures(answer), answer["why"]["tried"]) == ({}, 5)
+        assert (cures(answer), answer["why"]["tried"]) == ({}, 4)
 
     def test_no_claim_stays_behind(self) -> None:
         pods = [pod("p", claims={"gpu": "tt"}), pod("q", claims={"gpu": "t"})]
@@ -224,6 +224,34 @@ class TestSizes:
         objects = [node("a"), device_class(), devices("a", 2), claim(), held]
         (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
         assert cures(answer) == {"once claim default/held with 2 devices is released (used by no pod)": 1}
+
+
+class TestHolders:
+    @pytest.mark.parametrize(
+        ("pods", "others", "said"),
+        [
+            ([], [("batch", "jobs")], "jobs.batch o0"),
+            ([], [("", "configmaps")], "configmaps o0"),
+            ([], [("metrics.k8s.io", "pods")], "pods.metrics.k8s.io o0"),
+            ([], [("scheduling.k8s.io", "podgroups")], "PodGroup o0"),
+            ([], [("scheduling.volcano.sh", "podgroups")], "podgroups.scheduling.volcano.sh o0"),
+            (["a", "b", "d"], [("batch", "jobs")], "pod a, b, …, jobs.batch o0"),
+            ([], [("batch", "jobs")] * 3, "jobs.batch o0, jobs.batch o1, …"),
+            (["a"], [], "pod a"),
+        ],
+    )
+    def test_all_consumers_are_named(self, pods: list[str], others: list[tuple[str, str]], said: str) -> None:
+        held = allocated("held", "a", "d0", *pods)
+        held["status"]["reservedFor"] += [
+            {"apiGroup": group, "resource": resource, "name": f"o{index}", "uid": f"UID:{index}"}
+            for index, (group, resource) in enumerate(others)
+        ]
+        (answer,) = simulate([node("a"), device_class(), devices("a"), claim(), held], [pod(claims={"gpu": "c"})])
+        ((request,),) = (group["requests"] for group in answer["why"]["nodes"])
+        (holder,) = request["heldBy"]
+        assert holder["pods"] == pods
+        assert len(holder["others"]) == len(others)
+        assert cures(answer) == {f"once claim default/held is released ({said})": 1}
 
 
 class TestSlices:

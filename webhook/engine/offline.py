@@ -6,16 +6,16 @@ from webhook.api.versions import find, release_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.engine.mutation import Mutation, mutate_request
 from webhook.engine.registry import before_mutation, before_validation
-from webhook.objects import text
+from webhook.objects import is_definition, metadata_of, text
 from webhook.policy.change.decoding import undecodable
 from webhook.policy.change.defaults import completed, defaulted, without_defaults
-from webhook.policy.change.plugins import RefusedError, admitted, expect_in_limits
+from webhook.policy.change.plugins import COMPLETED, READ, RefusedError, admitted, expect_in_limits
 from webhook.policy.evaluation.authorizer import DENY_ALL
 from webhook.policy.evaluation.request import as_stated, in_namespace, request_of
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.evaluation.verdict import Verdict, forbidden
 from webhook.policy.load import load
-from webhook.policy.manifest.kinds import kind_of
+from webhook.policy.manifest.kinds import Kind, kind_of
 from webhook.problem import BAD_REQUEST, ERROR, Path, Problem
 from webhook.records import NamedTuple
 from webhook.schema.decoding import UNKNOWN_FIELD
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from webhook.policy.evaluation.authorizer import Authorizer
     from webhook.policy.evaluation.policyset import Given, PolicySet
     from webhook.policy.evaluation.request import Request
+    from webhook.policy.manifest.kinds import Resource
     from webhook.release import Release
 
 
@@ -51,6 +52,11 @@ class Change(NamedTuple):
     mutation: Mutation
     manifest: Any
     policies: PolicySet
+
+    @property
+    def is_completed(self) -> bool:
+        """Whether admission plugins complete it, and so other objects may change the verdict."""
+        return self.request.kind in COMPLETED
 
 
 def _unchanged(_obj: JSONObject | None) -> None:
@@ -127,11 +133,24 @@ class Sender:
         self._user, self._namespace = user, namespace
         self._sets = {policies.release: policies}
         self._others: list[JSONObject] = []
+        self._noted: dict[tuple[Kind, str, str], JSONObject] = {}
 
-    def know(self, objects: Sequence[JSONObject]) -> None:
-        """Add objects for policies to read."""
+    def note(self, obj: Any) -> None:
+        """Note a manifest if it defines a kind, or admission plugins read it; the last one of a name counts."""
+        if not isinstance(obj, dict):
+            return
+        kind = kind_of(text(obj, "apiVersion"), text(obj, "kind"))
+        if is_definition(obj) or kind in READ:
+            metadata = metadata_of(obj)
+            self._noted[kind, text(metadata, "namespace") or self._namespace, text(metadata, "name")] = obj
+
+    def know(self, namespaces: Sequence[JSONObject]) -> bool:
+        """Let policies and plugins read what was noted of the manifests, and Namespaces; tell whether it is any."""
+        objects = [*namespaces, *self._noted.values()]
+        self._noted.clear()
         self._others += objects
-        self._sets = {minor: policies.beside(objects) for minor, policies in self._sets.items()}
+        self._sets = {minor: policies.beside(objects, self._namespace) for minor, policies in self._sets.items()}
+        return bool(objects)
 
     def change(
         self,
@@ -201,12 +220,13 @@ class Sender:
 
     def _release(self, obj: Mapping[str, Any]) -> Release:
         minor, known = self._set.release, find(obj.get("apiVersion"), obj.get("kind"))
-        return minor if known is None or known.since <= minor <= known.until else known.until
+        return minor if known is None or known.since <= minor <= known.until else known.default
 
     def _at(self, minor: Release) -> PolicySet:
         """Return the policies with the kinds of a release."""
         if minor not in self._sets:
-            self._sets[minor] = load(self._manifests, minor).beside(self._others)
+            policies = load(self._manifests, minor, namespace=self._namespace)
+            self._sets[minor] = policies.beside(self._others, self._namespace)
         return self._sets[minor]
 
 
@@ -222,6 +242,7 @@ def evaluate(
     namespace: str = "default",
     authorizer: Authorizer = DENY_ALL,
     budget: Budget | None = None,
+    resource: Resource | None = None,
 ) -> Verdict:
     """Evaluate policies for the request that a manifest stands for, as the API server would; never raises.
 
@@ -239,6 +260,7 @@ def evaluate(
         namespace: The namespace of a namespaced object that states none.
         authorizer: Decides what the user may do.
         budget: The work that it may take; by default, that for a document, for mutations and again for validations.
+        resource: The resource whose subresource the object is sent to; None for that of its kind.
     """
     request = request_of(
         obj,
@@ -249,6 +271,7 @@ def evaluate(
         user=user,
         dry_run=dry_run,
         namespace=namespace,
+        resource=resource,
     )
     refused = [] if obj is None else [each for each in undecodable(obj, policies.kinds) if each.rule != UNKNOWN_FIELD]
     if refused:

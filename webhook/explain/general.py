@@ -153,6 +153,7 @@ OF_POLICIES: Mapping[str, str] = {
 OF_SUITES: Mapping[str, str] = {
     "suite": "A suite of `draguard policy test` is malformed.",
     "case": "A case of a suite does not have the expected result, or is malformed.",
+    "not-matched": "No policy matches the request of a case that expects it to be allowed.",
     "not-covered": "No case sees the validation both true and false, or none sees the mutation change anything.",
     "not-tested": "The policy has no test suite for `draguard policy test`.",
 }

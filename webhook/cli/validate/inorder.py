@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from itertools import chain, starmap
 
-from webhook.api.versions import NEWEST
+from webhook.api.versions import DEFAULT, NEWEST
 from webhook.cli.console.reading import runtime_config
 from webhook.cli.options.driverprofiles import option_profiles
 from webhook.cli.options.namespaces import Namespaces
@@ -182,7 +182,7 @@ class _InOrder:
     def _now_or_later(self, document: Document) -> None:
         data, judge = document.data, self._judge
         served = judge.kind_of(data)
-        if served and not self._stated and served.until < NEWEST:
+        if served and not self._stated and served.until < DEFAULT:
             self._removed[f"{data['kind']} of {data['apiVersion']}", served.until] += 1
         judgement = judge.alone(document, served, self._stated)
         if judgement is not None and judgement.passed:
@@ -193,14 +193,14 @@ class _InOrder:
         if judgement is None:
             self._defer(document, served)
             return
-        release = self._stated or f"1.{served.until if served else NEWEST}"
+        release = self._stated or f"1.{served.default if served else DEFAULT}"
         if judgement.accepted is None:
             self._references.note_cut()
         if served:
             self._releases.note(document.source, served)
             if judgement.waits:
                 self._later.append(_Later(document, served, self._found.end, release))
-            self._add(judgement.findings, document)
+            self._add(judgement.findings, document, waits=judgement.waits)
         elif judgement.waits:
             self._defer(document, None)
         else:
@@ -211,7 +211,7 @@ class _InOrder:
     def _pass(self, document: Document, served: Served | None) -> None:
         """Count a pod without claims; keep it if device classes that follow may provide its resources."""
         self._report.without_claims += 1
-        if self._references.note_resources(document, self._stated or f"1.{NEWEST}"):
+        if self._references.note_resources(document, self._stated or f"1.{DEFAULT}"):
             repeated = self._repeated(document, served)
             self._passed.append(_Later(document, served, self._found.end, repeated=repeated))
             self._found.add(document.source, ())
@@ -224,12 +224,12 @@ class _InOrder:
         self._later.append(_Later(document, served, self._found.end))
         self._found.add(document.source, ())
 
-    def _add(self, findings: Sequence[Finding] | None, document: Document) -> None:
+    def _add(self, findings: Sequence[Finding] | None, document: Document, *, waits: bool = False) -> None:
         if findings is None:
             findings = self._skip(document)
         else:
             self._note(document)
-        if findings:
+        if findings or waits:
             self._found.add(document.source, findings)
 
     def _note(self, document: Document) -> None:
@@ -294,7 +294,7 @@ class _InOrder:
     def _release(self, document: Document, served: Served | None) -> str:
         """Return the release of an object, once all others are known."""
         if self._stated or served is None:
-            return self._stated or f"1.{NEWEST}"
+            return self._stated or f"1.{DEFAULT}"
         return f"1.{self._releases.beside(document.source, served)}"
 
     def _judge_later(self, later: _Later) -> tuple[str, Judgement] | None:
@@ -303,7 +303,7 @@ class _InOrder:
         beside = release or self._release(document, served)
         if served is None:
             return beside, judge.later(document, self._stated, is_known=False)
-        if release is None or judge.namespaces.found:
+        if release is None or judge.knows_more:
             return beside, judge.later(document, beside, is_known=True)
         return None
 
@@ -368,7 +368,7 @@ class _Releases:
 
     def note(self, file: str, served: Served) -> None:
         """Add an object."""
-        known, window = self._files.get(file), (served.since, served.until)
+        known, window = self._files.get(file), (served.since, served.default)
         if known != window:
             self._files[file] = _common(known, window)
 
@@ -377,7 +377,7 @@ class _Releases:
         for since, until in (self._files.get(file, _NONE), self._directories.get(_directory(file), _NONE)):
             if since <= until:
                 return until
-        return served.until
+        return served.default
 
     @cached_property
     def _directories(self) -> dict[str, tuple[int, int]]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from webhook.api.claimed import is_pod_without_claims
 from webhook.api.judgement import stored
-from webhook.api.versions import GROUP, NEWEST, Served, find, release_of
+from webhook.api.versions import DEFAULT, GROUP, NEWEST, Served, find, release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.options.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT
 from webhook.documents.source import JSON
 from webhook.engine.manifests import review
 from webhook.findings import Finding, failed, found
 from webhook.limits import MOST_FINDINGS
-from webhook.objects import is_definition
 from webhook.problem import ERROR, WARNING, Problem
 from webhook.records import NamedTuple
 from webhook.schema import OLDEST, STATUS
@@ -82,7 +81,8 @@ class Judge:
         self._sender = sender
         self._gates = gates
         self.namespaces = namespaces
-        self._definitions: list[dict[str, Any]] = []
+        self.knows_more = False
+        """Whether some of the manifests tell something of others."""
         self.all_pods = False
         """Whether rules are applied to pods without claims, too."""
         self.runtime_config: Mapping[str, bool] | None = None
@@ -99,11 +99,13 @@ class Judge:
         version, kind = obj.get("apiVersion"), obj.get("kind")
         if (served := find(version, kind)) or not isinstance(version, str) or "." not in version:
             return served
-        from webhook.workloads import lost, pods_in  # most objects are of Kubernetes itself
+        from webhook.workloads import lost, pods_in, used_by  # most objects are of Kubernetes itself
 
-        is_about_claims = any(
-            not is_pod_without_claims(pods.manifest) for pods in pods_in(obj, self.pod_locations)
-        ) or any(lost(obj))
+        is_about_claims = (
+            any(not is_pod_without_claims(pods.manifest) for pods in pods_in(obj, self.pod_locations))
+            or any(lost(obj))
+            or any(used_by(obj))
+        )
         return find("v1", "PodTemplate") if is_about_claims else None
 
     def _passes(self, document: Document) -> bool:
@@ -122,16 +124,15 @@ class Judge:
         )
 
     def note(self, obj: Any) -> None:
-        """Note an object that tells something of others: a Namespace, a CustomResourceDefinition."""
+        """Note an object that tells something of others: a Namespace, a CustomResourceDefinition, a PriorityClass."""
         self.namespaces.note(obj)
-        if self._sender and is_definition(obj):
-            self._definitions.append(obj)
+        if self._sender:
+            self._sender.note(obj)
 
     def know_noted(self) -> None:
-        """Use the Namespaces and CustomResourceDefinitions among the manifests, as all of them have been read."""
+        """Use the Namespaces, the CustomResourceDefinitions and what plugins read, as all manifests have been read."""
         self.namespaces.all_noted = True
-        if self._sender:
-            self._sender.know([*self.namespaces.found, *self._definitions])
+        self.knows_more = self._sender.know(self.namespaces.found) if self._sender else bool(self.namespaces.found)
 
     def alone(self, document: Document, served: Served | None, stated: str | None) -> Judgement | None:
         """Judge a document if this does not need others.
@@ -153,7 +154,7 @@ class Judge:
                 return self._unknown(document, stated)
             if stated is None and is_everywhere(served):
                 return None
-            return self._judged(document, stated or f"1.{served.until}")
+            return self._judged(document, stated or f"1.{served.default}")
         except OTHERS:
             raise
         except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
@@ -193,17 +194,18 @@ class Judge:
         findings = [self._brief(each, document, outcome.object) for each in findings]
         findings += self._of_policies(outcome, document)
         findings.sort(key=lambda finding: (finding.line, finding.column))
-        return Judgement(findings, waits=any(map(_asks_for_namespace, findings)), accepted=accepted)
+        waits = any(map(_asks_for_namespace, findings)) or (outcome.change is not None and outcome.change.is_completed)
+        return Judgement(findings, waits=waits, accepted=accepted)
 
     def _unknown(self, document: Document, stated: str | None) -> Judgement:
         """Judge an object of an unknown kind, which is skipped unless a policy matches it."""
         outcome, problems = self._review(document, stated)
         findings = self._of_policies(outcome, document)
-        waits = any(map(_asks_for_namespace, findings))
+        waits = any(map(_asks_for_namespace, findings)) or (outcome.change is not None and outcome.change.is_completed)
         accepted = None if any(each.level == ERROR for each in outcome.problems) else True
         if not outcome.problems and not outcome.decisions:
             return Judgement(None, waits=waits, accepted=accepted)
-        found_here = (found(problem, document, stated or f"1.{NEWEST}") for problem in problems)
+        found_here = (found(problem, document, stated or f"1.{DEFAULT}") for problem in problems)
         return Judgement([*found_here, *findings], waits=waits, accepted=accepted)
 
     def _review(self, document: Document, release: str | None) -> tuple[Outcome, list[Problem]]:

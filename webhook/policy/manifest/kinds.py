@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from webhook.api.shapes import schema_of
-from webhook.api.versions import NEWEST, VERSIONS
+from webhook.api.versions import DEFAULT, NEWEST, VERSIONS
 from webhook.later import cached_property
 from webhook.objects import is_definition
 from webhook.records import NamedTuple
@@ -130,6 +130,25 @@ SUBRESOURCES: Final = (
     *("proxy", "resize", "scale", "status", "token"),
 )
 """The subresources of Kubernetes' own resources."""
+CONNECTED: Final = ("attach", "exec", "portforward", "proxy")
+"""The subresources to which clients connect."""
+OF_OBJECT: Final = frozenset({"approval", "ephemeralcontainers", "finalize", "resize", "status"})
+"""The subresources whose requests hold the object itself, and not one of another kind, such as a Scale."""
+_SENT_TO: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+    ("", "Binding"): ("pods/binding",),
+    ("policy", "Eviction"): ("pods/eviction",),
+    ("authentication.k8s.io", "TokenRequest"): ("serviceaccounts/token",),
+    ("", "PodAttachOptions"): ("pods/attach",),
+    ("", "PodExecOptions"): ("pods/exec",),
+    ("", "PodPortForwardOptions"): ("pods/portforward",),
+    ("", "PodProxyOptions"): ("pods/proxy",),
+    ("", "NodeProxyOptions"): ("nodes/proxy",),
+    ("", "ServiceProxyOptions"): ("services/proxy",),
+    ("autoscaling", "Scale"): tuple(
+        f"{each}/scale" for each in ("deployments", "replicasets", "replicationcontrollers", "statefulsets")
+    ),
+}
+"""The kinds of objects that are sent to subresources, and these; custom resources may have a Scale, too."""
 
 _OF_CLIENTS: Final = (("", "Config"),)
 """Kinds that look like Kubernetes' own, and are of clients' files: a kubeconfig."""
@@ -188,7 +207,7 @@ class Kinds:
         objects: Objects that may define further kinds.
     """
 
-    def __init__(self, release: Release = NEWEST, objects: Iterable[object] = ()) -> None:
+    def __init__(self, release: Release = DEFAULT, objects: Iterable[object] = ()) -> None:
         self.release = release
         self._known = dict(_kubernetes_own())
         self._defined: dict[tuple[str, str], Definition] = {}
@@ -231,6 +250,22 @@ class Kinds:
         """Return a kind's resource, by its usual name if the kind is not known."""
         known = self._known.get((kind.group, kind.kind))
         return Resource(kind.group, kind.version, known.resource if known else guess_resource(kind.kind))
+
+    def sent_to(self, kind: Kind) -> tuple[str, ...]:
+        """List the subresources, such as ``pods/exec``, to which objects of a kind are sent; none if to no one."""
+        return _SENT_TO.get((kind.group, kind.kind), ())
+
+    def named(self, text: str) -> Resource | None:
+        """Find a resource by its name, with or without its group: ``deployments``, ``deployments.apps``.
+
+        Args:
+            text: The name; without a group, the first known resource of this name is meant.
+        """
+        name, has_group, group = text.partition(".")
+        for known in self._known.values():
+            if known.resource == name and (known.group == group or not has_group) and (served := self._served(known)):
+                return Resource(known.group, served[0], name)
+        return None
 
     def is_custom(self, kind: Kind) -> bool:
         """Tell whether a kind is not one of Kubernetes' own."""
