@@ -255,8 +255,8 @@ def _schedule(scheduler: Scheduler, pods: _Pods, result: Text, limit: _Limit, ar
         show_lines(result.answers(answers))
         if not arguments.quiet:
             if answers or not left:
-                print(result.summary(answers, arguments.namespace))
-            print(NOT_SIMULATED)
+                show_lines([result.summary(answers, arguments.namespace)])
+            show_lines([NOT_SIMULATED])
     if left:
         names = listed([full_name_of(pod) for pod in left])
         asked = len(pods.reported)
@@ -321,7 +321,7 @@ def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, limit: 
     else:
         show_lines(result.fit(pod, found, last))
         if not arguments.quiet:
-            print(NOT_SIMULATED)
+            show_lines([NOT_SIMULATED])
     if found.is_cut:
         show_lines([f"more pods may fit: {limit.passed}; give a longer --timeout"], sys.stderr)
     return 1 if found.is_cut or not found.pods else 0
