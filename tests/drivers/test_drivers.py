@@ -97,7 +97,9 @@ def test_a_profile_is_simple_yaml(driver: str) -> None:
 def test_a_profile_is_well_formed(driver: str) -> None:
     profile = profile_of(driver)
     assert profile
-    assert profile == read_profile(read_blocks(text_of(driver)))
+    checked = read_profile(read_blocks(text_of(driver)))
+    assert profile._replace(rules=(), schemas={}) == checked._replace(rules=(), schemas={})
+    assert [each.stated for each in profile.rules] == [each.stated for each in checked.rules]
     assert profile.driver == driver
     assert profile.about
     assert profile.source
@@ -181,7 +183,7 @@ def test_what_a_driver_refuses(driver: str, parameters: Any, fault: str) -> None
         ),
         ({"driver": "a", "parameters": {"schema": {"required": [[]]}}}, "schema.required: must be a list of names"),
         ({"driver": "a", "parameters": {"schema": {"gates": {"b": []}}}}, "gates: give the names of feature gates"),
-        ({"driver": "a", "parameters": {"schema": {"onlyWith": {}}}}, "onlyWith: give a field and a value"),
+        ({"driver": "a", "parameters": {"schema": {"onlyWith": {}}}}, "onlyWith; state a rule in x-kubernetes-validations"),
         ({"driver": "a", "parameters": {"shema": {}}}, "parameters: unknown key shema; did you mean schema"),
         (
             {"driver": "a", "parameters": {"schema": {"properties": {"b": {"minimun": 1}}}}},

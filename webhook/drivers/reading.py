@@ -5,6 +5,7 @@ from __future__ import annotations
 from webhook.api.dra.names import ONE_VALUE
 from webhook.drivers.errors import (
     BOOLEAN,
+    LIST,
     MAP,
     TEXT,
     Form,
@@ -18,7 +19,8 @@ from webhook.drivers.errors import (
     unknown_keys,
 )
 from webhook.drivers.profile import Profile, texts, valid_profile
-from webhook.drivers.schema import mistakes_in_section
+from webhook.drivers.rules import VARIABLES, ProfileRule
+from webhook.drivers.schema import PROFILE_RULE, mistakes_in_rule, mistakes_in_rules, mistakes_in_section
 from webhook.later import Module
 
 TYPE_CHECKING = False
@@ -34,6 +36,8 @@ _FORMS: Final = {
     **dict.fromkeys(("about", "kindAttribute", "source"), optional(TEXT)),
     **dict.fromkeys(("isExample", "isOpen"), optional(BOOLEAN)),
     **dict.fromkeys(("classes", "devices", "gates", "removed"), optional(MAP)),
+    "pluginResources": optional(Form("a list of names", (list,))),
+    "rules": optional(LIST),
 }
 """The keys of a profile, and their values; those of other keys are checked apart."""
 _KEYS: Final = frozenset({"driver", "parameters", *_FORMS})
@@ -95,13 +99,34 @@ def _mistakes(value: Any) -> Iterator[Mistake]:
     for gate in gates:
         if not str(gate)[:1].isalpha():
             yield (root / "gates").mistake(f"{gate} is not a name of a feature gate", gate)
+    for index, rule in enumerate([] if "rules" in wrong else value.get("rules") or []):
+        yield from _mistakes_of_rule(root.below(("rules", index), f"rules[{index}]"), rule)
+    if not all(isinstance(each, str) for each in ([] if "pluginResources" in wrong else value.get("pluginResources") or [])):
+        yield (root / "pluginResources").mistake("must be a list of names")
     parameters = value.get("parameters")
     if isinstance(parameters, dict):
-        yield from mistakes_in_section(parameters, gates)
+        malformed_schemas = [*mistakes_in_section(parameters, gates)]
+        yield from malformed_schemas or mistakes_in_rules(parameters)
     elif parameters not in (None, "none"):
         yield (root / "parameters").mistake('must be a map, or "none" if the driver takes none')
     for kind, each in ({} if "devices" in wrong else value.get("devices") or {}).items():
         yield from _mistakes_of_devices(root / "devices" / kind, each)
+
+
+def _mistakes_of_rule(where: ProfilePlace, value: Any) -> Iterator[Mistake]:
+    """List the mistakes of a rule about what the driver is asked for."""
+    if found := [*mistakes_in_rule(where, value, PROFILE_RULE)]:
+        yield from found
+        return
+    rule = ProfileRule(value)
+    known = f"variables are {', '.join(VARIABLES)}"
+    if rule.compiled.error:
+        yield (where / "rule").mistake(f"{rule.compiled.error}\n{known}")
+    elif rule.compiled.message_error:
+        yield (where / "messageExpression").mistake(f"{rule.compiled.message_error}\n{known}")
+    elif value.get("fieldPath") and not {*rule.compiled.path[:1]} <= rule.reads - {"configs", "requests", "users"}:
+        text = "must begin with a variable that the rule reads, as .request.count or .parameters.size"
+        yield (where / "fieldPath").mistake(text)
 
 
 def _mistakes_of_devices(where: ProfilePlace, value: Any) -> Iterator[Mistake]:

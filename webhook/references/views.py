@@ -6,9 +6,11 @@ from webhook.objects import mapping, number, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Final
 
     from webhook.objects import JSONObject
+
+CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
 def pod_view(owner: JSONObject, template: JSONObject, namespace: str = "") -> JSONObject:
@@ -20,12 +22,13 @@ def pod_view(owner: JSONObject, template: JSONObject, namespace: str = "") -> JS
         namespace: Its namespace; empty for its stated one.
 
     Returns:
-        The pod, with an ``owner`` that has the workload's labels and ``pods``: their number at a time, or, with one for
-        each node, their place.
+        The pod, with an ``owner`` that has the workload's kind and labels, and ``pods``: their number at a time, or,
+        with one for each node, their place.
     """
     metadata = {"name": text(owner, "metadata", "name"), **mapping(template, "metadata")}
     metadata["namespace"] = namespace or text(owner, "metadata", "namespace") or "default"
-    about = {"labels": mapping(owner, "metadata", "labels"), "pods": 1 if owner is template else _pods(owner)}
+    pods = 1 if owner is template else _pods(owner)
+    about = {"kind": text(owner, "kind"), "labels": mapping(owner, "metadata", "labels"), "pods": pods}
     return {**template, "kind": "Pod", "metadata": metadata, "owner": about}
 
 
